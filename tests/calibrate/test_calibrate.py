@@ -1,7 +1,5 @@
 """Calibration maps against scikit-learn, scipy, their optimality, and after a file."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings
@@ -176,13 +174,6 @@ def test_every_map_is_monotone_bounded_and_survives_a_file(reference, method):
     assert hash(again) == hash(fitted)
     assert type(again) is type(fitted)
     np.testing.assert_array_equal(again.apply(grid), mapped)
-
-
-def test_scores_of_zero_and_next_to_it_share_a_cell():
-    y, p = np.array([0] * 9 + [1]), np.array([0.0] * 9 + [1e-300])
-    fitted = am.calibrate(y, p, "isotonic")
-    np.testing.assert_array_equal(fitted.counts[1:], [[10], [1]])
-    assert am.Calibrator.from_dict(fitted.to_dict()) == fitted
 
 
 @given(references())

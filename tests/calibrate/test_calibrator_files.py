@@ -1,7 +1,5 @@
 """Chains of maps, maps in files, and input that is refused."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -189,7 +187,7 @@ def test_a_temperature_cannot_mend_a_constant():
     assert am.calibrate(y, x, "platt", logits=True).slope > 0
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("scale", [1e-6, 1e9])
 def test_margins_of_any_scale(scale):
     """A slope of 1 saturates margins in the millions: the fit starts elsewhere."""
     y, x = sample(n=3000)
@@ -208,19 +206,6 @@ def test_maps_of_the_first_format_are_read():
 def test_auto_changes_nothing_where_nothing_can_be_compared():
     y, p = [0] * 50 + [1], np.linspace(0, 1, 51)
     assert am.calibrate(y, p, "auto").method == "identity"
-
-
-def test_an_isotonic_map_is_as_sure_with_weights_that_add_up_to_1():
-    rng = np.random.default_rng(0)
-    p = rng.random(300)
-    y = rng.random(300) < p
-    usual = am.calibrate(y, p, "isotonic").draws
-    for weight in (1 / 300, 1e-90, 5e-300):
-        same = am.calibrate(y, p, "isotonic", sample_weight=np.full(300, weight)).draws
-        # Ties by rounding make a few points more or fewer
-        assert same.std(axis=0).mean() == pytest.approx(
-            usual.std(axis=0).mean(), rel=0.1
-        )
 
 
 @pytest.mark.parametrize("method", ["beta", "isotonic", "platt"])

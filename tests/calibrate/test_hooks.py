@@ -1,10 +1,5 @@
 """`decide` and `forecast` with a calibrator or a labelled reference."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
-from calibrated import expit, isotonic_map, platt_map, spline_map
+from calibrated import expit, isotonic_map, platt_map
 
 few = settings(deadline=None, max_examples=30)
 MAP = platt_map(0.8, -1.5, n=1000, prevalence=0.2)
@@ -81,33 +76,6 @@ def test_matrices_frames_and_sparse_cells(average):
     np.testing.assert_array_equal(ours.labels.toarray(), theirs.labels.toarray())
     told = am.forecast(cells, theirs.labels, average=average, reference=lift)
     assert told.mean == pytest.approx(ours.expected, rel=1e-9)
-
-
-def test_scores_beyond_the_reach_of_a_map_keep_their_order():
-    # A map of log-odds ties what lies beyond its reach: the higher score goes first.
-    p = np.array([1e-300, 0.0, 1e-20, 1e-17, 0.9])
-    flat = platt_map(0.02, 0.5, reach=36.0, n=10)
-    mapped = flat.apply(p)
-    assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
-    decided = am.decide(p, reference=flat, max_positives=3)
-    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1])
-    groups = [1] * 5 + [2] * 5
-    decided = am.decide(
-        np.tile(p, 2), groups=groups, average="groups", reference=flat, max_positives=3
-    )
-    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1] * 2)
-
-
-def test_the_flat_parts_of_a_curve_keep_their_order():
-    knots, values = [-1.0, 0.0, 1.0], [-2.0, 0.5, 0.5]
-    flat = spline_map(knots, values, 0.5, (-4.0, 4.0), -4.0, 2.0)
-    x = np.array([0.2, 0.7, 0.5, 0.9, -3.0])
-    for scores, logits in ((x, True), (expit(x), False)):
-        decided = am.decide(scores, reference=flat, max_positives=2, logits=logits)
-        np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
-    # The same in a chain, whose second map rises.
-    decided = am.decide(x, reference=flat.then(MAP), max_positives=2, logits=True)
-    np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
 
 
 def test_log_odds_keep_their_tails():
@@ -259,19 +227,6 @@ def test_bad_calibrators_and_references():
     classes = am.classes.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(ValueError, match="apply it first"):
         am.decide([[0.3, 0.7]], average="samples", reference=classes)
-
-
-def test_a_small_reference_needs_no_scipy():
-    code = (
-        "import argmetric as am, sys; from argmetric import calibrate\n"
-        "d = am.decide([.9, .4, .1], reference=([0, 1, 0, 1], [.2, .3, .1, .6]))\n"
-        "heavy = {'scipy', 'sklearn', 'numba', 'matplotlib'}\n"
-        "print(sorted(heavy & set(sys.modules)), d.labels.tolist())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[] [1, 1, 0]"
 
 
 def test_a_frame_has_a_method_apply_and_is_no_calibrator():

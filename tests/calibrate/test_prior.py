@@ -1,7 +1,5 @@
 """A prevalence that changed: known, or found from the scores."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

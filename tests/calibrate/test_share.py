@@ -1,7 +1,5 @@
 """The share of positives: its likelihood, and `prior=` in `decide` and `forecast`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -68,7 +66,7 @@ def by_weights(cells, c, theta):
     return -best.fun + both.sum() * np.log(both.sum())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_likelihood_is_the_largest_over_all_weights(seed):
     ours = likelihood(seed)
     theta = np.array([[-3.0, -0.4, 0.9], [0.1, 2.0, 4.0], [-7.0, -1.0, 7.0]])
@@ -76,11 +74,6 @@ def test_the_likelihood_is_the_largest_over_all_weights(seed):
     for c, x, row in zip(ours.chances, theta, values, strict=True):
         slow = [by_weights(ours.table, c, one) for one in x]
         np.testing.assert_allclose(row, slow, rtol=1e-7, atol=1e-7)
-
-
-def test_no_shift_has_a_likelihood_of_zero_under_every_map():
-    values = likelihood(maps=20).loglik(np.zeros((20, 1)))
-    np.testing.assert_allclose(values, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,43 +106,6 @@ def test_peak_profile_and_posterior_against_fine_grids(seed):
         ours_mean = weight[i] @ theta[i]
         assert ours_mean == pytest.approx(mean, abs=1e-6)
         assert np.sqrt(weight[i] @ (theta[i] - ours_mean) ** 2) == pytest.approx(sd)
-
-
-def test_cells_lose_next_to_nothing():
-    rng, (calibrator, rows) = fitted(m=2000)
-    new = draw(rng, 3000, 0.05)[1]
-    cells = ScoreTable.of(rows, new)
-    assert cells.scores.size <= 129
-    assert (cells.old.sum(), cells.new.sum()) == (2000, 3000)
-    each = ScoreTable(
-        np.concatenate([rows.scores, new]),
-        np.repeat([1.0, 0.0], [2000, 3000]),
-        np.repeat([0.0, 1.0], [2000, 3000]),
-        logits=False,
-    )
-    coarse, fine = (ShareLikelihood.of(one, calibrator).peaks for one in (cells, each))
-    assert coarse[0][0] == pytest.approx(fine[0][0], abs=0.02)
-    assert coarse[1][0] == pytest.approx(fine[1][0], rel=0.01)
-
-
-def test_distinct_scores_have_cells_of_their_own():
-    y = np.tile([0, 1, 0, 0, 1, 1], 20)
-    p = np.tile([0.0, 1.0, 0.2, 0.4, 0.4, 1.0], 20)
-    rows = resolve_reference((y, p)).rows
-    cells = ScoreTable.of(rows, np.array([0.4, 0.4, 0.9, 1.0]))
-    np.testing.assert_array_equal(cells.old, [20, 20, 40, 40])
-    np.testing.assert_array_equal(cells.new, [0, 0, 3, 1])
-    assert cells.scores[:2].tolist() == [0.0, 0.2]
-
-
-def test_a_share_that_many_rows_tell_precisely():
-    rng, (calibrator, rows) = fitted(m=200_000)
-    y, new = draw(rng, 200_000, 0.22)
-    shift, share = estimate_share(calibrator, rows, new, new.size)
-    assert share.interval.high - share.interval.low < 0.008
-    assert share.interval.low < y.mean() < share.interval.high
-    assert shift.draws.std() < 0.03
-    assert calibrator.then(shift).apply(new).mean() == pytest.approx(share.mean)
 
 
 # --------------------------------------------------------------- what it is worth
@@ -200,17 +156,6 @@ def test_nothing_is_said_where_nothing_moved():
         rng, (calibrator, rows) = fitted(seed, m=300)
         said += moved_note(calibrator, rows, draw(rng, 300, 0.2)[1], 300) is not None
     assert said <= 3  # 1 % are to be expected
-
-
-def test_nothing_is_said_of_a_movement_that_does_not_matter():
-    rng, (calibrator, rows) = fitted(m=200_000)
-    p = draw(rng, 200_000, 0.21)[1]
-    (theta,), (level,) = ShareLikelihood.of(ScoreTable.of(rows, p), calibrator).peaks
-    assert 2 * level > 6.63  # it is no chance
-    assert 0.0 < theta < 0.1
-    assert moved_note(calibrator, rows, p, p.size) is None
-    p = draw(rng, 200_000, 0.23)[1]
-    assert moved_note(calibrator, rows, p, p.size).startswith(MOVED)
 
 
 # ------------------------------------------------------------- decide and forecast
@@ -309,25 +254,6 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     assert told > 1.05 * given
 
 
-def test_the_coverage_of_a_forecast_is_that_of_its_share():
-    rng, reference = fitted()
-    p = draw(rng, 500, 0.1)[1]
-    labels = p > 0.3
-    half, most = (
-        am.forecast(p, labels, "f1", c, reference=reference, prior="estimate").share
-        for c in (0.5, 0.95)
-    )
-    assert (half.coverage, most.coverage) == (0.5, 0.95)
-    assert (
-        most.interval.low
-        < half.interval.low
-        < half.mean
-        == most.mean
-        < half.interval.high
-        < most.interval.high
-    )
-
-
 @pytest.mark.parametrize("groups", [None, np.arange(400) // 20])
 def test_known_labels_stand_and_do_not_move_the_share(groups):
     rng, reference = fitted()
@@ -344,16 +270,6 @@ def test_known_labels_stand_and_do_not_move_the_share(groups):
     actual = am.evaluate(y, labels, groups=groups, average=average)
     assert all_known.mean == pytest.approx(actual)
     assert all_known.std == pytest.approx(0.0, abs=1e-9)
-
-
-def test_what_is_assumed():
-    rng, reference = fitted()
-    p = draw(rng, 400, 0.5)[1]
-    f = am.forecast(p, p > 0.5, reference=reference, prior="estimate")
-    first, second = f.assumptions[:2]
-    assert first.startswith("probabilities recalibrated by spline on 1,000 labelled")
-    assert first.endswith("estimated on 400 unlabelled rows")
-    assert second == "only the share of positives moved since calibration"
 
 
 def test_a_decision_for_another_share_can_be_reported():

@@ -1,24 +1,16 @@
 """Splines: against a penalised likelihood over rows, with lumps and cells."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import fit as _fit
-from argmetric._calibrate import spline as _spline
-from argmetric._calibrate.cells import MOST_CELLS, cells_of
-from argmetric._calibrate.maps import N_DRAWS
-from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.spline import SplineMap
 from calibrated import (
     between,
     expit,
@@ -28,6 +20,7 @@ from calibrated import (
     quiet,
     references,
     sample,
+    spline_map,
     unpenalised,
 )
 
@@ -123,7 +116,7 @@ def spline_cases():
 def test_the_spline_equals_a_penalised_likelihood_over_rows(case):
     y, scores, logits = spline_cases()[case]
     ours = am.calibrate(y, scores, logits=logits)
-    assert isinstance(ours, SplineMap)
+    assert ours.method == "spline"
     x = scores if logits else between(scores, ours.ends)
     knots, values, slope = spline_twin(y, x, ours.ends)
     np.testing.assert_allclose(ours.knots, knots, rtol=1e-12)
@@ -168,21 +161,6 @@ def test_a_lump_has_a_level_of_its_own():
         assert fitted.apply(0.9001) == fitted.apply(1.0)
 
 
-def test_lumps_have_cells_of_their_own():
-    """Also where they are smaller than a cell: 60 zeros among 400,000 rows."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(0, 1.5, 400_000)
-    y, p = rng.random(x.size) < expit(x), expit(x)
-    p[:60], y[:60], p[-50:], y[-50:] = 0.0, np.arange(60) < 30, 1.0, np.arange(50) < 30
-    reference = Reference(p, y, None, False)
-    cells = cells_of(reference)
-    assert (cells.x[0], cells.x[-1]) == reference.axis.ends == cells.ends
-    low, high = np.log(p[p > 0].min()) - np.log(2), logit(p[p < 1].max()) + np.log(2)
-    ends = min(low, -reference.reach), max(high, reference.reach)
-    assert cells.ends == pytest.approx(ends, rel=1e-3)
-    assert (cells.total[0], cells.total[-1]) == (60, 50)
-
-
 def test_beyond_the_knots_the_slope_goes_on():
     y, x = sample(n=2000, slope=1.6, intercept=-0.5)
     fitted = am.calibrate(y, x, logits=True)
@@ -196,7 +174,7 @@ def test_beyond_the_knots_the_slope_goes_on():
             fitted.apply_logits(knot + side * far), value + side * far * fitted.slope
         )
     assert fitted.apply_logits([-np.inf, np.inf]).tolist() == [-np.inf, np.inf]
-    flat = SplineMap(np.array([0.0]), np.array([1.0]), 0.0, None, None, None)
+    flat = spline_map([0.0], [1.0], 0.0, None, None, None)
     assert flat.apply_logits([-np.inf, 3.0, np.inf]).tolist() == [1.0, 1.0, 1.0]
     cut = am.calibrate(y, expit(x))
     beyond = cut.knots[-1] + 0.9 * (cut.ends[1] - cut.knots[-1])
@@ -242,19 +220,6 @@ def test_maps_of_format_2_are_read(tmp_path):
     assert am.forecast(expit(x), labels, reference=again).std > 0.0
 
 
-@pytest.mark.parametrize("distinct", [2, 3, 16])
-def test_few_distinct_scores_get_their_own_shares(distinct):
-    p = np.linspace(0.1, 0.9, distinct)
-    share = np.round(4000 * expit(0.4 * logit(p) + p**3)) / 4000
-    y = np.concatenate([np.arange(4000) < 4000 * one for one in share])
-    fitted = am.calibrate(y, np.repeat(p, 4000))
-    assert fitted.knots.size == min(distinct, 10)
-    error = np.sqrt(share * (1 - share) / 4000)
-    # One standard error; two where a straight line joins several scores.
-    most = error if distinct <= 8 else 2 * error
-    assert (np.abs(fitted.apply(p) - share) < most).all()
-
-
 def test_one_knot_is_a_line():
     y, p = np.arange(1002) % 2 == 0, np.full(1002, 0.5)
     p[:2], y[:2] = [0.2, 0.9], [False, True]
@@ -264,7 +229,7 @@ def test_one_knot_is_a_line():
     inner = [0.15, 0.3, 0.8, 0.9]
     expected = fitted.values[1] + fitted.slope * logit(np.array(inner))
     np.testing.assert_allclose(fitted.apply(inner), expit(expected), rtol=1e-12)
-    assert len(fitted.alternatives) == N_DRAWS
+    assert len(fitted.alternatives) == 48
 
 
 @given(references())
@@ -275,64 +240,12 @@ def test_splines_and_all_their_draws_rise(reference):
         return
     grid = np.unique(np.concatenate([p, nasty.NASTY, np.linspace(0, 1, 41)]))
     x = np.concatenate([[-np.inf, -800], np.linspace(-40, 40, 81), [800, np.inf]])
-    assert len(fitted.alternatives) == N_DRAWS
+    assert len(fitted.alternatives) == 48
     for one in (fitted, *fitted.alternatives):
         mapped = one.apply(grid)
         assert ((mapped > 0) & (mapped < 1)).all()
         assert (np.diff(mapped) >= -1e-13 * mapped[1:]).all()
         assert (np.diff(one.apply_logits(x)) >= 0).all()
-
-
-def test_weights_of_any_scale_give_nearly_the_same_curve():
-    """Scaled down they count (Σw)²/Σw² rows, 8 % fewer here."""
-    y, x = sample(n=3000)
-    w = np.random.default_rng(2).uniform(0.5, 1.5, y.size)
-    plain = am.calibrate(y, expit(x), sample_weight=w)
-    inside = np.linspace(-4, 4, 33)
-    narrow = am.calibrate(y, expit(x), "platt", sample_weight=w).draws.std(axis=0)
-    for size in (1e-6, 1e-200):
-        scaled = am.calibrate(y, expit(x), sample_weight=w * size)
-        gap = scaled.apply_logits(inside) - plain.apply_logits(inside)
-        assert 0 < np.abs(gap).max() < 0.01
-        wide = am.calibrate(y, expit(x), "platt", sample_weight=w * size).draws
-        ratio = wide.std(axis=0) / narrow
-        np.testing.assert_allclose(ratio, math.sqrt(1 + 1 / 12), rtol=0.01)
-
-
-@pytest.mark.parametrize("n", [3000, 30_000])
-def test_cells_cost_no_accuracy(n, monkeypatch):
-    """More distinct scores than cells, and fewer: the curve of the rows themselves."""
-    y, x = sample(n=n)
-    reference = Reference(x, y == 1, None, True)
-    ours = am.calibrate(y, x, logits=True)
-    assert (cells_of(reference).x.size < n) == (n > MOST_CELLS)
-    where = np.linspace(*np.quantile(x, [0.001, 0.999]), 101)
-    for most in (n, 600):
-        monkeypatch.setattr(_fit, "cells_of", lambda rows, k=most: cells_of(rows, k))
-        other = am.calibrate(y, x, logits=True)
-        gap = np.abs(other.apply_logits(where) - ours.apply_logits(where))
-        assert gap.max() < 1e-3 if most == n else gap.max() < 0.02
-
-
-@pytest.mark.parametrize("most", [7, 50, 10_000])
-def test_cells_hold_every_row_once_in_order(most):
-    y, x = sample(n=900)
-    x, w = np.round(x, 1), np.random.default_rng(3).uniform(1, 4, 900)
-    p = expit(x)
-    reference = Reference(p, y == 1, w, False)
-    cells = cells_of(reference, most)
-    assert cells.x.size <= min(most + 2, np.unique(x).size)
-    assert cells.total.sum() == pytest.approx(w.sum())
-    assert cells.positive.sum() == pytest.approx(w @ y)
-    assert cells.total @ cells.x == pytest.approx(w @ reference.x)
-    assert cells.total @ cells.score == pytest.approx(w @ p)
-    assert (np.diff(cells.x) > 0).all()
-    if most == 10_000:
-        by_hand = [w[x == one].sum() for one in np.unique(x)]
-        np.testing.assert_allclose(cells.total, by_hand)
-    elif most == 50:  # no cell far from its share but for ties
-        ties = max(w[x == one].sum() for one in np.unique(x))
-        assert cells.total.max() <= w.sum() / most + ties
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -345,52 +258,3 @@ def test_calibrated_scores_stay_as_they_are(seed):
 
 
 # Draws: what else the reference allows
-
-
-def widest(y, scores, **options):
-    """The map of the widest scale alone, about which draws lie."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_spline, "SCALE_ODDS", (1.0, 1e-300, 1e-300))
-        return quiet(am.calibrate, y, scores, **options)
-
-
-def test_the_mean_chance_of_the_draws_is_that_of_the_widest_scale():
-    y, x = sample(n=4000, slope=1.0, intercept=-3.0)
-    for scores, logits in ((x, True), (expit(x), False)):
-        fitted = am.calibrate(y, scores, logits=logits)
-        wide = widest(y, scores, logits=logits)
-        np.testing.assert_array_equal(fitted.draws, wide.draws)
-        chances = [expit(one.values) for one in fitted.alternatives]
-        np.testing.assert_allclose(
-            np.mean(chances, axis=0), expit(wide.values), rtol=2e-5
-        )
-        # The mean of the log-odds is another matter: chances are skewed.
-        assert fitted.draws[:, 0].mean() < wide.values[0] - 0.01
-    # Few labels leave the map nearer to the scores than its draws are on average.
-    y, x = sample(n=100, slope=1.2, intercept=-0.3)
-    moved, move = (
-        np.abs(one.values - one.knots).mean()
-        for one in (am.calibrate(y, expit(x)), widest(y, expit(x)))
-    )
-    assert moved < 0.8 * move
-
-
-@given(references())
-@example((np.array([True, False, True]), np.array([1e-203, 1.0, 0.0125779358])))
-def test_draws_promise_as_many_positives_as_the_map_of_their_scale(reference):
-    """Pooling keeps the mean chance over points, by the rows about each."""
-    y, p = reference
-    fitted = widest(y, p)
-    if fitted is None:
-        return
-    x, (first, last) = between(p, fitted.ends), fitted.ends
-    inner = (x > first) & (x < last)
-    nearest = np.searchsorted((fitted.knots[1:] + fitted.knots[:-1]) / 2, x[inner])
-    mass = np.bincount(nearest, minlength=fitted.knots.size)
-    mass = np.array([(x <= first).sum(), *mass, (x >= last).sum()])
-
-    def promised(one):
-        return mass @ expit([one.low, *one.values, one.high])
-
-    mean = np.mean([promised(one) for one in fitted.alternatives])
-    assert mean == pytest.approx(promised(fitted), abs=1e-4 * p.size)

@@ -1,16 +1,11 @@
 """calibration_check of class probabilities, held to counts row by row."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._ground.groups import code_groups
-from argmetric._ground.types import Interval
-from argmetric.classes._check import judge_classes
-from argmetric.classes._check_result import ClassReliability
 from argmetric.metrics import get_class_metric
 
 NAMES = ["ok", "late", "lost"]
@@ -96,48 +91,31 @@ def slow_bootstrap(metric, code, labels, n, rng):
 
 def test_standard_errors_are_those_of_rows_drawn_again():
     code, p = rows_of(150, seed=3)
-    labels = [p.argmax(axis=1), np.arange(150) % 3]
-    metric = get_class_metric("f1", n_classes=3)
-    rng = np.random.default_rng(0)
-    judged = judge_classes(metric, code, labels, 3, None, 2000, rng)
-    for i, one in enumerate(labels):
-        slow = slow_bootstrap(metric, code, one, 2000, rng)
-        assert judged.error(i) == pytest.approx(slow, rel=0.08)
-        score = am.classes.evaluate(code, one)
-        assert judged.scores[i] == pytest.approx(float(score))
+    metric, rng = get_class_metric("f1", n_classes=3), np.random.default_rng(0)
+    last = am.classes.check(code, p, n_bootstrap=2000).routes[-1]
+    labels = p.argmax(axis=1)
+    slow = slow_bootstrap(metric, code, labels, 2000, rng)
+    assert (last.name, last.standard_error) == (
+        "most_probable",
+        pytest.approx(slow, rel=0.08),
+    )
+    assert last.score == pytest.approx(float(am.classes.evaluate(code, labels)))
 
 
 def test_groups_are_drawn_whole_and_averaged():
     code, p = rows_of(300, seed=4)
     groups = np.arange(300) // 10
-    labels = p.argmax(axis=1)
-    metric = get_class_metric("accuracy", n_classes=3)
-    coded = code_groups(groups, 300)
-    judged = judge_classes(
-        metric, code, [labels], 3, coded, 2000, np.random.default_rng(0)
-    )
-    means = (code == labels).reshape(30, 10).mean(axis=1)
-    assert judged.scores[0] == pytest.approx(means.mean())
-    assert judged.error(0) == pytest.approx(means.std() / 30**0.5, rel=0.08)
-    check = am.classes.check(code, p, "accuracy", groups=groups)
+    check = am.classes.check(code, p, "accuracy", groups=groups, n_bootstrap=2000)
+    means = (code == p.argmax(axis=1)).reshape(30, 10).mean(axis=1)
+    last = check.routes[-1]
+    assert last.score == pytest.approx(means.mean())
+    assert last.standard_error == pytest.approx(means.std() / 30**0.5, rel=0.08)
     assert check.n_groups == 30
     with pytest.raises(ValueError, match="two groups or more"):
         am.classes.check(code, p, groups=np.zeros(300))
 
 
 def test_a_rare_class_is_judged_by_its_count():
-    rare = {"forecast_share": 0.01, "share": 0.001}
-    one = ClassReliability(
-        "x",
-        5,
-        **rare,
-        share_interval=Interval(0.0, 0.1),
-        slope=math.nan,
-        ece=0.0,
-        p_value=0.2,
-        few=True,
-    )
-    assert one.reliable == "too few rows to say"
     code, p = rows_of(800, seed=5)
     p[:, 2] = 0.2  # far more than are there
     p[:, :2] *= 0.8 / p[:, :2].sum(axis=1, keepdims=True)

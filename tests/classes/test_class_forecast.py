@@ -106,14 +106,6 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     assert f.values @ f.probabilities == pytest.approx(f.mean, abs=0.02)
 
 
-def test_shares_that_moved_are_taken_in():
-    rng = np.random.default_rng(1)
-    p = rng.dirichlet(np.array([4, 2, 1.0]), size=500)
-    shares = [0.2, 0.3, 0.5]
-    d = am.classes.decide(p, prior=shares)
-    assert d.expected_counts / 500 == pytest.approx(shares, abs=1e-6)
-
-
 def test_actual_scores_know_their_table():
     score = am.classes.evaluate(["a", "b", "b", "c"], ["a", "b", "c", "c"])
     assert score.classes == ("a", "b", "c")

@@ -1,14 +1,11 @@
 """One label per row: classes of the columns, and rows that sum to 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 
 import argmetric as am
-from argmetric._ground.validation import Probabilities
 
 P = np.array([[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
 
@@ -72,7 +69,7 @@ def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
     whole = am.classes.decide(P)
     near = P * np.array([[1.0009], [0.9991], [1.0]])
     given = near.copy()
-    for p in (Probabilities(P), P.tolist(), P.astype(np.float32), near):
+    for p in (P.tolist(), P.astype(np.float32), near):
         found = am.classes.decide(p)
         assert found.expected == pytest.approx(whole.expected, rel=1e-6)
     np.testing.assert_array_equal(near, given)

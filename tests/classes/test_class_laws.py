@@ -8,12 +8,8 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric._expected import plan
-from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._laws import (
-    drawn_law,
-    drawn_scores,
     law_of_hits,
-    law_over_maps,
 )
 from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
@@ -169,31 +165,6 @@ def test_expected_scores_are_exact_to_rounding(metric, average, absent):
         assert d.expected == pytest.approx(weights @ values, abs=1e-14)
 
 
-@pytest.mark.parametrize("metric", ["f1", "f2", "jaccard", "balanced_accuracy"])
-@pytest.mark.parametrize("absent", [NAN, 0.0])
-def test_large_batches_claim_what_they_keep(metric, absent, monkeypatch):
-    """A quadrature says that it is exact only where it is."""
-    claims = []
-    for seed, mix in enumerate(([3, 2, 1], [3, 1, 0.1], [3, 1, 1e-3], [0.3, 0.2, 0.1])):
-        p = np.random.default_rng(seed).dirichlet(mix, 2000)
-        labels = (p * [1, 1.5, 4]).argmax(axis=1)
-        how = {"metric": metric, "zero_division": absent}
-        d = am.classes.decide(p, **how)
-        assert d.is_exact
-        with monkeypatch.context() as less:
-            less.setattr(plan, "CLASS_STEPS", 0.0)
-            rough = am.classes.decide(p, **how)
-            again = am.classes.forecast(p, labels, **how)
-        f = am.classes.forecast(p, labels, **how)
-        claims.append(rough.is_exact)
-        if rough.is_exact and np.array_equal(rough.codes, d.codes):
-            assert rough.expected == pytest.approx(d.expected, abs=1e-12)
-        if again.mean_standard_error == 0.0:
-            assert again.mean == pytest.approx(f.mean, abs=1e-12)
-    assert claims[0]
-    assert not all(claims)
-
-
 def test_groups_have_the_law_of_their_mean():
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(3), size=9)
@@ -243,19 +214,6 @@ def test_a_map_that_may_be_wrong_moves_no_score_off_its_values(metric):
     assert known.interval == pytest.approx((known.mean, known.mean), abs=NEAR)
 
 
-@pytest.mark.parametrize("n", [200, 50_000])
-@pytest.mark.parametrize("metric", ["f1", "kappa", "accuracy"])
-def test_a_law_over_maps_spreads_as_they_do(metric, n):
-    """Its variance is that of the drawn scores, and that of the means of maps."""
-    p = np.random.default_rng(n).dirichlet([2, 1, 0.5], size=n)
-    rows, labels = ClassBatch(p, (0, 1, 2), None).rows(), p.argmax(axis=1)
-    of_classes = get_class_metric(metric, n_classes=3)
-    given = drawn_law(rows, of_classes, labels, 0, None)
-    law = law_over_maps(rows, of_classes, labels, 0, given.mean, 0.03)
-    assert law.mean == pytest.approx(given.mean, abs=0.002)
-    assert law.std == pytest.approx(math.hypot(given.std, 0.03), rel=0.06)
-
-
 def test_odds_of_levels_are_those_of_plain_rows():
     """Tables of moved odds, expected and drawn, against rows one by one."""
     rng = np.random.default_rng(3)
@@ -275,20 +233,3 @@ def test_odds_of_levels_are_those_of_plain_rows():
         assert drawn[level].mean(axis=0) == pytest.approx(plain, abs=error)
         sums = drawn[level].sum(axis=1)
         assert (sums == np.bincount(labels, minlength=3)).all()
-
-
-def test_counts_of_many_rows_are_whole_and_add_up():
-    seen = []
-
-    def keep(table):
-        seen.append(table.copy())
-        return 0.0
-
-    p = np.random.default_rng(0).dirichlet([3, 2, 1, 2e-3], size=40_001)
-    labels = (p * [1, 1, 1, 5]).argmax(axis=1)
-    metric = get_class_metric(keep, n_classes=4)
-    drawn_scores(ClassBatch(p, (0, 1, 2, 3), None).rows(), metric, labels, 0, 100)
-    tables = np.array(seen)
-    assert (tables == np.rint(tables)).all()
-    assert (tables >= 0).all()
-    assert (tables.sum(axis=1) == np.bincount(labels, minlength=4)).all()

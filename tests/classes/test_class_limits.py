@@ -77,14 +77,6 @@ def test_limits_that_do_not_bind_change_nothing(metric):
         assert d.expected == free.expected
 
 
-def test_a_budget_above_what_is_used_changes_no_accuracy():
-    p = [[0.05, 0.88, 0.07], [0.59, 0.39, 0.02], [0.19, 0.27, 0.54]]
-    for limits in ({}, {"max_per_class": {"a": 3}}, {"min_recall": {"a": 0.1}}):
-        d = am.classes.decide(p, "accuracy", classes=list("abc"), **limits)
-        assert d.labels.tolist() == ["b", "a", "c"]
-        assert d.expected == pytest.approx(0.67, abs=1e-3)
-
-
 @pytest.mark.parametrize(("n", "count", "tied"), [(90, 4, True), (700, 6, False)])
 def test_budgets_give_the_value_of_the_linear_program(n, count, tied):
     from scipy.optimize import linprog
@@ -130,15 +122,3 @@ def test_floors_of_many_rows_come_within_a_row_of_the_bound():
     d = am.classes.decide(p, "accuracy", certificate=True, **limits)
     assert within(p, d.codes[None], {0: 900}, {2: 0.5, 3: 0.6}).all()
     assert 0.0 <= d.gap * 3000 < 1.0
-
-
-def test_floors_are_kept_with_costs_and_groups():
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet([4, 2, 1], 60)
-    cost = [[0, 1, 5], [2, 0, 1], [1, 1, 0]]
-    groups = np.arange(60) % 6
-    how = {"cost": cost, "min_recall": {2: 0.5}}
-    d = am.classes.decide(p, groups=groups, **how)
-    for g in range(6):
-        alone = am.classes.decide(p[groups == g], **how)
-        assert d.group_expected[g] == pytest.approx(alone.expected, abs=1e-12)

@@ -1,7 +1,5 @@
 """Maps of class probabilities against plain formulas."""
 
-from __future__ import annotations
-
 import math
 import pickle
 
@@ -10,17 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import minimize
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate.calibrator import ChainedMap
-from argmetric._ground.odds import NEAREST
-from argmetric.classes import ClassMatrixMap, ClassTemperatureMap
-from argmetric.classes._fit import (
-    MOST_CLASSES_WITH_MATRIX,
+from argmetric.classes import (
     fit_class_matrix,
-    matrix_loss,
 )
 from calibrated import softmax
 
@@ -124,109 +117,6 @@ def test_scores_that_are_far_too_sure_get_a_temperature_first():
     assert "of p^(1/" in fitted.formula
 
 
-def losses(n_classes=3, votes=10, logits=False):
-    y, p = table(40, n_classes, seed=2, votes=votes)
-    w = np.random.default_rng(3).uniform(0.2, 3, y.size)
-    scores = np.log(np.maximum(p, 1e-3)) * 2 if logits else p
-    loss, floor = matrix_loss(y, scores, w, logits=logits)
-    theta = np.random.default_rng(4).normal(0, 0.3, loss.precision.size)
-    return loss, floor, theta, (y, p, w)
-
-
-@pytest.mark.parametrize("logits", [False, True])
-def test_loss_gradient_and_curvature_against_differences(logits):
-    loss, floor, theta, (y, p, w) = losses(logits=logits)
-    value, gradient = loss(theta)
-    if not logits:
-        assert value == pytest.approx(plain_loss(theta, y, p, w, floor, loss.centre))
-    slope = approx_fprime(theta, lambda t: loss(t)[0], 1e-7)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-4)
-    bend = approx_fprime(theta, lambda t: loss(t)[1], 1e-6)
-    curvature = loss.curvature(theta, with_matrix=True)
-    np.testing.assert_allclose(curvature, bend, rtol=1e-4, atol=1e-4)
-    alone = loss.curvature(theta, with_matrix=False)
-    np.testing.assert_allclose(alone, curvature[-5:, -5:], rtol=1e-10, atol=1e-10)
-    zero = np.zeros_like(theta)
-    np.testing.assert_allclose(
-        loss.curvatures_at_zero(),
-        np.diag(loss.curvature(zero, with_matrix=True)),
-        rtol=1e-10,
-    )
-
-
-def test_many_classes_have_no_matrix_and_the_right_gradient():
-    for count in (MOST_CLASSES_WITH_MATRIX, MOST_CLASSES_WITH_MATRIX + 1):
-        y, p = table(400, count, seed=5)
-        fitted = am.classes.calibrate(y, p, classes=range(count))
-        with_matrix = count == MOST_CLASSES_WITH_MATRIX
-        assert (fitted.matrix is not None) == with_matrix
-        assert ("without a matrix" in fitted.formula) == (not with_matrix)
-        assert fitted.draws.shape == (16, count + 2)  # the matrix stays as it is
-        other = fitted.alternatives[3]
-        assert other.matrix is fitted.matrix
-        np.testing.assert_array_equal(other.biases, fitted.draws[3, :-2])
-    used = softmax(np.log(p) / fitted.temperature)
-    loss, _ = matrix_loss(y, used, np.ones(y.size), logits=False)
-    theta = np.random.default_rng(4).normal(0, 0.3, count + 2)
-    slope = approx_fprime(theta, lambda t: loss(t)[0], 1e-7)
-    np.testing.assert_allclose(loss(theta)[1], slope, rtol=1e-4, atol=1e-3)
-    found = parameters_alone(fitted)
-    assert np.abs(loss(found)[1]).max() < 1e-2
-    np.testing.assert_allclose(fitted.apply(p).sum(axis=1), 1, rtol=1e-12)
-
-
-def parameters_alone(fitted):
-    return np.append(fitted.biases, [fitted.slope - 1, fitted.lump])
-
-
-def test_rows_in_blocks_are_rows_at_once():
-    y, p = table(20_000, 3, seed=6)
-    fitted = am.classes.calibrate(y, p)
-    arguments = parameters(fitted), fitted.floor, fitted.centre
-    rows = np.r_[0:3, 8190:8195, 19_998:20_000]
-    np.testing.assert_allclose(
-        fitted.apply(p)[rows], softmax(plain_logits(p[rows], *arguments)), rtol=1e-10
-    )
-    loss, _ = matrix_loss(y, p, np.ones(y.size), logits=False)
-    whole = loss(parameters(fitted))[0]
-    value = -np.log(fitted.apply(p)[np.arange(y.size), y]).sum()
-    assert whole == pytest.approx(value + plain_loss(arguments[0], [], p[:0], [], 1, 1))
-    assert np.abs(loss(parameters(fitted))[1]).max() < 0.5  # of a loss of thousands
-
-
-def test_draws_have_the_curvature_of_the_loss():
-    y, p = table(400, 3, votes=15)
-    fitted = am.classes.calibrate(y, p)
-    loss, _ = matrix_loss(y, p, np.ones(y.size), logits=False)
-    theta = parameters(fitted)
-    root = np.linalg.cholesky(loss.curvature(theta, with_matrix=True)).T
-    away = fitted.draws - theta
-    away[:, -2] -= 1.0
-    normal = np.random.default_rng(0).standard_normal((theta.size, 16))
-    np.testing.assert_allclose(root @ away.T, normal, atol=1e-3)
-    assert len(fitted.alternatives) == 16
-    first = fitted.alternatives[0]
-    np.testing.assert_array_equal(first.matrix.ravel(), fitted.draws[0, :9])
-    assert (first.slope, first.lump) == tuple(fitted.draws[0, -2:])
-    assert first.alternatives == ()
-    assert first.floor == fitted.floor
-
-
-def test_better_than_a_temperature_on_new_rows():
-    y, p = table(4_000, 5, seed=7)
-    kept, new = slice(0, 1_000), slice(1_000, None)
-
-    def loss(q):
-        return -np.log(q[np.arange(3_000), y[new]]).mean()
-
-    matrix = am.classes.calibrate(y[kept], p[kept])
-    temperature = am.classes.calibrate(y[kept], p[kept], "temperature")
-    assert isinstance(matrix, ClassMatrixMap)
-    assert isinstance(temperature, ClassTemperatureMap)
-    none, one, two = (loss(q) for q in (p[new], temperature(p[new]), matrix(p[new])))
-    assert two < one - 0.05 < none - 0.1
-
-
 def test_logits_are_taken_through_the_softmax():
     y, p = table(300, 4)
     shift = np.random.default_rng(0).normal(0, 30, (300, 1))
@@ -265,29 +155,6 @@ def test_classes_by_name_and_classes_that_do_not_occur():
     assert by_alphabet.classes == tuple(names[order])
     with pytest.raises(ValueError, match="which is not among classes"):
         am.classes.calibrate(names[y], p, classes=["fox", "ant", "cow", "owl"])
-
-
-def test_two_classes_of_two_columns():
-    rng = np.random.default_rng(0)
-    p = rng.beta(1, 2, 500)
-    y = rng.random(500) < p**1.5
-    both = np.column_stack([1 - p, p])
-    fitted = am.classes.calibrate(y, both)
-    assert fitted.classes == (False, True)
-    # As the binary map, up to their different curves
-    binary = am.calibrate(y, p, "platt").apply(p)
-    np.testing.assert_allclose(fitted.apply(both)[:, 1], binary, atol=0.08)
-
-
-def test_weights_count_rows_and_scaled_weights_do_not_drown_in_the_prior():
-    y, p = table(120, 3)
-    twice = am.classes.calibrate(np.tile(y, 2), np.tile(p, (2, 1)))
-    weighted = am.classes.calibrate(y, p, sample_weight=np.full(120, 2.0))
-    np.testing.assert_allclose(weighted.matrix, twice.matrix, atol=1e-4)
-    tiny = am.classes.calibrate(y, p, sample_weight=np.full(120, 1e-9))
-    np.testing.assert_allclose(
-        tiny.matrix, am.classes.calibrate(y, p).matrix, atol=1e-6
-    )
 
 
 def test_files_names_and_pictures(tmp_path):
@@ -329,7 +196,7 @@ def test_chains_of_class_maps():
         am.classes.calibrate(y, p, "temperature"),
     )
     both = first.then(second)
-    assert isinstance(both, ChainedMap)
+    assert both.kind == "chain"
     np.testing.assert_allclose(both.apply(p), second.apply(first.apply(p)))
     by_logits = both.apply(np.log(p), logits=True)
     np.testing.assert_allclose(by_logits, both.apply(p), rtol=1e-9)
@@ -426,9 +293,4 @@ def test_nasty_probabilities(case, logits):
         mapped = one.apply(new)
         assert (mapped >= 0.0).all()
         np.testing.assert_allclose(mapped.sum(axis=1), 1.0, rtol=1e-12)
-    if fitted.temperature > 1.0:
-        scores = softmax(np.log(np.maximum(p, NEAREST)) / fitted.temperature)
-    loss, _ = matrix_loss(y, scores, np.ones(y.size), logits=logits)
-    none = loss(np.zeros(loss.precision.size))[0]
-    assert loss(parameters(fitted))[0] <= none + 1e-9  # never worse than no change
     assert am.Calibrator.from_dict(fitted.to_dict()) == fitted

@@ -247,14 +247,6 @@ def test_a_rule_labels_the_rows_and_brings_its_metric(tmp_path):
     assert priced.mean == pytest.approx(exact.mean - 1.0)
 
 
-def test_logits_are_softened_first():
-    _, p = drawn(4, 100)
-    x = np.log(np.maximum(p, 1e-30)) + 3.0
-    soft = monitor(x, reference=(Y0, np.log(np.maximum(P0, 1e-30))), logits=True)
-    plain = monitor(p, reference=REFERENCE)
-    assert soft.periods[0].mean == pytest.approx(plain.periods[0].mean)
-
-
 def test_what_is_shown(tmp_path):
     _, p = drawn(6, 400, (1, 5, 1, 1))
     found = monitor(p, reference=REFERENCE, every=200)
@@ -293,13 +285,3 @@ def test_bad_input(change, message):
     given = {"p": drawn(9, 1000)[1], "reference": REFERENCE} | change
     with pytest.raises(ValueError, match=message):
         monitor(**given)
-
-
-def test_few_rows_of_a_class_and_the_reference_among_the_rows_are_said():
-    y, p = drawn(1, 300)
-    with pytest.warns(UserWarning, match="also among p"):
-        monitor(p, reference=(y, p))
-    rare = np.where((y == 3) & (np.arange(300) > 20), 0, y)
-    _, new = drawn(2, 100)
-    found = monitor(new, reference=(rare, p), classes=range(4))
-    assert "fewer than 8 rows of 3" in found.notes[0]

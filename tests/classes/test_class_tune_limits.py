@@ -127,17 +127,6 @@ def test_two_classes_with_costs_equal_the_best_cut():
     assert rule.score == pytest.approx(best, rel=1e-12)
 
 
-def test_weighted_rows_are_repeated_rows():
-    y, p = sample(60)
-    w = np.random.default_rng(1).integers(1, 4, 60)
-    how = {"cost": COST, "max_per_class": {0: int(w.sum()) // 3}, "min_recall": 0.2}
-    rule = am.classes.tune(y, p, sample_weight=w, **how, **QUICK)
-    again = np.repeat(np.arange(60), w)
-    z = rule.apply(p)[again]
-    assert (z == 0).sum() <= w.sum() // 3
-    assert rule.score == pytest.approx(-COST[y[again], z].mean())
-
-
 def test_a_rule_with_costs_is_saved_exported_and_forecast(tmp_path):
     y, p = sample(300)
     names = np.array(["a", "b", "c"])

@@ -1,7 +1,5 @@
 """compare: its law against plain twins, labels, plans, and files."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -268,30 +266,6 @@ def test_several_models() -> None:
         found.difference("w", 0)
 
 
-def test_one_model_has_rows_that_tell_of_its_score() -> None:
-    found = am.compare(0.4, P[0][NEW], reference=(Y[OLD], P[0][OLD]))
-    truth = true_scores(NEW_Y, LABELS[:1])[0]
-    rows = found.next_rows(100)
-    called = LABELS[0][rows].mean()
-    assert called > 1.5 * LABELS[0].mean()
-    more = found.add(rows, NEW_Y[rows])
-    assert more.interval[0] <= truth <= more.interval[1]
-    assert more.interval[1] - more.interval[0] < 0.2
-    assert repr(more).startswith("F1 of A: 0.")
-    with pytest.raises(ValueError, match="a difference needs two"):
-        found.difference()
-
-
-def test_labels_that_a_plan_asks_for() -> None:
-    needed = [FOUND.labels_needed(gap) for gap in (0.08, 0.04, 0.02)]
-    assert needed[0] < needed[1] < needed[2] <= NEW_Y.size
-    assert FOUND.labels_needed(0.04, power=0.95) > needed[1]
-    rows = FOUND.next_rows(needed[1])
-    more = FOUND.add(rows, NEW_Y[rows])
-    assert more.interval[1] - more.interval[0] < 2 * 0.04
-    assert more.labels_needed(0.04) < needed[1]
-
-
 # ---------------------------------------------------------------------- input, output
 
 
@@ -445,16 +419,6 @@ def test_what_is_refused(change: dict[str, Any], message: str) -> None:
     given = {"labels": LABELS, "p": [p[NEW] for p in P], "reference": REFERENCE}
     with pytest.raises((ValueError, TypeError), match=message):
         am.compare(**(given | change))
-
-
-def test_odd_decisions_and_small_references_are_noted() -> None:
-    none = np.zeros(NEW_Y.size)
-    found = am.compare([LABELS[0], none], P[0][NEW])
-    assert found.notes == ("B calls no row positive: its decisions are of one class",)
-    some = np.r_[np.flatnonzero(Y[OLD])[:15], np.flatnonzero(~Y[OLD])[:300]]
-    small = Y[OLD][some], [p[OLD][some] for p in P]
-    found = am.compare(LABELS, [p[NEW] for p in P], reference=small)
-    assert found.notes[0].startswith("the reference has only 15 rows of one class")
 
 
 def test_labels_that_contradict_each_other_are_refused() -> None:

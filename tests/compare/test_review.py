@@ -1,7 +1,5 @@
 """review_rows against enumeration of all truths, labels and choices of rows."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -13,8 +13,8 @@ from scipy import sparse
 
 import argmetric as am
 import oracle
-from argmetric._verbs.decide import decide_by
 from decide_checks import CONVENTIONS, assert_close, gain, spec, tolerance
+from routes import decide_by
 from strategies import probability_vectors
 
 LAWS = {

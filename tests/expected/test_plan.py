@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._expected import plan
-from argmetric._verbs.decide import decide_by
+from routes import decide_by, plan
 
 ROOMS = [Path(am.__file__).parent / room for room in ("_expected", "_verbs/decide")]
 

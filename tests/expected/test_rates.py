@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import argmetric as am
 import oracle
 from argmetric._expected import kernels
-from argmetric._verbs.decide import decide_by
 from decide_checks import NAN
+from routes import decide_by
 from strategies import moderate_vectors, probability_vectors
 
 NAMES = ["gmean", "hmean", "qmean"]

@@ -4,8 +4,6 @@ Twins: convolution of the laws of all groups value by value, sums over a dense g
 effects, and simulation.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
+from scipy.stats import binom
 
 import argmetric as am
 import oracle
@@ -20,6 +19,7 @@ from argmetric import forecast
 from margins import centre_log_odds
 
 NAN = math.nan
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 few = settings(deadline=None, max_examples=15)
 
 
@@ -78,7 +78,7 @@ def lumpy(kind, groups, rng):
 
 
 @pytest.mark.parametrize("kind", ["rare", "few"])
-@pytest.mark.parametrize("groups", [25, 60, 257, 300])
+@pytest.mark.parametrize("groups", [25, 300])
 @pytest.mark.parametrize(("name", "zd"), [("f1", 0.0), ("f1", 1.0), ("accuracy", 0.0)])
 def test_lumpy_means_over_many_groups(name, zd, groups, kind):
     p, labels, ids = lumpy(kind, groups, np.random.default_rng(groups))
@@ -162,55 +162,20 @@ def test_nasty_groups_repeated(kinds, size, groups, name):
     assert result.mean == pytest.approx(np.mean(means), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("long", "pairs"), [(70, 140), (20_001, 9)])
-def test_long_groups_among_many(long, pairs):
-    """Groups beyond the tables, and beyond laws of many at a time."""
-    rng = np.random.default_rng(7)
-    sizes = np.tile([2, long], pairs)
-    ids = np.arange(sizes.size).repeat(sizes)
-    p = rng.beta(0.5, 1.5, ids.size)
-    labels = (p > 0.3).astype(int)
-    result = forecast(p, labels, groups=ids)
-    assert_law(result)
-    parts = [forecast(p[ids == g], labels[ids == g]) for g in range(sizes.size)]
-    assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
-    variance = sum(f.std**2 for f in parts) / sizes.size**2
-    assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)
-
-
 # ------------------------------------------------------------ one effect for all
 
 
-def mixture(name, p, labels, deviation, known=None, points=801):
-    """Law by a dense sum over the effect: counts of both sides for each value."""
-    known = np.full(p.size, NAN) if known is None else known
-    centre = centre_log_odds(p, 1 - p, deviation)
-    z = np.linspace(-9 - deviation, 9 + deviation, points)
-    chance = expit(centre + deviation * z[:, None])
-    seen = ~np.isnan(known)
-    with np.errstate(divide="ignore"):
-        likely = np.where(known[seen] == 1, chance[:, seen], 1 - chance[:, seen])
-        level = -(z**2) / 2 + np.log(likely).sum(axis=1)
-    weights = np.exp(level - level.max())
-    weights /= weights.sum()
-    k = int(labels.sum())
-    joint = np.zeros((k + 1, p.size - k + 1))
-    for weight, row in zip(weights, np.where(seen, known, chance), strict=True):
-        if weight > 1e-15:
-            sides = [oracle.poisson_binomial(row[labels == side]) for side in (1, 0)]
-            joint += weight * np.outer(*(np.asarray(x, dtype=float) for x in sides))
-    tp, r = np.indices(joint.shape)
-    values = oracle.values(name, tp.ravel(), k, (tp + r).ravel(), p.size)
-    order = np.argsort(values)
-    return np.asarray(values, dtype=float)[order], joint.ravel()[order]
-
-
-@pytest.mark.parametrize("n", [300, 520])
-@pytest.mark.parametrize("k", [0, 1, 5])
+@pytest.mark.parametrize(("n", "k"), [(300, 0), (300, 5), (520, 1)])
 def test_rare_positives_with_an_effect(n, k):
-    """301 rows of p = .004: most often there is no positive at all."""
+    """Most often there is no positive at all; given the effect, counts are binomial."""
     p, labels = np.full(n, 0.004), (np.arange(n) < k).astype(int)
-    values, mass = mixture("f1", p, labels, 0.5, points=101)
+    z = np.linspace(-10, 10, 1001)
+    weight = np.exp(-(z**2) / 2)
+    chance = expit(centre_log_odds(p[:1], 1 - p[:1], 0.5)[0] + 0.5 * z)
+    tp, fn = np.arange(k + 1)[:, None, None], np.arange(n - k + 1)[:, None]
+    joint = binom.pmf(tp, k, chance) * binom.pmf(fn, n - k, chance)
+    mass = joint @ weight / weight.sum()
+    values = (2 * tp / np.maximum(k + tp + fn, 1))[..., 0]
     result = forecast(p, labels, overdispersion=0.5)
     assert_law(result)
     assert result.expected_positives == pytest.approx(p.sum(), rel=1e-9)
@@ -254,26 +219,6 @@ def test_known_labels_sharpen_the_shared_effect():
     assert result.std * 60 < wide.std * 20  # of the 20 rows to come
 
 
-@pytest.mark.parametrize("rows", [40, 700])
-@pytest.mark.parametrize("sure", [0.0, 1.0])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_a_known_label_that_contradicts_a_certain_one(grouped, sure, rows):
-    """It is taken as it is, and tells nothing of the effect: as if p were the other."""
-    rng = np.random.default_rng(rows)
-    p, known = rng.random(rows), np.full(rows, NAN)
-    p[0], known[0], known[1] = sure, 1.0 - sure, 1.0
-    labels = (p > 0.4).astype(int)
-    options = {"groups": np.arange(rows) % 4} if grouped else {}
-    options |= {"known": known, "overdispersion": 0.7}
-    found = forecast(p, labels, **options)
-    p[0] = 1.0 - sure
-    other = forecast(p, labels, **options)
-    assert_law(found)
-    assert found.mean == pytest.approx(other.mean, rel=1e-12)
-    assert found.std == pytest.approx(other.std, rel=1e-12)
-    assert found.expected_positives == pytest.approx(other.expected_positives)
-
-
 @pytest.mark.parametrize("known_rows", [0, 2])
 def test_each_group_has_an_effect_of_its_own(known_rows):
     """Many equal groups of four: mean and spread from one of them."""
@@ -294,3 +239,122 @@ def test_each_group_has_an_effect_of_its_own(known_rows):
         assert result.expected_positives == pytest.approx(
             groups * one.expected_positives, rel=1e-6
         )
+
+
+# ------------------------------------------------- counts that are long to sum
+
+
+def rows_of(groups, size, seed=0, share=0.25):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 0.5 * (1 - share) / share, groups * size)
+    return p, p > 0.3, np.repeat(np.arange(groups), size)
+
+
+def law_of_count(p):
+    """Chances of 0, 1, … positives."""
+    return oracle.poisson_binomial(p).astype(float)
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "rough"])
+def test_values_of_a_long_vector_are_those_of_all_pairs_of_counts(name):
+    """In bins; a rough metric has values that no sample of counts shows."""
+    p, labels, _ = rows_of(1, 6000)
+    metric = am.CustomMetric(lambda a, k, t, n: a / (k + t) + 10.0 * (a % 7 == 5))
+    found = forecast(p, labels, metric if name == "rough" else name)
+    hits, misses = (law_of_count(p[side]) for side in (labels, ~labels))
+    tp, r = (np.flatnonzero(law > 1e-18).astype(float) for law in (hits, misses))
+    chance = np.outer(hits[tp.astype(int)], misses[r.astype(int)]).ravel()
+    t = (tp[:, None] + r).ravel()
+    tp, k = tp.repeat(r.size), int(labels.sum())
+    values = metric.value(tp, k, t, p.size)
+    if name != "rough":
+        values = am.get_metric(name).value(tp, k, t, p.size)
+    order = np.argsort(values)
+    values, chance = values[order], chance[order]
+    assert found.mean == pytest.approx(values @ chance, rel=1e-12)
+    spread = math.sqrt(chance @ (values - found.mean) ** 2)
+    assert found.std == pytest.approx(spread, rel=1e-6)
+    reached = np.cumsum(chance)
+    for q in SHARES:
+        at = values[np.searchsorted(reached, q)]
+        assert found.quantile(q) == pytest.approx(at, abs=1e-3 * spread)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_sums_on_a_lattice_keep_their_atoms(size):
+    """Accuracy of groups of one size: the number of right labels over all rows."""
+    p, labels, ids = rows_of(600, size, size)
+    found = forecast(p, labels, "accuracy", groups=ids)
+    right = np.where(labels, p, 1 - p)
+    law = law_of_count(right)
+    for q in SHARES:
+        count = int(np.searchsorted(np.cumsum(law), q))
+        assert found.quantile(q) == pytest.approx(count / p.size, abs=1e-12)
+        total = law[: count + 1].sum()
+        assert found.cdf(count / p.size) == pytest.approx(total, abs=1e-9)
+
+
+def recall_of_rows(p, labels):
+    """Groups of one row: positives that are found, over all positives."""
+    hits, misses = (law_of_count(p[side]) for side in (labels, ~labels))
+    likely = [np.flatnonzero(law > 1e-18) for law in (hits, misses)]
+    hits, misses = hits[likely[0]], misses[likely[1]]
+    a, r = likely[0][:, None].astype(float), likely[1].astype(float)
+    values, mass = a / np.maximum(a + r, 1), hits[:, None] * misses
+    mass = np.where(a + r > 0, mass, 0.0)
+    order = np.argsort(values, axis=None)
+    return values.ravel()[order], mass.ravel()[order] / mass.sum()
+
+
+@pytest.mark.parametrize("groups", [12, 60, 400, 6000])
+def test_a_mean_over_the_groups_that_are_defined(groups):
+    """One by one, by counts and cells, and over about as many: no bias of a ratio."""
+    p, labels, ids = rows_of(groups, 1, groups, share=0.3)
+    values, mass = recall_of_rows(p, labels)
+    found = forecast(p, labels, "recall", groups=ids, zero_division=NAN)
+    spread = math.sqrt(mass @ (values - values @ mass) ** 2)
+    assert found.mean == pytest.approx(values @ mass, abs=6e-3 * spread)
+    assert found.std == pytest.approx(spread, rel=0.01)
+    reached = np.cumsum(mass)
+    for x in (-1.5, -0.7, 0.1, 0.8, 1.6):
+        at = values @ mass + x * spread
+        total = reached[np.searchsorted(values, at, side="right") - 1]
+        assert found.cdf(at) == pytest.approx(total, abs=0.012)
+
+
+@pytest.mark.parametrize("zero", [0.0, math.nan])
+@pytest.mark.parametrize("name", ["f1", "mcc", "gmean"])
+def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
+    rng = np.random.default_rng(4)
+    sizes = np.array([70, 130, 66, 20, 300] * 12)
+    ids = np.repeat(np.arange(sizes.size), sizes)
+    p = rng.beta(0.3, 2.0, ids.size)
+    labels = p > 0.25
+    found = am.forecast(p, labels, name, groups=ids, zero_division=zero)
+    single = [
+        am.forecast(p[ids == g], labels[ids == g], name, zero_division=zero)
+        for g in range(sizes.size)
+    ]
+    if zero == 0.0:
+        mean = np.mean([one.mean for one in single])
+        std = math.sqrt(sum(one.std**2 for one in single)) / sizes.size
+        assert found.mean == pytest.approx(mean, rel=1e-12)
+        assert found.std == pytest.approx(std, rel=1e-3)
+    assert found.n_groups == sizes.size
+    assert found.interval[0] < found.mean < found.interval[1]
+
+
+@pytest.mark.parametrize(("long", "pairs"), [(70, 140), (20_001, 9)])
+def test_long_groups_among_many(long, pairs):
+    """Groups beyond the tables, and beyond laws of many at a time."""
+    rng = np.random.default_rng(7)
+    sizes = np.tile([2, long], pairs)
+    ids = np.arange(sizes.size).repeat(sizes)
+    p = rng.beta(0.5, 1.5, ids.size)
+    labels = (p > 0.3).astype(int)
+    result = forecast(p, labels, groups=ids)
+    assert_law(result)
+    parts = [forecast(p[ids == g], labels[ids == g]) for g in range(sizes.size)]
+    assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
+    variance = sum(f.std**2 for f in parts) / sizes.size**2
+    assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)

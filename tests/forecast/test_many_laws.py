@@ -5,8 +5,6 @@ where rows share one; the law of a mean over groups is their convolution, value 
 or on a very fine grid for every number of values. ARGMETRIC_SLOW=1 draws 5,000.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -294,7 +292,48 @@ def test_laws_on_narrow_steps(seed):
     assert wrong(*case(seed)) == []
 
 
-@pytest.mark.parametrize("groups", [1, 3, 20])
+def rows_of(groups, size, seed=0, share=0.25):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 0.5 * (1 - share) / share, groups * size)
+    return p, p > 0.3, np.repeat(np.arange(groups), size)
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "size", "options"),
+    [
+        ("f1", 18, 30, {"overdispersion": 0.3, "zero_division": 0.0}),
+        ("f1", 25, 10, {"zero_division": NAN}),
+        ("f1", 60, 10, {"zero_division": NAN}),
+        ("mcc", 120, 6, {"zero_division": 0.0}),
+    ],
+)
+def test_laws_of_many_groups(name, groups, size, options):
+    """Cells, counts beside cells, and effects, beside the switches between them."""
+    p, labels, ids = rows_of(groups, size, groups, share=0.15)
+    assert wrong(name, p, labels, options | {"groups": ids}) == []
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("name", ["f1", "mcc"])
+def test_laws_of_groups_that_are_nearly_equal(name, noise):
+    """Equal groups have equal values, so that their sums lie on few of them."""
+    rng = np.random.default_rng(1)
+    p = np.tile(rng.beta(0.5, 1.5, 40), 60)
+    labels, ids = p > 0.3, np.repeat(np.arange(60), 40)
+    p = np.clip(p + noise * rng.random(p.size), 0, 1)
+    assert wrong(name, p, labels, {"groups": ids, "zero_division": 0.0}) == []
+
+
+@pytest.mark.parametrize("single", [0, 1, 5])
+def test_few_groups_that_can_be_left_out_among_long_ones(single):
+    """30 groups whose recalls hardly vary, beside groups of one row or none."""
+    p = np.append(np.full(1800, 0.95), np.full(single, 0.5))
+    labels = np.append(np.arange(1800) % 60 < 57, np.ones(single, dtype=bool))
+    ids = np.append(np.repeat(np.arange(30), 60), np.arange(30, 30 + single))
+    assert wrong("recall", p, labels, {"groups": ids, "zero_division": NAN}) == []
+
+
+@pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize(
     ("prior", "deviation", "name"),
     [(0.9, 0.5, "f1"), (0.999, 0.5, "accuracy"), (0.98, 0.3, "mcc"), (0.01, 1, "f1")],

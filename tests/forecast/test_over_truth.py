@@ -1,7 +1,5 @@
 """Forecasts with a reference, from draws of what may be true; scores that surprise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import betaincinv, betaln
@@ -41,16 +39,6 @@ def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     groups = np.arange(4000) % 40
     f = am.forecast(p, y, reference=(y, p), groups=groups, zero_division=1.0)
     assert f.interval[0] < 1.0
-
-
-def test_a_share_that_rounds_to_one_makes_no_row_certain():
-    """With a prior, rows called positive were all p = 1: it could not be met."""
-    y = np.arange(400) < 40
-    p = np.where(y, 1 - 1e-9, 1e-9)
-    p[::7] = np.where(y, 0.999, 0.001)[::7]
-    f = am.forecast(p, y, reference=(y, p), prior=0.1)
-    assert f.interval[0] > 0.8
-    assert f.interval[1] == 1.0
 
 
 def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():
@@ -282,40 +270,6 @@ def test_the_same_forecast_twice(options):
     np.testing.assert_array_equal(one.probabilities, other.probabilities)
 
 
-def test_a_given_share_is_met_as_by_a_shift_of_all_scores():
-    """A shift of the log-odds that the map takes away again changes nothing."""
-    y, p = reference(400)
-    _, new = reference(2000, seed=3)
-    found = am.calibrate(y, p)
-    mapped = found.apply(new)
-    moved = am.adjust_prior(mapped, prevalence=0.3, reference_prevalence=y.mean())
-    shifted = found.then(moved)
-    share = float(shifted.apply(new).mean())
-    one = am.forecast(new, new > 0.5, reference=found, prior=share)
-    other = am.forecast(new, new > 0.5, reference=shifted, prior=share)
-    assert one.expected_positives == pytest.approx(share * 2000)
-    assert one.mean == pytest.approx(other.mean, abs=0.1 * one.std)
-    assert one.interval == pytest.approx(other.interval, abs=0.2 * one.std)
-
-
-def test_a_reference_of_one_class_is_refused():
-    _, p = reference(50)
-    with pytest.raises(ValueError, match="one class"):
-        am.forecast(p, p > 0.5, reference=(np.ones(50, int), p))
-
-
-def test_decision_rule_and_forecast_draw_the_same():
-    y, p = reference(400)
-    _, new = reference(1000, seed=3)
-    d = am.decide(new, "f1", reference=(y, p))
-    for other in (
-        am.forecast(new, d.labels, "f1", reference=(y, p)),
-        am.forecast(new, d.labels, "f1", reference=am.calibrate(y, p)),
-    ):
-        assert d.forecast().interval == other.interval
-        assert d.forecast().mean == other.mean
-
-
 def test_a_forecast_makes_few_calls():
     """They were 19,792."""
     import sys
@@ -336,19 +290,6 @@ def test_a_forecast_makes_few_calls():
     finally:
         sys.setprofile(before)
     assert calls <= 2000
-
-
-def test_known_labels_are_not_guessed():
-    y, p = reference(300)
-    truth, new = reference(200, seed=5)
-    labels = am.decide(new, reference=(y, p)).labels
-    f = am.forecast(new, labels, reference=(y, p), known=truth)
-    got = am.evaluate(truth, labels)
-    assert f.interval == pytest.approx((got, got))
-    half = np.where(np.arange(200) < 100, truth, np.nan)
-    some = am.forecast(new, labels, reference=(y, p), known=half)
-    none = am.forecast(new, labels, reference=(y, p))
-    assert some.std < none.std
 
 
 def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):

@@ -1,7 +1,5 @@
 """Input is checked where it comes in, and what is checked is not checked again."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable

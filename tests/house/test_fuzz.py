@@ -4,8 +4,6 @@
 others. What is drawn, and what may happen, is in `fuzz.py`, which makes one again.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

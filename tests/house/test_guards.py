@@ -74,7 +74,7 @@ KERNELS = {
 HELD_BY = {
     "affine": {
         "test_curves_of_groups": "affine_curves",
-        "test_curves_at_the_limits_of_variance": "smooth_curves",
+        "test_the_stated_error_holds": "smooth_curves",
     },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
@@ -87,10 +87,10 @@ HELD_BY = {
         "test_long_sequences_need_no_table_of_hits": "hit_counts",
     },
     "cells": {
-        "test_cells_hold_the_laws_of_their_groups": (
+        "test_laws_at_random": (
             "add_cells cell_moments fill_counts law_boxes place_cells"
         ),
-        "test_boxes_are_trimmed_to_likely_counts": "trim_boxes",
+        "test_laws_of_many_groups": "trim_boxes",
     },
     "chains": {
         "test_messages_equal_enumeration": (
@@ -135,7 +135,7 @@ HELD_BY = {
         "test_ids_that_lie_close_are_numbered_by_counting": (
             "count_codes number_close_ids"
         ),
-        "test_ids_are_numbered_as_by_a_dictionary": "number_ids",
+        "test_shuffled_groups_are_decided_as_sorted_ones": "number_ids",
         "test_mixed_texts_equal_whole_numbers": "mix_texts",
         "test_rows_of_a_group_stay_in_order": ("bin_rows group_binned_rows group_rows"),
     },

@@ -1,12 +1,9 @@
 """The claims of the papers: how they are declared, run, judged and told."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import json
 import math
-import os
 import re
 import sys
 from pathlib import Path
@@ -254,37 +251,6 @@ def test_a_stored_result_is_judged_by_the_rules_of_now(papers: Any) -> None:
     assert papers.runner.judged_again(one, missing) == missing
 
 
-def test_the_data_folder_is_found_or_told_of(
-    papers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("ARGMETRIC_DATA", str(tmp_path))
-    assert papers.use_data(None) == f"data sets are looked for in {tmp_path}"
-    with pytest.raises(NotADirectoryError, match=r"--data names .*/no, which is not a"):
-        papers.use_data(tmp_path / "no")
-    monkeypatch.setenv("ARGMETRIC_DATA", str(tmp_path / "away"))
-    with pytest.raises(NotADirectoryError, match=r"ARGMETRIC_DATA names .*/away"):
-        papers.use_data(None)
-    assert papers.use_data(tmp_path).endswith(str(tmp_path))
-    monkeypatch.delenv("ARGMETRIC_DATA")
-    beside = tmp_path / "data"
-    monkeypatch.setattr(papers, "DATA_FOLDERS", (tmp_path / "other", beside))
-    assert papers.use_data(None) == (
-        f"no folder of data sets: ARGMETRIC_DATA is not set, and there is no "
-        f"{tmp_path / 'other'} and no {beside}. Claims that need one are not run, and "
-        "say where it is published"
-    )
-    beside.mkdir()
-    assert papers.use_data(None) == f"data sets are looked for in {beside}"
-    assert os.environ["ARGMETRIC_DATA"] == str(beside)
-
-
-def test_summaries_are_judged_without_rouge_score(papers: Any) -> None:
-    from summaries_parts import judge
-
-    texts, references = ["very good tea"], [["very good", "good tea day"]]
-    assert judge.recalls(references, texts).tolist() == [[75.0, 100.0]]
-
-
 def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
     assert papers.chosen(()) == list(papers.CLAIMS)
     assert [one.name for one in papers.chosen(["jansche2007-footnote-3"])] == [
@@ -392,42 +358,6 @@ def test_results_of_files_are_taken_in_and_judged_again(
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
 
 
-def test_figures_that_share_parts_of_their_names_are_a_table(writer: Any) -> None:
-    def told(asked: dict[str, str], printed: dict[str, str], **values: float) -> str:
-        ours = {
-            name.replace("_", ", "): {"value": value, "interval": [value, 2 * value]}
-            for name, value in values.items()
-        }
-        answers = dict.fromkeys(asked, "so")
-        one = {"ours": ours, "asked": asked, "printed": printed, "answers": answers}
-        return "\n".join(writer._figures(one))
-
-    values = {"gain_a9a": 1, "gain_w8a": 2, "loss_a9a": 3, "loss_w8a": 4, "all": 5}
-    rules = {"gain, a9a": ">= 0", "gain, w8a": ">= 0", "loss, a9a": "<= 1", "all": ""}
-    assert told(rules | {"loss, w8a": "<= 1"}, {"loss, w8a": "3"}, **values) == (
-        "- ✓ all: 5 [5, 10]\n\n"
-        ".. csv-table::\n   :header-rows: 1\n   :class: compact\n\n"
-        '   "check","a9a","w8a"\n'
-        '   "gain (≥ 0)","✓ 1 [1, 2]","✓ 2 [2, 4]"\n'
-        '   "loss (≤ 1)","✓ 3 [3, 6]","✓ 4 [4, 8], paper 3"'
-    )
-    assert told(rules, {"loss, w8a": "3"}, **values).endswith(
-        '   "gain","✓ 1 [1, 2] (≥ 0)","✓ 2 [2, 4] (≥ 0)"\n'
-        '   "loss","✓ 3 [3, 6] (≤ 1)","4, paper 3"'
-    )
-    assert told({"gain": "1 to 1"}, {}, gain=1, unasked=2) == "- ✓ gain (1): 1 [1, 2]"
-
-
-def test_what_claims_share_is_told_once(writer: Any) -> None:
-    one = {"data": "rows that are drawn anew (fast: 3)", "seeds": "none", "fast": False}
-    first = {**one, "remark": "Points. Half a point is noise."}
-    second = {**one, "remark": "Half a point is noise."}
-    assert writer._notes([first, second]) == {
-        "Data: rows that are drawn anew.": "A",
-        "Half a point is noise.": "B",
-    }
-
-
 FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"
 
 
@@ -455,16 +385,6 @@ def results(papers: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(papers, "use_data", lambda data: "data in FOLDER")
     monkeypatch.setattr(papers, "stored_verdicts", lambda: {THEOREM: "holds"})
     return given
-
-
-def test_claims_are_listed(papers: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert papers.main(["--list"]) == 0
-    assert f"{FOOTNOTE}: " in capsys.readouterr().out
-    assert papers.main(["--list", "liu2018", "--json"]) == 0
-    listed = map(json.loads, capsys.readouterr().out.splitlines())
-    assert {one["paper"] for one in listed} == {"liu2018"}
-    assert papers.main(["jansche2007-footnote-4"]) == 2
-    assert "did you mean jansche2007-footnote-3" in capsys.readouterr().err
 
 
 def test_a_failed_experiment_is_told_by_the_exit_code(

@@ -1,7 +1,5 @@
 """Claims about SEARN: their questions fail on broken algorithms and null data."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from math import ceil

@@ -1,7 +1,5 @@
 """The claims of Natarajan et al. (2015) fail on cases that are made to fail them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path
@@ -10,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import argmetric as am
-from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,15 +76,6 @@ def test_another_threshold_fails_the_asymptotics(
     assert verdict(parts.theory, "section-6-asymptotics") == "does not hold"
 
 
-def test_the_rates_give_the_counts_back(parts: Any) -> None:
-    tp, k, t = parts.rates.counts()
-    r_p, r_n, p = parts.rates.rates(tp, k, t, parts.rates.N)
-    np.testing.assert_allclose(r_p * p * parts.rates.N, tp)
-    np.testing.assert_allclose(
-        parts.rates.predicted(r_p, r_n, p) * parts.rates.N, k, atol=1e-12
-    )
-
-
 def test_gamma_of_another_metric_fails(
     parts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,23 +94,6 @@ def test_the_converse_of_proposition_11_fails(
     monkeypatch.setattr(parts.rates, "rate_falls", right[0])
     assert verdict(parts.rates, "proposition-11") == "in part"
     assert verdict(parts.rates, "remark-12") == "in part"
-
-
-def test_counted_algorithms_give_the_curves(parts: Any) -> None:
-    p = np.sort(np.random.default_rng(1).random(15))[::-1]
-    module = parts.printed
-    for name, coefficients in (("f1", module.F1), ("jaccard", module.JACCARD)):
-        metric = am.get_metric(name, zero_division=0.0)
-        value = module.valued(name, 0.0)
-        curves = [
-            natarajan_algorithm_1(p, metric)[1:],
-            natarajan_algorithm_2(p, metric)[1:],
-            module.counted_algorithm_1(p, value)[0],
-            module.counted_algorithm_2(p, *coefficients)[0],
-            module.counted_algorithm_2(p, *coefficients, anew=True)[0],
-        ]
-        for curve in curves[1:]:
-            np.testing.assert_allclose(curve, curves[0], rtol=1e-12)
 
 
 def test_algorithm_2_with_line_8_anew_is_not_quadratic(
@@ -168,11 +137,6 @@ def test_ways_that_are_alike_or_behind_do_not_often_win(
     assert behind["table-3-no-winner"] == "does not hold"
     assert "holds" not in verdicts(0.3, 0.5, 0.4)["table-3-over-baseline"].split()[:1]
     assert verdicts(0.5, 0.4, 0.3)["table-2-over-eum"] == "holds"
-
-
-def test_a_tie_is_half_a_win(parts: Any) -> None:
-    gains = np.array([[0.1, 0.0], [0.2, -0.1]])
-    np.testing.assert_array_equal(parts.tables.wins(gains), [100.0, 25.0])
 
 
 def test_rows_of_a_table_leave_rare_classes_out(

@@ -1,7 +1,5 @@
 """The public surface changes on purpose only."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What all public signatures have in common."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pydoc

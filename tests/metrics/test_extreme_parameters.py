@@ -1,7 +1,5 @@
 """Metrics with parameters at the ends of the floats, by every verb, in fractions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

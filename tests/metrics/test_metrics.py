@@ -1,7 +1,5 @@
 """Values of the metrics, their 0/0, their names, and when top-k is optimal."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import warnings
@@ -97,11 +95,6 @@ def test_score_counts_and_evaluates(name):
         score = metric.score(y_true, y_pred)
         assert isinstance(score, float)
         assert score == pytest.approx(float(metric.value(*cell, N)), rel=1e-15)
-
-
-def test_score_refuses_unequal_lengths():
-    with pytest.raises(ValueError, match="shape"):
-        am.FBeta(1).score([0, 1], [0, 1, 1])
 
 
 # ------------------------------------------------- from first principles
@@ -260,26 +253,10 @@ def test_an_unknown_name_suggests_the_nearest(wrong, near):
     assert "gmean" in message
 
 
-@pytest.mark.parametrize("wrong", ["f0", "fnan", "finf", "", "f-2", "zzz"])
-def test_names_that_mean_nothing(wrong):
-    with pytest.raises(ValueError, match="unknown metric"):
-        am.get_metric(wrong)
-
-
 @pytest.mark.parametrize("wrong", [3, None, 0.5])
 def test_a_metric_is_a_name_an_instance_or_a_callable(wrong):
     with pytest.raises(TypeError, match="metric"):
         am.get_metric(wrong)
-
-
-def test_metrics_are_frozen():
-    with pytest.raises(AttributeError):
-        am.FBeta(1).beta = 2
-
-
-@pytest.mark.parametrize("name", oracle.NAMES)
-def test_direction(name):
-    assert instance(name).greater_is_better == (name not in oracle.MINIMISED)
 
 
 # ----------------------------------------------------- functions of users
@@ -420,11 +397,6 @@ def test_a_minimised_function_is_checked_the_other_way_round():
     assert loss.ranking_principle(6)
 
 
-def test_linear_fractional_does_not_need_c1_above_d1():
-    """.5u/(1+u) rises although c1 = .5 < d1 = 1."""
-    assert am.LinearFractional((0, 0.5, 0, 0), (1, 1, 0, 0)).ranking_principle(8)
-
-
 def test_linear_fractional_whose_denominator_vanishes_away_from_the_margins():
     """tp/(2tp) is 1/2 with a hit and zero_division without: with 1 it falls."""
     metric = am.LinearFractional((0, 1, 0, 0), (0, 2, 0, 0), zero_division=1.0)
@@ -441,10 +413,6 @@ def test_check_metric_passes_the_catalogue(name):
     assert am.check_metric(instance(name))
 
 
-def test_check_metric_takes_a_plain_function():
-    assert am.check_metric(lambda tp, k, t, n: tp / (k + t))
-
-
 def test_check_metric_shows_the_counterexample():
     principle = am.check_metric(false_discovery_rate, n=4)
     assert_counterexample(principle, oracle_false_discovery_rate)
@@ -459,20 +427,3 @@ def test_check_metric_refuses_a_random_function():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="again"):
         am.check_metric(lambda tp, k, t, n: rng.random(np.shape(tp)))
-
-
-@pytest.mark.parametrize("value", [None, 1j, np.complex64(1), "one"])
-def test_counts_are_numbers(value):
-    with pytest.raises(TypeError, match="n must hold counts"):
-        am.FBeta().value(1, 2, 2, value)
-
-
-def test_counts_beyond_floats_are_refused_without_a_warning():
-    with pytest.raises(ValueError, match="t must hold finite counts"):
-        am.FBeta().value(1, 2, np.finfo(np.longdouble).max, 4)
-
-
-def test_a_span_of_time_is_no_value_of_zero_division():
-    for span in (np.timedelta64(1, "s"), np.timedelta64("NaT")):
-        with pytest.raises(ValueError, match="zero_division must be 0, 1 or nan"):
-            am.MCC(zero_division=span)

@@ -1,7 +1,5 @@
 """monitor with groups and label columns, against enumeration and simulation."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -102,32 +100,6 @@ def test_rows_and_labels_that_are_added_bit_by_bit(
         made.add_labels(Y[part], P[part], period=0, groups=BASKET[part] + 1)
 
 
-def test_names_of_groups_are_text_or_numbers_in_any_order(
-    watched: am.Monitoring,
-) -> None:
-    names = np.array([f"user {i}" for i in range(150)], dtype=object)[BASKET]
-    order = np.concatenate([RNG.permutation(400) + 400 * i for i in range(3)])
-    made = am.monitor(
-        P[order],
-        0.3,
-        reference=REFERENCE,
-        every=400,
-        groups=names[order],
-        floor=0.2,
-    )
-    for one, other in zip(made.periods, watched.periods, strict=True):
-        assert one.mean == pytest.approx(other.mean, abs=1e-3)
-        assert one.interval.low == pytest.approx(other.interval.low, abs=0.01)
-
-
-def test_segments_have_their_own_groups() -> None:
-    by = np.where(BASKET % 3 == 0, "a", "b")
-    made = watch(by=by, every=None)
-    part = by == "a"
-    alone = am.monitor(P[part], 0.3, reference=REFERENCE, groups=BASKET[part])
-    assert made.segments["a"].periods[0].mean == alone.periods[0].mean
-
-
 MATRIX, TRUTH = P.reshape(200, 6), Y.reshape(200, 6)
 WIDE = tuple(one[:1998].reshape(333, 6) for one in REFERENCE)
 
@@ -155,16 +127,6 @@ def test_a_matrix_is_groups_of_rows_or_columns(average: Any, axis: int) -> None:
     again = am.monitor(MATRIX[:150], 0.3, known=known[:150], **given)
     again = again.add(MATRIX[150:], known=known[150:])
     assert again.to_dict() == made.to_dict()
-
-
-def test_micro_and_pooled_are_the_score_of_all_together() -> None:
-    given = {"reference": REFERENCE}
-    plain = am.monitor(P, 0.3, **given).periods
-    assert watch(every=None, average="pooled").periods == plain
-    wide = am.monitor(MATRIX, 0.3, average="micro", **given)
-    assert wide.periods == am.monitor(P, 0.3, **given).periods[:1] or (
-        wide.periods[0].interval.low == plain[0].interval.low
-    )
 
 
 def test_columns_are_scored_on_the_rows_that_are_known() -> None:

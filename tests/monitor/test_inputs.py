@@ -1,7 +1,5 @@
 """What monitor is given: times, periods, rules, segments, and what it refuses."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 
@@ -11,7 +9,6 @@ import polars as pl
 import pytest
 
 import argmetric as am
-from argmetric._monitor._periods import check_every, number_rows, read_times
 
 RNG = np.random.default_rng(3)
 P = RNG.beta(0.6, 3, 900)
@@ -45,12 +42,10 @@ DAYS = ["2026-01-04", "2026-01-05", "2026-01-11T23:59:59", "2026-02-01", "1969-1
     ],
 )
 def test_periods_begin_where_people_expect(every: str, starts: list[str]) -> None:
-    length = check_every(every, with_time=True)
-    times, notes = read_times(DAYS, 5)
-    assert notes == ()
-    found = [length.start(i) for i in length.numbers(times).tolist()]
-    assert found[:4] == starts[:4]
-    assert found[4] == (starts[4] or {"12h": "1969-12-31T00"}.get(every, "1969-12-29"))
+    wanted = [*starts[:4], starts[4] or "1969-12-31T00"]
+    found = watch(NEW[:5], time=DAYS, every=every)
+    assert [one.start for one in found.periods] == sorted(set(wanted))
+    assert found.notes == ()
 
 
 def test_all_kinds_of_times_are_the_same() -> None:
@@ -67,26 +62,22 @@ def test_all_kinds_of_times_are_the_same() -> None:
         "polars text": pl.Series(texts),
         "arrow": pl.Series(objects).to_arrow(),
     }
-    wanted, _ = read_times(texts, len(texts))
+    wanted = watch(P[400:484], time=texts, every="1w").to_dict()
     for name, times in given.items():
-        found, notes = read_times(times, len(texts))
-        np.testing.assert_array_equal(found, wanted, err_msg=name)
-        assert notes == ()
+        assert watch(P[400:484], time=times, every="1w").to_dict() == wanted, name
 
 
 def test_zones_are_utc_and_told() -> None:
-    texts = ["2026-01-05T00:30:00+02:00", "2026-01-05T12:00:00Z"]
-    found, notes = read_times(texts, 2)
-    assert found[0] == np.datetime64("2026-01-04T22:30")
-    assert notes == ("times have a zone: periods begin in UTC",)
     aware = pd.Series(pd.to_datetime(["2026-01-05 00:30"]).tz_localize("Europe/Rome"))
-    for times in (aware, pl.from_pandas(aware), [aware[0].to_pydatetime()]):
-        found, notes = read_times(times, 1)
-        assert found[0] == np.datetime64("2026-01-04T23:30")
-        assert notes
-    made = watch(time=["2026-01-05T00:30:00+02:00"] * 100)
-    assert made.periods[0].start == "2025-12-29"
-    assert "periods begin in UTC" in repr(made)
+    for times in (
+        ["2026-01-05T00:30:00+02:00"],
+        aware,
+        pl.from_pandas(aware),
+        [aware[0].to_pydatetime()],
+    ):
+        made = watch(NEW[:1], time=times, every="1d")
+        assert made.periods[0].start == "2026-01-04"
+        assert "times have a zone: periods begin in UTC" in made.notes
 
 
 @pytest.mark.parametrize(
@@ -104,7 +95,7 @@ def test_zones_are_utc_and_told() -> None:
 )
 def test_times_that_cannot_be_read(times: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        read_times(times, 2)
+        watch(NEW[:2], time=times)
 
 
 @pytest.mark.parametrize("every", ["fortnight", "0d", "1.5d", 0, 2.5, True, "1m", []])
@@ -133,17 +124,6 @@ def test_rows_without_times_fill_periods_in_order() -> None:
     assert made.to_frame()["start"].tolist() == [0, 120, 240, 360, 480]
 
 
-def test_every_call_is_a_period_by_default() -> None:
-    made = watch(P[400:600]).add(P[600:601]).add(P[601:])
-    assert [one.n for one in made.periods] == [200, 1, 299]
-    assert made.periods[1].verdict == "fine"  # one row tells nothing
-    assert (
-        made.periods[1].interval.low
-        <= made.periods[1].mean
-        <= made.periods[1].interval.high
-    )
-
-
 def test_unsorted_and_repeated_times_are_counted_alike() -> None:
     times = np.repeat(np.datetime64("2026-01-05") + np.arange(50), 10)
     made = watch(P[400:], time=times, every="1w")
@@ -152,10 +132,7 @@ def test_unsorted_and_repeated_times_are_counted_alike() -> None:
     assert again.to_dict() == made.to_dict()
     # Periods of rows are filled in the order of time
     by_rows = watch(P[400:], time=times, every=100)
-    number, _, _ = number_rows(
-        check_every(100, with_time=True), (), 0, 500, times[order]
-    )
-    np.testing.assert_array_equal(np.bincount(number), np.full(5, 100))
+    assert [one.n for one in by_rows.periods] == [100] * 5
     assert by_rows.periods[0].start.startswith("2026-01-05")
     with pytest.raises(ValueError, match="before the end of the rows that were added"):
         by_rows.add(NEW, time=["2026-01-06"] * 100)
@@ -192,15 +169,6 @@ def test_a_rule_a_threshold_and_labels_say_the_same() -> None:
     assert abs(gap) < 0.01
 
 
-def test_the_metric_is_that_of_the_rule_unless_another_is_asked() -> None:
-    rule = am.tune(*REFERENCE, "mcc", n_bootstrap=0, cv=0)
-    assert watch(labels=rule).metric.name == "mcc"
-    assert watch(labels=rule).notes == ()
-    other = watch(labels=rule, metric="f1")
-    assert other.notes == ("the rule was tuned for mcc",)
-    assert watch().metric.name == "f1"
-
-
 def test_a_rule_on_another_scale_is_refused() -> None:
     x = np.log(P / (1 - P))
     rule = am.tune(Y[:400], 10 * x[:400], n_bootstrap=0, cv=0)
@@ -215,16 +183,6 @@ def test_a_rule_on_another_scale_is_refused() -> None:
         )
     with pytest.raises(ValueError, match="the threshold 30"):
         watch(labels=30)
-
-
-def test_log_odds_give_the_answers_of_probabilities() -> None:
-    x = np.log(P / (1 - P))
-    one = watch(P[400:], 0.3).periods[0]
-    two = watch(
-        x[400:], np.log(0.3 / 0.7), reference=(Y[:400], x[:400]), logits=True
-    ).periods[0]
-    assert two.n_positives == one.n_positives
-    assert two.mean == pytest.approx(one.mean, abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """monitor: periods, verdicts and alarms through the public face."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -1,12 +1,9 @@
 """The law of a period, the likelihood over θ and the readings, against slow twins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal, norm
 
@@ -20,16 +17,11 @@ from argmetric._monitor._cells import (
     weigh_readings,
 )
 from argmetric._monitor._law import (
-    FINE,
-    POINTS,
     Maps,
     PeriodLaw,
     ThetaTable,
-    between,
     draws_at,
-    label_likelihood,
     likelihood_of,
-    mixture,
     population_share,
 )
 from watched import shifted_maps
@@ -130,42 +122,6 @@ def test_known_labels_tell_of_the_share() -> None:
     assert after.readings.share > 0.99 > before.readings.share
 
 
-def test_a_mixture_has_the_weights_of_its_parts() -> None:
-    maps = shifted_maps(CHANCE, 4)
-    table = table_of((30, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 20))
-    even = np.full(4, 0.25)
-    laws = [
-        draws_at(table, maps, np.full((4, 16), theta), even, am.FBeta())
-        for theta in (-1.0, 0.0, 1.0)
-    ]
-    mixed = mixture(laws, np.array([0.5, 0.2, 0.3]))
-    means = [one.summary(0.9)[0] for one in laws]
-    assert mixed.summary(0.9)[0] == pytest.approx(np.dot([0.5, 0.2, 0.3], means))
-    parts = mixed.parts()
-    assert sum(parts) == pytest.approx(1.0)
-    assert parts[0] == pytest.approx(0.0, abs=1e-12)  # the maps are all the same
-
-
-def test_shifts_and_their_readings() -> None:
-    maps = shifted_maps(CHANCE, 48, 0.1)
-    chances = maps.chances
-    old = np.array([400.0, 200, 100, 60, 60, 80])
-    moved = old * (1 - CHANCE + CHANCE * 3)
-    new = np.round(900 * moved / moved.sum()).astype(int)
-    table = table_of(new * [1, 1, 1, 0, 0, 0], new * [0, 0, 0, 1, 1, 1])
-    laws = {
-        s: PeriodLaw(table, old, maps, am.FBeta(), s) for s in ("auto", "none", "prior")
-    }
-    assert laws["auto"].readings == laws["none"].readings
-    mean = {s: law.mixed.summary(0.9)[0] for s, law in laws.items()}
-    assert mean["prior"] == laws["auto"].share_moved.summary(0.9)[0]
-    # No adjustment: E[F1] at the chances themselves, map by map
-    q = chances @ np.stack([table[0, 0], table[1, 0]]).T
-    f1 = 2 * q[:, 1] / (table[1].sum() + q.sum(axis=1))
-    assert mean["none"] == pytest.approx(f1.mean(), abs=0.003)
-    assert isinstance(laws["auto"].readings, Readings)
-
-
 CELLS = 30
 
 
@@ -215,28 +171,6 @@ def test_the_table_over_theta_is_the_likelihood_of_rows(moved: float) -> None:
     )
 
 
-@pytest.mark.parametrize("n", [1, 40, 3000, 300_000])
-def test_the_likeliest_theta_and_a_narrow_posterior(n: int) -> None:
-    old, new, chances = two_samples(0.8, 2000, n)
-    (theta,), (level,) = likelihood_of(old, new, chances[:1]).peaks
-    one = likelihood_of(old, new, chances[:1])
-    found = minimize_scalar(
-        lambda x: -float(one.loglik(np.array([[x]]))[0, 0]),
-        bounds=(-8, 8),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    assert level == pytest.approx(-found.fun, abs=1e-3)
-    if abs(theta) < 7.9:
-        assert theta == pytest.approx(found.x, abs=0.01)
-    # However narrow the likelihood is, the table has points below its peak
-    table = ThetaTable.of(old, new, np.zeros((2, CELLS)), chances[:1])
-    assert (table.scores[0] > table.scores[0].max() - 2.0).sum() >= 8
-    assert table.scores[0].max() == pytest.approx(
-        max(level, 0.0) if abs(theta) < 4 else table.scores[0].max(), abs=0.05
-    )
-
-
 @pytest.mark.parametrize("moved", [-1.2, 0.0, 0.8])
 def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
     moved: float,
@@ -263,19 +197,6 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         low, high = population_share(old, new, chance, 0.9)
         held += low <= 0.1 <= high
     assert 47 <= held <= 59  # 54 expected, 2.3 the standard error
-
-
-def test_known_labels_are_bernoulli() -> None:
-    _, _, chances = two_samples(0.0, 10, 10)
-    known = np.zeros((2, CELLS))
-    known[0, [3, 9]], known[1, [3, 20]] = (2, 1), (1, 4)
-    theta = np.array([-1.0, 0.0, 0.7])
-    found = label_likelihood(known, chances, theta)
-    for j, chance in enumerate(chances):
-        for k, at in enumerate(theta):
-            q = chance * np.exp(at) / (1 - chance + chance * np.exp(at))
-            wanted = (known[1] * np.log(q) + known[0] * np.log(1 - q)).sum()
-            assert found[j, k] == pytest.approx(wanted, rel=1e-12)
 
 
 def weights_by_scipy(old: Any, new: Any, chances: Any) -> Any:
@@ -330,11 +251,6 @@ def test_verdicts(weights: Any, verdict: str) -> None:
     assert Readings(*weights).verdict() == verdict
 
 
-def test_verdicts_of_many_segments_need_more_evidence() -> None:
-    said = [Readings(0.02, 0.0, 0.98).verdict(n) for n in (1, 5, 6)]
-    assert said == ["share moved", "share moved", "fine"]  # 0.1/1.08 of five
-
-
 @pytest.mark.parametrize(("m", "n"), [(4000, 200), (1000, 1000), (200, 4000)])
 def test_change_of_a_quiet_period_has_no_bias_where_rows_are_few(m, n):
     """Half a row added to both samples gave 0.17 for m = 4,000 and n = 200."""
@@ -377,11 +293,3 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
             gaps.append(ratio(c[cell], new >= cut) - exact)
     assert abs(np.mean(gaps)) < 0.002
     assert np.abs(gaps).max() < 0.025
-
-
-def test_levels_between_points_are_those_of_a_cubic_spline() -> None:
-    for ends in ((-4.0, 4.0), (0.3, 0.31)):
-        x, at = (np.linspace(*ends, count) for count in (POINTS, FINE))
-        y = -1e4 * (x - 0.1) ** 2 + np.random.default_rng(0).normal(size=(5, x.size))
-        wanted = CubicSpline(x, y, axis=1)(at)
-        np.testing.assert_allclose(y @ between().T, wanted, rtol=1e-13, atol=1e-12)

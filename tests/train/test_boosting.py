@@ -1,7 +1,5 @@
 """The metric as an objective of LightGBM and XGBoost, in the libraries themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -34,23 +32,16 @@ def split():
 
 
 @pytest.mark.parametrize("metric", ["f1", "f2", "mcc", "gmean", "sec"])
-@pytest.mark.parametrize("objective", ["soft", "expected"])
-def test_gradient_is_that_of_the_metric(metric, objective):
-    if objective == "expected" and not metric.startswith("f"):
-        return
+def test_gradient_is_that_of_the_metric(metric):
     rng = np.random.default_rng(0)
     y, margin, weight = rng.random(30) < 0.3, rng.normal(size=30), rng.random(30) + 0.5
-    goal = am.metric_objective(metric, objective=objective)
+    goal = am.metric_objective(metric, objective="soft")
     gradient, hessian = goal(y, margin, weight)
     kind = am.get_metric(metric)
     sign = 1 if kind.greater_is_better else -1
 
     def loss(z):
         p = 1 / (1 + np.exp(-z))
-        if objective == "expected":
-            from argmetric.train._objectives import Gold, expected_f
-
-            return -expected_f(p, 1 - p, Gold(y, weight), kind.beta**2)[0]
         tp, k = weight[y] @ p[y], weight @ p
         return -sign * kind.value(tp, k, weight[y].sum(), weight.sum())
 
@@ -125,32 +116,6 @@ def test_weights_of_f1_put_the_cut_at_half_of_it(rows):
         np.testing.assert_allclose(c, c[0], rtol=1e-9)
 
 
-def test_a_row_far_on_the_wrong_side_is_still_drawn_back():
-    y, margin = np.array([1, 1, 0, 0]), np.array([-9.0, 1.0, 0.0, -1.0])
-    gradient, _ = am.metric_objective("f1")(y, margin)
-    flat, _ = am.metric_objective("f1", objective="soft")(y, margin)
-    assert gradient[0] < 3 * gradient[1] < 0
-    assert abs(flat[0]) < 1e-3 * abs(flat[1])
-
-
-def test_a_leaf_rises_where_its_share_exceeds_half_of_f1():
-    y = np.repeat([1, 0, 1, 0], [20, 80, 5, 95])
-    leaf = np.repeat([0, 1], 100)
-    gradient, _ = am.metric_objective("f1")(y, np.zeros(200))
-    value = F1.value(12.5, 100, 25, 200)  # 0.2: half of it lies between 5 % and 20 %
-    assert 0.05 < value / 2 < 0.2
-    assert gradient[leaf == 0].sum() < 0
-    assert gradient[leaf == 1].sum() > 0
-
-
-def test_saturated_margins_stay_finite():
-    y = np.array([1, 0, 1, 0])
-    for margin in ([800.0] * 4, [-800.0] * 4, [-800.0, 800.0, 30.0, -30.0]):
-        gradient, hessian = am.metric_objective("f1")(y, np.array(margin))
-        assert np.isfinite(gradient).all()
-        assert (hessian > 0).all()
-
-
 def test_eval_and_bad_input():
     goal = am.metric_objective("f1")
     assert goal.eval([1, 0, 1], [2.0, 1.0, -1.0]) == ("f1", 0.5, True)
@@ -213,31 +178,6 @@ def test_the_default_ranks_like_the_log_loss_and_cuts_like_the_metric(split):
     assert cut["weighted"] > cut["soft"]
 
 
-@pytest.mark.filterwarnings(NAMES)
-def test_lightgbm_by_its_own_interface(split):
-    lightgbm = pytest.importorskip("lightgbm", reason="needs the extra 'boost'")
-    X, y, X_test, y_test = split
-    goal, weight = am.metric_objective("f1"), np.where(y == 1, 2.0, 1.0)
-    train = lightgbm.Dataset(X, y, weight=weight, free_raw_data=False)
-    test = lightgbm.Dataset(X_test, y_test, reference=train)
-    seen = {}
-    booster = lightgbm.train(
-        {"objective": goal, "num_leaves": 8, "verbose": -1, "num_threads": 1},
-        train,
-        num_boost_round=60,
-        valid_sets=[test],
-        feval=goal.eval,
-        callbacks=[lightgbm.record_evaluation(seen)],
-    )
-    value = F1.score(y_test, booster.predict(X_test) > 0)
-    assert seen["valid_0"]["f1"][-1] == pytest.approx(value)
-    model = lightgbm.LGBMClassifier(objective=goal, **LIGHT)
-    model.fit(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(
-        model.predict(X_test[:50], raw_score=True) > 0, booster.predict(X_test[:50]) > 0
-    )
-
-
 def test_xgboost_by_its_estimator(split):
     xgboost = pytest.importorskip("xgboost", reason="needs the extra 'boost'")
     X, y, X_test, y_test = split
@@ -251,6 +191,16 @@ def test_xgboost_by_its_estimator(split):
         assert value > before
         history = model.evals_result()["validation_0"]["score"]
         assert history[-1] == pytest.approx(value, abs=1e-6)
+
+
+def test_margins_that_are_nan_are_refused_with_their_row():
+    objective = am.metric_objective("f1")
+    for call in (objective, objective.eval, objective.score):
+        with pytest.raises(ValueError, match="the margins have NaN at row 1"):
+            call([1, 0], [0.5, np.nan])
+    with pytest.raises(ValueError, match="sample_weight: 1 weights but 2 margins"):
+        objective.eval([1, 0], [0.5, 0.1], sample_weight=[1.0])
+    assert objective.eval([1, 0], [0.5, -0.1], sample_weight=[]) == ("f1", 1.0, True)
 
 
 def test_xgboost_by_its_own_interface(split):
@@ -279,18 +229,3 @@ def test_xgboost_by_its_own_interface(split):
     model.fit(X, y, sample_weight=weight)  # it begins at another constant
     same = model.predict(X_test, output_margin=True) > 0
     assert (same == (margin > 0)).mean() > 0.95
-
-
-def test_weights_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="2 weights but 3 margins"):
-        am.metric_objective("f1")([1, 0, 1], [0.0, 0.0, 0.0], [1.0, 1.0])
-
-
-def test_margins_that_are_nan_are_refused_with_their_row():
-    objective = am.metric_objective("f1")
-    for call in (objective, objective.eval, objective.score):
-        with pytest.raises(ValueError, match="the margins have NaN at row 1"):
-            call([1, 0], [0.5, np.nan])
-    with pytest.raises(ValueError, match="sample_weight: 1 weights but 2 margins"):
-        objective.eval([1, 0], [0.5, 0.1], sample_weight=[1.0])
-    assert objective.eval([1, 0], [0.5, -0.1], sample_weight=[]) == ("f1", 1.0, True)

@@ -1,7 +1,5 @@
 """Objectives of training: against finite differences, enumeration and plain twins."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -14,14 +12,13 @@ from scipy import sparse
 
 import argmetric as am
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric.metrics._base import slopes
 from argmetric.train._objectives import (
     ExpectedMetric,
     Gold,
     SoftMetric,
     expected_f,
 )
-from argmetric.train._rows import BLOCK, TrainingRows
+from argmetric.train._rows import TrainingRows
 from strategies import probability_vectors
 from twins import logistic as twin
 
@@ -74,16 +71,6 @@ def assert_gradient(function, theta):
 # ------------------------------------------------------------------ derivatives
 
 
-def test_slopes_where_nothing_is_counted():
-    assert slopes(am.FBeta(1), 0.0, 0.0, 0.0, 5.0) == (0.0, 0.0, 0.0)
-    value, by_hits, by_alarms = slopes(am.GMean(), 0.0, 0.0, 5.0, 5.0)
-    assert value == by_alarms == 0
-    assert by_hits > 1e3  # a root begins with an infinite slope
-    value, by_hits, by_alarms = slopes(am.MCC(), 5.0, 0.0, 5.0, 0.0)
-    assert (value, by_alarms) == (0, 0)
-    assert math.isfinite(by_hits)
-
-
 # ----------------------------------------------------------------- passes of rows
 
 
@@ -112,21 +99,6 @@ def test_a_pass_equals_its_twin(kind, dtype, likelihood, n, k):
     )
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_sums_do_not_depend_on_the_number_of_threads(kind):
-    one = problem(kind, n=3 * BLOCK + 5, k=3)
-    theta = np.array([0.3, -0.7, 0.1, 0.2])
-    for count in (2, 3, 8):
-        other = TrainingRows(one.X, one.positive, one.weight, count)
-        for left, right in zip(one.sums(theta, 1), other.sums(theta, 1), strict=True):
-            np.testing.assert_array_equal(left, right)
-        np.testing.assert_array_equal(one.margins(theta), other.margins(theta))
-        goals = [ExpectedMetric(rows, am.FBeta(1)) for rows in (one, other)]
-        ends = [goal.value_and_gradient(theta) for goal in goals]
-        assert ends[0][0] == ends[1][0]
-        np.testing.assert_array_equal(ends[0][1], ends[1][1])
-
-
 @pytest.mark.parametrize("margin", [-800.0, -40.0, 0.0, 40.0, 800.0])
 def test_far_margins_give_no_nan(margin):
     rows = TrainingRows(np.ones((2, 1)), np.array([True, False]), np.ones(2))
@@ -153,42 +125,6 @@ def test_gradient_of_the_soft_metric(metric, kind):
     theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
     goal = SoftMetric(rows, metric, 1.7)
     assert_gradient(goal.value_and_gradient, theta)
-
-
-def test_the_soft_metric_is_jansches_figure_1():
-    """F~ = h·A, ∂F~ = h·(∂A - F~·(1-α)·∂m), in the author's own symbols."""
-    rows, alpha = problem(weighted=False), 0.75
-    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
-    wide = np.column_stack([rows.X, np.ones(rows.n)])
-    g = 1 / (1 + np.exp(-wide @ theta))
-    A, m, npos = g[rows.positive].sum(), g.sum(), rows.positive.sum()
-    dA = (g * (1 - g))[rows.positive] @ wide[rows.positive]
-    dm = (g * (1 - g)) @ wide
-    h = 1 / (alpha * npos + (1 - alpha) * m)
-    beta = math.sqrt(alpha / (1 - alpha))
-    value, gradient = SoftMetric(rows, am.FBeta(beta)).value_and_gradient(theta)
-    assert value == pytest.approx(h * A, rel=1e-13)
-    np.testing.assert_allclose(
-        gradient, h * (dA - h * A * (1 - alpha) * dm), rtol=1e-11, atol=1e-15
-    )
-
-
-def test_gamma_is_a_scale_of_theta():
-    rows, theta = problem(), np.array([0.6, -0.2, 0.3, 0.1, -0.4])
-    steep = SoftMetric(rows, am.FBeta(1), 3.0).value_and_gradient(theta)[0]
-    plain = SoftMetric(rows, am.FBeta(1), 1.0).value_and_gradient(3 * theta)[0]
-    assert steep == pytest.approx(plain, rel=1e-14)
-
-
-def test_a_metric_beyond_one_is_scaled_and_a_loss_turned():
-    rows = problem(weighted=False)
-    assert SoftMetric(rows, am.MCC()).scale == 1
-    assert SoftMetric(rows, am.Utility(1, -5, 0, 0)).scale == pytest.approx(
-        5 * rows.negatives
-    )
-    theta = np.zeros(5)
-    loss = SoftMetric(rows, am.SquaredCountError()).value_and_gradient(theta)[0]
-    assert loss == -am.SquaredCountError().value(0, 30, rows.positives, 60)
 
 
 def test_undefined_counts_turn_a_search_back():
@@ -271,19 +207,6 @@ def test_expected_f_equals_its_twin(distinct):
     plain = twin.expected_f(p, 1 - p, positive, weight, b2, s, w)
     assert value == pytest.approx(plain[0], rel=1e-12)
     np.testing.assert_allclose(by_p, plain[1], rtol=1e-9, atol=1e-15)
-
-
-def test_expected_f_of_many_rows_nears_the_f_of_expected_counts():
-    rng = np.random.default_rng(0)
-    n = 200_000
-    p, positive = rng.beta(0.2, 2, n), rng.random(n) < 0.1
-    value, by_p = expected_f(p, 1 - p, Gold(positive, np.ones(n)), 1.0)
-    t = positive.sum()
-    counts = p[positive].sum(), p[~positive].sum(), t, n - t
-    soft, by_hits, by_alarms = slopes(am.FBeta(1), *map(float, counts))
-    assert value == pytest.approx(soft, rel=1e-4)
-    expected = np.where(positive, by_hits, by_alarms)
-    np.testing.assert_allclose(by_p, expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

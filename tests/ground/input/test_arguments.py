@@ -1,7 +1,5 @@
 """Numbers, counts, flags, words, names: what is taken, and what is said of others."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._ground.arguments import count_or_share
 
 P = [0.9, 0.8, 0.7, 0.6, 0.2]
 RULE = am.Rule("f1", 0.5)
@@ -84,25 +81,6 @@ def test_a_range_holds_its_ends_unless_strict(value):
     else:
         with pytest.raises(ValueError, match="coverage must lie strictly between 0 an"):
             am.forecast(P, [1, 1, 0, 0, 0], coverage=value)
-
-
-def test_a_count_of_rows_is_a_whole_number_or_a_share_in_per_cent():
-    assert count_or_share(7, "most", 100) == 7
-    assert count_or_share(np.int64(7), "most", 5) == 7
-    assert count_or_share("29%", "most", 100) == 29  # 0.29 * 100 is a little less
-    assert count_or_share(" 2.5 %", "most", 119) == 2
-    assert count_or_share(".5%", "most", 1000) == 5
-    assert count_or_share("0%", "most", 9) == 0
-    assert count_or_share("100%", "most", 9) == 9
-    for wrong in ("5", "101%", "-5%", "five%", "%", "1e1%", ""):
-        with pytest.raises(
-            ValueError, match="most must be a whole number ≥ 0, or a sha"
-        ):
-            count_or_share(wrong, "most", 100)
-    with pytest.raises(ValueError, match=r"0\.05 is none: .* is a text, .5%"):
-        count_or_share(0.05, "most", 100)
-    with pytest.raises(TypeError, match="most must be a whole number"):
-        count_or_share(True, "most", 100)
 
 
 def test_flags_and_words():

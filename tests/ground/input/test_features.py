@@ -1,7 +1,5 @@
 """Features that an estimator cannot take: messages name the cell and the way out."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -122,11 +120,6 @@ def test_masked_features_of_a_wrapped_estimator_are_refused():
         am.MetricClassifier(LogisticRegression()).fit(masked, Y)
 
 
-def test_a_mask_that_hides_nothing_passes():
-    plain = OnlineClassifier().fit(X, Y).predict(X)
-    assert (OnlineClassifier().fit(np.ma.array(X), Y).predict(X) == plain).all()
-
-
 @pytest.mark.parametrize("name", models())
 @pytest.mark.parametrize(
     ("y", "words"),
@@ -158,14 +151,6 @@ def test_wrong_ids_are_told_with_their_position(ids, words):
     with pytest.raises((TypeError, ValueError), match=words):
         model.feedback(ids, [1, 0])
     assert model.feedback([0, 1], [1, 0]) == 2  # nothing was learned before
-
-
-def test_a_label_comes_once():
-    model = OnlineClassifier().fit(X, Y)
-    model.predict_id(X[:4])
-    model.feedback([2], [1])
-    with pytest.raises(ValueError, match="ids holds 2 at position 1, which had its"):
-        model.feedback([0, 2], [1, 0])
 
 
 def test_one_row_at_a_time_needs_a_model_that_learns_so():

@@ -1,7 +1,5 @@
 """Odd input: groups of every kind, missing values, text, frames, sparse matrices."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -33,24 +31,6 @@ def by_groups(groups):
 
 
 # ------------------------------------------------------------------ groups
-
-
-@pytest.mark.parametrize(
-    ("dtype", "low", "high"),
-    [("int8", -100, 100), ("int16", -20_000, 20_000), ("uint8", 0, 255)],
-)
-def test_the_span_of_narrow_integers(dtype, low, high):
-    groups = np.tile(np.arange(low, high + 1).astype(dtype), 2)
-    p = np.repeat([0.9, 0.1], groups.size // 2)
-    found = am.decide(p, "accuracy", groups=groups, average="groups")
-    assert found.group_ids.dtype == dtype
-    assert found.group_ids.tolist() == list(range(low, high + 1))
-    assert (found.group_n_positives == 1).all()
-
-
-def test_unsigned_integers_beyond_63_bits():
-    groups = np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], dtype=np.uint64)
-    assert rows_of(groups) == {2**64 - 1: [0, 2], 2**64 - 2: [1]}
 
 
 @pytest.mark.parametrize(
@@ -243,13 +223,6 @@ def test_rounding_beyond_0_and_1_is_cut_off():
     assert am.calibrate([0, 0, 1, 1], ROUNDED) == am.calibrate([0, 0, 1, 1], EXACT)
 
 
-def test_a_calibrator_takes_rounded_values():
-    calibrator = am.calibrate([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
-    assert calibrator.apply(ROUNDED).tolist() == calibrator.apply(EXACT).tolist()
-    shift = am.adjust_prior(ROUNDED, prevalence=0.2, reference_prevalence=0.5)
-    assert shift.apply(ROUNDED).tolist() == shift.apply(EXACT).tolist()
-
-
 @pytest.mark.parametrize(
     ("p", "message"),
     [
@@ -267,19 +240,6 @@ def test_a_calibrator_takes_rounded_values():
 def test_hints_at_logits_and_percentages_need_evidence(p, message):
     with pytest.raises(ValueError, match=message):
         am.decide(p)
-
-
-def test_ragged_lists():
-    with pytest.raises(ValueError, match="p is ragged: row 1 has 1 values but row 0"):
-        am.decide([[0.1, 0.2], [0.3]], average="samples")
-
-
-def test_masked_labels_are_unknown():
-    known = np.ma.array([1, 0, 0, 0], mask=[0, 1, 1, 1])
-    masked = am.forecast(P, [1, 1, 0, 0], known=known)
-    assert masked.mean == am.forecast(P, [1, 1, 0, 0], known=[1, None, None, None]).mean
-    with pytest.raises(ValueError, match="labels has no label at row 1"):
-        am.forecast(P, known)
 
 
 # ------------------------------------------------------ labels of the same kind
@@ -435,11 +395,3 @@ def test_messages_of_evaluate_speak_of_the_truth():
         am.evaluate(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match=r"0\.5, 1 \(0\.5 at row 1, column 1\)"):
         am.evaluate(sp.eye_array(2), sp.csr_array(np.diag([1, 0.5])), average="micro")
-
-
-def test_score_takes_labels_only():
-    assert am.FBeta(1).score([True, False], [1.0, 1.0]) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match=r"pass y_pred == 0\.5 or y_pred == 0, if the"):
-        am.FBeta(1).score([0, 1], [0, 0.5])
-    with pytest.raises(ValueError, match="pass y_true == '1' or y_true == '0'"):
-        am.FBeta(1).score(["1", "0"], [0, 1])

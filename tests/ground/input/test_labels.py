@@ -1,12 +1,7 @@
 """Labels of every kind, in evaluate and forecast."""
 
-from __future__ import annotations
-
-import math
-
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -14,50 +9,7 @@ from sklearn.linear_model import LogisticRegression
 import argmetric as am
 from argmetric import stream
 
-TRUE = [1, 0, 1, 1, 0, 0]
-PRED = [1, 1, 0, 1, 0, 0]
 P = [0.9, 0.7, 0.6, 0.6, 0.2, 0.1]
-
-WAYS = {
-    "signs": (1, -1, None),
-    "booleans": (True, False, None),
-    "text": ("fraud", "ok", "fraud"),
-    "bytes": (b"fraud", b"ok", b"fraud"),
-    "the other way round": (0, 1, 0),
-    "numbers": (7, 2.5, 7),
-    "signs, named": (1, -1, 1),
-}
-KINDS = {
-    "list": list,
-    "objects": lambda y: np.array(y, dtype=object),
-    "array": np.array,
-    "pandas": pd.Series,
-    "polars": lambda y: pl.Series(y, strict=False),
-}
-
-
-def written(labels, way):
-    positive, negative, _ = WAYS[way]
-    return [positive if label else negative for label in labels]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_labels_of_any_kind_are_forecast(way):
-    plain = am.forecast(P, PRED, "f1", known=[1, math.nan, 0, None, None, 0])
-    first, *_, last = written([1, 0], way)
-    known = [first, math.nan, last, None, None, last]
-    got = am.forecast(P, written(PRED, way), "f1", known=known, pos_label=WAYS[way][2])
-    assert got.mean == plain.mean
-    assert got.interval == plain.interval
-    assert got.assumptions == plain.assumptions
-
-
-def test_matrices_of_signs():
-    true, pred = np.reshape(TRUE, (2, 3)), np.reshape(PRED, (2, 3))
-    for average in ("samples", "macro", "micro"):
-        signs = am.evaluate(2 * true - 1, 2 * pred - 1, average=average)
-        assert signs == am.evaluate(true, pred, average=average)
-    assert am.evaluate(sp.csr_array(true), pred, average="macro", pos_label=1) > 0
 
 
 def test_a_class_that_is_never_predicted_is_no_mistake():
@@ -195,11 +147,6 @@ MASKED = np.ma.masked
 def test_a_masked_row_is_told(call, words):
     with pytest.raises(ValueError, match=words):  # warnings are errors, too
         call()
-
-
-def test_a_masked_label_of_known_rows_is_a_missing_one():
-    given = am.forecast([0.5, 0.4], [1, 0], known=[1, MASKED])
-    assert given.mean == am.forecast([0.5, 0.4], [1, 0], known=[1, None]).mean
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Probabilities that are something else: said where sure, and never of valid ones."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -11,11 +9,9 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import argmetric as am
@@ -47,13 +43,6 @@ VERBS = {
 def test_both_columns_of_predict_proba(verb, average, kind):
     with pytest.raises(ValueError, match=TWO):
         VERBS[verb](kind(BOTH), BOTH_Y, average=average)
-
-
-@pytest.mark.parametrize("verb", ["decide", "forecast", "calibration_check"])
-def test_both_columns_without_an_average(verb):
-    """The average is not what is missing."""
-    with pytest.raises(ValueError, match=TWO):
-        VERBS[verb](BOTH, Y)
 
 
 def test_both_columns_to_calibrate():
@@ -91,10 +80,6 @@ def test_valid_matrices_of_two_labels(p):
 def test_no_matrix_is_accused_but_of_sums_of_1(p):
 
     assert am.decide(p, "accuracy", average="macro").n == p.size
-
-
-def test_one_hot_labels_are_evaluated():
-    assert am.evaluate(BOTH_Y, BOTH_Y, average="macro") == 1.0
 
 
 def test_the_list_of_a_model_with_several_outputs():
@@ -181,14 +166,6 @@ def test_probabilities_called_logits(verb):
     VERBS[verb](np.log(COLUMN / (1 - COLUMN)), Y, logits=True)
 
 
-def test_probabilities_called_logits_elsewhere():
-    with pytest.warns(UserWarning, match=ODDS):
-        am.calibrate(Y, COLUMN, logits=True)
-    with pytest.warns(UserWarning, match=ODDS):
-        am.adjust_prior(COLUMN, prevalence=0.2, reference_prevalence=0.5, logits=True)
-    assert am.decide(COLUMN[:19], logits=True).n == 19
-
-
 @given(st.lists(st.floats(-5, 5), min_size=20, max_size=40))
 def test_log_odds_are_not_accused(x):
     assume(min(x) < 0 or max(x) > 1)
@@ -267,35 +244,3 @@ def test_nothing_is_said_of_real_probabilities(name, data_folder):
         am.tune(columns[:, 0], p[:, 0], n_bootstrap=2)
         am.calibration_check(columns[:, 0], p[:, 0], n_bootstrap=2)
         am.calibrate(columns[:, 0], margins[:, 0], logits=True)
-
-
-REAL = ("annthyroid", "breastw")
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", REAL)
-def test_nothing_is_said_of_real_models_of_any_kind(name, data_folder):
-    """Lumps at 0 and 1 of forests and neighbours are probabilities like others."""
-    stored = np.load(data_folder / "tabular" / f"{name}.npz")
-    part = np.random.default_rng(0).permutation(len(stored["y"]))[:800]
-    X, y = stored["X"][part].astype(float), stored["y"][part]
-    y = (y == np.unique(y)[-1]).astype(int)
-    half = len(y) // 2
-    models = (
-        RandomForestClassifier(20, random_state=0),
-        HistGradientBoostingClassifier(max_iter=20, random_state=0),
-        KNeighborsClassifier(15),
-    )
-    for model in models:
-        p = model.fit(X[:half], y[:half]).predict_proba(X[half:])[:, 1]
-        truth = y[half:]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            calibrator = am.calibrate(truth, p)
-            labels = am.decide(p, reference=calibrator).labels
-            f = am.forecast(p, labels, reference=calibrator)
-            assert 0.0 < am.evaluate(truth, labels) <= 1.0
-            assert f.interval[0] <= f.mean <= f.interval[1]
-            assert am.decide(p).n == truth.size
-            am.tune(truth, p, n_bootstrap=2)
-            am.calibration_check(truth, p, n_bootstrap=2)

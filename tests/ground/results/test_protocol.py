@@ -1,9 +1,10 @@
 """Every public result keeps one protocol, or is named here with the reason why not."""
 
-from __future__ import annotations
-
 import dataclasses
+import inspect
+import json
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -125,6 +126,9 @@ def test_every_result_keeps_the_protocol(name):
             kind, "__dataclass_fields__", {}
         )
         assert there or (member == "plot" and name in WITHOUT_PLOT), member
+    if name not in WITHOUT_PLOT:
+        drawn = inspect.signature(kind.plot).parameters
+        assert (list(drawn)[:2], drawn["ax"].default) == (["self", "ax"], None)
     if name not in NOT_KEPT:
         assert callable(kind.save)
         assert callable(kind.load)
@@ -286,3 +290,88 @@ def test_verdicts_are_those_of_the_table():
     page = am.report(found)
     assert page.cards[0].value == found.periods[-1].verdict
     assert set(ALARM) >= {one.alarm for one in found.alarms}
+
+
+class Hostile(Result):
+    def _title(self):
+        return "<script>title"
+
+    notes = ("<script>note",)
+
+    def fields(self):
+        lines = [("<b>name", 'a & b "<i>'), ("longer name", "x")]
+        return [Field("a", 1.0), *(Field(None, None, *line) for line in lines)]
+
+
+def test_text_of_others_is_no_markup():
+    html = Hostile()._repr_html_()
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert "<i>" not in html
+    assert "&lt;b&gt;name" in html
+    assert "a &amp; b" in html
+    assert repr(Hostile()).splitlines() == [
+        "<script>title",
+        '  <b>name      a & b "<i>',
+        "  longer name  x",
+        "  note: <script>note",
+    ]
+
+
+class Pair(NamedTuple):
+    low: float
+    high: float
+
+
+class Made(Result):
+    """A result with a value of every kind."""
+
+    made = 0
+
+    def slow(self):
+        self.made += 1
+        return [1, 2]
+
+    def fields(self):
+        nan, inf = math.nan, math.inf
+        return [
+            Field("number", np.float64(0.5), "number", "0.5"),
+            Field("pair", Pair(nan, -inf), "pair", "unknown"),
+            Field("array", np.array([[1.0, nan], [inf, 2.0]])),
+            Field("flags", np.array([True, False]), "flags"),
+            Field("nested", (Hostile(), {"a": [np.int64(3), None]})),
+            Field("slow", lambda: self.slow()),
+            Field(None, 4, "only shown", "4"),
+        ]
+
+
+def test_all_forms_of_a_result_come_from_its_fields():
+    result = Made()
+    shown = [("number", "0.5"), ("pair", "unknown"), ("only shown", "4")]
+    assert result.lines() == shown
+    assert repr(result) == (
+        "Made\n  number      0.5\n  pair        unknown\n  only shown  4"
+    )
+    assert [f">{text}</td>" in result._repr_html_() for _, text in shown] == [True] * 3
+    assert result.made == 0  # nobody asked for JSON
+    values = result.to_dict()
+    assert values == {
+        "number": 0.5,
+        "pair": {"low": None, "high": "-inf"},
+        "array": [[1.0, None], ["inf", 2.0]],
+        "flags": [True, False],
+        "nested": [{"a": 1.0}, {"a": [3, None]}],
+        "slow": [1, 2],
+    }
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    assert result.made == 1
+
+
+def test_long_values_are_cut_short():
+    class Long(Shown):
+        def __init__(self):
+            self.text, self.numbers, self._hidden = "x" * 500, np.arange(99), 1
+
+    text, numbers = Long()._lines()
+    assert (text[0], len(text[1]), text[1][-1]) == ("text", 120, "…")
+    assert numbers == ("numbers", "int64 array of shape (99,)")

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -170,11 +169,6 @@ def test_a_frozen_estimator_is_neither_fitted_nor_cloned():
         words.fit(X, np.where(WORDS == "spam", "eggs", "ham"))
 
 
-def test_another_calibrated_classifier_may_be_inside():
-    fitted = model(CalibratedClassifierCV(LinearSVC(), cv=3)).fit(X, Y)
-    np.testing.assert_array_equal(fitted.decision_function(X) > 0, fitted.predict(X))
-
-
 def three_classes(n=300):
     return make_classification(
         n,
@@ -239,18 +233,6 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
     assert fitted.forecast(X[batch]).mean == pytest.approx(plain.mean, rel=1e-9)
     kept = fitted.decide(X[batch], max_per_class={"c": 1}) if metric == "f1" else None
     assert kept is None or kept.counts[2] <= 1
-
-
-def test_several_classes_without_a_map_or_with_the_temperature():
-    X, y = three_classes()
-    groups = np.arange(300) % 7
-    for calibration in (None, "temperature"):
-        fitted = model(calibration=calibration, zero_division=0.0).fit(X, y)
-        p = fitted.predict_proba(X)
-        by_hand = am.classes.decide(p, zero_division=0.0, groups=groups)
-        decision = fitted.decide(X, groups=groups)
-        assert decision.labels.tolist() == by_hand.labels.tolist()
-        assert decision.expected == pytest.approx(by_hand.expected, rel=1e-12)
 
 
 def test_what_several_classes_and_two_do_not_share():
@@ -409,15 +391,6 @@ def test_bad_input_says_what_to_do(settings, given, message):
         model(**settings).fit(**{"X": X, "y": Y} | given)
 
 
-def test_few_rows_make_fewer_folds():
-    rows = np.concatenate([np.flatnonzero(Y == 0)[:40], np.flatnonzero(Y == 1)[:3]])
-    fitted = model(calibration=None).fit(X[rows], Y[rows])
-    scores = cross_val_predict(
-        LogisticRegression(), X[rows], Y[rows], cv=3, method="predict_proba"
-    )[:, 1]
-    assert fitted.best_score_ == pytest.approx(best_cut(Y[rows], scores, f1))
-
-
 def test_score_is_the_metric_as_it_was_built():
     weight = 0.5 + np.arange(400) % 3
     groups = np.arange(400) % 20
@@ -444,17 +417,6 @@ def test_score_is_the_metric_as_it_was_built():
     assert counted.score(X, Y) == -am.evaluate(Y, counted.predict(X), error)
 
 
-def test_score_of_several_classes_is_their_mean():
-    rows, y = make_classification(300, n_informative=4, n_classes=3, random_state=0)
-    names = np.array(["a", "b", "c"])[y]
-    fitted = am.MetricClassifier(metric="f1").fit(rows, names)
-    said, weight = fitted.predict(rows), 1.0 + (y == 1)
-    wanted = f1_score(names, said, average="macro")
-    assert fitted.score(rows, names) == pytest.approx(wanted, rel=1e-12)
-    wanted = f1_score(names, said, average="macro", sample_weight=weight)
-    assert fitted.score(rows, names, weight) == pytest.approx(wanted, rel=1e-12)
-
-
 @pytest.mark.parametrize("pos_label", [None, 0])
 def test_score_of_a_model_fitted_for_a_metric_is_that_metric(pos_label):
     metrics = [am.FBeta(2), "precision"]
@@ -466,3 +428,15 @@ def test_score_of_a_model_fitted_for_a_metric_is_that_metric(pos_label):
     weight = 0.5 + np.arange(400) % 3
     wanted = am.evaluate(positive, chosen, am.FBeta(2), sample_weight=weight)
     assert fitted.score(X, Y, weight) == wanted
+
+
+def test_several_classes_without_a_map_or_with_the_temperature():
+    X, y = three_classes()
+    groups = np.arange(300) % 7
+    for calibration in (None, "temperature"):
+        fitted = model(calibration=calibration, zero_division=0.0).fit(X, y)
+        p = fitted.predict_proba(X)
+        by_hand = am.classes.decide(p, zero_division=0.0, groups=groups)
+        decision = fitted.decide(X, groups=groups)
+        assert decision.labels.tolist() == by_hand.labels.tolist()
+        assert decision.expected == pytest.approx(by_hand.expected, rel=1e-12)

@@ -1,7 +1,5 @@
 """`calibration_check`: verdicts and routes, against counts row by row."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product
@@ -372,15 +370,6 @@ def test_routes_with_whole_weights_are_judged_on_repeated_rows():
     assert check.fit_to_forecast == "too few rows to say"
 
 
-def test_a_cut_is_not_tuned_where_a_label_has_one_class():
-    rng = np.random.default_rng(3)
-    P = rng.beta(1, 3, (40, 2))
-    Y = rng.random(P.shape) < P
-    Y[:, 1] = np.arange(40) == 0
-    check = am.calibration_check(Y, P, average="macro")
-    assert [one.name for one in check.routes] == ["recalibrate", "decide", "half"]
-
-
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc"])
 @pytest.mark.parametrize("seed", range(10))
 def test_a_map_is_advised_where_it_lowers_the_log_loss(metric, seed):
@@ -495,6 +484,15 @@ def test_a_cut_is_advised_where_the_map_loses_the_ranking():
         assert loses_ranking(problem, np.minimum(p, top), folds) == (
             lost[0] - lost[1] > 0.005
         )
+
+
+def test_a_cut_is_not_tuned_where_a_label_has_one_class():
+    rng = np.random.default_rng(3)
+    P = rng.beta(1, 3, (40, 2))
+    Y = rng.random(P.shape) < P
+    Y[:, 1] = np.arange(40) == 0
+    check = am.calibration_check(Y, P, average="macro")
+    assert [one.name for one in check.routes] == ["recalibrate", "decide", "half"]
 
 
 def test_the_expected_error_is_that_of_the_law():

@@ -1,7 +1,5 @@
 """Scores and standard errors of the routes, bins, and the line of the log-odds."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -257,22 +255,3 @@ FOUR = {"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.2, 0.7]}
 def test_bad_input(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         am.calibration_check(**FOUR | given)
-
-
-def test_a_promise_that_is_met_exactly_is_kept():
-    rng = np.random.default_rng(1)
-    p = rng.beta(0.5, 4, 3000)
-    check = am.calibration_check(rng.random(3000) < p, p**0.5, "recall")
-    assert check.score_recalibrated == 1.0
-    assert check.expected_recalibrated == pytest.approx(1.0, rel=1e-14)
-    assert check.fit_to_forecast == "recalibrated"
-
-
-def test_equal_weights_are_none():
-    rng = np.random.default_rng(1)
-    p = rng.beta(0.5, 4, 3000)
-    y = rng.random(3000) < p
-    plain = am.calibration_check(y, p)
-    assert am.calibration_check(y, p, sample_weight=np.full(3000, 7.0)).to_dict() == (
-        plain.to_dict()
-    )

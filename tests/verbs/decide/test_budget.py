@@ -104,7 +104,7 @@ def test_no_labels_exceed_the_bound(data, metric):
 
 
 @pytest.mark.parametrize("metric", ["f1", "mcc", "jaccard"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_the_gap_bounds_what_longer_segments_miss(metric, seed):
     rng = np.random.default_rng(seed)
     p, cost = rng.beta(2, 2, 13), rng.integers(1, 30, 13).astype(float)

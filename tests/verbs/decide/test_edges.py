@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import argmetric as am
-from argmetric._verbs.decide import decide_by
+from routes import decide_by
 
 NAN = math.nan
 

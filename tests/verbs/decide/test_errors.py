@@ -12,8 +12,7 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._expected import _sums, plan
-from argmetric._verbs.decide import decide_by
+from routes import QUADRATURES, decide_by, plan
 from slow import SLOW
 
 PLACES = 200 if SLOW else 12
@@ -53,7 +52,7 @@ BY_VARIANCE = {
     "AFFINE_QUADRATURE_VARIANCE": (plan.AFFINE_QUADRATURE_VARIANCE, (*AFFINE, *ITEMS)),
     "MIXED_QUADRATURE_VARIANCE": (plan.MIXED_QUADRATURE_VARIANCE, ("kappa",)),
     "both sides of a rate": (2 * plan.QUADRATURE_VARIANCE, RATES),
-    "five points": (_sums.N_NODES[-2][0], (*RATES, "custom")),
+    "five points": (QUADRATURES[-2][0], (*RATES, "custom")),
     "wide laws": (2000.0, (*RATES, *AFFINE, "f1", "custom")),
 }
 BY_MEAN = {

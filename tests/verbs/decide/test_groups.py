@@ -1,7 +1,5 @@
 """Decisions on groups and on matrices equal decisions one by one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -67,15 +65,6 @@ def test_groups_equal_a_loop(name, zd, case):
     assert_same_groups(decision, p, ids, name, zd)
 
 
-@pytest.mark.parametrize("name", oracle.NAMES)
-def test_groups_equal_a_loop_for_every_metric(name):
-    rng = np.random.default_rng(3)
-    p, ids = rng.random(30), rng.integers(0, 6, 30)
-    for zd in (0.0, 1.0):
-        decision = decide(p, spec(name), groups=ids, average="groups", zero_division=zd)
-        assert_same_groups(decision, p, ids, name, zd)
-
-
 @pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "specificity", "qmean"])
 def test_long_groups_among_short_ones(name):
     rng = np.random.default_rng(17)
@@ -121,14 +110,6 @@ def test_limits_hold_in_every_group(case, high):
         assert chosen.size == 0 or chosen.mean() >= 0.5 - 1e-12
 
 
-def test_min_recall_holds_in_every_group():
-    p = np.array([0.9, 0.2, 0.6, 0.5, 0.4, 0.1])
-    ids = np.array(["b", "a", "b", "a", "b", "a"])
-    decision = decide(p, "f0.5", groups=ids, average="groups", min_recall=0.8)
-    labels, _ = per_group(p, ids, "f0.5", min_recall=0.8)
-    np.testing.assert_array_equal(decision.labels, labels)
-
-
 def test_groups_with_nan_leave_out_what_is_undefined():
     p, ids = np.array([0.3, 0.2, 0.0, 0.6]), np.array([1, 1, 2, 3])
     decision = decide(p, "recall", groups=ids, average="groups", zero_division=NAN)
@@ -147,15 +128,6 @@ def test_pooled_is_one_decision_over_all_rows(case):
     assert decision.expected == pytest.approx(single.expected, rel=1e-12, abs=1e-300)
     assert decision.n_positives == single.n_positives
     assert_top_set(decision.labels, p)
-
-
-def test_pooled_and_mean_over_groups_differ():
-    p = np.array([0.9, 0.9, 0.9, 0.2, 0.1, 0.1])
-    ids = np.array([0, 0, 0, 1, 1, 1])
-    pooled = decide(p, "f1", groups=ids, average="pooled")
-    grouped = decide(p, "f1", groups=ids, average="groups")
-    assert pooled.labels.tolist() == [1, 1, 1, 0, 0, 0]
-    assert grouped.labels.tolist() == [1, 1, 1, 1, 1, 1]
 
 
 # -------------------------------------------------------------- multi-label
@@ -191,11 +163,6 @@ def test_samples_macro_and_micro_equal_loops(name, zd, matrix):
         assert micro.expected == pytest.approx(single.expected, rel=1e-11, abs=1e-15)
         assert dense(micro.labels).sum() == single.n_positives
         assert_top_set(dense(micro.labels).ravel(), matrix.ravel())
-
-
-def test_a_matrix_needs_an_average():
-    with pytest.raises(ValueError, match=r"samples.*macro.*micro"):
-        decide(np.full((2, 2), 0.5), "f1")
 
 
 def test_sparse_rows_without_entries():

@@ -5,7 +5,7 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._verbs.decide import decide_by
+from routes import decide_by
 
 SMOOTH = {
     "uniform": lambda rng, n: rng.random(n),
@@ -15,50 +15,10 @@ SMOOTH = {
     "rare": lambda rng, n: 0.01 * rng.random(n),
     "certain": lambda rng, n: rng.choice([0.0, 1.0, 0.5], n),
 }
-ONE_D = [
-    "f1",
-    "f2",
-    "jaccard",
-    "balanced_accuracy",
-    "fowlkes_mallows",
-    "recall",
-    "specificity",
-    "lift",
-    "mcc",
-    "kappa",
-    "youden",
-]
-TWO_D = ["gmean", "hmean", "qmean"]
 
 
 def draw(law, n):
     return SMOOTH[law](np.random.default_rng(n), n)
-
-
-@pytest.mark.parametrize("law", SMOOTH)
-@pytest.mark.parametrize("name", ONE_D)
-def test_curves_equal_windowed_sums(law, name):
-    """n = 900: MCC and kappa by windows and by quadrature."""
-    p = draw(law, 900 if name in ("mcc", "kappa") else 400)
-    fast = am.decide(p, name)
-    slow = decide_by(p, name, method="windows")
-    assert slow.error < 1e-12 * max(1.0, slow.curve.max())
-    # The parts of MCC, kappa and Youden's J cancel: of 1, not of their value.
-    floor = 1e-13 if name in ("mcc", "kappa", "youden") else 0.0
-    np.testing.assert_allclose(fast.curve, slow.curve, rtol=1e-11, atol=floor)
-    assert fast.expected == pytest.approx(slow.expected, rel=1e-11)
-
-
-@pytest.mark.parametrize("law", SMOOTH)
-@pytest.mark.parametrize("name", TWO_D)
-def test_quadrature_keeps_within_its_own_estimate(law, name):
-    p = draw(law, 1500)
-    fast = am.decide(p, name)
-    slow = decide_by(p, name, method="windows")
-    assert slow.error < 1e-12
-    worst = np.max(np.abs(fast.curve - slow.curve))
-    assert worst < 1e-9
-    assert worst <= fast.error + slow.error + 1e-14
 
 
 def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be():
@@ -105,19 +65,3 @@ def test_equal_probabilities_against_the_binomial_law():
         t = np.arange(n, dtype=np.longdouble)
         exact = 2 * k * np.longdouble(x) * (law / (k + 1 + t)).sum()
         assert curve[k] == pytest.approx(float(exact), rel=1e-13)
-
-
-@pytest.mark.parametrize("name", ["f1", "mcc", "gmean", "jaccard"])
-def test_long_groups_equal_single_decisions(name):
-    rng = np.random.default_rng(3)
-    lengths = [1, 2, 31, 32, 33, 64, 65, 66, 140, 520, 700]
-    ids = np.repeat(np.arange(len(lengths)), lengths)
-    p = rng.beta(0.4, 2, ids.size)
-    shuffle = rng.permutation(ids.size)
-    decision = am.decide(p[shuffle], name, groups=ids[shuffle], average="groups")
-    for g, expected in zip(decision.group_ids, decision.group_expected, strict=True):
-        single = am.decide(p[ids == g], name)
-        assert expected == pytest.approx(single.expected, rel=1e-11, abs=1e-13)
-        np.testing.assert_allclose(
-            decision.curve_of(g), single.curve, rtol=1e-11, atol=1e-13
-        )

@@ -1,7 +1,5 @@
 """One word for one thing: parameters that several verbs share, and what they take."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import warnings
@@ -176,16 +174,6 @@ def test_groups_alone_are_the_mean_over_groups(verb):
     assert call() != call(average="pooled")
 
 
-def test_groups_of_tensors_alone_are_their_mean():
-    xp = pytest.importorskip("torch")
-    p, groups = xp.tensor(P), xp.tensor([ord(one) for one in G])
-    alone = am.decide(p, groups=groups)
-    assert (
-        alone.expected.tolist()
-        == am.decide(p, groups=groups, average="groups").expected.tolist()
-    )
-
-
 # ------------------------------------------------------------------------- labels
 
 
@@ -234,21 +222,6 @@ def test_the_metric_is_that_of_the_rule_or_the_decision():
     assert am.evaluate(Y, decision).metric == am.MCC()
     assert am.forecast(P, rule, "f1").metric == am.FBeta()
     assert am.forecast(P, 0.5).metric == am.FBeta()
-
-
-def test_wrong_scales_of_rules_and_thresholds_are_told_alike():
-    odds = am.Rule("f1", 0.3, probabilities=False)
-    reference = KNOWN[:200], ROWS[:200]
-    for call in (
-        lambda labels, **how: am.forecast(P, labels, **how),
-        lambda labels, **how: am.monitor(P, labels, reference=reference, **how),
-    ):
-        with pytest.raises(
-            ValueError, match="labels is the threshold 3: probabilities"
-        ):
-            call(3)
-        with pytest.raises(ValueError, match="the rule was tuned on scores and cannot"):
-            call(odds)
 
 
 def test_classes_take_rules_and_decisions():
@@ -340,11 +313,6 @@ def test_a_share_of_rows_is_a_count_of_each_segment(share):
     assert (counts <= np.minimum(np.array([10, 20, 30, 40]) * part + 1e-9, 4)).all()
 
 
-def test_a_report_knows_a_share():
-    page = am.report(am.decide(ROWS, max_positives="5%")).render("json")
-    assert am.report(am.decide(ROWS, max_positives=20)).title in page
-
-
 def test_a_share_below_the_fewest_positives_is_refused():
     with pytest.raises(
         ValueError, match=r"max_positives='20%' of 8 items is 1, below m"
@@ -381,12 +349,6 @@ def test_what_is_neither_count_nor_share_is_told(value, kind):
         kind, match=r"max_positives (must be a whole number ≥ 0, or a sh|is a count of)"
     ):
         am.decide(P, max_positives=value)
-
-
-def test_the_default_of_a_check_is_f1_in_all_its_routes():
-    p = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
-    plain, named = (am.classes.check(p.argmax(axis=1), p, *m) for m in ((), ("f1",)))
-    assert len(plain.routes) == len(named.routes) == 4
 
 
 def test_cost_and_a_metric_are_one_too_many():

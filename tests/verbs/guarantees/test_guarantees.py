@@ -184,42 +184,6 @@ def test_two_limits_share_the_risk_and_must_meet():
         certified(y, p, min_precision=0.9, min_recall=0.9, confidence=0.9)
 
 
-def test_precision_and_npv_meet():
-    y, p = labelled(2000, 2)
-    limits = {"min_precision": 0.6, "min_npv": 0.8}
-    both = certified(y, p, confidence=0.9, **limits)
-    alone = [
-        certified(y, p, confidence=0.95, **{name: bound}).promises[0]
-        for name, bound in limits.items()
-    ]
-    assert both.promises == tuple(alone)
-    low, high = both.certified_interval
-    assert low <= both.threshold <= high
-    assert (p < alone[1].interval.high).sum() == alone[1].k
-
-
-def test_the_best_certified_cut_is_taken():
-    y, p = labelled(1000, 3)
-    rule = am.tune(y, p, "f1", min_precision=0.7, confidence=0.95, **QUICK)
-    low, high = rule.guarantee.certified_interval
-    cuts = p[(p >= low) & (p <= high)]
-    scores = [float(am.evaluate(y, p >= cut, "f1")) for cut in cuts]
-    assert rule.score == pytest.approx(max(scores), rel=1e-12)
-    assert rule.score == float(am.evaluate(y, rule.apply(p), "f1"))
-
-
-def test_a_higher_confidence_proves_less():
-    y, p = labelled(800, 5)
-    for name, end in (("min_recall", "high"), ("min_specificity", "low")):
-        ends = [
-            getattr(
-                certified(y, p, confidence=c, **{name: 0.8}).promises[0].interval, end
-            )
-            for c in (0.8, 0.9, 0.99)
-        ]
-        assert ends == sorted(ends, reverse=end == "high")
-
-
 def test_a_promise_for_the_next_rows_asks_for_more():
     y, p = labelled(1000)
     population = certified(y, p, min_recall=0.8, confidence=0.9).promises[0]
@@ -243,14 +207,6 @@ def test_another_share_of_positives_turns_the_floor():
     assert moved.promises == same.promises
     with pytest.raises(ValueError, match="cannot be promised for another share"):
         certified(y, p, max_positives="20%", confidence=0.9, prior=0.2)
-
-
-def test_unlabelled_scores_say_where_the_test_begins():
-    y, p = labelled(500)
-    other = labelled(5000, 9)[1]
-    found = certified(y, p, min_precision=0.7, confidence=0.9, unlabelled=other)
-    assert not any("crosses" in one for one in found.assumptions)
-    assert found.promises[0].errors <= found.promises[0].allowed
 
 
 def test_of_groups_one_row_counts():
@@ -283,20 +239,6 @@ def test_the_promise_is_kept_with_the_rule(tmp_path):
         assert sentence in text
     plain = am.tune(y, p, min_precision=0.7)
     assert ("on these rows", "min_precision=0.7") in plain.lines()
-
-
-def test_several_labels_hold_at_once():
-    y, p = labelled(1000)
-    z, q = labelled(1000, 1)
-    found = am.tune(
-        np.c_[y, z], np.c_[p, q], min_precision=0.7, confidence=0.9, **QUICK
-    )
-    alone = [
-        certified(*one, min_precision=0.7, confidence=0.95) for one in ((y, p), (z, q))
-    ]
-    assert [rule.guarantee.promises for rule in found.rules] == [
-        one.promises for one in alone
-    ]
 
 
 def test_nothing_is_promised_without_a_proof():
@@ -375,3 +317,17 @@ def test_a_frozen_classifier_promises_what_tune_does():
     assert found.best_threshold_ == rule.threshold
     with pytest.raises(ValueError, match="confidence goes with route='tune'"):
         found.set_params(route="half", min_precision=None).fit(X, y)
+
+
+def test_several_labels_hold_at_once():
+    y, p = labelled(1000)
+    z, q = labelled(1000, 1)
+    found = am.tune(
+        np.c_[y, z], np.c_[p, q], min_precision=0.7, confidence=0.9, **QUICK
+    )
+    alone = [
+        certified(*one, min_precision=0.7, confidence=0.95) for one in ((y, p), (z, q))
+    ]
+    assert [rule.guarantee.promises for rule in found.rules] == [
+        one.promises for one in alone
+    ]

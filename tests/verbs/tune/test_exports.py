@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.maps import PlattMap
 from argmetric.classes import ClassTemperatureMap
+from calibrated import platt_map
 from exported import (
     N_RANDOM,
     RULES,
@@ -94,7 +94,7 @@ def test_equal_classes_go_to_the_first():
 def test_rounding_in_the_map_does_not_turn_neighbours(line):
     # The map itself rises and falls by a rounding error at these thresholds.
     slope, intercept, threshold = line
-    rule = am.Rule("f1", threshold, calibrator=PlattMap(slope, intercept))
+    rule = am.Rule("f1", threshold, calibrator=platt_map(slope, intercept))
     bits = np.float64(rule.threshold_raw).view(np.int64) + np.arange(-3000, 3000)
     labels = rule.apply(bits.view(np.float64))
     assert np.flatnonzero(np.diff(labels)).tolist() == [2999]

@@ -1,14 +1,10 @@
 """Rules in files: they come back equal, and damaged ones are refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
 import pickle
 import re
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -19,7 +15,6 @@ from argmetric import tune
 
 NAN = math.nan
 FORMAT = am.Rule("f1", 0.5).to_dict()["format"]
-QUICK = {"n_bootstrap": 0, "cv": None}
 Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
 P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
 
@@ -103,27 +98,6 @@ def test_numbers_are_saved_to_the_last_bit(all_rules, tmp_path):
     empty = all_rules["empty"].to_dict()
     assert empty["threshold"] == "inf"
     assert all_rules["left out"].to_dict()["metric"]["zero_division"] == "nan"
-
-
-def test_a_file_reads_the_same_in_another_process(all_rules, tmp_path):
-    rule = all_rules["strings"]
-    rule.save(tmp_path / "rule.json")
-    code = (
-        "import sys, argmetric as am; rule = am.Rule.load(sys.argv[1]);"
-        "print(rule.apply([.1, .9]).tolist(), repr(rule.threshold));"
-        "print([m for m in ('scipy', 'sklearn', 'numba') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "rule.json")],
-        capture_output=True,
-        text=True,
-        check=True,
-        encoding="utf-8",
-        env={"PYTHONIOENCODING": "utf-8"},
-    )
-    first, second = done.stdout.strip().splitlines()
-    assert first == f"['nein', 'jä'] {rule.threshold!r}"
-    assert second == "[]"
 
 
 @pytest.mark.parametrize("kept", [0, 1, 10, 200, -3])
@@ -240,17 +214,6 @@ def test_a_function_is_saved_by_name_and_says_so_when_asked(tmp_path):
         loaded.metric.value(1, 2, 2, 4)
 
 
-def test_a_metric_class_of_the_users_own_is_saved_by_name():
-    class Odd(am.Accuracy):
-        @property
-        def greater_is_better(self):
-            return False
-
-    loaded = through_a_file(Odd())
-    assert loaded.name == "accuracy"
-    assert not loaded.greater_is_better
-
-
 # ------------------------------------------------------------------ values
 
 
@@ -268,17 +231,6 @@ def test_rules_cannot_be_changed(all_rules):
         rule.scores[0] = 0
     with pytest.raises(ValueError, match="read-only"):
         all_rules["classes"].weights[0] = 3
-
-
-def test_copies_cannot_be_changed_either(all_rules):
-    copied = pickle.loads(pickle.dumps(all_rules["limits"]))
-    with pytest.raises(TypeError, match="read-only"):
-        copied.constraints.clear()
-    with pytest.raises(ValueError, match="read-only"):
-        copied.optimal_thresholds[0] = 0
-    mine = np.array([1.0, 2.0])
-    am.classes.MultiClassRule((0, 1), mine, am.FBeta(1))
-    mine[0] = 3.0  # an array that was handed in stays writable
 
 
 def test_rules_inside_models_survive_skops(all_rules):
@@ -360,15 +312,6 @@ def test_the_printed_form_fits_one_screen(all_rules):
     assert "within one SE" in repr(all_rules["one_se"])
 
 
-def test_a_pickle_of_many_rows_is_small():
-    y, p = many(50_000)
-    rule = tune(y, p, **QUICK)
-    assert rule.scores.size > 49_000
-    data = pickle.dumps(rule)
-    assert len(data) < 60_000
-    assert pickle.loads(data).scores.size == 2000
-
-
 def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
     import matplotlib as mpl
 
@@ -387,12 +330,10 @@ def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
         am.Rule("f1", 0.3).plot()
 
 
-def test_importing_and_tuning_loads_nothing_heavy():
-    code = (
-        "import sys, argmetric as am\n"
-        "rule = am.tune([0, 1, 0, 1], [.1, .9, .2, .4], 'f1', groups=[0, 0, 1, 1])\n"
-        "print([m for m in ('scipy', 'sklearn', 'numba', 'pandas', 'matplotlib') "
-        "if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
+def test_a_pickle_of_many_rows_is_small():
+    y, p = many(50_000)
+    rule = tune(y, p, n_bootstrap=0, cv=None)
+    assert rule.scores.size > 49_000
+    data = pickle.dumps(rule)
+    assert len(data) < 60_000
+    assert pickle.loads(data).scores.size == 2000

@@ -3,16 +3,12 @@
 import copy
 import json
 import pickle
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.cells import KeptReference, ScoreCells
-from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.share import ScoreTable
 
 
 def sure_scores(n, seed, shift=0.0):
@@ -61,14 +57,6 @@ def test_what_is_kept_goes_through_files_and_pickles(tmp_path):
         assert again == RULE
         found = am.forecast(NEW, RULE.apply(NEW), reference=again.reference)
         assert told(found) == wanted
-
-
-def test_its_size_does_not_grow_with_the_rows():
-    sizes = [
-        len(json.dumps(am.tune(*sure_scores(n, 5), n_bootstrap=0).to_dict()))
-        for n in (2_000, 60_000)
-    ]
-    assert sizes[1] < 1.1 * sizes[0]
 
 
 def test_a_file_of_the_first_format_is_read_without_a_reference():
@@ -133,29 +121,6 @@ def test_log_odds_are_kept_as_they_are():
     # a rule of probabilities knows log-odds too
     other = am.forecast(new, labels, reference=RULE.reference, logits=True)
     assert other.mean == pytest.approx(wanted.mean, abs=1e-9)
-
-
-def test_cells_are_those_of_the_rows():
-    rows = Reference(P, Y.astype(bool), None, False)
-    cells = ScoreCells.of(rows)
-    again = ScoreCells.from_dict(json.loads(json.dumps(cells.to_dict())))
-    for new in (NEW, NEW**2, np.array([0.0, 1.0, 0.5])):
-        one, other = ScoreTable.of(rows, new), ScoreTable.of(again, new)
-        for name in ("scores", "old", "new"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        assert one.old.sum() == P.size
-        assert one.new.sum() == new.size
-        exact = (P.sum() + new.sum()) / (P.size + new.size)
-        assert (one.scores @ (one.old + one.new)) / (
-            P.size + new.size
-        ) == pytest.approx(exact, rel=1e-12)
-    kept = KeptReference(Y.astype(bool), P, None, logits=False)
-    assert kept.fitted is kept.fitted
-
-
-def test_monitor_asks_for_the_rows_themselves():
-    with pytest.raises(ValueError, match=r"monitor needs reference=\(y, p\)"):
-        am.monitor(NEW, RULE, reference=RULE.reference)
 
 
 def write(name, y, p):
@@ -250,20 +215,3 @@ def test_moved_scores_are_told_on_every_surface(run):
         assert "--prior estimate" in ended.out + ended.err
     run("forecast", "moved.csv", "--rule", "rule.json", "--report", "page.md")
     assert MOVED in Path("page.md").read_text(encoding="utf-8")
-
-
-def test_rows_of_a_group_that_are_alike_are_no_move():
-    """Twenty rows of a group have one score, and count as one: of 40 sets 1 in 100."""
-    said = {"alone": 0, "groups": 0, "pooled": 0}
-    groups = np.arange(1000) // 20
-    for seed in range(40):
-        (known, p), (_, new) = (sure_scores(50, 2 * seed + i) for i in (0, 1))
-        reference = np.repeat(known, 20), np.repeat(p, 20)
-        for how in said:
-            given = {} if how == "alone" else {"groups": groups, "average": how}
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                am.decide(np.repeat(new, 20), reference=reference, **given)
-            said[how] += any(MOVED in str(one.message) for one in caught)
-    assert said["alone"] > 20
-    assert max(said["groups"], said["pooled"]) <= 6  # the reference has groups too

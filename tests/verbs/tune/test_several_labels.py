@@ -1,7 +1,5 @@
 """Rules for a matrix of labels: one for each column, or one for all cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -100,10 +98,3 @@ def test_bad_input_for_labels():
         tune(y, p, average="groups")
     with pytest.raises(ValueError, match="3 rules and 2 names"):
         am.MultiLabelRule(rule.rules, (0, 1))
-
-
-def test_many_labels_fit_one_screen():
-    y, p = label_table()
-    rule = tune(np.tile(y, 5), np.tile(p, 5), **QUICK)
-    assert ("...", "7 more labels") in rule.lines()
-    assert len(repr(rule).splitlines()) == 10

@@ -1,7 +1,5 @@
 """`tune` against brute force: all cuts as fractions, ties, weights, limits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -176,17 +174,6 @@ def test_integer_weights_are_repeated_rows():
     np.testing.assert_array_equal(once.applies(p)[w > 0], (p >= again.threshold)[w > 0])
 
 
-@given(labelled(max_size=12))
-def test_packing_labels_into_the_scores_loses_nothing(case):
-    """Scores are sorted as bits with the label; weights of 1 take argsort."""
-    y, p = case
-    p = np.abs(p)
-    fast = quietly(y, p, **QUICK)
-    slow = quietly(y, p, sample_weight=np.ones(len(y)), **QUICK)
-    assert fast == slow
-    np.testing.assert_array_equal(fast.scores, slow.scores)
-
-
 def test_neighbouring_floats_are_told_apart():
     """One bit of the score apart: the label must not take its place."""
     low = 0.1
@@ -213,12 +200,6 @@ def test_undefined_cuts_are_left_out():
     assert (rule.score, rule.scores[0]) == (1.0, pytest.approx(NAN, nan_ok=True))
     with pytest.raises(ValueError, match="undefined at every cut"):
         tune([1, 0], [0.9, 0.5], "precision", zero_division=NAN, max_positives=0)
-
-
-def test_an_infinite_metric_is_refused():
-    odds = am.CustomMetric(lambda tp, k, t, n: tp / (k - tp), name="odds")
-    with pytest.raises(ValueError, match="odds is infinite"):
-        tune([1, 0, 1, 0], [0.9, 0.5, 0.4, 0.2], odds)
 
 
 # ------------------------------------------------------------------ limits and costs
@@ -313,22 +294,6 @@ def test_an_empty_prediction_passes_a_floor_under_precision():
     assert "the best cut predicts no positive at all" in rule.notes
 
 
-@pytest.mark.parametrize(
-    "cost", [(1, 5), {"fp": 1, "fn": 5}, {"fn": 5.0, "fp": 1.0, "tp": 0.0}]
-)
-def test_costs_are_minimised(cost):
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 200)
-    p = np.round(np.clip(0.3 * y + 0.7 * rng.random(200), 0, 1), 2)
-    rule = tune(y, p, cost=cost, **QUICK)
-    costs = [
-        ((p >= t) & (y == 0)).sum() + 5 * ((p < t) & (y == 1)).sum()
-        for t in all_cuts(p)
-    ]
-    assert rule.score == -min(costs)
-    assert isinstance(rule.metric, am.Utility)
-
-
 # ------------------------------------------------------------------ groups
 
 
@@ -348,26 +313,6 @@ def test_mean_over_groups_equals_brute_force(name, zd, data):
     rule = quietly(y, p, name, **options, **QUICK)
     check_rule(rule, name, y, p, curve)
     assert rule.average == "groups"
-
-
-def test_pooled_groups_are_one_matrix():
-    rng = np.random.default_rng(2)
-    y, p, g = rng.integers(0, 2, 90), rng.random(90), rng.integers(0, 9, 90)
-    pooled = tune(y, p, groups=g, average="pooled")
-    plain = tune(y, p)
-    assert (pooled.threshold, pooled.score) == (plain.threshold, plain.score)
-    assert pooled.average == "pooled"
-    assert pooled.interval != plain.interval
-
-
-def test_groups_of_one_row_are_pooled_accuracy_however_many():
-    rng = np.random.default_rng(0)
-    p = rng.random(70_000)
-    y = rng.random(70_000) < p
-    groups = rng.permutation(70_000)
-    rule, plain = (tune(y, p, "accuracy", groups=g, **QUICK) for g in (groups, None))
-    assert rule.threshold == plain.threshold
-    assert rule.score == pytest.approx(plain.score, rel=1e-12)
 
 
 # ------------------------------------------------------------------ without labels
@@ -434,22 +379,6 @@ def test_a_metric_that_rewards_misses_points_downwards():
     assert "p < " in repr(rule)
 
 
-def test_rounding_does_not_lift_the_threshold_over_the_best_score():
-    # The best precision is the largest p itself; n·(p/n) need not round back to it.
-    p = [0.7825993536208345, 0.3347703113145619, 0.4035683030690843]
-    p += [0.4796998377002315, 0.16547002737622352, 0.3356515241961211]
-    for name in ("precision", "lift"):
-        rule = tune(None, p, name, **QUICK)
-        np.testing.assert_array_equal(rule.apply(p), [1, 0, 0, 0, 0, 0])
-
-
-def test_label_free_weights_are_repeated_rows():
-    p, w = [0.9, 0.4, 0.2], [1, 2, 3]
-    weighted = tune(None, p, sample_weight=w, **QUICK)
-    repeated = tune(None, np.repeat(p, w), **QUICK)
-    assert weighted.threshold == pytest.approx(repeated.threshold, rel=1e-14)
-
-
 def test_the_convention_of_the_empty_prediction_counts_without_labels():
     assert tune(None, [0.2, 0.1], "precision", zero_division=1.0).threshold == INF
     assert tune(None, [0.2, 0.1], "precision").threshold == pytest.approx(0.2)
@@ -459,3 +388,42 @@ def test_the_convention_of_the_empty_prediction_counts_without_labels():
 def test_other_metrics_without_labels_name_decide(name):
     with pytest.raises(ValueError, match=r"not linear-fractional.*decide"):
         tune(None, [0.2, 0.9, 0.4], name)
+
+
+def test_an_infinite_metric_is_refused():
+    odds = am.CustomMetric(lambda tp, k, t, n: tp / (k - tp), name="odds")
+    with pytest.raises(ValueError, match="odds is infinite"):
+        tune([1, 0, 1, 0], [0.9, 0.5, 0.4, 0.2], odds)
+
+
+@pytest.mark.parametrize(
+    "cost", [(1, 5), {"fp": 1, "fn": 5}, {"fn": 5.0, "fp": 1.0, "tp": 0.0}]
+)
+def test_costs_are_minimised(cost):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 200)
+    p = np.round(np.clip(0.3 * y + 0.7 * rng.random(200), 0, 1), 2)
+    rule = tune(y, p, cost=cost, **QUICK)
+    costs = [
+        ((p >= t) & (y == 0)).sum() + 5 * ((p < t) & (y == 1)).sum()
+        for t in all_cuts(p)
+    ]
+    assert rule.score == -min(costs)
+    assert isinstance(rule.metric, am.Utility)
+
+
+def test_groups_of_one_row_are_pooled_accuracy_however_many():
+    rng = np.random.default_rng(0)
+    p = rng.random(70_000)
+    y = rng.random(70_000) < p
+    groups = rng.permutation(70_000)
+    rule, plain = (tune(y, p, "accuracy", groups=g, **QUICK) for g in (groups, None))
+    assert rule.threshold == plain.threshold
+    assert rule.score == pytest.approx(plain.score, rel=1e-12)
+
+
+def test_label_free_weights_are_repeated_rows():
+    p, w = [0.9, 0.4, 0.2], [1, 2, 3]
+    weighted = tune(None, p, sample_weight=w, **QUICK)
+    repeated = tune(None, np.repeat(p, w), **QUICK)
+    assert weighted.threshold == pytest.approx(repeated.threshold, rel=1e-14)

@@ -1,7 +1,5 @@
 """How sure a threshold is: samples drawn again, folds, and coverage."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -87,18 +85,6 @@ def test_new_rows_have_the_spread_of_two_samples(weighted):
     assert np.mean(rule.interval) == pytest.approx(rule.score, abs=0.002)
 
 
-def test_new_groups_have_the_spread_of_two_samples():
-    """A mean over 80 groups: their variance over their number, twice, nearly."""
-    rng = np.random.default_rng(0)
-    groups = np.arange(80).repeat(10)
-    y, p = fresh(rng, 800)
-    rule = tune(y, p, "accuracy", groups=groups, n_bootstrap=2, cv=None)
-    right = (p >= rule.threshold) == y
-    values = right.reshape(80, 10).mean(axis=1)
-    deviation = np.sqrt(values.var() * (1 / 80 + (1 - 1 / 80) / 81))
-    assert width(rule.interval) == pytest.approx(3.29 * deviation, rel=0.12)
-
-
 # ------------------------------------------------------------------ coverage
 
 
@@ -152,16 +138,6 @@ def test_intervals_stay_where_the_metric_lives():
         assert low < interval[0] < interval[1] == 1.0
 
 
-def test_intervals_shrink_with_more_rows_and_hold_the_best_threshold():
-    rng = np.random.default_rng(1)
-    few, many = (tune(*fresh(rng, n)) for n in (300, 30_000))
-    for rule in (few, many):
-        low, high = rule.threshold_interval
-        assert low <= rule.threshold <= high
-    assert width(many.threshold_interval) < width(few.threshold_interval)
-    assert width(many.interval) < width(few.interval) / 5
-
-
 def test_random_state_changes_the_intervals_alone():
     y, p = fresh(np.random.default_rng(4), 400)
     one, same, other = (tune(y, p, random_state=seed) for seed in (0, 0, 1))
@@ -206,24 +182,6 @@ def test_whole_groups_are_drawn():
     )
     assert drawn > 2 * rows
     assert drawn == pytest.approx(alone, rel=0.4)
-
-
-def test_bundles_of_groups_have_the_spread_of_groups():
-    """Of 5,000 groups some are bundled: a tenth of the variance of 500 like them."""
-    rng = np.random.default_rng(0)
-    y, p = fresh(rng, 30_000)
-    many = tune(y, p, groups=np.arange(30_000) % 5000, n_bootstrap=500)
-    few = tune(y[:3000], p[:3000], groups=np.arange(3000) % 500, n_bootstrap=500)
-    ratio = width(few.interval) / width(many.interval)
-    assert ratio == pytest.approx(np.sqrt(10), rel=0.35)
-
-
-def test_limits_hold_in_samples_and_folds_with_groups():
-    rng = np.random.default_rng(0)
-    y, p = fresh(rng, 900)
-    rule = tune(y, p, groups=rng.integers(0, 40, 900), min_recall=0.7)
-    assert (p[y == 1] >= rule.threshold).mean() >= 0.7
-    assert math.isfinite(rule.mean)
 
 
 @pytest.mark.parametrize("average", [None, "groups", "pooled"])
