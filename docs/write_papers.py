@@ -29,7 +29,8 @@ VERDICTS = (
     "in part",
     "does not hold",
     "open",
-    "not a claim",
+    "not contradicted",
+    "not testable",
     "fast: not decided",
     "not run",
     "failed",
@@ -52,6 +53,8 @@ again and prints every figure, the data and the samples.
    "**in part**","Some checks pass; others fail (✗) or stay open (?)."
    "**does not hold**","Every check fails."
    "**open**","No check passes, and a 95 % interval contains both answers."
+   "**not contradicted**","Every check passes, and would without a term of the claim."
+   "**not testable**","What the claim is about is not at hand."
 
 A result is our value, the 95 % interval of a check in brackets, and the paper's value.
 Where a paper's data cannot be obtained, other data stand in: then the claim is checked,
@@ -103,9 +106,10 @@ def stale(claim: Any, stored: dict[str, Any]) -> str:
     """Why a stored result is none of the claim that is declared now; else empty."""
     if (stored["data"], stored["seeds"]) != (claim.data, claim.seeds):
         return "other data or seeds are declared than were run"
-    measured = stored["ours"].keys() or {ask.figure for ask in claim.asks}
-    skipped = {ask.figure for ask in claim.asks if stored["fast"] and ask.full_only}
-    missing = {ask.figure for ask in claim.asks} - skipped - measured
+    asks = [*claim.asks, *claim.deleted]
+    measured = stored["ours"].keys() or {ask.figure for ask in asks}
+    skipped = {ask.figure for ask in asks if stored["fast"] and ask.full_only}
+    missing = {ask.figure for ask in asks} - skipped - measured
     return f"no figure {', '.join(sorted(missing))}" if missing else ""
 
 
@@ -181,8 +185,10 @@ def _claim(one: dict[str, Any], notes: dict[str, str]) -> str:
 
 def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
     """What opens below a claim, a paragraph each."""
-    if one["verdict"] in ("not run", "failed", "not a claim"):
+    if one["verdict"] in ("not run", "failed", "not testable"):
         yield f"{one['verdict'].capitalize()}: {_plain(one['why'])}"
+    if one["verdict"] == "not contradicted":
+        yield f"Passes too: {_plain(one['why'].partition('; not seen: ')[2])}"
     if one["verdict"] == "holds":
         yield from filter(None, [_passed(one)])
     elif figures := "\n".join(_figures(_not_passed(one))):

@@ -8,10 +8,12 @@ it, "open". Then the verdict is
 - does not hold: every answer is "not so";
 - open: no answer is "so", and at least one is open;
 - in part: some answers are "so", and others are not;
+- not contradicted: every answer is "so", and would be so too if a term of the claim
+  were deleted: the experiment does not see that term;
 - fast: not decided: a fast run left a question out or left one open, and a full run may
   answer it. Nothing is concluded from a part of the questions;
-- not a claim: the paper states no such thing, or only defines it. The figures are
-  shown with the reason, and no question is judged.
+- not testable: the data, systems or printed symbols that the claim is about are not at
+  hand. The figures are shown with the reason, and no question is judged.
 """
 
 from __future__ import annotations
@@ -36,14 +38,16 @@ PAPERS = {
 }
 GENERATED = "generated"
 HOLDS, IN_PART, DOES_NOT_HOLD = "holds", "in part", "does not hold"
-OPEN, NOT_A_CLAIM, NOT_DECIDED = "open", "not a claim", "fast: not decided"
+OPEN, NOT_DECIDED = "open", "fast: not decided"
+NOT_CONTRADICTED, NOT_TESTABLE = "not contradicted", "not testable"
 NOT_RUN, FAILED = "not run", "failed"
 VERDICTS = (
     HOLDS,
     IN_PART,
     DOES_NOT_HOLD,
     OPEN,
-    NOT_A_CLAIM,
+    NOT_CONTRADICTED,
+    NOT_TESTABLE,
     NOT_DECIDED,
     NOT_RUN,
     FAILED,
@@ -127,9 +131,11 @@ class Claim:
     """One thing that a paper says, and the experiment that asks whether it is so.
 
     `printed` are the paper's figures, by the names of ours where there are such.
-    `measure` is told whether to be fast, and returns our figures. `fails_on` returns
-    figures of a case made to fail the claim: a broken algorithm, or data without what
-    the claim needs. `not_a_claim` says why an entry is no claim of the paper.
+    `measure` is told whether to be fast, and returns our figures. `deleted` asks the
+    same of figures that were measured with a term of the claim left out: the answer has
+    to be "not so", or the experiment does not see the term. `fails_on` returns figures
+    of a case made to fail the claim: a broken algorithm, or data without what the claim
+    needs. `not_testable` says why nothing can be concluded.
     """
 
     name: str
@@ -141,8 +147,9 @@ class Claim:
     seeds: str = "none"
     printed: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
+    deleted: Sequence[Ask] = ()
     fails_on: Callable[[], Figures] | None = None
-    not_a_claim: str = ""
+    not_testable: str = ""
 
     @property
     def paper(self) -> str:
@@ -151,9 +158,9 @@ class Claim:
     def answers(self, figures: Figures, *, fast: bool) -> dict[str, str]:
         """The answer to each question, by figure; "left out" where a fast run asks not.
 
-        There are none where the entry is not a claim.
+        There are none where the claim is not testable.
         """
-        if self.not_a_claim:
+        if self.not_testable:
             return {}
         return {
             ask.figure: "left out"
@@ -164,8 +171,8 @@ class Claim:
 
     def verdict(self, figures: Figures, *, fast: bool) -> tuple[str, str]:
         """The verdict, and the questions by how they were answered."""
-        if self.not_a_claim:
-            return NOT_A_CLAIM, self.not_a_claim
+        if self.not_testable:
+            return NOT_TESTABLE, self.not_testable
         answers = self.answers(figures, fast=fast)
         told: dict[str, list[str]] = {}
         for ask in self.asks:
@@ -178,7 +185,15 @@ class Claim:
             for answer in ("not so", "open", "so", "left out")
             if answer in told
         )
-        return _verdict(set(told), fast=fast), why
+        verdict = _verdict(set(told), fast=fast)
+        if verdict == HOLDS and (unseen := self.unseen(figures)):
+            return NOT_CONTRADICTED, f"{why}; not seen: {', '.join(unseen)}"
+        return verdict, why
+
+    def unseen(self, figures: Figures) -> list[str]:
+        """Questions that are not answered "not so" with a term of the claim deleted."""
+        found = ((ask, figures[ask.figure]) for ask in self.deleted)
+        return [ask.told(one) for ask, one in found if ask.answer(one) != "not so"]
 
 
 def _verdict(answers: set[str], *, fast: bool) -> str:

@@ -200,15 +200,24 @@ CLAIMS = (
     Claim(
         "daume2009-table-1-simple-on-large",
         "Table 1",
-        "Simple techniques on large sets outperform complicated ones on small sets.",
+        "A plain logistic regression on the large NER set outperforms the CRF on the "
+        "small one.",
         _simple_on_large,
-        [
-            at_least("svm alone, large letters, over CRF, small", 0, full_only=True),
-            at_least("logistic alone, NER, over CRF, 300 sentences", 0, full_only=True),
-        ],
+        [at_least("logistic alone, NER, over CRF, 300 sentences", 0, full_only=True)],
         data=TASKS_DATA,
         seeds=INTERVALS,
-        remark="The paper compares with the M3N and SVMstruct, for which CRFs stand.",
+    ),
+    Claim(
+        "daume2009-table-1-simple-on-large-m3n",
+        "Table 1",
+        "A plain SVM on the large handwriting set outperforms the M3N on the small "
+        "one, and logistic regression on the large NER set the SVMstruct.",
+        _simple_on_large,
+        [at_least("svm alone, large letters, over CRF, small", 0, full_only=True)],
+        data=TASKS_DATA,
+        seeds=INTERVALS,
+        not_testable="No M3N and no SVMstruct is at hand; the figure is that of a CRF, "
+        "another learner.",
     ),
     Claim(
         "daume2009-table-1-comparable",

@@ -272,7 +272,6 @@ CLAIMS = (
         [
             within("θ0", 0.345, 0.355),
             within("θ1", 0.565, 0.575),
-            at_most("largest value of L", 0),
             at_least("rows called positive", 4),
             within("F at α = 0.5", 6 / 7 - EXACT, 6 / 7 + EXACT),
         ],

@@ -69,7 +69,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     facts = [("claim", f"{found['says']} ({found['place']})")]
     if (found["data"], found["seeds"]) != ("generated", "none"):
         facts.append(("data", f"{found['data']}; drawn: {found['seeds']}"))
-    if found["verdict"] not in ("not run", "failed", "not a claim"):
+    if found["verdict"] not in ("not run", "failed", "not testable"):
         parts = (part.partition(": ") for part in found["why"].split("; "))
         facts += [(answer, figures) for answer, _, figures in parts]
     else:

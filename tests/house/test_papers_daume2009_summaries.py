@@ -1,7 +1,11 @@
-"""The claims of Table 2 can fail: their questions on systems made to fail them."""
+"""The claims of Table 2 can fail: their questions on systems made to fail them.
+
+On other data than the paper's they are not testable; here they are judged all the same.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from pathlib import Path
@@ -38,6 +42,8 @@ def verdict(
 
     patch.setattr(claims.table, "compared", compared)
     [claim] = [one for one in claims.CLAIMS if one.name == f"daume2009-table-2-{name}"]
+    assert claim.verdict({}, fast=fast)[0] == "not testable"
+    claim = dataclasses.replace(claim, not_testable="")
     figures = claim.measure(fast)
     asked = {ask.figure for ask in claim.asks if not (fast and ask.full_only)}
     assert asked <= set(figures)

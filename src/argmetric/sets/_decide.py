@@ -19,6 +19,7 @@ from argmetric.sets._samples import Samples, read_samples, read_truth
 SamplesLike: TypeAlias = Collection[object] | Mapping[object, object]
 FOLDS = 5  # parts of the samples that are left out in turn
 DRAWS = 2000  # of the mean score, for its interval
+BLOCK = 100_000  # numbers that are drawn at once
 FEWEST_LABELLED = 10  # answers whose truth is known, for a recalibrated score
 PRIOR_OF_INTERCEPT, PRIOR_OF_SLOPE = 3.0, 1.5  # standard deviations, around 0 and 1
 EDGE = 1e-3  # scores are kept so far from 0 and 1 before their log-odds
@@ -225,9 +226,10 @@ def _forecast(
     each = 1.0 / (1.0 + np.exp(-(line[0] + line[1] * x)))
     lines = rng.multivariate_normal(line, covariance, DRAWS, method="eigh")
     draws = np.empty(DRAWS)
-    for first in range(0, DRAWS, 100):  # blocks of all questions that stay small
-        a, b = lines[first : first + 100].T[:, :, None]
-        draws[first : first + 100] = (1.0 / (1.0 + np.exp(-(a + b * x)))).mean(axis=1)
+    step = max(1, BLOCK // read.n)
+    for first in range(0, DRAWS, step):
+        a, b = lines[first : first + step].T[:, :, None]
+        draws[first : first + step] = (1.0 / (1.0 + np.exp(-(a + b * x)))).mean(axis=1)
     draws += rng.normal(0.0, residual / math.sqrt(read.n), DRAWS)
     return each, _middle(np.clip(draws, 0.0, 1.0), coverage), ()
 
@@ -272,9 +274,12 @@ def _drawn_means(read: Samples, scores: Floats, rng: np.random.Generator) -> Flo
     starts = np.append(0.0, reached)[read.questions[:-1]]
     last = read.questions[1:] - 1
     draws = np.empty(DRAWS)
-    for i in range(DRAWS):
-        at = np.searchsorted(reached, starts + rng.random(read.n), side="right")
-        draws[i] = scores[np.clip(at, read.questions[:-1], last)].mean()
+    step = max(1, BLOCK // read.n)
+    for first in range(0, DRAWS, step):
+        block = draws[first : first + step]
+        places = starts + rng.random((block.size, read.n))
+        at = np.searchsorted(reached, places, side="right")
+        block[:] = scores[np.clip(at, read.questions[:-1], last)].mean(axis=1)
     return draws
 
 

@@ -25,8 +25,8 @@ class Samples:
     """Samples of all questions, one behind the other.
 
     Entry e of sample s is item `names[codes[pair]]`, where pair = firsts[question] +
-    items[e]: items are numbered within their question, in the order in which they
-    first occur.
+    items[e]: items are numbered within their question, in sorted order, so that ties
+    depend neither on other questions nor on the order of items in a set.
     """
 
     questions: Integers  #: first sample of each question, and the end
@@ -164,14 +164,26 @@ def _laid_out(
         codes, names = factorize(values)
     except TypeError as error:
         raise TypeError(f"items must be hashable: {error}") from None
+    order = _sorted_places(names)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
     return _numbered(
         np.array([len(answer) for answer in answers]),
-        codes,
-        names,
+        place[codes],
+        names[order],
         counts,
         weights,
         **more,
     )
+
+
+def _sorted_places(names: AnyArray) -> Integers:
+    """The order of items; by their type and text where they cannot be compared."""
+    try:
+        return np.argsort(names, kind="stable")
+    except TypeError:
+        told = [f"{type(name).__name__} {name!r}" for name in names.tolist()]
+        return np.argsort(told, kind="stable")
 
 
 def _numbered(

@@ -60,7 +60,7 @@ def slope(k, t, form):
 def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
     """Take the k items of the largest sums, for the best k; its mean score, the bound.
 
-    Ties go to the smaller k, then to the item that comes first. A larger k than all
+    Ties go to the smaller k, then to the item that sorts first. A larger k than all
     samples have cannot win once Σ w·f(t, k, t) is below the best.
     """
     m, samples = chosen.shape[0], sizes.shape[0]
