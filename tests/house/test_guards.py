@@ -383,6 +383,8 @@ LOADS_SKLEARN = {
     "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
+    "argmetric.stream._several": "classes and labels as the estimators check them",
+    "argmetric.stream._state": "arrays of the estimator",
     "argmetric.stream._wrapper": "defines an estimator",
 }
 

@@ -117,14 +117,19 @@ def run_classes(s, p, y, weight, pace, learn, slopes, gains, step, labels):
         fade(s, margins + 2 * width)
         s[ROWS] += w
         s[margins + best] += w
-        for a in range(width):
-            part = w * p[i, a] if soft else w * (a == y[i])
-            s[CONFUSIONS + a * width + best] += part
-            s[margins + width + a] += part
-        if local:
+        if soft:
+            for a in range(width):
+                s[CONFUSIONS + a * width + best] += w * p[i, a]
+                s[margins + width + a] += w * p[i, a]
+        else:
+            s[CONFUSIONS + y[i] * width + best] += w
+            s[margins + width + y[i]] += w
+        if local and (soft or s[DECAY] < 1.0):
             for c in range(width):
-                if soft or s[DECAY] < 1.0 or c in (best, y[i]):
-                    class_slopes(s, c, slopes)
+                class_slopes(s, c, slopes)
+        elif local:
+            class_slopes(s, best, slopes)
+            class_slopes(s, y[i], slopes)
 
 
 @inner
