@@ -310,6 +310,14 @@ CALLS: dict[str, Call] = {
 # ------------------------------------------------------------------------- stream
 
 RUNNING = stream.HistogramRule()
+CLASS_COUNTS = stream.OMMARule().init_state("f1", n_classes=3)
+
+
+def run_classes(rule: stream.OMMARule) -> Any:
+    """A rule of several classes that decides on a few rows."""
+    return rule.run(rule.init_state("f1", n_classes=3), THREE, [0, 1, 2, 0])
+
+
 CALLS |= {
     "argmetric.stream.FixedRule": of(lasting(stream.FixedRule), threshold=0.3),
     "argmetric.stream.FOFORule": of(lasting(stream.FOFORule), n=10, start=0.2),
@@ -345,6 +353,26 @@ CALLS |= {
     "ThresholdRule.threshold_of": of(
         RUNNING.threshold_of, state=RUNNING.init_state("f1")
     ),
+    "argmetric.stream.OMMARule": of(
+        lambda **options: run_classes(stream.OMMARule(**options)),
+        **dataclasses.asdict(stream.OMMARule()),
+    ),
+    "OMMARule.init_state": of(
+        stream.OMMARule().init_state, metric="f1", n_classes=3, n_labels=None
+    ),
+    "OMMARule.run": Call(
+        stream.OMMARule().run,
+        {
+            "state": stream.OMMARule().init_state("f1", n_classes=3),
+            "p": THREE,
+            "y": [0, 1, 2, 0],
+            "sample_weight": [1, 2, 1, 1],
+        },
+        changes=frozenset({"state"}),
+    ),
+    "OMMARule.decide": of(stream.OMMARule().decide, state=CLASS_COUNTS, p=THREE),
+    "OMMARule.gains_of": of(stream.OMMARule().gains_of, state=CLASS_COUNTS, p=THREE),
+    "OMMARule.counts_of": of(stream.OMMARule().counts_of, state=CLASS_COUNTS),
     "argmetric.stream.get_rule": of(stream.get_rule, rule="newton"),
     "argmetric.stream.ProgressiveScore": of(
         lambda y_true, y_pred, **given: stream.ProgressiveScore(**given).update(

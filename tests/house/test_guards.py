@@ -171,6 +171,10 @@ HELD_BY = {
     "rules": {
         "test_rules_equal_their_twins_for_f1": "run_rule",
     },
+    "confusions": {
+        "test_classes_equal_the_twin": "run_classes",
+        "test_labels_equal_the_twin": "run_labels",
+    },
     "choose": {
         "test_the_best_of_all_sets_is_found": "choose_sets",
         "test_forms_of_samples_agree": "score_samples",
@@ -379,6 +383,8 @@ LOADS_SKLEARN = {
     "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
+    "argmetric.stream._several": "classes and labels as the estimators check them",
+    "argmetric.stream._state": "arrays of the estimator",
     "argmetric.stream._wrapper": "defines an estimator",
 }
 

@@ -67,7 +67,10 @@ def test_labels_of_all_kinds():
     ("call", "message"),
     [
         (lambda m, X, y: m.fit(X, y * 0), "one class only"),
-        (lambda m, X, y: m.fit(X, y + np.arange(len(y)) % 2), "Only binary"),
+        (
+            lambda m, X, y: m.set_params(rule="fofo").fit(X, np.arange(len(y)) % 3),
+            "Only binary",
+        ),
         (lambda m, X, y: m.fit(X, y).partial_fit(X[:2], [1, 7]), "row 1: label 7 is"),
         (lambda m, X, y: m.fit(X, y).partial_fit(X, y, classes=[0, 2]), "not those"),
         (lambda m, X, y: m.partial_fit(X[:2], ["a", "a"]), "classes="),

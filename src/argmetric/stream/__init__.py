@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
+    from argmetric.stream._omma import OMMARule as OMMARule
     from argmetric.stream._rule_base import RuleRun as RuleRun
     from argmetric.stream._rule_base import ThresholdRule as ThresholdRule
     from argmetric.stream._rules import FixedRule as FixedRule
@@ -38,6 +39,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "_classifier": ("OnlineClassifier",),
         "_history": ("ProgressiveScore", "StreamDisplay"),
+        "_omma": ("OMMARule",),
         "_wrapper": ("OnlineThreshold", "RiverClassifier"),
         "_rule_base": ("RuleRun", "ThresholdRule"),
         "_rules": (

@@ -15,7 +15,6 @@ from argmetric._ground.odds import expit, from_log_odds, logit_of
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
-    BinaryLabels,
     ClassNames,
     Features,
     Floats,
@@ -35,16 +34,18 @@ from argmetric.stream._input import (
     two_classes,
 )
 from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
-from argmetric.stream._model import (
-    Detector,
-    StateHeader,
-    StreamModel,
-    configuration_of,
-    new_model,
-    undamaged,
-)
+from argmetric.stream._model import Detector, StreamModel
+from argmetric.stream._omma import OMMARule
 from argmetric.stream._rule_base import ThresholdRule, check_weight
 from argmetric.stream._rules import RuleName, undecided
+from argmetric.stream._several import (
+    Answers,
+    SeveralModel,
+    answers_for,
+    model_for,
+    takes_several,
+)
+from argmetric.stream._state import state_of, take_state
 
 
 def _learned(name: str, words: str) -> Any:
@@ -53,6 +54,8 @@ def _learned(name: str, words: str) -> Any:
     def get(classifier: OnlineClassifier) -> Any:
         if not hasattr(classifier, "_model"):
             raise AttributeError(f"{name}_ is known after the first row: call fit")
+        if not hasattr(classifier._model, name):
+            raise AttributeError(f"{name}_ is known for two classes alone")
         return getattr(classifier._model, name)
 
     return property(get, doc=words)
@@ -64,14 +67,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Pass rows in blocks (`partial_fit`, `progressive`: one compiled call per block) or
     one by one (`learn_one`). The block size does not change the result, bit for bit.
 
+    Several classes, or a matrix y of labels 0 and 1, have a regression each; they are
+    decided by `OMMARule`.
+
     Parameters
     ----------
     metric : str, Metric or callable, default="f1"
-        What predictions are judged by.
-    rule : str or ThresholdRule, default="histogram"
+        What predictions are judged by; of several classes the mean over these.
+    rule : str, ThresholdRule or OMMARule, default="histogram"
         How the threshold is learned: "histogram", "newton", "ofo", "fofo", "sfo",
         "fixed", or a rule with options of its own, such as `FOFORule(n=10_000)`. The
         learners "stamp" and "omcsl" decide without a threshold and take no rule.
+        Several classes or labels take `OMMARule()`, or another one of its kind.
     learner : {"mixture", "sgd", "adagrad", "stamp", "omcsl"}, default="mixture"
         How the probability is learned. The mixture needs no tuned step.
     step : float, optional
@@ -115,8 +122,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Drifts found, rows that waited too long, labels that arrived too late.
     detector_ : object or None
         The drift detector in use, a copy of the one passed.
-    classes_ : ndarray of shape (2,)
-        Negative and positive class.
+    classes_ : ndarray
+        Negative and positive class; several classes; or the numbers of the labels.
 
     Examples
     --------
@@ -133,14 +140,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: npt.NDArray[Any]
     n_features_in_: int
-    _model: StreamModel
+    _model: StreamModel | SeveralModel
+    _answers: Answers | None = None  # of several classes or labels
     _vocabulary: Vocabulary
 
     def __init__(
         self,
         metric: MetricLike = "f1",
         *,
-        rule: RuleName | ThresholdRule = "histogram",
+        rule: RuleName | ThresholdRule | OMMARule = "histogram",
         learner: LearnerName = "mixture",
         step: float | None = None,
         average: AverageName | None = None,
@@ -169,7 +177,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        kinds = tags.classifier_tags
+        kinds.multi_class = kinds.multi_label = takes_several(self)
         tags.input_tags.sparse = True
         return tags
 
@@ -187,8 +196,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels of classes, or a matrix of labels 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         """
@@ -213,10 +222,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows.
         y : array-like of shape (n_samples,)
             Labels.
-        classes : array-like of two labels, optional
-            Needed at the first call if the block may contain one class only and labels
-            are not 0 and 1. The first block may then be empty, `X[:0]`, to call
-            `predict_id` before any label is known.
+        classes : array-like of labels, optional
+            Needed at the first call if the block may lack a class, unless labels are 0
+            and 1. The first block may then be empty, `X[:0]`.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; rows of weight 0 are skipped.
         """
@@ -239,7 +247,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, sample_weight, classes
             As for `partial_fit`.
         return_proba : bool, default=False
-            Whether to return the probability of the positive class too.
+            Whether to return probabilities, too.
 
         Returns
         -------
@@ -247,13 +255,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Predicted labels, and with `return_proba` their probabilities.
         """
         return_proba = check_flag(return_proba, "return_proba")
-        labels, logits = self._learn(X, y, classes, sample_weight)
-        predicted = self.classes_.take(labels)
-        return (predicted, expit(logits)) if return_proba else predicted
+        labels, scores = self._learn(X, y, classes, sample_weight)
+        predicted = self._named(labels)
+        if not return_proba:
+            return predicted
+        return predicted, expit(scores) if self._answers is None else scores
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
-    ) -> tuple[BinaryLabels, Floats]:
+    ) -> tuple[AnyArray, Floats]:
         first = not hasattr(self, "_model")
         if first:  # classes of a first call that failed
             self.__dict__.pop("classes_", None)
@@ -266,22 +276,31 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start()
         return self._model.learn(rows, truth, weights)
 
-    def _decided(self, X: Any) -> tuple[BinaryLabels, Floats]:
+    def _decided(self, X: Any) -> tuple[AnyArray, Floats]:
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
-        """Return labels by the current model and threshold."""
-        labels, _ = self._decided(X)
+    def _named(self, labels: AnyArray) -> npt.NDArray[Any]:
+        if self._answers is not None:
+            return np.asarray(self._answers.named(labels))
         return np.asarray(self.classes_.take(labels))
 
+    def predict(self, X: Features) -> npt.NDArray[Any]:
+        """Return labels by the current model and threshold."""
+        return self._named(self._decided(X)[0])
+
     def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the negative and of the positive class."""
-        return np.column_stack(from_log_odds(self._decided(X)[1])[::-1])
+        """Probabilities of the negative and the positive class, or of all classes."""
+        scores = self._decided(X)[1]
+        if self._answers is not None:
+            return scores
+        return np.column_stack(from_log_odds(scores)[::-1])
 
     def decision_function(self, X: Features) -> Floats:
-        """Log-odds minus those of the threshold: > 0 where `predict` is positive."""
+        """Log-odds minus those of the threshold; of several classes, their gains."""
         labels, logits = self._decided(X)
+        if self._answers is not None:
+            return np.asarray(self._answers.gains(logits))
         threshold = min(max(self.threshold_, 1e-300), 1.0 - 2.0**-53)
         margin = logits - logit_of(threshold)
         # a tie, or the last bit, must not tell another story than the label
@@ -293,12 +312,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
         predicted = self._decided(X)[0]
-        truth = self._truth(y, predicted.size)
-        weight, pace = check_weight(sample_weight, predicted.size)
+        truth = self._truth(y, len(predicted))
+        weight, pace = weights = check_weight(sample_weight, len(predicted))
+        if self._answers is not None:
+            return self._answers.score_of(truth, predicted, weights)
         weight = weight if pace else np.ones(predicted.size)
         positive, chosen = truth == 1, predicted == 1
         tp, k = weight[positive & chosen].sum(), weight[chosen].sum()
-        metric = self._model.metric
+        metric = self._two().metric
         t, n = weight[positive].sum(), weight.sum()
         return metric._gain(float(metric.value(tp, k, t, n)))
 
@@ -315,7 +336,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As of `predict`.
         """
         check_is_fitted(self)
-        ids, labels = self._model.hold(
+        ids, labels = self._two().hold(
             self._rows(X), most=self.waiting, as_negative=self.expired == "negative"
         )
         return ids, self.classes_[labels]
@@ -342,7 +363,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         several = np.iterable(y) and not isinstance(y, str)
         y = to_numpy(y if several else [y], "y")
         truth = self._truth(y, wanted.size, other="ids")
-        return self._model.feedback(wanted, truth)
+        return self._two().feedback(wanted, truth)
 
     # -- one row at a time, as river has it ---------------------------------------
 
@@ -357,7 +378,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : bool, or a label
             Its label.
         """
-        check_label(y, "y")
+        if self._answers is None or not self._answers.labelled:
+            check_label(y, "y")
         if not hasattr(self, "_model"):
             if not hasattr(self, "classes_"):
                 found = two_classes(np.asarray([y]), None, self.pos_label)
@@ -375,17 +397,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
-        p, q = from_log_odds(self._decided_one(x)[1])
-        return dict(zip(self.classes_.tolist(), (q.item(), p.item()), strict=True))
+        found = self._decided_one(x)[1]
+        if self._answers is None:
+            found = np.column_stack(from_log_odds(found)[::-1])
+        return dict(zip(self.classes_.tolist(), found[0].tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; the model does not change."""
         if not hasattr(self, "_model"):
             return undecided(self.rule, self.metric)
-        label: Label = self.classes_[self._decided_one(x)[0]].item()
+        label: Label = self._named(self._decided_one(x)[0]).tolist()[0]
         return label
 
-    def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[BinaryLabels, Floats]:
+    def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)
         return self._model.decide(rows)
 
@@ -409,13 +433,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the log-odds, of shape (1, n_features)."""
-        return np.asarray(self._coefficients(self._width())[None, 1:])
+        """Weights of the log-odds, of shape (1 or n_classes, n_features)."""
+        return np.atleast_2d(self._coefficients(self._width()))[:, 1:]
 
     @property
     def intercept_(self) -> Floats:
-        """Constant of the log-odds, of shape (1,)."""
-        return np.asarray(self._coefficients(self._width())[:1])
+        """Constant of the log-odds, of shape (1,) or (n_classes,)."""
+        return np.atleast_2d(self._coefficients(self._width()))[:, 0]
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything learned, as plain arrays (for `numpy.savez`).
@@ -423,31 +447,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A model with the same parameters continues from them exactly (`set_state`).
         """
         check_is_fitted(self)
-        model, names = self._model, getattr(self, "feature_names_in_", None)
-        header = StateHeader(
-            configuration_of(self),
-            self.classes_,
-            self.n_features_in_,
-            (model.n_expired, model.n_late, model.n_drifts),
-            None if names is None else list(map(str, names)),
-            list(self._vocabulary.numbers),
-        )
-        return model.to_arrays() | header.to_arrays() | model.waiting.to_arrays()
+        return state_of(self)
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Continue from a state of `get_state`; the parameters must be equal."""
-        header = StateHeader.from_arrays(state, configuration_of(self))
-        model = new_model(self, 0)
-        with undamaged():
-            model.take_arrays(state, header.n_features)
-        model.n_expired, model.n_late, model.n_drifts = header.counts
-        columns = header.n_features - len(header.vocabulary)
-        numbers = {name: columns + i for i, name in enumerate(header.vocabulary)}
-        self._model, self._vocabulary = model, Vocabulary(columns, numbers)
-        self.classes_, self.n_features_in_ = header.classes, header.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if header.column_names is not None:
-            self.feature_names_in_ = np.array(header.column_names, dtype=object)
+        take_state(self, state)
         return self
 
     # -- inside -------------------------------------------------------------------
@@ -461,7 +465,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._vocabulary = Vocabulary(width)
         if names is not None:
             self._vocabulary = Vocabulary(0, {name: i for i, name in enumerate(names)})
-        self._model = new_model(self, width)
+        self._model = model_for(self, self._answers, width)
+
+    def _two(self) -> StreamModel:
+        """The model of two classes; there is none of several."""
+        if isinstance(self._model, SeveralModel):
+            raise ValueError("labels that come later are for two classes alone")
+        return self._model
 
     def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
@@ -474,8 +484,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         whole: bool = False,
         other: str = "X",
-    ) -> BinaryLabels:
-        """1 for the positive class, 0 for the negative one, found at the first call."""
+    ) -> Any:
+        """Labels 0 and 1, or numbers of classes; these are found at the first call."""
+        if not hasattr(self, "classes_"):
+            self._answers = answers_for(self, y, classes)
+            if self._answers is not None:
+                self.classes_ = self._answers.classes
+        if self._answers is not None:
+            return self._answers.code(y, n, classes, other)
         values = read_labels(y, n, first=not hasattr(self, "classes_"), other=other)
         if not hasattr(self, "classes_"):
             self.classes_ = first_classes(values, classes, self.pos_label, whole=whole)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_choice, check_count, check_seed, shown
-from argmetric._ground.saving import parsed
 from argmetric._ground.types import BinaryLabels, Floats
 from argmetric.metrics import Metric, get_metric
 from argmetric.stream._learners import (
@@ -389,89 +385,3 @@ def new_model(asked: OnlineClassifier, n_features: int) -> StreamModel:
             f"and {shown(detector)} has not"
         )
     return StreamModel(metric, learner, rule, n_features, copy.deepcopy(detector))
-
-
-def configuration_of(asked: OnlineClassifier) -> str:
-    """What has to agree between a state and the classifier that takes it."""
-    own = asked.learner in OWN_DECISION
-    return json.dumps(
-        [
-            repr(get_metric(asked.metric)),
-            None if own else get_rule(asked.rule).to_dict(),
-            asked.learner,
-            asked.step,
-            asked.average,
-            asked.memory,
-            asked.fit_intercept,
-            asked.hash_bits,
-            asked.waiting,
-            asked.expired,
-            None if asked.pos_label is None else str(asked.pos_label),
-        ]
-    )
-
-
-_NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
-
-
-@dataclass(frozen=True)
-class StateHeader:
-    """Classes, names and counts of a classifier."""
-
-    configuration: str  # what has to agree with the classifier that takes the state
-    classes: npt.NDArray[Any]  # negative and positive
-    n_features: int  # columns known so far
-    counts: tuple[int, int, int]  # rows expired, labels that came late, drifts
-    column_names: list[str] | None  # of the frame that was learned from
-    vocabulary: list[Any]  # names taken up one by one, or of the frame: last columns
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        known = [_plain_name(name) for name in self.vocabulary]
-        texts = [self.configuration, json.dumps(self.column_names), json.dumps(known)]
-        return {
-            "classes": self.classes.copy(),
-            "numbers": np.array([self.n_features, *self.counts], dtype=np.int64),
-            "texts": np.array(texts),
-        }
-
-    @classmethod
-    def from_arrays(cls, state: Mapping[str, npt.NDArray[Any]], own: str) -> Self:
-        """The inverse of `to_arrays`, for a classifier of its `own` configuration.
-
-        A state that lacks arrays, or of other parameters, is refused.
-        """
-        if not isinstance(state, Mapping):
-            raise TypeError(f"state must be a dict of arrays, not {shown(state)}")
-        missing = _NEEDED - set(state)
-        if missing:
-            raise ValueError(f"the state lacks {', '.join(sorted(missing))}")
-        with undamaged():
-            configuration, names, known = (str(text) for text in state["texts"])
-            n_features, expired, late, drifts = (int(one) for one in state["numbers"])
-            classes, counts = np.array(state["classes"]), (expired, late, drifts)
-            named = parsed(names), parsed(known)
-        if configuration != own:
-            raise ValueError(
-                "the state is that of a model with other parameters: "
-                f"{configuration} rather than {own}"
-            )
-        return cls(configuration, classes, n_features, counts, *named)
-
-
-@contextlib.contextmanager
-def undamaged() -> Iterator[None]:
-    """Whatever fails within, because of arrays that were not saved so, as one error."""
-    try:
-        yield
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as why:
-        raise ValueError(f"the state is damaged: {why}") from None
-
-
-def _plain_name(name: Any) -> Any:
-    """A feature's name as JSON can hold it."""
-    name = name.item() if isinstance(name, np.generic) else name
-    if name is None or isinstance(name, str | int | float):
-        return name
-    raise TypeError(
-        f"the feature {name!r} cannot be saved: names have to be text or numbers"
-    )

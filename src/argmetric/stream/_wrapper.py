@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from argmetric._ground.arguments import check_label, install
@@ -30,8 +31,10 @@ from argmetric._ground.validation import (
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._classifier import OnlineClassifier
 from argmetric.stream._input import order_classes, read_labels, two_classes
-from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._omma import OMMARule
+from argmetric.stream._rule_base import UNWEIGHTED, ThresholdRule
 from argmetric.stream._rules import RuleName, get_rule, undecided
+from argmetric.stream._several import Answers, answers_for
 
 _BLOCK = 256  # rows of `fit` between two steps of the model
 
@@ -40,7 +43,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Add the best threshold for a metric to any online classifier.
 
     The model scores each row, the rule decides it, and then both learn from its label.
-    The model itself does not change.
+    The model itself does not change. Several classes, or a matrix y of labels 0 and 1,
+    are decided by `OMMARule`.
 
     Parameters
     ----------
@@ -49,9 +53,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator with `partial_fit` and `predict_proba` or `decision_function` (taken
         as log-odds).
     metric : str, Metric or callable, default="f1"
-        What predictions are judged by.
-    rule : str or ThresholdRule, default="histogram"
-        How the threshold is learned.
+        What predictions are judged by; of several classes the mean over these.
+    rule : str, ThresholdRule or OMMARule, default="histogram"
+        How the threshold is learned; of several classes or labels an `OMMARule`.
     pos_label : optional
         The positive class; by default the larger one.
 
@@ -83,7 +87,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         model: Estimator,
         metric: MetricLike = "f1",
-        rule: RuleName | ThresholdRule = "histogram",
+        rule: RuleName | ThresholdRule | OMMARule = "histogram",
         *,
         pos_label: Label | None = None,
     ) -> None:
@@ -91,6 +95,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.rule = rule
         self.pos_label = pos_label
+
+    _answers: Answers | None = None  # of several classes or labels
 
     # -- blocks -----------------------------------------------------------------
 
@@ -108,15 +114,20 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Start anew and learn from the rows in their order, in small blocks."""
         if hasattr(self, "model_"):
             del self.model_
-        values = read_labels(y, _n_rows(X), first=True)
-        classes = two_classes(values, None, self.pos_label, whole=True)
-        if self.pos_label is None:
-            warn_of_common_class(classes, 1, values)
+        answers = answers_for(self, y, None)
+        if answers is None:
+            values = read_labels(y, _n_rows(X), first=True)
+            classes = two_classes(values, None, self.pos_label, whole=True)
+            if self.pos_label is None:
+                warn_of_common_class(classes, 1, values)
+        else:
+            values = answers.named(answers.code(y, _n_rows(X)))
+            classes = None if answers.labelled else answers.classes
         rows: Any = X
         rows = rows.tocsr() if is_sparse(X) else rows
         rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
         rows = getattr(rows, "iloc", rows)
-        for start in range(0, values.size, _BLOCK):
+        for start in range(0, len(values), _BLOCK):
             part = slice(start, start + _BLOCK)
             self.progressive(rows[part], values[part], classes=classes)
         return self
@@ -133,10 +144,11 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The model learns from the whole block at once, as its `partial_fit` does: the
         smaller the blocks, the fresher the probabilities that the rule sees.
         """
-        values = read_labels(y, _n_rows(X), first=True)
         if not hasattr(self, "model_"):
-            self._start(two_classes(values, classes, self.pos_label))
-        truth = self._truth(values)
+            self._begin(y, classes, _n_rows(X))
+        if self._answers is not None:
+            return self._progress_several(self._answers, X, y, classes)
+        truth = self._truth(read_labels(y, _n_rows(X), first=True))
         if self._is_river:
             rows = _dicts(X, truth.size)
             found = [
@@ -145,28 +157,58 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = np.array(found, dtype=np.int64)
         else:
             logits = self._logits(X)
-            # the model first: a block that it refuses must not count for the rule
-            with explained(X, model=True):
-                self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
-            self._trained = True
+            self._teach(X, self.classes_[truth], self._sorted)
             labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
         self._count(labels, truth)
         return np.asarray(self.classes_[labels])
 
+    def _progress_several(
+        self, answers: Answers, X: Any, y: Any, classes: Any
+    ) -> npt.NDArray[Any]:
+        truth = answers.code(y, _n_rows(X), classes)
+        targets = answers.named(truth)
+        if self._is_river:
+            p = answers.unknown(len(truth))
+            for i, x in enumerate(_dicts(X, len(truth))):
+                p[i] = self._shares_one(answers, x)
+                self.model_.learn_one(x, targets[i : i + 1].tolist()[0])
+        else:
+            p = self._shares(answers, X)
+            known: Any = answers.classes
+            if isinstance(self.model_, MultiOutputClassifier):
+                known = [np.arange(2) for _ in known]  # of each label
+            self._teach(X, targets, known)
+        return answers.named(answers.learn(p, truth))
+
+    def _teach(self, X: Any, targets: npt.NDArray[Any], classes: Any) -> None:
+        """The model first: a block that it refuses must not count for the rule."""
+        with explained(X, model=True):
+            self.model_.partial_fit(X, targets, classes=classes)
+        self._trained = True
+
     def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels by the current model and threshold."""
         check_is_fitted(self, "model_")
+        if self._answers is not None:
+            p = self._shares(self._answers, X)
+            return self._answers.named(self._answers.decide(p))
         logits = self._logits(X)
         labels = self._rule.decide(self._rule_state, logits, logits=True)
         return np.asarray(self.classes_[labels])
 
     def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the negative and of the positive class."""
+        """Probabilities of the negative and the positive class, or of all classes."""
         check_is_fitted(self, "model_")
+        if self._answers is not None:
+            return self._shares(self._answers, X)
         return np.column_stack(from_log_odds(self._logits(X))[::-1])
 
     def score(self, X: Features, y: ArrayLike) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
+        if self._answers is not None:
+            labels = self._answers.decide(self._shares(self._answers, X))
+            truth = self._answers.code(y, len(labels))
+            return self._answers.score_of(truth, labels, UNWEIGHTED)
         predicted = self.predict(X) == self.classes_[1]
         value = self._metric.score(self._truth(column_or_1d(y)), predicted)
         return self._metric._gain(value)
@@ -177,7 +219,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from one row, the rule before the model."""
         check_label(y, "y")
         if not hasattr(self, "model_"):
-            self._start(two_classes(np.asarray([y]), None, self.pos_label))
+            self._begin([y], None, 1)
+        if self._answers is not None:
+            self._progress_several(self._answers, [x], [y], None)
+            return
         truth = self._truth(np.asarray([y]))
         label = self._learn_one(x, int(truth[0]))
         self._count(np.array([label]), truth)
@@ -191,6 +236,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities by class; nothing is learned."""
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
+        if self._answers is not None:
+            found = self._shares_one(self._answers, x).tolist()
+            return dict(zip(self.classes_.tolist(), found, strict=True))
         p = self._probability_one(x)
         return dict(zip(self.classes_.tolist(), (1.0 - p, p), strict=True))
 
@@ -198,6 +246,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
             return undecided(self.rule, self.metric)
+        if self._answers is not None:
+            found = self._answers.decide(self._shares_one(self._answers, x)[None])
+            named: Label = self._answers.named(found).tolist()[0]
+            return named
         p = self._probability_one(x)
         place = int(self._rule.decide(self._rule_state, [p])[0])
         label: Label = self.classes_[place].item()
@@ -209,12 +261,16 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def threshold_(self) -> float:
         """Threshold on probabilities that the next row will meet."""
         check_is_fitted(self, "model_")
+        if self._answers is not None:
+            raise AttributeError("threshold_ is known for two classes alone")
         return self._rule.threshold_of(self._rule_state)
 
     @property
     def score_(self) -> float:
         """The metric of all predictions so far."""
         check_is_fitted(self, "model_")
+        if self._answers is not None:
+            return self._answers.score
         return float(self._metric.value(*self._counts))
 
     @property
@@ -223,17 +279,27 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model, "partial_fit"
         )
 
+    def _begin(self, y: Any, classes: Any, n: int) -> None:
+        """Start with the classes of the first labels, or those that are named."""
+        self._answers = answers_for(self, y, classes)
+        if self._answers is None:
+            values = read_labels(y, n, first=True)
+            self._start(two_classes(values, classes, self.pos_label))
+        else:
+            self._start(self._answers.classes)
+
     def _start(self, classes: npt.NDArray[Any]) -> None:
         if not (self._is_river or hasattr(self.model, "partial_fit")):
             raise TypeError(
                 f"model must have partial_fit or learn_one, and {self.model!r} does not"
             )
-        self._sorted = classes
-        self.classes_ = order_classes(classes, self.pos_label)
-        self._metric = get_metric(self.metric)
-        self._rule = get_rule(self.rule)
-        self._rule_state = self._rule.init_state(self._metric)
-        self._counts = np.zeros(4)
+        self._sorted = self.classes_ = classes
+        if self._answers is None:
+            self.classes_ = order_classes(classes, self.pos_label)
+            self._metric = get_metric(self.metric)
+            self._rule = get_rule(self.rule)
+            self._rule_state = self._rule.init_state(self._metric)
+            self._counts = np.zeros(4)
         self._trained = False
         self.model_: Any = self.model
         if hasattr(self.model, "clone"):  # river's estimators copy themselves
@@ -264,17 +330,40 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shares = np.asarray(self.model_.predict_proba(X), dtype=np.float64)
         return logit(shares[:, list(self.model_.classes_).index(self.classes_[1])])
 
+    def _shares(self, answers: Answers, X: Any) -> Floats:
+        """Probabilities of several classes or labels; equal ones at first."""
+        if self._is_river:
+            rows = [self._shares_one(answers, x) for x in _dicts(X, None)]
+            return np.array(rows).reshape(-1, len(self.classes_))
+        if not self._trained:
+            return answers.unknown(_n_rows(X))
+        with explained(X, model=True):
+            if not hasattr(self.model_, "predict_proba"):
+                margins = to_floats(self.model_.decision_function(X), "the margins")
+                return answers.shares(margins)
+            found = self.model_.predict_proba(X)
+        if isinstance(found, list):  # a pair of columns for each label
+            found = np.column_stack([np.asarray(one)[:, -1] for one in found])
+        return np.asarray(found, dtype=np.float64)
+
+    def _shares_one(self, answers: Answers, x: Mapping[Any, Any]) -> Floats:
+        found = self._found_one(x)
+        p = np.array([found.get(one, 0.0) for one in answers.classes.tolist()])
+        return p / p.sum() if p.sum() > 0.0 else answers.unknown(1)[0]
+
     def _probability_one(self, x: Mapping[Any, Any]) -> float:
+        found = self._found_one(x)
+        return float(found.get(self.classes_[1].item(), 0.0)) if found else 0.5
+
+    def _found_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         if not self._is_river:
             raise TypeError(
                 "one row at a time goes with a model of river, which has "
                 "predict_proba_one and learn_one; with this model call "
                 "partial_fit(X, y) and predict(X)"
             )
-        found = self.model_.predict_proba_one(x)
-        if not found:
-            return 0.5
-        return float(found.get(self.classes_[1].item(), 0.0))
+        found: dict[Any, float] = self.model_.predict_proba_one(x)
+        return found
 
 
 def _n_rows(X: Any) -> int:

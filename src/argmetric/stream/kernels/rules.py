@@ -62,23 +62,22 @@ def logit(p):
 
 
 @inner
-def level(s, tp, k, t, n):
-    """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
+def level_parts(s, tp, k, t, n):
+    """-∂Φ/∂k and ∂Φ/∂tp at these counts, up to a positive factor; 0, 0 if undefined."""
     metric = int(s[METRIC])
     top, bottom = 0.0, 0.0
-    if metric == MCC:
-        # hits that a model expects need not fit in with the positives that came, and
-        # the level would fall to 0 and stay there: all positive, no correlation
-        tp = min(max(tp, k + t - n), min(k, t))
     if metric == F_FAMILY:
         top, bottom = tp, s[B2] * t + k
     elif metric == FRACTIONAL:
         scale = s[D0] * n + s[D1] * tp + s[D2] * k + s[D3] * t
         if scale <= 0.0:
-            return -1.0
+            return 0.0, 0.0
         value = (s[C0] * n + s[C1] * tp + s[C2] * k + s[C3] * t) / scale
         top, bottom = value * s[D2] - s[C2], s[C1] - value * s[D1]
     elif metric == MCC:
+        # hits that a model expects need not fit in with the positives that came, and
+        # the level would fall to 0 and stay there: all positive, no correlation
+        tp = min(max(tp, k + t - n), min(k, t))
         c, spread = n * tp - k * t, 2.0 * k * (n - k)
         top, bottom = t * spread + c * (n - 2.0 * k), n * spread
     elif metric == KAPPA_SCORE:
@@ -99,9 +98,14 @@ def level(s, tp, k, t, n):
                 top, bottom = a * a * t, b * b * (n - t) + a * a * t
             else:
                 top, bottom = (1.0 - b) * t, (1.0 - a) * (n - t) + (1.0 - b) * t
-    if not bottom > 0.0:
-        return -1.0
-    return min(max(top / bottom, 0.0), 1.0)
+    return (top, bottom) if bottom > 0.0 else (0.0, 0.0)
+
+
+@inner
+def level(s, tp, k, t, n):
+    """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
+    top, bottom = level_parts(s, tp, k, t, n)
+    return min(max(top / bottom, 0.0), 1.0) if bottom > 0.0 else -1.0
 
 
 @inner

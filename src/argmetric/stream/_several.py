@@ -1,0 +1,272 @@
+"""Several classes, or several labels a row, over a stream: answers and learners."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from argmetric._ground.arguments import shown
+from argmetric._ground.labels import clear_labels, label_array, plain_label
+from argmetric._ground.types import Floats
+from argmetric.metrics import ClassMetric, Metric
+from argmetric.stream._input import check_same_classes, read_classes, read_labels
+from argmetric.stream._learners import OWN_DECISION, FeatureRows, count_rows
+from argmetric.stream._model import StreamModel, WaitingRows, new_model
+from argmetric.stream._omma import OMMARule, best_of_rows, read_matrix
+from argmetric.stream._rule_base import UNWEIGHTED, Weights
+
+if TYPE_CHECKING:
+    from argmetric.stream._classifier import OnlineClassifier
+    from argmetric.stream._wrapper import OnlineThreshold
+
+Codes = npt.NDArray[np.int64]  # numbers of classes, or a matrix of 0 and 1
+
+
+def takes_several(asked: OnlineClassifier | OnlineThreshold) -> bool:
+    """Whether its rule and learner are for more than two classes, too."""
+    ours = isinstance(asked.rule, OMMARule) or asked.rule in ("histogram", None)
+    return ours and getattr(asked, "learner", "") not in OWN_DECISION
+
+
+def answers_for(
+    asked: OnlineClassifier | OnlineThreshold, y: Any, classes: Any
+) -> Answers | None:
+    """The answers of several classes or labels; None for two classes, a threshold."""
+    own = isinstance(asked.rule, OMMARule)
+    if y is None or (asked.pos_label is not None and not own):
+        return None
+    shape = y.shape if hasattr(y, "shape") else label_array(y, "y").shape
+    labelled = len(shape) == 2 and shape[1] > 1
+    found = np.arange(shape[-1] if labelled else 0)
+    if not labelled:
+        values = read_labels(y, shape[0] if shape else 0, first=True)
+        if classes is None:
+            check_classification_targets(values)
+        found = np.unique(values if classes is None else read_classes(classes))
+        if found.size < 2 or (found.size == 2 and not own):
+            return None
+    if not takes_several(asked):
+        raise ValueError(
+            "Only binary classification is supported by the learners 'stamp' and "
+            f"'omcsl' and by one threshold: rule is {shown(asked.rule)}; for several "
+            "classes or labels pass rule=OMMARule(), or leave rule and learner alone"
+        )
+    return Answers(asked, found, labelled=labelled)
+
+
+class Answers:
+    """Truth and decisions of several classes, or of labels 0 and 1, and their score.
+
+    The counts of the score are those of all rows, while those of the rule may fade.
+    """
+
+    def __init__(
+        self,
+        asked: OnlineClassifier | OnlineThreshold,
+        classes: npt.NDArray[Any],
+        *,
+        labelled: bool,
+    ) -> None:
+        rule = asked.rule if isinstance(asked.rule, OMMARule) else OMMARule()
+        self.rule, self.classes, self.labelled = rule, classes, labelled
+        width, metric = len(classes), asked.metric
+        self.by_row = labelled and rule.average == "samples"
+        self.metric: ClassMetric | Metric
+        if labelled:
+            self.metric = rule.label_metric(metric)
+            self.counts = np.zeros(2 if self.by_row else (4, width))
+            self.state = np.zeros(1)
+            if not self.by_row:
+                self.state = rule.init_state(metric, n_labels=width)
+        else:
+            self.metric = rule.class_metric(metric, width)
+            self.counts = np.zeros((width, width))
+            self.state = rule.init_state(metric, n_classes=width)
+
+    def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
+        """Numbers of the true classes, or a matrix of 0 and 1."""
+        if self.labelled:
+            shape = n, len(self.classes)
+            return clear_labels(y, shape=shape, other=other).astype(np.int64)
+        if classes is not None:
+            check_same_classes(classes, self.classes)
+        values = read_labels(y, n, first=True, other=other)
+        place = np.searchsorted(self.classes, values)
+        place = np.minimum(place, len(self.classes) - 1).astype(np.int64)
+        wrong = np.flatnonzero(self.classes[place] != values)
+        if wrong.size:
+            raise ValueError(
+                f"y is {shown(plain_label(values[wrong[0]]))} at row {wrong[0]}, which "
+                "is none of the classes: name all of them at the first call, "
+                "partial_fit(X, y, classes=[...])"
+            )
+        return place
+
+    def named(self, labels: Codes) -> npt.NDArray[Any]:
+        return labels if self.labelled else self.classes[labels]
+
+    def column(self, truth: Codes, c: int) -> npt.NDArray[np.uint8]:
+        """Which rows belong to class c, or have label c."""
+        return (truth[:, c] if self.labelled else truth == c).astype(np.uint8)
+
+    def shares(self, logits: Floats) -> Floats:
+        """Probabilities from log-odds of each class against the rest, or each label.
+
+        Those of classes are divided by their sum.
+        """
+        logs = -np.logaddexp(0.0, -logits)
+        if not self.labelled:
+            logs = logs - np.logaddexp.reduce(logs, axis=1)[:, None]
+        return np.asarray(np.exp(logs))
+
+    def unknown(self, n: int) -> Floats:
+        """Probabilities before anything is known."""
+        width = len(self.classes)
+        return np.full((n, width), 0.5 if self.labelled else 1.0 / width)
+
+    def decide(self, p: Any) -> Codes:
+        if not self.by_row:
+            return self.rule.decide(self.state, p)
+        assert isinstance(self.metric, Metric)
+        rows = read_matrix(p, len(self.classes), of_classes=False)
+        return best_of_rows(rows, self.metric, self.rule.per_row)
+
+    def gains(self, p: Any) -> Floats:
+        """Above 0 where a label is predicted, largest for the class that is."""
+        if self.by_row:
+            return np.asarray(self.decide(p) - 0.5)
+        return self.rule.gains_of(self.state, p)
+
+    def learn(self, p: Any, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
+        """Decide every row before it is counted; the decisions."""
+        weight, pace = weights
+        if self.by_row:
+            labels = self.decide(p)
+        else:
+            if not self.state.flags.writeable:  # a memory map
+                self.state = self.state.copy()
+            given = weight if pace else None
+            labels = self.rule.run(self.state, p, truth, sample_weight=given)
+        self.counts = self.counts + self._counted(truth, labels, weights)
+        return labels
+
+    @property
+    def score(self) -> float:
+        return self._value(self.counts)
+
+    def score_of(self, truth: Codes, labels: Codes, weights: Weights) -> float:
+        value = self._value(self._counted(truth, labels, weights))
+        return value if self.metric.greater_is_better else -value
+
+    def _counted(self, truth: Codes, labels: Codes, weights: Weights) -> Floats:
+        weight, pace = weights
+        n, width = len(truth), len(self.classes)
+        w = weight if pace else np.ones(n)
+        if not self.labelled:
+            cells = np.bincount(truth * width + labels, w, width * width)
+            return cells.reshape(width, width)
+        parts = truth * labels, labels, truth
+        if not self.by_row:
+            return np.vstack([*(w @ one for one in parts), np.full(width, w.sum())])
+        assert isinstance(self.metric, Metric)
+        values = self.metric.value(*(one.sum(axis=1) for one in parts), width)
+        known = ~np.isnan(values)
+        return np.array([w[known] @ values[known], w[known].sum()])
+
+    def _value(self, counts: Floats) -> float:
+        if isinstance(self.metric, ClassMetric):
+            return float(self.metric.score(counts))
+        if self.by_row:
+            return float(counts[0] / counts[1]) if counts[1] else float("nan")
+        if self.rule.average == "micro":
+            return float(self.metric.value(*counts.sum(axis=1)))
+        values = self.metric.value(*counts)
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if known.size else float("nan")
+
+
+class SeveralModel:
+    """A learner for each class against the rest, or each label, and their answers.
+
+    The learners are those of two classes. What concerns a single threshold, such as
+    labels that come later and detectors, is not offered.
+    """
+
+    n_expired = n_late = n_drifts = 0
+    detector = None
+
+    def __init__(self, asked: OnlineClassifier, answers: Answers, width: int) -> None:
+        if asked.detector is not None:
+            raise ValueError("detector is for two classes: leave it alone for several")
+        two = copy.copy(asked)
+        two.metric, two.rule = "f1", "fixed"
+        self.answers, self.waiting = answers, WaitingRows()
+        self.models = [new_model(two, width) for _ in answers.classes]
+
+    def decide(self, rows: FeatureRows) -> tuple[Codes, Floats]:
+        """Labels and probabilities as things stand; nothing is learned."""
+        logits = [model.decide(rows)[1] for model in self.models]
+        p = self.answers.shares(np.column_stack(logits))
+        return self.answers.decide(p), p
+
+    def learn(
+        self, rows: FeatureRows, truth: Codes, weights: Weights = UNWEIGHTED
+    ) -> tuple[Codes, Floats]:
+        """Learn from each row after it was decided; labels and probabilities before."""
+        logits = np.empty((count_rows(rows), len(self.models)))
+        for c, model in enumerate(self.models):
+            own = self.answers.column(truth, c)
+            logits[:, c] = model.learn(rows, own, weights)[1]
+        p = self.answers.shares(logits)
+        return self.answers.learn(p, truth, weights), p
+
+    def grow(self, n_features: int) -> None:
+        for model in self.models:
+            model.grow(n_features)
+
+    def coefficients(self, n_features: int) -> Floats:
+        return np.stack([model.coefficients(n_features) for model in self.models])
+
+    @property
+    def n_seen(self) -> int:
+        return self.models[0].n_seen
+
+    @property
+    def score(self) -> float:
+        """The metric of all predictions made before their labels were seen."""
+        return self.answers.score
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        each = [model.to_arrays() for model in self.models]
+        found = {name: np.stack([one[name] for one in each]) for name in each[0]}
+        found["rule"] = self.answers.state.copy()
+        found["counts"] = self.answers.counts.copy()
+        return found | {"labelled": np.array(self.answers.labelled)}
+
+    def take_arrays(
+        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+    ) -> None:
+        """Go on from `to_arrays`; arrays of other shapes are refused."""
+        answers = self.answers
+        for name, own in (("rule", answers.state), ("counts", answers.counts)):
+            if np.shape(arrays[name]) != own.shape:
+                raise ValueError(f"its array {name} has another shape")
+        answers.state = np.array(arrays["rule"], dtype=np.float64)
+        answers.counts = np.array(arrays["counts"], dtype=np.float64)
+        for c, model in enumerate(self.models):
+            own = {name: arrays[name][c] for name in ("model", "weights", "history")}
+            model.take_arrays(own | {"rule": model.rule_state}, n_features)
+
+
+def model_for(
+    asked: OnlineClassifier, answers: Answers | None, width: int
+) -> StreamModel | SeveralModel:
+    """A model of two classes, or of several, that has seen nothing."""
+    if answers is None:
+        return new_model(asked, width)
+    return SeveralModel(asked, answers, width)
