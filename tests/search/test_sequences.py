@@ -12,7 +12,8 @@ from argmetric.search._searn import _iterate
 from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import Mixture
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._sequences import PreparedInputs, prepared
+from argmetric.search._searn._sequences import PreparedInputs
+from argmetric.search._searn._spans import prepared
 
 
 class GenericLabelling(SequenceLabelling):
@@ -193,7 +194,8 @@ def test_what_a_table_refuses() -> None:
 
     X, Y = chunked(0)
     words = [[" ".join(token) for token in x] for x in X]
-    searn = Searn(SpanChunking(["X", "Y"]), LinearLearner(hash_bits=None))
+    learner = LinearLearner(hash_bits=None)
+    searn = Searn(SpanChunking(["X", "Y"]), learner, prediction="mean")
     with pytest.raises(ValueError, match="no features of their own"):
         searn.fit(words, Y)
 
