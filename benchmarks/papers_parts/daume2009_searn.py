@@ -23,6 +23,7 @@ from papers_parts.daume2009_runs import (
     problems,
 )
 
+SMALL_BETA_ITERATIONS = 44  # 0.9 ** 44 is below 1 % of the initial policy
 LETTERS = "handwriting, small (fast: every third word)"
 MEMM_TASKS = (SMALL, LARGE, NER, CHUNKS)
 
@@ -66,7 +67,7 @@ def _stacking(fast: bool) -> Figures:
 
 
 def _small_beta(fast: bool) -> Figures:
-    small = judged(SMALL, fast, 20, beta=0.1)
+    small = judged(SMALL, fast, SMALL_BETA_ITERATIONS, beta=0.1)
     return {"β = 1 over β = 0.1": gain(judged(SMALL, fast, 5), small)}
 
 
@@ -332,7 +333,7 @@ CLAIMS = (
         "A small β is unnecessary in practice.",
         _small_beta,
         [at_least("β = 1 over β = 0.1", -0.5)],
-        data=LETTERS + ": β = 1, 5 iterations, and β = 0.1, 20 iterations",
+        data=LETTERS + ": β = 1, 5 iterations, and β = 0.1, 44 iterations",
         seeds="five folds (fast: three)",
     ),
     Claim(
