@@ -185,7 +185,7 @@ def searched(problem: Problem, seed: int) -> Labels:
     return searn.predict(problem.unseen)
 
 
-def all_pairs(problem: Problem, seed: int, beam: int = 1) -> Labels:
+def all_pairs(problem: Problem, seed: int) -> Searn:
     """Weighted all pairs with costing, the paper's reduction; Python decides."""
     from sklearn.linear_model import SGDClassifier
 
@@ -195,9 +195,7 @@ def all_pairs(problem: Problem, seed: int, beam: int = 1) -> Labels:
     learner = AllPairs(Costing(binary, n_draws=DRAWS, random_state=seed))
     task = problem.task(problem.history)
     searn = Searn(task, learner, beta=1.0, iterations=2, random_state=seed)
-    searn.fit(problem.seen.items, problem.Y)
-    searn.beam = beam
-    return searn.predict(problem.unseen.items)
+    return searn.fit(problem.seen.items, problem.Y)
 
 
 def accuracy(gold: Labels, found: Labels) -> float:

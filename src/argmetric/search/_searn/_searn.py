@@ -84,13 +84,16 @@ def check_options(options: Mapping[str, Any]) -> None:
         raise ValueError(f"beta must be above 0 and at most 1, not {shown(beta)}")
     if options["iterations"] is None and beta in ("search", 1):
         raise ValueError("iterations=None needs a fixed beta below 1")
-    algorithm = options["algorithm"]
-    for name, value in (("costs", "optimal"), ("beta", beta), ("iterations", 1)):
-        given = options[name]
-        wrong = given in ("search", None) or (name == "costs" and given != value)
-        if algorithm != "searn" and wrong:
+    of_searn = {
+        "costs": options["costs"] != "optimal",
+        "beta": beta == "search",
+        "iterations": options["iterations"] is None,
+    }
+    for name, alone in of_searn.items():
+        if alone and options["algorithm"] != "searn":
             raise ValueError(
-                f"{name}={given!r} belongs to algorithm='searn', not to {algorithm!r}"
+                f"{name}={options[name]!r} belongs to algorithm='searn', not to "
+                f"{options['algorithm']!r}"
             )
     for name, least in _LEAST.items():
         value = options[name]
