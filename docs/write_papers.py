@@ -63,12 +63,11 @@ Systems of Daumé et al.'s Table 1
 ---------------------------------
 
 F1 or accuracy in percent (the bottom half of the table), the standard error over seeds
-or folds, and their number in parentheses, followed by the number of training inputs
-where these are a part (``python benchmarks/table1.py``). *Chunk at a time* is the
-paper's setting for chunks and entities: an action is a type and a length, six words at
-most; the features are ours. *Pairs of pixels* write out the quadratic kernel of the
-paper's SVMs. MEMM is the first iteration of SEARN. Not run: M3N and SVMstruct, which no
-package at hand has.
+or folds, and their number in parentheses (``python benchmarks/table1.py``). *Chunk at a
+time* is the paper's setting for chunks and entities: an action is a type and a length,
+six words at most; the features are ours. *Pairs of pixels* write out the quadratic
+kernel of the paper's SVMs. MEMM is the first iteration of SEARN. Not run: M3N and
+SVMstruct, which no package at hand has.
 """
 TABLE_1_WHOLE = """\
 Sequences that are right as a whole, in percent (the top half of the table). Rows *for
@@ -343,7 +342,7 @@ def _system(row: dict[str, Any]) -> dict[str, Any]:
         "error": row.get("error", row.get("standard_error")),
         "seconds": row.get("seconds", row.get("cpu_seconds")),
         "seeds": row.get("seeds"),
-        **{name: row[name] for name in ("whole", "whole_error", "part") if name in row},
+        **{name: row[name] for name in ("whole", "whole_error") if name in row},
     }
 
 
@@ -351,10 +350,7 @@ def _cell(one: dict[str, Any], score: str, error: str) -> str:
     if one[score] is None:
         return ""
     spread = f" ± {one[error]:.2f}" if one.get(error) else ""
-    part = f"; {one['part']}" if one.get("part") else ""
-    return f"{one[score]:.2f}{spread}" + (
-        f" ({one['seeds']}{part})" if one["seeds"] else ""
-    )
+    return f"{one[score]:.2f}{spread}" + (f" ({one['seeds']})" if one["seeds"] else "")
 
 
 def _plain(text: str) -> str:

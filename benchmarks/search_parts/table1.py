@@ -35,24 +35,32 @@ TASKS = (SMALL, PAIRS, LARGE, NER, NER_CHUNKS, CHUNKS, CHUNK_AT_A_TIME, JOINT)
 LETTERS, PHRASES = (SMALL, PAIRS, LARGE), (NER_CHUNKS, CHUNK_AT_A_TIME)
 SEEDS = (0, 1, 2)
 LOLS_BETA = 0.5  # of the paper on LOLS
-PAIRED_SENTENCES = 500  # text of all pairs with costing, for which Python decides
 Row = tuple[str, Labels, float]
 
 
 def problem_of(
-    task: str, seed: int, *, quick: bool, keep: Path | None = None
+    task: str,
+    seed: int,
+    *,
+    quick: bool = False,
+    keep: Path | None = None,
+    sentences: int | None = None,
 ) -> Problem:
-    """The problem of a seed, which is the fold of letters."""
+    """The problem of a seed, which is the fold of letters.
+
+    Of text, the first `sentences` to learn from, all by default.
+    """
     step, cut = (8, 150) if quick else (1, None)
     if task in LETTERS:
         size = "large" if task == LARGE else "small"
         return searn.handwriting(size, seed, step, pairs=task == PAIRS)
+    many = sentences or cut
     if task == JOINT:
-        return searn.joint(cut, cut)
+        return searn.joint(many, cut)
     name = "ner" if task in (NER, NER_CHUNKS) else "chunk"
     if task in PHRASES:
-        return phrases(name, cut, cut, keep)
-    return searn.text(name, cut, cut)
+        return phrases(name, many, cut, keep)
+    return searn.text(name, many, cut)
 
 
 def _alone(problem: Problem, seed: int) -> Iterator[Row]:
@@ -146,35 +154,20 @@ def groups_of(task: str) -> list[str]:
     return [name for name in GROUPS if name not in left_out and name not in only_small]
 
 
-def cells(
-    task: str, group: str, seed: int, *, quick: bool = False, keep: Path | None = None
-) -> Iterator[dict[str, Any]]:
-    """The rows of a group for one seed, as they are had."""
-    problem = problem_of(task, seed, quick=quick, keep=keep)
-    if group == "pairs" and task not in LETTERS:
-        small = {True: 100, False: PAIRED_SENTENCES}[quick]
-        problem = _fewer(task, small)
+def cells(task: str, group: str, seed: int, **options: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a group for one seed, as they are had; options of `problem_of`."""
+    problem = problem_of(task, seed, **options)
     for name, labels, seconds in GROUPS[group](problem, seed):
         right = [
             tuple(a) == tuple(b) for a, b in zip(problem.gold, labels, strict=True)
         ]
         yield {
-            "task": task,
             "system": name,
-            "seed": seed,
             "score": round(problem.score(labels), 3),
             "whole": round(100.0 * float(np.mean(right)), 3),
             "seconds": round(seconds, 1),
             "inputs": len(problem.Y),
         }
-
-
-def _fewer(task: str, n: int) -> Problem:
-    return searn.joint(n) if task == JOINT else searn.text(_name(task), n)
-
-
-def _name(task: str) -> str:
-    return "ner" if task == NER else "chunk"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -191,8 +184,6 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             line |= {name: round(mean, 3), told: error and round(error, 3)}
         seconds = float(np.mean([row["seconds"] for row in many]))
         line |= {"seconds": round(seconds, 1), "seeds": len(many)}
-        if task not in LETTERS and "all pairs" in system:
-            line["part"] = max(row["inputs"] for row in many)
         lines.append(line)
     return lines
 
