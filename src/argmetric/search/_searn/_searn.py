@@ -162,12 +162,10 @@ class Searn(Parameters):
     beam_scores : {"log", "raw"}, default="log"
         The sum that ranks a path: of log probabilities, or of raw scores.
     algorithm : {"searn", "lols", "aggrevate"}, default="searn"
-        Which policies make examples. "aggrevate" and "lols" roll in by the last
-        classifier, learn from the examples of all iterations, and keep the last
-        classifier alone. Costs of "aggrevate" are those of `costs="optimal"`; the
-        initial policy keeps a share (1 - β)^(i - 1) of the roll-in of iteration i. For
-        "lols" each action is followed by one path, to its end by the initial policy
-        with probability β, else by the last classifier. See the notes.
+        The others roll in by the last classifier, learn from the examples of all
+        iterations and keep the last classifier. Costs of "aggrevate" are "optimal";
+        the initial policy has (1 - β)^(i - 1) of roll-in i. For "lols" one path follows
+        each action: by the initial policy with probability β, else by the last.
     search_width : int, default=10
         Width of the search for the initial policy where the task gives neither costs
         nor a reference.
@@ -187,10 +185,10 @@ class Searn(Parameters):
     -----
     An interrupt (Ctrl-C) keeps the best policy so far.
 
-    "aggrevate" is Ross and Bagnell (2014, Algorithm 1) with all decisions and actions
-    tried where the paper draws one of each; "lols" is Chang et al. (2015, Algorithm 1)
-    with a classifier of all examples so far in place of an online learner, updated
-    after each pass, not after each input. In the first pass the initial policy decides.
+    "aggrevate" is Ross and Bagnell (2014), with all decisions and actions where the
+    paper draws one; "lols" is Chang et al. (2015), with a classifier of all examples
+    after each pass where the paper has an online learner. The initial policy rolls in
+    first.
 
     Examples
     --------
