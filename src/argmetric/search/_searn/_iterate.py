@@ -108,11 +108,11 @@ def _block_costs(
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     if once:
         states: list[Any] = [None] * len(walks)
-        drawn = mixture.drawn(draw(keys, np.zeros(len(walks))))
+        drawn = mixture.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
         for number, policy in enumerate(mixture.components()):
             rows = np.flatnonzero(drawn == number)
-            ends = run(task, policy, [walks[row] for row in rows], keys[rows])
-            for row, state in zip(rows, ends, strict=True):
+            last = run(task, policy, [walks[row] for row in rows], keys[rows])
+            for row, state in zip(rows, last, strict=True):
                 states[row] = state
     else:
         states = run(task, mixture, walks, keys)

@@ -286,7 +286,7 @@ def _static(inputs: PreparedInputs, scorer: TableScorer, tokens: Integers) -> Fl
 
 def _drawn_policies(
     inputs: PreparedInputs, voters: Voters, keys: Hashes
-) -> tuple[Any, ...]:
+) -> tuple[Integers, Floats, Floats, Integers]:
     """The policy of each token, its scores, and weights of histories of every policy.
 
     Last, which of these weights each history has.

@@ -74,7 +74,7 @@ class PreparedSpans(CompiledInputs):
         self.rows = gatherer.rows()
 
     @cached_property
-    def codes(self) -> Hashes:  # type: ignore[override]
+    def codes(self) -> Hashes:
         names = [_OUT, *self.task.types]
         return np.array([hash_name(x) for x in names], dtype=np.uint64)
 
@@ -200,8 +200,8 @@ class PreparedSpans(CompiledInputs):
         n, length = int(self.starts[-1]), self.task.max_length
         columns, stops = np.full((2, n), -1, dtype=np.int64)
         if width > 1:
-            out = columns, stops
-            search_span_beams(text, policies, draws, length, width, logs, out)
+            path = columns, stops
+            search_span_beams(text, policies, draws, length, width, logs, path)
         else:
             none = np.zeros((2, n), dtype=np.int64)
             out = stops, none[0], columns, np.zeros((n, 2), dtype=np.int64)
@@ -247,7 +247,7 @@ class SpanDecisions(TableDecisions):
         return cls(parts[0].inputs, tokens, befores)
 
     @cached_property
-    def indptr(self) -> Integers:  # type: ignore[override]
+    def indptr(self) -> Integers:
         sizes = np.diff(self.inputs.places)[self.tokens]
         return np.concatenate([[0], np.cumsum(sizes)])
 
