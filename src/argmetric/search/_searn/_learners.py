@@ -176,7 +176,7 @@ def learn_table(
     weights, squares = np.zeros(shape), np.full(shape, FIRST_SQUARE)
     lags, clock = np.zeros(shape), np.zeros(1)
     n = table.indptr.size - 1
-    options = kind, target, step, importance_scale(regrets, table.indptr)
+    options = kind, target, step, importance_scale(regrets, table)
     state = weights, squares, lags, clock
     orders = (rng.permutation(n) for _ in range(epochs if n else 0))
     table.learn((hashes, codes), regrets, orders, options, state)
@@ -349,7 +349,7 @@ class LinearLearner(Shown):
             np.asarray(costs, dtype=np.float64), decisions.indptr
         )
         rows = flat(expanded(decisions, self.quadratic))
-        scale = importance_scale(regrets, decisions.indptr)
+        scale = importance_scale(regrets, decisions)
         state = (weights, squares, lags, clock)
         for _ in range(self.epochs if len(decisions) else 0):
             order = rng.permutation(len(decisions))
@@ -359,9 +359,9 @@ class LinearLearner(Shown):
         return LinearScorer(weights, shift, self.quadratic)
 
 
-def importance_scale(regrets: Floats, indptr: Integers) -> float:
+def importance_scale(regrets: Floats, decisions: Decisions | TableDecisions) -> float:
     """One over the mean of the largest regrets, where there is one."""
-    largest = largest_regrets(regrets, indptr)
+    largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0
 
 
