@@ -120,6 +120,19 @@ def _others(problem: Problem, seed: int) -> Iterator[Row]:
         yield "our Tagger", labels, seconds
 
 
+def _averaged(problem: Problem, seed: int) -> Iterator[Row]:
+    """Two first iterations that differ by their seed, their weights averaged."""
+
+    def call() -> Any:
+        options: dict[str, Any] = {"beta": 1.0, "iterations": 1}
+        return [searn.fitted(problem, n, **options) for n in (2 * seed, 2 * seed + 1)]
+
+    many, seconds = timed(call)
+    mean = searn.averaged([one.policy_.learned[0] for one in many], [0.5, 0.5])
+    labels = searn.outputs(many[0].task, mean, problem, 1)
+    yield "2 MEMMs averaged", labels, seconds
+
+
 def _lols(problem: Problem, seed: int) -> Iterator[Row]:
     options: dict[str, Any] = {"beta": LOLS_BETA, "iterations": problem.iterations[1.0]}
     yield from _searn(problem, seed, "LOLS", algorithm="lols", **options)
@@ -134,6 +147,7 @@ GROUPS: dict[str, Callable[[Problem, int], Iterator[Row]]] = {
     "perceptron": partial(_searn, name="SEARN β = 1, perceptron", kind="perceptron"),
     "svm": partial(_searn, name="SEARN β = 1, SVM", kind="svm"),
     "mixture": partial(_searn, name=f"SEARN β = {BETA}", beta=BETA),
+    "averaged": _averaged,
     "pairs": _all_pairs,
     "search": partial(
         _called,
