@@ -27,6 +27,7 @@ from typing import Any
 from harness import ROOT
 from papers_parts import (
     daume2009,
+    daume2009_policies,
     daume2009_summaries,
     daume2009_tables,
     jansche2005,
@@ -59,6 +60,7 @@ CLAIMS: tuple[Claim, ...] = (
     *liu2018_figures.CLAIMS,
     *daume2009.CLAIMS,
     *daume2009_tables.CLAIMS,
+    *daume2009_policies.CLAIMS,
     *daume2009_summaries.CLAIMS,
 )
 

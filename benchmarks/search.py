@@ -5,7 +5,8 @@
     python benchmarks/search.py --quick             # a smoke run: figures mean nothing
     python benchmarks/search.py paper --figures DIR # with Fig. 6 as an SVG file
     python benchmarks/search.py chunk --table       # the tables of the docs, last
-    python benchmarks/search.py table1              # Table 1 of the SEARN paper
+
+Table 1 of the SEARN paper is `benchmarks/table1.py`.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Scores are seqeval's, strict, IOB2, in percent. Times are CPU seconds with
@@ -27,7 +28,6 @@ SECTIONS = (
     "handwriting",
     "controls",
     "joint",
-    "table1",
     "paper",
     "cost",
     "multilabel",

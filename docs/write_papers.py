@@ -5,8 +5,8 @@ python docs/write_papers.py                     # judge by the present rules, an
 python docs/write_papers.py FILE.jsonl ...      # take in the results of files first
 
 Figures are kept as they were measured; words, questions and verdicts are those that the
-claims declare now. A file may also hold rows of the table of systems: what
-`python benchmarks/search.py table1` prints.
+claims declare now. A file may also hold rows of the table of systems, which replace
+those of the same task: what `python benchmarks/table1.py FILE.jsonl --summary` prints.
 """
 
 from __future__ import annotations
@@ -65,8 +65,16 @@ TABLE_1_HEAD = """\
 Systems of Daumé et al.'s Table 1
 ---------------------------------
 
-F1 or accuracy in percent, the standard error over seeds or folds, and their number in
-parentheses (``python benchmarks/search.py table1``).
+F1 or accuracy in percent (the bottom half of the table), the standard error over seeds
+or folds, and their number in parentheses (``python benchmarks/table1.py``). *Chunk at a
+time* is the paper's setting for chunks and entities: an action is a type and a length,
+six words at most; the features are ours. *Pairs of pixels* write out the quadratic
+kernel of the paper's SVMs. MEMM is the first iteration of SEARN. Not run: M3N and
+SVMstruct, which no package at hand has.
+"""
+TABLE_1_WHOLE = """\
+Sequences that are right as a whole, in percent (the top half of the table). Rows *for
+whole sequences* are trained for that loss.
 """
 
 
@@ -79,7 +87,8 @@ def main(files: Sequence[str]) -> int:
         rows = _lines(Path(file))
         stored |= {one["name"]: one for one in rows if "name" in one}
         if systems := [_system(one) for one in rows if "system" in one]:
-            _write(TABLE_1, systems)
+            kept = {(one["task"], one["system"]): one for one in [*table_1(), *systems]}
+            _write(TABLE_1, list(kept.values()))
     found = []
     for claim in papers.CLAIMS:
         if claim.name not in stored:
@@ -145,7 +154,10 @@ def page(
         lines += [""] if notes else []
         parts.append("\n".join([*lines, *(_claim(one, notes) for one in mine)]))
     if systems:
-        parts += [TABLE_1_HEAD, "\n".join(_systems(systems)) + "\n"]
+        parts += [TABLE_1_HEAD, "\n".join(_systems(systems, "score", "error")) + "\n"]
+        whole = [one for one in systems if one.get("whole") is not None]
+        table = _systems(whole, "whole", "whole_error")
+        parts += [TABLE_1_WHOLE, "\n".join(table) + "\n"] if whole else []
     return "\n".join(parts)
 
 
@@ -317,10 +329,10 @@ def _told(
     return f"{mark} {check}{_value(figure)}{rule}{paper}".lstrip()
 
 
-def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _systems(rows: Sequence[dict[str, Any]], score: str, error: str) -> list[str]:
     tasks = list(dict.fromkeys(one["task"] for one in rows))
     systems = list(dict.fromkeys(one["system"] for one in rows))
-    cells = {(one["system"], one["task"]): _cell(one) for one in rows}
+    cells = {(one["system"], one["task"]): _cell(one, score, error) for one in rows}
     table = [["System", *map(_plain, tasks)]]
     for system in systems:
         table.append([_plain(system), *(cells.get((system, x), "") for x in tasks)])
@@ -336,14 +348,15 @@ def _system(row: dict[str, Any]) -> dict[str, Any]:
         "error": row.get("error", row.get("standard_error")),
         "seconds": row.get("seconds", row.get("cpu_seconds")),
         "seeds": row.get("seeds"),
+        **{name: row[name] for name in ("whole", "whole_error") if name in row},
     }
 
 
-def _cell(one: dict[str, Any]) -> str:
-    if one["score"] is None:
+def _cell(one: dict[str, Any], score: str, error: str) -> str:
+    if one[score] is None:
         return ""
-    error = f" ± {one['error']:.2f}" if one["error"] else ""
-    return f"{one['score']:.2f}{error}" + (f" ({one['seeds']})" if one["seeds"] else "")
+    spread = f" ± {one[error]:.2f}" if one.get(error) else ""
+    return f"{one[score]:.2f}{spread}" + (f" ({one['seeds']})" if one["seeds"] else "")
 
 
 def _plain(text: str) -> str:

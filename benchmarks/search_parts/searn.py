@@ -7,10 +7,11 @@ tag of a word and then its chunk. Features seen once in training are left out.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from argmetric.search import (
 from argmetric.search._searn._beams import Decoder
 from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
-from argmetric.search._searn._sequences import PreparedInputs, prepared
+from argmetric.search._searn._sequences import PreparedInputs
+from argmetric.search._searn._spans import prepared
 from search_parts import peers
 from search_parts.data import (
     chunks,
@@ -62,11 +64,11 @@ class Problem:
 
     name: str
     unit: str
-    task: Callable[[int], SequenceLabelling]
+    task: Callable[..., Any]  # of the labels looked back at, and of `whole`
     history: int
-    seen: PreparedInputs
+    seen: Any
     Y: Labels
-    unseen: PreparedInputs
+    unseen: Any
     gold: Labels
     judge: Callable[[Labels, Labels], float]
     epochs: int
@@ -95,8 +97,15 @@ class Recorded(Searn):
 
 
 def fitted(problem: Problem, seed: int = 0, **options: Any) -> Recorded:
-    """SEARN with these options; `kind` names the learner, `history` the labels."""
-    task = problem.task(options.pop("history", problem.history))
+    """SEARN with these options; `kind` names the learner, `history` the labels.
+
+    `whole`: for the 0/1 loss of whole sequences.
+    """
+    history, whole = (
+        options.pop("history", problem.history),
+        options.pop("whole", False),
+    )
+    task = problem.task(history, whole)
     learner = problem.learner(options.pop("kind", "logistic"))
     searn = Recorded(task, learner, random_state=seed, **options)
     return searn.fit(problem.seen, problem.Y)
@@ -106,10 +115,10 @@ def decoded(
     searn: Recorded, problem: Problem, number: int = -1, beam: int = 1
 ) -> Labels:
     """Outputs for the test inputs after an iteration, by default the last."""
-    return _outputs(searn.task, searn.mixtures_[number], problem, beam)
+    return outputs(searn.task, searn.mixtures_[number], problem, beam)
 
 
-def _outputs(task: Any, mixture: Mixture, problem: Problem, beam: int) -> Labels:
+def outputs(task: Any, mixture: Mixture, problem: Problem, beam: int) -> Labels:
     decoder = Decoder(task, beam, "log", "draw", 0)
     return decoder.outputs(mixture, prepared(task, problem.unseen))
 
@@ -176,7 +185,7 @@ def searched(problem: Problem, seed: int) -> Labels:
     return searn.predict(problem.unseen)
 
 
-def all_pairs(problem: Problem, seed: int) -> Labels:
+def all_pairs(problem: Problem, seed: int) -> Searn:
     """Weighted all pairs with costing, the paper's reduction; Python decides."""
     from sklearn.linear_model import SGDClassifier
 
@@ -186,7 +195,7 @@ def all_pairs(problem: Problem, seed: int) -> Labels:
     learner = AllPairs(Costing(binary, n_draws=DRAWS, random_state=seed))
     task = problem.task(problem.history)
     searn = Searn(task, learner, beta=1.0, iterations=2, random_state=seed)
-    return searn.fit(problem.seen.items, problem.Y).predict(problem.unseen.items)
+    return searn.fit(problem.seen.items, problem.Y)
 
 
 def accuracy(gold: Labels, found: Labels) -> float:
@@ -213,13 +222,26 @@ def _common(train: Labels, test: Labels) -> tuple[list[Any], list[Any]]:
     return found[0], found[1]
 
 
-def _letter_task(history: int) -> SequenceLabelling:
-    return SequenceLabelling(range(26), features=own_row, history=history)
+def _letter_task(history: int, whole: bool = False) -> SequenceLabelling:
+    options: dict[str, Any] = {"history": history, "whole": whole}
+    return SequenceLabelling(range(26), features=own_row, **options)
+
+
+def _pairs(row: Sequence[Any]) -> list[tuple[int, float]]:
+    """Names of all pairs of pixels, which are numbers below 128."""
+    on = [column for column, _ in row]
+    return [(128 * (a + 1) + b, 1.0) for a, b in itertools.combinations(on, 2)]
 
 
 @cache
-def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Problem:
-    """Pixels of letters and, as in the paper, the pair of two letters (history 1)."""
+def handwriting(
+    size: str, fold: int, step: int = 1, history: int = 1, *, pairs: bool = False
+) -> Problem:
+    """Pixels of letters and, as in the paper, the pair of two letters (history 1).
+
+    With `pairs`, all pairs of pixels that are on are features too: a quadratic kernel
+    of the pixels, written out.
+    """
     data = letters()
     data = data.choose(np.arange(len(data.lengths)) % step == 0)
     mine = data.folds == fold
@@ -232,6 +254,8 @@ def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Proble
             [(int(column), 1.0) for column in rows.indices[a:b]]
             for a, b in zip(rows.indptr, rows.indptr[1:], strict=False)
         ]
+        if pairs:
+            names = [[*row, *_pairs(row)] for row in names]
         ends = np.cumsum(lengths).tolist()
         bounds = list(zip([0, *ends], ends, strict=False))
         X.append([names[a:b] for a, b in bounds])
@@ -264,7 +288,7 @@ def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Proble
         Y[1],
         accuracy,
         10,
-        0.3,
+        0.1 if pairs else 0.3,
         {1.0: 5, BETA: 10},
         peer,
         tagger,
@@ -295,10 +319,11 @@ def text(
         X = tuple([x[::-1] for x in part] for part in X)
         Y = list(map(WordChunking(types).mirrored, Y))
 
-    def task(history: int) -> SequenceLabelling:
+    def task(history: int, whole: bool = False) -> SequenceLabelling:
+        options: dict[str, Any] = {"history": history, "whole": whole}
         if not history:  # alone: nothing but the label of the word itself
-            return SequenceLabelling(labels, features=own_row, history=0)
-        return WordChunking(types, features=own_row, history=history)
+            return SequenceLabelling(labels, features=own_row, **options)
+        return WordChunking(types, features=own_row, **options)
 
     def peer(algorithm: str) -> peers.Run:
         return peers.crfsuite(train, test, attributes, algorithm)
@@ -345,8 +370,9 @@ def joint(n_train: int | None = None, n_test: int | None = None) -> Problem:
     X, X_test = _common(X, X_test)
     labels = sorted({label for y in Y for label in y})
 
-    def task(history: int) -> SequenceLabelling:
-        return SequenceLabelling(labels, features=own_row, history=history)
+    def task(history: int, whole: bool = False) -> SequenceLabelling:
+        options: dict[str, Any] = {"history": history, "whole": whole}
+        return SequenceLabelling(labels, features=own_row, **options)
 
     first = task(2)
     return Problem(
@@ -363,90 +389,3 @@ def joint(n_train: int | None = None, n_test: int | None = None) -> Problem:
         0.1,
         {1.0: 2, BETA: 3},
     )
-
-
-EXTRAS = {
-    "SEARN β searched on held-out loss, beam 10": searched,
-    "SEARN β = 1, weighted all pairs with costing": all_pairs,
-    "stacked MEMMs, labels before and after": stacked,
-}
-
-
-@dataclass(frozen=True)
-class Result:
-    """Scores of a system over seeds or folds, and mean CPU seconds to learn."""
-
-    scores: list[float]
-    seconds: float
-
-
-def systems(
-    problems: Sequence[Problem], seeds: Sequence[int], *, more: bool = True
-) -> dict[str, Result]:
-    """All rows of the table for one task.
-
-    `problems` has one problem for each seed (folds), or the same one for all. `more`
-    adds those of `EXTRAS`; their seconds include those of decoding.
-    """
-    found: dict[str, list[tuple[float, float]]] = {}
-
-    def tell(name: str, problem: Problem, labels: Labels, seconds: float) -> None:
-        found.setdefault(name, []).append((problem.score(labels), seconds))
-
-    memms = []
-    for problem, seed in zip(problems, seeds, strict=True):
-        once: dict[str, Any] = {"beta": 1.0, "iterations": 1}
-        alone, seconds = timed(partial(fitted, problem, seed, history=0, **once))
-        tell("independent", problem, decoded(alone, problem), seconds)
-        for beta, n in problem.iterations.items():
-            searn, seconds = timed(
-                partial(fitted, problem, seed, beta=beta, iterations=n)
-            )
-            for beam in (1, BEAM):
-                how = f", beam {beam}" if beam > 1 else ""
-                if beta == 1:
-                    first = searn.seconds_[0]
-                    tell(f"MEMM{how}", problem, decoded(searn, problem, 0, beam), first)
-                name = f"SEARN β = {beta:.3g}{how}"
-                tell(name, problem, decoded(searn, problem, -1, beam), seconds)
-            if beta == 1:
-                memms.append(searn)
-            else:
-                last = searn.mixtures_[-1]
-                mean = averaged(last.learned, last.weights.tolist())
-                labels = _outputs(searn.task, mean, problem, 1)
-                name = f"SEARN β = {beta:.3g}, weights averaged"
-                tell(name, problem, labels, seconds)
-        for name, call in EXTRAS.items() if more else ():
-            labels, seconds = timed(partial(call, problem, seed))
-            tell(name, problem, labels, seconds)
-    if len(set(map(id, problems))) == 1 and len(memms) > 1:
-        policies = [one.mixtures_[0].learned[0] for one in memms]
-        mean = averaged(policies, [1 / len(policies)] * len(policies))
-        labels = _outputs(memms[0].task, mean, problems[0], 1)
-        tell(f"{len(memms)} MEMMs averaged", problems[0], labels, 0.0)
-    return {
-        name: Result([s for s, _ in rows], float(np.mean([t for _, t in rows])))
-        for name, rows in found.items()
-    }
-
-
-def peer_rows(problems: Sequence[Problem], *, slow: bool = True) -> dict[str, Result]:
-    """The structured perceptron and the CRF of crfsuite, and our tagger."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for seed, problem in enumerate(problems):
-        if problem.peer is not None:
-            tools = {"structured perceptron": "averaged-perceptron"}
-            tools |= {"CRF": "lbfgs"} if slow else {}
-            for name, algorithm in tools.items():
-                run = problem.peer(algorithm)
-                row = problem.score(run.labels), run.train_seconds
-                found.setdefault(name, []).append(row)
-        if problem.tagger is not None:
-            labels, seconds = timed(partial(problem.tagger, seed))
-            row = problem.score(labels), seconds
-            found.setdefault("our Tagger", []).append(row)
-    return {
-        name: Result([s for s, _ in rows], float(np.mean([t for _, t in rows])))
-        for name, rows in found.items()
-    }

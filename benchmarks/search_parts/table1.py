@@ -1,81 +1,205 @@
-"""6. Table 1 of the paper, repeated: SEARN itself, its first iteration and others.
+"""Table 1 of the SEARN paper, repeated: SEARN itself, its first iteration and others.
 
 MEMM is SEARN's first iteration. No iteration is chosen by its score: rows show the
-last. Errors are those of the mean over folds of handwriting, else over seeds; peers run
-once for each fold, and once for text.
+last. Each row has the score of the bottom half of the table (F1 of chunks, labels that
+are right) and of the top half (sequences that are right as a whole).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from harness import emit
 
 from search_parts import searn
-from search_parts.data import simple_table
-from search_parts.searn import Problem, Result
+from search_parts.data import timed
+from search_parts.phrases import phrases
+from search_parts.searn import BEAM, BETA, Labels, Problem
 
+SMALL, PAIRS, LARGE = (
+    "handwriting, small",
+    "handwriting, small, pairs of pixels",
+    "handwriting, large",
+)
+NER, NER_CHUNKS, CHUNKS, CHUNK_AT_A_TIME, JOINT = (
+    "NER",
+    "NER, chunk at a time",
+    "chunks",
+    "chunks, chunk at a time",
+    "joint",
+)
+TASKS = (SMALL, PAIRS, LARGE, NER, NER_CHUNKS, CHUNKS, CHUNK_AT_A_TIME, JOINT)
+LETTERS, PHRASES = (SMALL, PAIRS, LARGE), (NER_CHUNKS, CHUNK_AT_A_TIME)
 SEEDS = (0, 1, 2)
-FEW_SEEDS = (0, 1)  # where a run takes minutes
-TASKS = ("handwriting, small", "handwriting, large", "NER", "chunks", "joint")
+LOLS_BETA = 0.5  # of the paper on LOLS
+Row = tuple[str, Labels, float]
 
 
-def problems(task: str, *, quick: bool) -> list[Problem]:
-    """One problem for each fold or seed."""
+def problem_of(
+    task: str,
+    seed: int,
+    *,
+    quick: bool = False,
+    keep: Path | None = None,
+    sentences: int | None = None,
+) -> Problem:
+    """The problem of a seed, which is the fold of letters.
+
+    Of text, the first `sentences` to learn from, all by default.
+    """
     step, cut = (8, 150) if quick else (1, None)
-    folds = SEEDS if task.endswith("small") else FEW_SEEDS
-    if task.startswith("handwriting"):
-        size = task.split(", ")[1]
-        return [
-            searn.handwriting(size, fold, step) for fold in folds[: 2 if quick else 9]
+    if task in LETTERS:
+        size = "large" if task == LARGE else "small"
+        return searn.handwriting(size, seed, step, pairs=task == PAIRS)
+    many = sentences or cut
+    if task == JOINT:
+        return searn.joint(many, cut)
+    name = "ner" if task in (NER, NER_CHUNKS) else "chunk"
+    if task in PHRASES:
+        return phrases(name, many, cut, keep)
+    return searn.text(name, many, cut)
+
+
+def _alone(problem: Problem, seed: int) -> Iterator[Row]:
+    for kind in ("logistic", "perceptron", "svm"):
+        options: dict[str, Any] = {"beta": 1.0, "iterations": 1, "kind": kind}
+        call = partial(searn.fitted, problem, seed, history=0, **options)
+        alone, seconds = timed(call)
+        yield f"independent, {kind}", searn.decoded(alone, problem), seconds
+
+
+def _searn(
+    problem: Problem, seed: int, name: str = "SEARN β = 1", **options: Any
+) -> Iterator[Row]:
+    """The last iteration, greedily and by a beam; of logistic β = 1 also the first."""
+    beta = options.setdefault("beta", 1.0)
+    n = options.setdefault("iterations", problem.iterations.get(beta, 3))
+    plain = beta == 1 and not options.keys() - {"beta", "iterations"}
+    one, seconds = timed(partial(searn.fitted, problem, seed, **options))
+    for beam in (1, BEAM):
+        how = f", beam {beam}" if beam > 1 else ""
+        if plain:
+            first = searn.decoded(one, problem, 0, beam)
+            yield f"MEMM{how}", first, one.seconds_[0]
+        yield f"{name}{how}", searn.decoded(one, problem, n - 1, beam), seconds
+    if beta not in (1.0, LOLS_BETA):
+        last = one.mixtures_[-1]
+        mean = searn.averaged(last.learned, last.weights.tolist())
+        labels = searn.outputs(one.task, mean, problem, 1)
+        yield f"{name}, weights averaged", labels, seconds
+
+
+def _called(
+    problem: Problem, seed: int, *, name: str, call: Callable[..., Labels]
+) -> Iterator[Row]:
+    labels, seconds = timed(partial(call, problem, seed))
+    yield name, labels, seconds
+
+
+def _all_pairs(problem: Problem, seed: int) -> Iterator[Row]:
+    """As published: a binary classifier for each pair, which votes."""
+    one, seconds = timed(partial(searn.all_pairs, problem, seed))
+    for beam in (1, BEAM):
+        how = f", beam {beam}" if beam > 1 else ""
+        labels = one.set_params(beam=beam).predict(problem.unseen.items)
+        yield f"SEARN β = 1, weighted all pairs with costing{how}", labels, seconds
+
+
+def _others(problem: Problem, seed: int) -> Iterator[Row]:
+    """The structured perceptron and the CRF of crfsuite, and our tagger."""
+    if problem.peer is not None:
+        tools = {"structured perceptron": "averaged-perceptron", "CRF": "lbfgs"}
+        for name, algorithm in tools.items():
+            run = problem.peer(algorithm)
+            yield name, run.labels, run.train_seconds
+    if problem.tagger is not None:
+        labels, seconds = timed(partial(problem.tagger, seed))
+        yield "our Tagger", labels, seconds
+
+
+def _averaged(problem: Problem, seed: int) -> Iterator[Row]:
+    """Two first iterations that differ by their seed, their weights averaged."""
+
+    def call() -> Any:
+        options: dict[str, Any] = {"beta": 1.0, "iterations": 1}
+        return [searn.fitted(problem, n, **options) for n in (2 * seed, 2 * seed + 1)]
+
+    many, seconds = timed(call)
+    mean = searn.averaged([one.policy_.learned[0] for one in many], [0.5, 0.5])
+    labels = searn.outputs(many[0].task, mean, problem, 1)
+    yield "2 MEMMs averaged", labels, seconds
+
+
+def _lols(problem: Problem, seed: int) -> Iterator[Row]:
+    options: dict[str, Any] = {"beta": LOLS_BETA, "iterations": problem.iterations[1.0]}
+    yield from _searn(problem, seed, "LOLS", algorithm="lols", **options)
+
+
+GROUPS: dict[str, Callable[[Problem, int], Iterator[Row]]] = {
+    "independent": _alone,
+    "searn": _searn,
+    "lols": _lols,
+    "aggrevate": partial(_searn, name="AggreVaTe", algorithm="aggrevate"),
+    "whole": partial(_searn, name="SEARN β = 1 for whole sequences", whole=True),
+    "perceptron": partial(_searn, name="SEARN β = 1, perceptron", kind="perceptron"),
+    "svm": partial(_searn, name="SEARN β = 1, SVM", kind="svm"),
+    "mixture": partial(_searn, name=f"SEARN β = {BETA}", beta=BETA),
+    "averaged": _averaged,
+    "pairs": _all_pairs,
+    "search": partial(
+        _called,
+        name="SEARN β searched on held-out loss, beam 10",
+        call=searn.searched,
+    ),
+    "stacked": partial(
+        _called, name="stacked MEMMs, labels before and after", call=searn.stacked
+    ),
+    "others": _others,
+}
+
+
+def groups_of(task: str) -> list[str]:
+    """The groups of rows that a task has."""
+    left_out = {"independent", "stacked", "others", "pairs"} if task in PHRASES else ()
+    only_small = () if task == SMALL else ("search", "stacked")
+    return [name for name in GROUPS if name not in left_out and name not in only_small]
+
+
+def cells(task: str, group: str, seed: int, **options: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a group for one seed, as they are had; options of `problem_of`."""
+    problem = problem_of(task, seed, **options)
+    for name, labels, seconds in GROUPS[group](problem, seed):
+        right = [
+            tuple(a) == tuple(b) for a, b in zip(problem.gold, labels, strict=True)
         ]
-    if task == "joint":
-        return [searn.joint(cut, cut)] * len(FEW_SEEDS)
-    name = "chunk" if task == "chunks" else "ner"
-    return [searn.text(name, cut, cut)] * len(FEW_SEEDS)
+        yield {
+            "system": name,
+            "score": round(problem.score(labels), 3),
+            "whole": round(100.0 * float(np.mean(right)), 3),
+            "seconds": round(seconds, 1),
+            "inputs": len(problem.Y),
+        }
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
-    """Measure every system on every task, and return the table."""
-    rows: dict[str, dict[str, str]] = {}
-    for task in TASKS:
-        for name, result in measured(task, quick=quick).items():
-            mean, error = mean_and_standard_error(result.scores)
-            cell = f"{mean:.2f}" + (f" ± {error:.2f}" if error else "")
-            rows.setdefault(name, {})[task] = cell
-    lines = [[name, *(row.get(t, "") for t in TASKS)] for name, row in rows.items()]
-    return simple_table(["F1 or accuracy, %", *TASKS], lines)
-
-
-def measured(task: str, *, quick: bool) -> dict[str, Result]:
-    """All rows of a task, printed as they are had."""
-    many = problems(task, quick=quick)
-    few = many if task.startswith("handwriting") else many[:1]
-    more = task == "handwriting, small"  # stacking learns five models more
-    found = searn.systems(many, SEEDS[: len(many)], more=more)
-    tell(task, many[0], found)
-    others = searn.peer_rows(few, slow=not task.endswith("large"))
-    tell(task, many[0], others)
-    return found | others
-
-
-def tell(task: str, problem: Problem, found: dict[str, Result]) -> None:
-    for name, result in found.items():
-        mean, error = mean_and_standard_error(result.scores)
-        emit(
-            "table1",
-            f"{task}: {name}",
-            mean,
-            problem.unit,
-            task=task,
-            system=name,
-            standard_error=error,
-            seeds=len(result.scores),
-            scores=result.scores,
-            cpu_seconds=result.seconds,
-        )
+def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over seeds, with their standard errors."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["task"], row["system"]), []).append(row)
+    lines = []
+    for (task, system), many in found.items():
+        line: dict[str, Any] = {"task": task, "system": system}
+        for name in ("score", "whole"):
+            mean, error = mean_and_standard_error([row[name] for row in many])
+            told = "error" if name == "score" else "whole_error"
+            line |= {name: round(mean, 3), told: error and round(error, 3)}
+        seconds = float(np.mean([row["seconds"] for row in many]))
+        line |= {"seconds": round(seconds, 1), "seeds": len(many)}
+        lines.append(line)
+    return lines
 
 
 def mean_and_standard_error(scores: Sequence[float]) -> tuple[float, float | None]:

@@ -167,7 +167,8 @@ def test_what_a_table_refuses():
         LinearLearner(hash_bits=None, quadratic=True)
     X, Y = chunked(0)
     words = [[" ".join(token) for token in x] for x in X]
-    searn = Searn(SpanChunking(["X", "Y"]), LinearLearner(hash_bits=None))
+    learner = LinearLearner(hash_bits=None)
+    searn = Searn(SpanChunking(["X", "Y"]), learner, prediction="mean")
     with pytest.raises(ValueError, match="no features of their own"):
         searn.fit(words, Y)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count
 from argmetric._ground.types import Hashes
+from argmetric.search._searn._compiled import CompiledInputs
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,
@@ -23,11 +24,6 @@ from argmetric.search._searn._policy import (
     start_walks,
 )
 from argmetric.search._searn._reference import InitialPolicy, endless
-from argmetric.search._searn._sequences import (
-    PreparedInputs,
-    decode_sequences,
-    is_compiled,
-)
 from argmetric.search._searn._task import Features, Task, check_is_task, moves
 
 _MOST_LISTS = 200_000  # of features that are kept
@@ -318,12 +314,10 @@ class Decoder:
 
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         drawn = self.prediction == "draw" or mixture.deterministic
-        if drawn and isinstance(X, PreparedInputs) and is_compiled(mixture, X):
-            logs = self.beam_scores == "log"
-            return decode_sequences(
-                mixture, X, width=self.beam, logs=logs, seed=self.seed
-            )
         keys = make_keys(self.seed, np.arange(len(X)))
+        if drawn and isinstance(X, CompiledInputs) and X.runs(mixture):
+            logs = self.beam_scores == "log"
+            return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
         if self.beam == 1 and drawn:
             # The way of the roll-in. A beam's probabilities round close scores to ties
             states = run(self.task, mixture, start_walks(self.task, X), keys)

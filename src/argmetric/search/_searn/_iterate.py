@@ -17,6 +17,7 @@ from argmetric._ground.arguments import is_sized, shown
 from argmetric._ground.display import Shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Axes, Booleans, Floats, Integers
+from argmetric.search._searn._compiled import CompiledInputs, Costs
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,
@@ -34,6 +35,7 @@ from argmetric.search._searn._policy import (
     LearnedPolicy,
     Mixture,
     Walk,
+    draw,
     final_losses,
     make_keys,
     run,
@@ -41,11 +43,6 @@ from argmetric.search._searn._policy import (
 )
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
-from argmetric.search._searn._sequences import (
-    PreparedInputs,
-    is_compiled,
-    roll_in_sequences,
-)
 from argmetric.search._searn._task import Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
@@ -67,14 +64,16 @@ def rollout_costs(
     n_rollouts: int,
     tied: bool,
     seed: int,
+    once: bool = False,
 ) -> list[list[float]]:
     """Mean losses of paths that follow the policy after each action.
 
     Untied, every path draws for itself. Tied (Pegasus), the draws at a depth are the
     same for all actions and states of an input, so that differences are due to the
-    actions alone; one path each.
+    actions alone; one path each. A path that draws once follows one policy to its end.
     """
     n_paths = 1 if tied or mixture.deterministic else n_rollouts
+    how = seed, n_paths, tied, once
     costs: list[list[float]] = []
     per_block = max(1, _BLOCK // max(1, n_paths))
     block: list[Situation] = []
@@ -84,7 +83,7 @@ def rollout_costs(
         size += len(situation.actions)
         if size >= per_block or number == len(situations) - 1:
             first = number + 1 - len(block)
-            costs += _block_costs(task, mixture, block, first, n_paths, tied, seed)
+            costs += _block_costs(task, mixture, block, first, how)
             block, size = [], 0
     return costs
 
@@ -94,10 +93,9 @@ def _block_costs(
     mixture: Mixture,
     situations: Sequence[Situation],
     first: int,
-    n_paths: int,
-    tied: bool,
-    seed: int,
+    how: tuple[int, int, bool, bool],
 ) -> list[list[float]]:
+    seed, n_paths, tied, once = how
     walks: list[Walk] = []
     labels: list[tuple[int, int, int]] = []
     for number, (place, x, y, state, actions, depth, fold) in enumerate(situations):
@@ -108,7 +106,17 @@ def _block_costs(
                 walks.append(Walk(place, x, y, first_state, depth + 1, fold))
                 labels.append((place, 0, 0) if tied else (first + number, a + 1, path))
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
-    losses = final_losses(task, walks, run(task, mixture, walks, keys))
+    if once:
+        states: list[Any] = [None] * len(walks)
+        drawn = mixture.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
+        for number, policy in enumerate(mixture.components()):
+            rows = np.flatnonzero(drawn == number)
+            last = run(task, policy, [walks[row] for row in rows], keys[rows])
+            for row, state in zip(rows, last, strict=True):
+                states[row] = state
+    else:
+        states = run(task, mixture, walks, keys)
+    losses = final_losses(task, walks, states)
     means = losses.reshape(-1, n_paths).mean(axis=1)
     ends = np.cumsum([len(situation.actions) for situation in situations])
     return [
@@ -139,6 +147,18 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.decisions)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Examples]) -> Examples:
+        """The examples of all iterations; the loss is that of the last."""
+        return cls(
+            type(parts[0].decisions).joined([part.decisions for part in parts]),
+            np.concatenate([part.costs for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.folds for part in parts]),
+            parts[-1].loss,
+            max(part.longest for part in parts),
+        )
 
 
 class _Recorder:
@@ -178,36 +198,41 @@ def roll_in(
     kind: CostKind,
     n_rollouts: int,
     seed: int,
+    out: Mixture | None = None,
 ) -> Examples:
-    """Decisions that a policy meets on its way, with the costs of all actions."""
+    """Decisions that a policy meets on its way, with the costs of all actions.
+
+    `out` is what paths of "rollout" follow, drawn once for each; by default the policy.
+    """
     X, Y = data
     task = mixture.task
-    if isinstance(X, PreparedInputs) and folds is None and is_compiled(mixture, X):
-        decisions, costs, losses = roll_in_sequences(
-            mixture, X, Y, kind=kind, n_rollouts=n_rollouts, seed=seed
-        )
+    costs = Costs(kind, n_rollouts, seed + 1, out)
+    keys = make_keys(seed, np.arange(len(X)))
+    if isinstance(X, CompiledInputs) and X.runs(mixture):
+        rolled = X.roll_in(mixture, Y, folds, costs, keys)
+        n = rolled.places.size
         return Examples(
-            decisions,
-            costs,
-            X.owners[X.order],
-            np.full(len(decisions), -1),
-            float(losses.mean()) if losses.size else 0.0,
-            int(np.diff(X.starts).max(initial=0)),
+            rolled.decisions,
+            rolled.costs,
+            rolled.places,
+            np.full(n, -1) if folds is None else folds[rolled.places],
+            float(rolled.losses.mean()) if rolled.losses.size else 0.0,
+            rolled.longest,
         )
     recorder = _Recorder(task, mixture.initial if kind == "optimal" else None)
     walks = start_walks(task, X, Y, folds)
-    keys = make_keys(seed, np.arange(len(X)))
     states = run(task, mixture, walks, keys, recorder.visit)
     losses = final_losses(task, walks, states)
-    found = [costs for part in recorder.parts for costs in part.costs or ()]
+    found = [one for part in recorder.parts for one in part.costs or ()]
     if kind != "optimal":
-        how: dict[str, Any] = {"n_rollouts": n_rollouts, "tied": kind == "tied"}
-        met = recorder.situations
-        found = rollout_costs(task, mixture, met, **how, seed=seed + 1)
+        after = mixture if out is None else out
+        seed, n, tied, once = costs.how(after)
+        options: dict[str, Any] = {"n_rollouts": n, "tied": tied, "once": once}
+        found = rollout_costs(task, after, recorder.situations, seed=seed, **options)
     places = np.array(recorder.places, dtype=np.int64)
     return Examples(
         Decisions.joined([part.decisions for part in recorder.parts]),
-        np.array([cost for costs in found for cost in costs], dtype=np.float64),
+        np.array([cost for one in found for cost in one], dtype=np.float64),
         places,
         np.full(places.size, -1) if folds is None else folds[places],
         float(losses.mean()) if losses.size else 0.0,

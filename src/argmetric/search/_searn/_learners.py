@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -53,21 +54,50 @@ class IndexedDecisions:
     columns: Integers
 
 
-class TableDecisions(Protocol):
+class TableDecisions:
     """Decisions whose features can be numbered."""
 
     @property
-    def indptr(self) -> Integers: ...  # where the actions of each decision begin
+    def indptr(self) -> Integers:
+        """Where the actions of each decision begin."""
+        raise NotImplementedError
 
-    # All features, sorted, and the code of the action of each column
-    def vocabulary(self) -> tuple[Hashes, Hashes]: ...
+    def vocabulary(self) -> tuple[Hashes, Hashes]:
+        """All features, sorted, and the code of the action of each column."""
+        raise NotImplementedError
 
-    # The decisions by the numbers of their features and actions
-    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions: ...
+    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
+        """The decisions by the numbers of their features and actions."""
+        raise NotImplementedError
+
+    def scored(self, scorer: TableScorer) -> Floats:
+        """One score for each action of each decision; an unknown action has 0."""
+        found = self.indexed(scorer.hashes, scorer.codes)
+        matrix = scorer.matrix(found.features, found.which, found.extra)
+        scores = matrix[found.owners, found.columns]
+        return np.where(found.columns >= 0, scores, 0.0)
+
+    def learn(
+        self,
+        vocabulary: tuple[Hashes, Hashes],
+        regrets: Floats,
+        orders: Iterable[Integers],
+        options: tuple[Any, ...],
+        state: tuple[Any, ...],
+    ) -> None:
+        """Passes over the decisions in these orders, which change the state."""
+        from argmetric.search.kernels.sequences import learn_rows
+
+        found = self.indexed(*vocabulary)
+        table = np.full((found.which.size, vocabulary[1].size), np.inf)
+        table[found.owners, found.columns] = regrets
+        parts = found.features, found.which, found.extra, table
+        for order in orders:
+            learn_rows(*parts, order, options, state)
 
 
 @dataclass(frozen=True, eq=False)
-class _PlainDecisions:
+class _PlainDecisions(TableDecisions):
     """Decisions of any task whose actions have no features of their own."""
 
     decisions: Decisions
@@ -124,11 +154,8 @@ class TableScorer:
         return out
 
     def scores(self, decisions: Decisions | TableDecisions) -> Floats:
-        """One score for each action of each decision; an unknown action has 0."""
-        found = as_table(decisions).indexed(self.hashes, self.codes)
-        matrix = self.matrix(found.features, found.which, found.extra)
-        scores = matrix[found.owners, found.columns]
-        return np.where(found.columns >= 0, scores, 0.0)
+        """One score for each action of each decision."""
+        return as_table(decisions).scored(self)
 
 
 def learn_table(
@@ -142,28 +169,21 @@ def learn_table(
 ) -> TableScorer:
     """A table of averaged weights; the steps are those of `LinearLearner`."""
     from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE
-    from argmetric.search.kernels.sequences import learn_rows
 
     table = as_table(decisions)
     hashes, codes = table.vocabulary()
-    found = table.indexed(hashes, codes)
-    flat = cheapest_regrets(np.asarray(costs, dtype=np.float64), table.indptr)
-    regrets = np.full((found.which.size, codes.size), np.inf)
-    regrets[found.owners, found.columns] = flat
-    largest = np.zeros(found.which.size)
-    np.maximum.at(largest, found.owners, flat)
-    scale = float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0
+    regrets = cheapest_regrets(np.asarray(costs, dtype=np.float64), table.indptr)
     shape = hashes.size, codes.size
     weights, squares = np.zeros(shape), np.full(shape, FIRST_SQUARE)
     lags, clock = np.zeros(shape), np.zeros(1)
-    options, state = (kind, target, step, scale), (weights, squares, lags, clock)
-    for _ in range(epochs if len(regrets) else 0):
-        order = rng.permutation(len(regrets))
-        learn_rows(
-            found.features, found.which, found.extra, regrets, order, options, state
-        )
+    n = table.indptr.size - 1
+    options = kind, target, step, importance_scale(regrets, table)
+    state = weights, squares, lags, clock
+    orders = (rng.permutation(n) for _ in range(epochs if n else 0))
+    table.learn((hashes, codes), regrets, orders, options, state)
     if clock[0]:
-        weights -= lags / clock[0]
+        lags /= clock[0]
+        weights -= lags
     return TableScorer(weights, hashes, codes)
 
 
@@ -261,8 +281,8 @@ class LinearLearner(Shown):
     hash_bits : int or None, default=18
         Weights are hashed to 2**hash_bits places. None: every feature seen in training
         has weights of its own, in a table with a column for each action; for tasks
-        without `action_features`. `Searn` then runs `SequenceLabelling` and
-        `WordChunking` compiled, at the size of whole corpora.
+        without `action_features`, and `SpanChunking`. `Searn` then runs it,
+        `SequenceLabelling` and `WordChunking` compiled, at the size of whole corpora.
     quadratic : bool, default=False
         Whether products of two features are features too.
 
@@ -340,7 +360,7 @@ class LinearLearner(Shown):
         return LinearScorer(weights, shift, self.quadratic)
 
 
-def importance_scale(regrets: Floats, decisions: Decisions) -> float:
+def importance_scale(regrets: Floats, decisions: Decisions | TableDecisions) -> float:
     """One over the mean of the largest regrets, where there is one."""
     largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0

@@ -198,7 +198,7 @@ class LearnedPolicy:
         if not self.folds:
             return self.scorer.scores(decisions)
         fold_of = np.array(folds, dtype=np.int64)
-        out = np.empty(decisions.codes.size)
+        out = np.empty(decisions.indptr[-1])
         owners = fold_of[decisions.owners]
         for fold in np.unique(fold_of):
             scorer = self.scorer if fold < 0 else self.folds[fold]

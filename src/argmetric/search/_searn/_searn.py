@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from argmetric.search._searn._iterate import (
     NO_REGRET,
     CostKind,
     Data,
+    Examples,
     History,
     Iteration,
     check_sequence,
@@ -41,14 +42,17 @@ from argmetric.search._searn._learners import (
 )
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._sequences import prepared
+from argmetric.search._searn._spans import prepared
 from argmetric.search._searn._task import Task, check_is_task
+from argmetric.search._searn._tasks_chunks import SpanChunking
 from argmetric.search.learning import Parameters
 
 _LEAST = dict.fromkeys(("iterations", "beam", "patience", "n_rollouts"), 1)
 _LEAST |= {"search_width": 1, "cross_validation": 2, "random_state": 0}
 _MOST = {"iterations": 100_000, "n_rollouts": 100_000}
+Algorithm = Literal["searn", "lols", "aggrevate"]
 _CHOICES = {
+    "algorithm": get_args(Algorithm),
     "costs": COSTS,
     "prediction": ("draw", "mean"),
     "beam_scores": ("log", "raw"),
@@ -80,6 +84,17 @@ def check_options(options: Mapping[str, Any]) -> None:
         raise ValueError(f"beta must be above 0 and at most 1, not {shown(beta)}")
     if options["iterations"] is None and beta in ("search", 1):
         raise ValueError("iterations=None needs a fixed beta below 1")
+    of_searn = {
+        "costs": options["costs"] != "optimal",
+        "beta": beta == "search",
+        "iterations": options["iterations"] is None,
+    }
+    for name, alone in of_searn.items():
+        if alone and options["algorithm"] != "searn":
+            raise ValueError(
+                f"{name}={options[name]!r} belongs to algorithm='searn', not to "
+                f"{options['algorithm']!r}"
+            )
     for name, least in _LEAST.items():
         value = options[name]
         if value is None and name in ("iterations", "cross_validation"):
@@ -146,6 +161,11 @@ class Searn(Parameters):
         compare both on development inputs.
     beam_scores : {"log", "raw"}, default="log"
         The sum that ranks a path: of log probabilities, or of raw scores.
+    algorithm : {"searn", "lols", "aggrevate"}, default="searn"
+        The others roll in by the last classifier, learn from the examples of all
+        iterations and keep the last classifier. Costs of "aggrevate" are "optimal";
+        the initial policy has (1 - β)^(i - 1) of roll-in i. For "lols" one path follows
+        each action: by the initial policy with probability β, else by the last.
     search_width : int, default=10
         Width of the search for the initial policy where the task gives neither costs
         nor a reference.
@@ -164,6 +184,11 @@ class Searn(Parameters):
     Notes
     -----
     An interrupt (Ctrl-C) keeps the best policy so far.
+
+    "aggrevate" is Ross and Bagnell (2014), with all decisions and actions where the
+    paper draws one; "lols" is Chang et al. (2015), with a classifier of all examples
+    after each pass where the paper has an online learner. The initial policy rolls in
+    first.
 
     Examples
     --------
@@ -192,6 +217,7 @@ class Searn(Parameters):
         n_rollouts: int = 5,
         prediction: Prediction = "draw",
         beam_scores: BeamScores = "log",
+        algorithm: Algorithm = "searn",
         search_width: int = 10,
         random_state: int = 0,
         verbose: int = 0,
@@ -208,6 +234,7 @@ class Searn(Parameters):
         self.n_rollouts = n_rollouts
         self.prediction = prediction
         self.beam_scores = beam_scores
+        self.algorithm = algorithm
         self.search_width = search_width
         self.random_state = random_state
         self.verbose = verbose
@@ -255,9 +282,11 @@ class Searn(Parameters):
 
     def _prepared(self, X: Sequence[Any]) -> Sequence[Any]:
         """Inputs as kernels take them, where learner and task allow."""
-        learner = self.learner
+        learner, task = self.learner, self._search_task
+        # Kernels know no mean of policies, and a table knows chunks only by kernels
+        mean = self.prediction == "mean" and isinstance(task, SpanChunking)
         if isinstance(learner, LinearLearner) and learner.hash_bits is None:
-            return prepared(self._search_task, X)
+            return X if mean else prepared(task, X)
         return X
 
     def _fitted_policy(self) -> Mixture:
@@ -274,6 +303,7 @@ class Searn(Parameters):
         """Fig. 1, until the iterations are done or the losses say stop."""
         initial = InitialPolicy(self._search_task, self.search_width)
         mixture = Mixture(initial)
+        self._gathered: list[Examples] = []
         rows: list[Iteration] = []
         best: _Best | None = None
         stopped = "all iterations done"
@@ -301,6 +331,7 @@ class Searn(Parameters):
                 raise
             stopped = "interrupted"
         assert best is not None
+        self._gathered.clear()
         self.policy_ = best.mixture.without_initial()
         self.history_ = History(tuple(rows), best.number, stopped)
 
@@ -320,9 +351,16 @@ class Searn(Parameters):
         initial.forget()
         seed = self.random_state + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
+        out = None
+        if self.algorithm == "lols" and mixture.learned:
+            out = Mixture(initial, mixture.learned, (1.0 - float(self.beta),))
         examples = roll_in(
-            mixture, data, folds, kind=self.costs, n_rollouts=self.n_rollouts, seed=seed
-        )
+            mixture, data, folds, kind=self.costs if out is None else "rollout",
+            n_rollouts=self.n_rollouts, seed=seed, out=out,
+        )  # fmt: skip
+        if self.algorithm != "searn":
+            self._gathered.append(examples)
+            examples = Examples.joined(self._gathered)
         learner = self.learner
         if isinstance(learner, str):
             learner = LinearLearner(learner, target=task.target)
@@ -333,8 +371,15 @@ class Searn(Parameters):
         unseen = None
         if number == 1 and self.iterations != 1 and n_folds is None:
             unseen = unseen_mistakes(learner, examples, mistakes, self.random_state)
-        beta, dev_loss = best_share(self.beta, self._decoder(), mixture, policy, dev)
-        mixture = mixture.interpolate(policy, beta)
+        if self.algorithm == "searn":
+            decoder, share = self._decoder(), self.beta
+            beta, dev_loss = best_share(share, decoder, mixture, policy, dev)
+            mixture = mixture.interpolate(policy, beta)
+        else:
+            beta = float(self.beta)
+            _, dev_loss = best_share(1.0, self._decoder(), mixture, policy, dev)
+            left = (1.0 - beta) ** number if self.algorithm == "aggrevate" else 0.0
+            mixture = Mixture(initial, (policy,), (1.0 - left,))
         seconds = time.perf_counter() - begin
         row = Iteration(
             number,

@@ -10,64 +10,51 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
+from argmetric.search._searn._compiled import CompiledInputs, Costs, Rolled, Voters
 from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
-from argmetric.search._searn._learners import IndexedDecisions, TableScorer, rows_of
-from argmetric.search._searn._policy import Mixture, draw, make_keys
+from argmetric.search._searn._learners import (
+    IndexedDecisions,
+    TableDecisions,
+    TableScorer,
+    rows_of,
+)
+from argmetric.search._searn._policy import Mixture, draw
 from argmetric.search._searn._tasks import SequenceLabelling, same_length
 from argmetric.search._searn._tasks_chunks import WordChunking, gold_chunks
 
 _MOST_HISTORIES = 2**19
 
 
-def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
-    """Inputs with their features read, or the inputs as they are.
-
-    They are read of a task that labels token after token, under a loss that kernels
-    know.
-    """
+def words_known(task: Any) -> bool:
+    """Whether kernels know a task: token after token, under a loss that they know."""
     known = type(task) is SequenceLabelling and task.order == "left"
     if type(task) is WordChunking:
         f1 = isinstance(task.metric, FBeta) and task.metric.beta == 1
         known = f1 and task.dangling == "forbid" and task.history > 0
     n = len(task.labels) if known else 0
-    if n < 2 or (n + 1) ** task.history > _MOST_HISTORIES:
-        return X
-    if isinstance(X, PreparedInputs) and X.task is task:
-        return X
-    return PreparedInputs(task, X)
+    return n > 1 and (n + 1) ** task.history <= _MOST_HISTORIES
 
 
-class PreparedInputs(Sequence[Any]):
+class PreparedInputs(CompiledInputs):
     """Inputs of a sequence task and the hashed features of all their tokens."""
 
-    starts: Integers  # where the tokens of each input begin
     rows: HashedRows  # features of the tokens
 
     def __init__(self, task: SequenceLabelling, X: Sequence[Any]) -> None:
         known = X if isinstance(X, PreparedInputs) else None
         self.task = task
-        self.items: Sequence[Any] = X if known is None else known.items
+        self.items = X if known is None else known.items
         self._index: tuple[Any, ...] = (None,)
         if known is not None and known.task._token_features is task._token_features:
             self.starts, self.rows = known.starts, known.rows
         else:
             self.starts, self.rows = _read_tokens(task, self.items)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @overload
-    def __getitem__(self, where: int) -> Any: ...
-    @overload
-    def __getitem__(self, where: slice) -> Sequence[Any]: ...
-    def __getitem__(self, where: int | slice) -> Any:
-        return self.items[where]
 
     @cached_property
     def owners(self) -> Integers:
@@ -84,7 +71,7 @@ class PreparedInputs(Sequence[Any]):
         return np.lexsort((self.owners, self.depths))
 
     @cached_property
-    def label_codes(self) -> Hashes:
+    def codes(self) -> Hashes:
         return np.array([hash_name(x) for x in self.task.labels], dtype=np.uint64)
 
     @cached_property
@@ -167,6 +154,66 @@ class PreparedInputs(Sequence[Any]):
                 totals[first : first + len(y)] = len(chunks)
         return labels, kinds, stops, future, totals
 
+    @property
+    def _form(self) -> int:
+        """The loss, as kernels know it."""
+        from argmetric.search.kernels.sequences import CHUNKS, WHOLE
+
+        chunks = CHUNKS * isinstance(self.task, WordChunking)
+        return int(chunks + WHOLE * self.task.whole)
+
+    def roll_in(
+        self,
+        mixture: Mixture,
+        Y: Sequence[Any],
+        folds: Integers | None,
+        costs: Costs,
+        keys: Hashes,
+    ) -> Rolled:
+        from argmetric.search.kernels.sequences import roll_out, walk
+
+        gold = self.gold(Y)
+        policies = _drawn_policies(self, Voters.of(mixture, len(self), folds), keys)
+        n, n_labels = policies[1].shape
+        labels, histories = np.empty((2, n), dtype=np.int64)
+        found, losses = np.empty((n, n_labels)), np.zeros(len(self))
+        out = labels, histories, found, losses
+        walk(self._form, self.starts, gold, *policies, True, out)
+        if costs.kind != "optimal":
+            after = mixture if costs.out is None else costs.out
+            voters = Voters.of(after, len(self), folds)
+            weights, rows = _drawn_policies(self, voters, keys)[2:]
+            tokens = np.arange(n)
+            every = [_static(self, scorer, tokens) for scorer in voters.scorers]
+            static = np.stack(every) if every else np.zeros((0, n, n_labels))
+            first = voters.has_initial, voters.edges, static, weights, rows
+            path = labels, histories, self.owners
+            roll_out(
+                self._form, self.starts, gold, path,
+                (*first, voters.n_folds, voters.folds), costs.how(after), self.order,
+                found,
+            )  # fmt: skip
+        order = self.order
+        decisions = SequenceDecisions(self, order, histories[order])
+        longest = int(np.diff(self.starts).max(initial=0))
+        flat = found[order][decisions._legal]
+        return Rolled(decisions, flat, self.owners[order], losses, longest)
+
+    def decode(
+        self, mixture: Mixture, *, width: int, logs: bool, keys: Hashes
+    ) -> list[tuple[Any, ...]]:
+        from argmetric.search.kernels.sequences import search_beams, walk
+
+        policy = _drawn_policies(self, Voters.of(mixture, len(self), None), keys)
+        labels, histories = np.empty((2, policy[0].size), dtype=np.int64)
+        if width > 1:
+            search_beams(self._form, self.starts, *policy, width, logs, labels)
+        else:
+            none, unknown = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+            out = labels, histories, unknown, np.zeros(0)
+            walk(self._form, self.starts, (none,) * 5, *policy, False, out)
+        return self.outputs(labels)
+
 
 def _read_tokens(
     task: SequenceLabelling, X: Sequence[Any]
@@ -187,7 +234,7 @@ def _read_tokens(
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceDecisions:
+class SequenceDecisions(TableDecisions):
     """Decisions at some tokens, each after a history."""
 
     inputs: PreparedInputs
@@ -210,12 +257,19 @@ class SequenceDecisions:
     def owners(self) -> Integers:
         return np.nonzero(self._legal)[0]
 
+    @classmethod
+    def joined(cls, parts: Sequence[SequenceDecisions]) -> SequenceDecisions:
+        """The decisions of all parts, one part behind the other."""
+        tokens = np.concatenate([part.tokens for part in parts])
+        histories = np.concatenate([part.histories for part in parts])
+        return cls(parts[0].inputs, tokens, histories)
+
     def take(self, rows: Integers) -> SequenceDecisions:
         return SequenceDecisions(self.inputs, self.tokens[rows], self.histories[rows])
 
     def vocabulary(self) -> tuple[Hashes, Hashes]:
         """Features of all tokens and histories; the labels."""
-        return self.inputs.vocabulary, self.inputs.label_codes
+        return self.inputs.vocabulary, self.inputs.codes
 
     def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
         """The decisions by the numbers of their features and labels."""
@@ -224,126 +278,29 @@ class SequenceDecisions:
         return IndexedDecisions(features, self.tokens, extra, *np.nonzero(self._legal))
 
 
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    """A mixture on inputs, as kernels take it."""
-
-    drawn: Integers
-    static: Floats
-    weights: Floats
-    rows: Integers
-
-    @classmethod
-    def of(cls, inputs: PreparedInputs, mixture: Mixture, keys: Hashes) -> _Arrays:
-        """Scores of the policy that is drawn for each token."""
-        drawn = mixture.drawn(draw(keys[inputs.owners], inputs.depths))
-        drawn = drawn - (mixture.initial is not None)
-        static = np.zeros((drawn.size, len(inputs.task.labels)))
-        for number in np.unique(drawn[drawn >= 0]):
-            tokens = np.flatnonzero(drawn == number)
-            static[tokens] = _static(inputs, mixture, int(number), tokens)
-        return cls(drawn, static, *_history_weights(inputs, mixture))
-
-
-def _static(
-    inputs: PreparedInputs, mixture: Mixture, number: int, tokens: Integers
-) -> Floats:
+def _static(inputs: PreparedInputs, scorer: TableScorer, tokens: Integers) -> Floats:
     """Scores of tokens by their own features, under one of the policies."""
-    scorer = mixture.learned[number].scorer
-    assert isinstance(scorer, TableScorer)
     none = np.zeros((tokens.size, 0), dtype=np.int64)
     return scorer.matrix(inputs.indexed(scorer.hashes)[0], tokens, none)
 
 
-def _history_weights(
-    inputs: PreparedInputs, mixture: Mixture
-) -> tuple[Floats, Integers]:
-    """Weights of last labels of each policy, and which of them each history has."""
+def _drawn_policies(
+    inputs: PreparedInputs, voters: Voters, keys: Hashes
+) -> tuple[Integers, Floats, Floats, Integers]:
+    """The policy of each token, its scores, and weights of histories of every policy.
+
+    Last, which of these weights each history has.
+    """
+    owners = inputs.owners
+    drawn = voters.mixture.drawn(draw(keys[owners], inputs.depths)) - voters.has_initial
+    drawn = np.where(drawn < 0, -1, drawn * voters.n_folds + voters.folds[owners])
+    static = np.zeros((drawn.size, len(inputs.task.labels)))
+    for number in np.unique(drawn[drawn >= 0]):
+        tokens = np.flatnonzero(drawn == number)
+        static[tokens] = _static(inputs, voters.scorers[number], tokens)
     names, which = inputs.history_hashes
-    weights = np.zeros((len(mixture.learned), names.size, len(inputs.task.labels)))
-    for number, policy in enumerate(mixture.learned):
-        scorer = policy.scorer
-        assert isinstance(scorer, TableScorer)
+    weights = np.zeros((len(voters.scorers), names.size, len(inputs.task.labels)))
+    for number, scorer in enumerate(voters.scorers):
         rows = rows_of(scorer.hashes, names)
         weights[number, rows >= 0] = scorer.weights[rows[rows >= 0]]
-    return weights, which
-
-
-def is_compiled(mixture: Mixture, X: Sequence[Any]) -> bool:
-    """Whether kernels can run a mixture over inputs."""
-    return (
-        isinstance(X, PreparedInputs)
-        and mixture.task is X.task
-        and all(
-            isinstance(one.scorer, TableScorer)
-            and not one.folds
-            and np.array_equal(one.scorer.codes, X.label_codes)
-            for one in mixture.learned
-        )
-    )
-
-
-def roll_in_sequences(
-    mixture: Mixture,
-    inputs: PreparedInputs,
-    Y: Sequence[Any],
-    *,
-    kind: str,
-    n_rollouts: int,
-    seed: int,
-) -> tuple[SequenceDecisions, Floats, Floats]:
-    """Decisions met on the way, the cost of each action, and the losses of inputs."""
-    from argmetric.search.kernels.sequences import roll_out, walk
-
-    gold = inputs.gold(Y)
-    chunks = isinstance(inputs.task, WordChunking)
-    arrays = _Arrays.of(inputs, mixture, make_keys(seed, np.arange(len(inputs))))
-    n, n_labels = arrays.static.shape
-    labels, histories = np.empty((2, n), dtype=np.int64)
-    costs, losses = np.empty((n, n_labels)), np.zeros(len(inputs))
-    walk(
-        chunks, inputs.starts, gold, arrays.drawn, arrays.static, arrays.weights,
-        arrays.rows, True, (labels, histories, costs, losses),
-    )  # fmt: skip
-    if kind != "optimal":
-        tokens = np.arange(n)
-        every = range(len(mixture.learned))
-        static = [_static(inputs, mixture, number, tokens) for number in every]
-        edges = np.cumsum(mixture.weights)
-        edges[np.flatnonzero(mixture.weights)[-1] :] = np.inf
-        tied = kind == "tied"
-        policies = (
-            int(mixture.initial is not None),
-            edges,
-            np.stack(static) if static else np.zeros((0, n, n_labels)),
-            arrays.weights,
-            arrays.rows,
-            seed + 1,
-            1 if tied or mixture.deterministic else n_rollouts,
-            tied,
-        )
-        path = labels, histories, inputs.owners
-        roll_out(chunks, inputs.starts, gold, path, policies, inputs.order, costs)
-    order = inputs.order
-    decisions = SequenceDecisions(inputs, order, histories[order])
-    flat = costs[order][decisions._legal]
-    return decisions, flat, losses
-
-
-def decode_sequences(
-    mixture: Mixture, inputs: PreparedInputs, *, width: int, logs: bool, seed: int
-) -> list[tuple[Any, ...]]:
-    """Outputs of a mixture without the initial policy, greedily or by a beam."""
-    from argmetric.search.kernels.sequences import search_beams, walk
-
-    arrays = _Arrays.of(inputs, mixture, make_keys(seed, np.arange(len(inputs))))
-    chunks = isinstance(inputs.task, WordChunking)
-    labels, histories = np.empty((2, arrays.drawn.size), dtype=np.int64)
-    policy = arrays.drawn, arrays.static, arrays.weights, arrays.rows
-    if width > 1:
-        search_beams(chunks, inputs.starts, *policy, width, logs, labels)
-    else:
-        none, unknown = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
-        out = labels, histories, unknown, np.zeros(0)
-        walk(chunks, inputs.starts, (none,) * 5, *policy, False, out)
-    return inputs.outputs(labels)
+    return drawn, static, weights, which

@@ -7,7 +7,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_items, is_sized
+from argmetric._ground.arguments import (
+    check_count,
+    check_flag,
+    check_items,
+    is_sized,
+)
 from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown
@@ -117,6 +122,8 @@ class SequenceLabelling(Task):
         How many labels decided before are looked at: the last one, the last two, ...
     order : {"left", "right"}, default="left"
         The end of the sequence that is labelled first. See also `LearnedOrder`.
+    whole : bool, default=False
+        Whether only the whole sequence counts: the loss is 1 if any label is wrong.
 
     Examples
     --------
@@ -135,8 +142,10 @@ class SequenceLabelling(Task):
         features: TokenFeatures | None = None,
         history: int = 2,
         order: Order = "left",
+        whole: bool = False,
     ) -> None:
         check_choice(order, "order", ORDERS)
+        self.whole = check_flag(whole, "whole")
         check_callable(features, "features")
         self.labels = distinct_labels(labels)
         self.history = check_count(history, "history")
@@ -169,21 +178,24 @@ class SequenceLabelling(Task):
         return state if self.order == "left" else state[::-1]
 
     def loss(self, y: Any, output: Any) -> float:
-        """Number of wrong labels; those that are missing do not count."""
+        """Number of wrong labels, or whether any is; missing ones do not count."""
         check_labels(y)
-        return float(sum(a != b for a, b in zip(y, output, strict=False)))
+        wrong = sum(a != b for a, b in zip(y, output, strict=False))
+        return float(min(wrong, 1) if self.whole else wrong)
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """1 for wrong labels, 0 for the right one."""
+        """1 for wrong labels, 0 for the right one; all 1 where the whole is lost."""
         same_length(x, y)
         right = y[self.position(x, state)]
         if right not in self.labels:
             raise ValueError(f"label {shown(right)} is not among {shown(self.labels)}")
-        return [float(label != right) for label in self.labels]
+        before = y if self.order == "left" else y[::-1]
+        lost = self.whole and tuple(before[: len(state)]) != tuple(state)
+        return [float(lost or label != right) for label in self.labels]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """Accuracy over all tokens."""
-        n = sum(map(check_labels, Y))
+        """Accuracy over all tokens, or over whole sequences."""
+        n = len(Y) if self.whole else sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_texts
+from argmetric._ground.arguments import check_count, check_flag, check_texts
 from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
@@ -27,6 +27,7 @@ Dangling = Literal["forbid", "open", "ignore"]
 DANGLING: tuple[str, ...] = get_args(Dangling)
 SpanFeatures = Callable[[Any, int, int], Features]
 _OUT = "O"
+_RIGHT = 1e-9  # a loss below is that of the right chunks, rounded
 
 
 def chunk_metric(metric: MetricLike) -> Metric:
@@ -85,14 +86,22 @@ class _ChunkScore:
 
     metric: Metric
     dangling: Dangling
+    whole: bool
 
     def loss(self, y: Any, output: Any) -> float:
         """1 - F1 of the chunks of a sentence; 0 where there are none at all."""
-        return self._loss([y], [output])
+        return self._counted([self._loss([y], [output])])[0]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """F1 of the chunks of all sentences together."""
-        return 1.0 - self._loss(Y, outputs)
+        """F1 of the chunks of all sentences together; or the share of right ones."""
+        if not self.whole:
+            return 1.0 - self._loss(Y, outputs)
+        losses = [self.loss(y, z) for y, z in zip(Y, outputs, strict=True)]
+        return 1.0 - sum(losses) / len(losses) if losses else 1.0
+
+    def _counted(self, losses: list[float]) -> list[float]:
+        """Losses; or whether there is any, where the whole sentence counts."""
+        return [float(x > _RIGHT) for x in losses] if self.whole else losses
 
     def _loss(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         lenient = self.dangling == "open"
@@ -117,7 +126,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         (conlleval, and seqeval's default); or belongs to no chunk (strict).
     metric : str or Metric, default="f1"
         F-measure, Jaccard or Tversky index of chunks.
-    features, history
+    features, history, whole
         As of `SequenceLabelling`.
 
     Examples
@@ -138,11 +147,12 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         metric: MetricLike = "f1",
         features: TokenFeatures | None = None,
         history: int = 2,
+        whole: bool = False,
     ) -> None:
         check_choice(dangling, "dangling", DANGLING)
         self.types = tuple(check_texts(types, "types"))
         labels = [_OUT, *(f"{p}-{kind}" for kind in self.types for p in "BI")]
-        super().__init__(labels, features=features, history=history)
+        super().__init__(labels, features=features, history=history, whole=whole)
         self.dangling = dangling
         self.metric = chunk_metric(metric)
         self._legal = dict.fromkeys(["", *labels], self.labels)
@@ -175,7 +185,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
             stop = stops.get((after.start, after.kind), -1)
             hits.append(after.hits + (stop >= t) + future)
             opened.append(after.opened + future)
-        return chunk_losses(self.metric, hits, opened, len(chunks))
+        return self._counted(chunk_losses(self.metric, hits, opened, len(chunks)))
 
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Labels of the sentence read backwards: B-X then marks the end of a chunk."""
@@ -240,6 +250,8 @@ class SpanChunking(_ChunkScore, Task):
     features : callable, optional
         `features(x, start, stop)` of a chunk; by default `span_features`. Each is
         joined with the type; the type of the chunk before is added.
+    whole : bool, default=False
+        Whether only the whole sentence counts: the loss is 1 if any chunk is wrong.
 
     Examples
     --------
@@ -260,8 +272,10 @@ class SpanChunking(_ChunkScore, Task):
         *,
         metric: MetricLike = "f1",
         features: SpanFeatures | None = None,
+        whole: bool = False,
     ) -> None:
         check_callable(features, "features")
+        self.whole = check_flag(whole, "whole")
         self.types = tuple(check_texts(types, "types"))
         self.max_length = check_count(max_length, "max_length", low=1)
         self.metric = chunk_metric(metric)
@@ -316,4 +330,4 @@ class SpanChunking(_ChunkScore, Task):
             future = sum(start >= stop for start in starts)
             right.append(hits + ((position, stop, kind) in known) + future)
             opened.append(len(spans) + (kind != _OUT) + future)
-        return chunk_losses(self.metric, right, opened, len(gold))
+        return self._counted(chunk_losses(self.metric, right, opened, len(gold)))

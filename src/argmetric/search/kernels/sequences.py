@@ -7,7 +7,8 @@ in base L + 1 whose digits are the last labels plus 1, 0 before the first.
 
 The loss is the number of wrong labels, or 1 - F1 of chunks, labels being O, B-X, I-X,
 B-Y, I-Y, ... In that case `state` holds: right closed chunks, opened chunks, start and
-type of the open chunk (-1: none). Otherwise only the number of wrong labels.
+type of the open chunk (-1: none). Otherwise only the number of wrong labels. `form` is
+CHUNKS or 0, plus WHOLE where the loss is 1 as soon as anything is wrong.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -22,6 +23,7 @@ from argmetric._ground.jit.hashing import GOLDEN, mix
 from argmetric.search.kernels.cost_sensitive import PERCEPTRON, fill_slopes
 
 NEGLIGIBLE = 1e-3  # slopes; weights of actions whose slope is smaller stay
+CHUNKS, WHOLE = 1, 2
 _S11 = np.uint64(11)
 
 
@@ -39,10 +41,10 @@ def reset(state):
 
 
 @kernel
-def advance(chunks, gold, token, label, state):
+def advance(form, gold, token, label, state):
     """Read one label more; `gold`: labels, type and stop of chunks by their start."""
     labels, kinds, stops, _, _ = gold
-    if not chunks:
+    if not form & CHUNKS:
         state[0] += label != labels[token]
         return
     kind = (label - 1) // 2 if label > 0 else -1
@@ -58,43 +60,45 @@ def advance(chunks, gold, token, label, state):
 
 
 @kernel
-def loss_in_reach(chunks, gold, token, stop, state):
+def loss_in_reach(form, gold, token, stop, state):
     """Least loss in reach once `token` is the next one to label."""
     _, kinds, stops, future, n_gold = gold
-    if not chunks:
-        return float(state[0])
+    if not form & CHUNKS:
+        return float(min(state[0], 1)) if form & WHOLE else float(state[0])
     start = state[2]
     alive = start >= 0 and kinds[start] == state[3] and stops[start] >= token
     later = future[token] if token < stop else 0  # gold chunks that start from here on
     hits = state[0] + alive + later
     both = n_gold[stop - 1] + state[1] + later
+    if form & WHOLE:
+        return 1.0 if 2 * hits < both else 0.0
     return 1.0 - 2.0 * hits / both if both else 0.0
 
 
 @kernel
-def legal(chunks, history, n_labels, label):
+def legal(form, history, n_labels, label):
     """Whether a label may follow: I-X only after B-X and I-X."""
-    if not chunks or label == 0 or label % 2 == 1:
+    if not form & CHUNKS or label == 0 or label % 2 == 1:
         return True
     last = history % (n_labels + 1) - 1
     return last == label or last == label - 1
 
 
 @kernel
-def fill_costs(chunks, gold, token, stop, history, state, after, costs):
+def fill_costs(form, gold, token, stop, history, state, after, costs):
     """Fill `costs` with the least loss in reach after each label; return the cheapest.
 
-    Infinite where illegal; without chunks, less the errors made so far. `after` is
+    Infinite where illegal; numbers of wrong labels less those made so far. `after` is
     scratch.
     """
     best = -1
     for label in range(costs.shape[0]):
         costs[label] = np.inf
-        if legal(chunks, history, costs.shape[0], label):
+        if legal(form, history, costs.shape[0], label):
             after[:] = state
-            advance(chunks, gold, token, label, after)
-            costs[label] = loss_in_reach(chunks, gold, token + 1, stop, after)
-            if not chunks:
+            advance(form, gold, token, label, after)
+            costs[label] = loss_in_reach(form, gold, token + 1, stop, after)
+            if form == 0:
                 costs[label] -= state[0]  # wrong labels before are no one's fault here
             if best < 0 or costs[label] < costs[best]:
                 best = label
@@ -102,7 +106,7 @@ def fill_costs(chunks, gold, token, stop, history, state, after, costs):
 
 
 @kernel
-def fill_path_scores(chunks, static, weights, rows, history, scores):
+def fill_path_scores(form, static, weights, rows, history, scores):
     """Scores of labels: of the token, plus those of the last labels; the best one."""
     scores[:] = static
     for place in range(rows.shape[1]):
@@ -112,7 +116,7 @@ def fill_path_scores(chunks, static, weights, rows, history, scores):
                 scores[label] += weights[row, label]
     best = -1
     for label in range(scores.shape[0]):
-        if not legal(chunks, history, scores.shape[0], label):
+        if not legal(form, history, scores.shape[0], label):
             scores[label] = -np.inf
         elif best < 0 or scores[label] > scores[best]:
             best = label
@@ -126,7 +130,7 @@ def after_label(history, label, n_labels, n_histories):
 
 
 @kernel
-def walk(chunks, starts, gold, drawn, static, weights, rows, known, out):
+def walk(form, starts, gold, drawn, static, weights, rows, known, out):
     """Labels of a policy from the left, the histories met, costs if `known`, losses.
 
     `drawn` is the policy of each token, -1 for the initial one; `static` has the scores
@@ -147,20 +151,20 @@ def walk(chunks, starts, gold, drawn, static, weights, rows, known, out):
             label = -1
             if known:
                 label = fill_costs(
-                    chunks, gold, token, stop, history, state, after, regrets
+                    form, gold, token, stop, history, state, after, regrets
                 )
                 costs[token] = regrets
             who = drawn[token]
             if who >= 0:
                 label = fill_path_scores(
-                    chunks, static[token], weights[who], rows, history, scores
+                    form, static[token], weights[who], rows, history, scores
                 )
             labels[token] = label
             if known:
-                advance(chunks, gold, token, label, state)
+                advance(form, gold, token, label, state)
             history = after_label(history, label, n_labels, n_histories)
         if known and stop > first:
-            losses[i] = loss_in_reach(chunks, gold, stop, stop, state)
+            losses[i] = loss_in_reach(form, gold, stop, stop, state)
 
 
 @kernel
@@ -175,15 +179,17 @@ def drawn_policy(edges, key, depth):
 
 
 @kernel
-def roll_out(chunks, starts, gold, path, policies, order, costs):
+def roll_out(form, starts, gold, path, policies, how, order, costs):
     """Replace costs by mean losses of paths under the mixture, after each label.
 
     `path`: labels and histories of the roll-in. `policies`: static scores of each and
     their weights of histories; the first is the initial one if `has_initial`. Draws are
-    tied (one path, the same draws for all labels of a sequence) or not.
+    tied (one path, the same draws for all labels of a sequence) or not; a path may draw
+    `once` for all of its decisions. The policies of a sequence are those of its fold.
     """
     labels, histories, owners = path
-    has_initial, edges, static, weights, rows, seed, n_paths, tied = policies
+    has_initial, edges, static, weights, rows, n_folds, folds = policies
+    seed, n_paths, tied, once = how
     n_labels, n_histories = costs.shape[1], rows.shape[0]
     scores, spare = np.empty(n_labels), np.empty(n_labels)
     state, now, after = np.empty((3, 4), np.int64)
@@ -192,7 +198,7 @@ def roll_out(chunks, starts, gold, path, policies, order, costs):
         reset(state)
         for token in range(starts[i], starts[i + 1]):
             prefix[token] = state
-            advance(chunks, gold, token, labels[token], state)
+            advance(form, gold, token, labels[token], state)
     base = scatter(np.uint64(seed))
     for number in range(order.shape[0]):
         first_token = order[number]
@@ -200,7 +206,7 @@ def roll_out(chunks, starts, gold, path, policies, order, costs):
         first, stop = starts[i], starts[i + 1]
         rank = 0
         for label in range(n_labels):
-            if not legal(chunks, histories[first_token], n_labels, label):
+            if not legal(form, histories[first_token], n_labels, label):
                 continue
             rank += 1
             total = 0.0
@@ -215,25 +221,26 @@ def roll_out(chunks, starts, gold, path, policies, order, costs):
                 chosen, history = label, histories[first_token]
                 for token in range(first_token, stop):
                     if token > first_token:
-                        who = drawn_policy(edges, key, token - first)
+                        depth = 0 if once else token - first
+                        who = drawn_policy(edges, key, depth)
                         if has_initial and who == 0:
                             chosen = fill_costs(
-                                chunks, gold, token, stop, history, now, after, spare
+                                form, gold, token, stop, history, now, after, spare
                             )
                         else:
-                            who -= has_initial
+                            who = (who - has_initial) * n_folds + folds[i]
                             chosen = fill_path_scores(
-                                chunks, static[who, token], weights[who], rows, history,
+                                form, static[who, token], weights[who], rows, history,
                                 scores,
                             )  # fmt: skip
-                    advance(chunks, gold, token, chosen, now)
+                    advance(form, gold, token, chosen, now)
                     history = after_label(history, chosen, n_labels, n_histories)
-                total += loss_in_reach(chunks, gold, stop, stop, now)
+                total += loss_in_reach(form, gold, stop, stop, now)
             costs[first_token, label] = total / n_paths
 
 
 @kernel
-def search_beams(chunks, starts, drawn, static, weights, rows, width, logs, out):
+def search_beams(form, starts, drawn, static, weights, rows, width, logs, out):
     """Labels of the best path of each sequence; `logs`: sum logs of probabilities."""
     n_labels, n_histories = static.shape[1], rows.shape[0]
     longest = 1
@@ -253,7 +260,7 @@ def search_beams(chunks, starts, drawn, static, weights, rows, width, logs, out)
             for member in range(n):
                 history = histories[member]
                 best = fill_path_scores(
-                    chunks, static[token], weights[drawn[token]], rows, history, scores
+                    form, static[token], weights[drawn[token]], rows, history, scores
                 )
                 norm = 0.0
                 if logs:
