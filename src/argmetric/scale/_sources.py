@@ -183,8 +183,8 @@ def _found(path: str) -> tuple[list[str], str | None]:
     if os.path.isdir(path):
         return [_slashed(one) for one in _below(path, os.walk(path))], path
     if glob.has_magic(path) and not os.path.exists(path):
-        found = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
-        return [_slashed(one) for one in found], _plain_part(path)
+        named = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+        return [_slashed(one) for one in named], _plain_part(path)
     if not os.path.exists(path):
         raise DataError(f"files: there is no {path}")
     return [path], os.path.dirname(path)

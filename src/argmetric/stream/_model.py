@@ -370,7 +370,7 @@ def new_model(asked: OnlineClassifier, n_features: int) -> StreamModel:
     options = (asked.step, asked.average, asked.memory, asked.fit_intercept)
     learner, detector = Learner(asked.learner, *options, seed), asked.detector
     if asked.learner not in OWN_DECISION:
-        rule = get_rule(asked.rule)
+        rule = get_rule(asked.rule)  # type: ignore[arg-type]  # of two classes
     elif asked.rule != "histogram" and asked.rule is not None:
         raise ValueError(
             f"{asked.learner} carries its own decision: leave `rule` alone"

@@ -155,8 +155,8 @@ class OMMARule(Shown):
         else:
             raise ValueError("give n_classes or n_labels, one of them")
         state[kernels.WIDTH], state[kernels.PRIOR] = width, self.prior
-        fades = self.forget is not None
-        state[kernels.DECAY] = math.exp(-1.0 / self.forget) if fades else 1.0
+        lasts = math.inf if self.forget is None else self.forget
+        state[kernels.DECAY] = math.exp(-1.0 / lasts)
         state[kernels.SOFT] = self.update == "probabilities"
         return state
 

@@ -357,7 +357,14 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     return _RULES[rule]()
 
 
-def undecided(rule: RuleName | ThresholdRule, metric: MetricLike) -> bool:
-    """The decision of an untrained rule for a row with probability ½."""
+def undecided(rule: Any, metric: MetricLike) -> bool:
+    """The decision of an untrained rule for a row with probability ½.
+
+    False of a rule for several classes: none is known yet.
+    """
+    from argmetric.stream._omma import OMMARule
+
+    if isinstance(rule, OMMARule):
+        return False
     found = get_rule(rule)
     return bool(found.decide(found.init_state(metric), [0.5])[0])

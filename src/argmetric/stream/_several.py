@@ -134,7 +134,8 @@ class Answers:
             return self.rule.decide(self.state, p)
         assert isinstance(self.metric, Metric)
         rows = read_matrix(p, len(self.classes), of_classes=False)
-        return best_of_rows(rows, self.metric, self.rule.per_row)
+        labels: Codes = best_of_rows(rows, self.metric, self.rule.per_row)
+        return labels
 
     def gains(self, p: Any) -> Floats:
         """Above 0 where a label is predicted, largest for the class that is."""
@@ -169,12 +170,13 @@ class Answers:
         w = weight if pace else np.ones(n)
         if not self.labelled:
             cells = np.bincount(truth * width + labels, w, width * width)
-            return cells.reshape(width, width)
+            return np.asarray(cells.reshape(width, width), dtype=np.float64)
         parts = truth * labels, labels, truth
         if not self.by_row:
             return np.vstack([*(w @ one for one in parts), np.full(width, w.sum())])
         assert isinstance(self.metric, Metric)
-        values = self.metric.value(*(one.sum(axis=1) for one in parts), width)
+        tp, k, t = (one.sum(axis=1) for one in parts)
+        values = self.metric.value(tp, k, t, width)
         known = ~np.isnan(values)
         return np.array([w[known] @ values[known], w[known].sum()])
 
@@ -259,8 +261,8 @@ class SeveralModel:
         answers.state = np.array(arrays["rule"], dtype=np.float64)
         answers.counts = np.array(arrays["counts"], dtype=np.float64)
         for c, model in enumerate(self.models):
-            own = {name: arrays[name][c] for name in ("model", "weights", "history")}
-            model.take_arrays(own | {"rule": model.rule_state}, n_features)
+            kept = {name: arrays[name][c] for name in ("model", "weights", "history")}
+            model.take_arrays(kept | {"rule": model.rule_state}, n_features)
 
 
 def model_for(

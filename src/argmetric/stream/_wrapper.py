@@ -122,7 +122,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 warn_of_common_class(classes, 1, values)
         else:
             values = answers.named(answers.code(y, _n_rows(X)))
-            classes = None if answers.labelled else answers.classes
+            classes = None if answers.labelled else answers.classes  # type: ignore[assignment]
         rows: Any = X
         rows = rows.tocsr() if is_sparse(X) else rows
         rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
@@ -297,6 +297,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._answers is None:
             self.classes_ = order_classes(classes, self.pos_label)
             self._metric = get_metric(self.metric)
+            assert not isinstance(self.rule, OMMARule)  # several have answers
             self._rule = get_rule(self.rule)
             self._rule_state = self._rule.init_state(self._metric)
             self._counts = np.zeros(4)
@@ -349,7 +350,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _shares_one(self, answers: Answers, x: Mapping[Any, Any]) -> Floats:
         found = self._found_one(x)
         p = np.array([found.get(one, 0.0) for one in answers.classes.tolist()])
-        return p / p.sum() if p.sum() > 0.0 else answers.unknown(1)[0]
+        return np.asarray(p / p.sum() if p.sum() > 0.0 else answers.unknown(1)[0])
 
     def _probability_one(self, x: Mapping[Any, Any]) -> float:
         found = self._found_one(x)
