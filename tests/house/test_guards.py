@@ -197,6 +197,11 @@ HELD_BY = {
         "test_a_whole_fit": "search_beams",
         "test_a_table_learns_as_hashed_weights_do_without_collisions": "learn_rows",
     },
+    "spans": {
+        "test_decisions_and_costs": "roll_out_spans score_spans walk_spans",
+        "test_outputs_of_beams": "search_span_beams",
+        "test_a_whole_fit_is_that_of_hashed_weights": "learn_spans",
+    },
     "stream": {
         "test_learners_equal_their_twins": "compress linear_sparse mixture_sparse",
     },
@@ -395,9 +400,11 @@ NEEDS_TORCH = [
         "_achievable",
         "_fused",
         "_fused_agreement",
+        "_fused_curve",
         "_fused_loss",
         "_fused_masks",
         "_fused_rows",
+        "_fused_window",
         "_losses",
     )
 ]

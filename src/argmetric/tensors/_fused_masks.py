@@ -13,13 +13,8 @@ import triton.language as tl
 
 from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused_window import (
-    _larger,
-    kind_of,
-    rough_value,
-    run_window,
-    window_table,
-)
+from argmetric.tensors._fused_curve import _larger, rough_value
+from argmetric.tensors._fused_window import kind_of, run_window, window_table
 from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS
 
 torch = require_torch("the fused kernel")
