@@ -1,6 +1,8 @@
+import inspect
 import io
 import os
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -19,6 +21,20 @@ WHOLE_FOLDERS = {"browser", "cli", "house"}
 NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
 
+WINDOWS = sys.platform == "win32"
+collect_ignore = ["house/test_fuzz.py"] if WINDOWS else []  # it sets limits of memory
+# What a test that has one of these words in its source asks of POSIX
+OF_POSIX = re.compile(
+    r"SIGALRM|SIGKILL|mkfifo|os\.kill|/dev/|resource\.|chmod|symlink_to|os\.pipe|PIPE\b"
+)
+
+
+def needs_posix(item):
+    """Whether a test uses signals, pipes, devices, rights of files or links."""
+    function = getattr(item, "function", None)
+    return function is not None and OF_POSIX.search(inspect.getsource(function))
+
+
 def pytest_collection_modifyitems(config, items):
     """Kernels first: workers compile different ones, and load each other's later.
 
@@ -26,6 +42,8 @@ def pytest_collection_modifyitems(config, items):
     more than `MANY_CASES` cases `QUICK_CASES` run.
     """
     items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
+    for item in filter(needs_posix, items if WINDOWS else ()):
+        item.add_marker(pytest.mark.skip(reason="needs POSIX"))
     if not SLOW:
         left_out = cases_left_out(items)
         config.hook.pytest_deselected(items=left_out)

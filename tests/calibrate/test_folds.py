@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
 from calibrated import METHODS, NEW, expit, logit, sample
 from slow import SLOW
 
@@ -134,6 +135,39 @@ def test_a_rule_is_no_calibrator(tmp_path):
 
 
 # Out of fold
+
+
+def test_folds_spread_classes_and_keep_groups_whole():
+    y, _ = sample(n=203, intercept=-2)
+    fold = fold_numbers(y == 1, 5)
+    assert np.ptp(np.bincount(fold)) <= 1
+    assert np.ptp(np.bincount(fold, y)) <= 1
+    np.testing.assert_array_equal(fold, fold_numbers(y == 1, 5))
+    assert (fold != fold_numbers(y == 1, 5, random_state=1)).any()
+    groups = np.random.default_rng(0).integers(0, 40, y.size)
+    fold = fold_numbers(y == 1, 5, groups)
+    for group in np.unique(groups):
+        assert np.unique(fold[groups == group]).size == 1
+    assert np.ptp(np.bincount(fold, y)) <= 8
+    y = np.array([1, 1, 1] + [0] * 20)
+    assert fold_numbers(y == 1, 10).max() == 2
+
+
+def test_out_of_fold_with_weights_groups_and_matrices():
+    y, x = sample(n=240)
+    p, w = expit(x), np.random.default_rng(1).integers(0, 3, 240)
+    ours = calibrate_out_of_fold(y, p, sample_weight=w)
+    part = w > 0
+    np.testing.assert_allclose(
+        ours[part], calibrate_out_of_fold(y[part], p[part], sample_weight=w[part])
+    )
+    whole = am.calibrate(y, p, sample_weight=w)
+    np.testing.assert_allclose(ours[~part], whole.apply(p[~part]))
+    rows = np.arange(80)
+    matrix = calibrate_out_of_fold(y.reshape(80, 3), p.reshape(80, 3), groups=rows)
+    np.testing.assert_array_equal(
+        matrix.ravel(), calibrate_out_of_fold(y, p, groups=np.repeat(rows, 3))
+    )
 
 
 def test_auto_compares_some_of_very_many_rows():

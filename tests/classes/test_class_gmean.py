@@ -1,5 +1,7 @@
 """G-mean and balanced accuracy where classes may be absent: simulation, all truths."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,31 @@ def test_no_metric_scores_less_than_the_most_probable_classes(name):
         mine = expected_by_enumeration(p, codes, score)
         plain = expected_by_enumeration(p, p.argmax(axis=1), score)
         assert mine >= plain - 1e-9
+
+
+def expected_scores(p):
+    """Expected balanced accuracy and G-mean of all labels, from all truths."""
+    n, count = p.shape
+    every = np.array(list(itertools.product(range(count), repeat=n)))
+    weights = np.prod(p[np.arange(n), every], axis=1)
+    total, logs, there = 0.0, 0.0, 0.0
+    for c in range(count):
+        given = (every == c).astype(float)
+        t = given.sum(axis=1)
+        recall = given @ given.T / np.maximum(t, 1.0)
+        with np.errstate(divide="ignore"):
+            logs = logs + np.log(np.where(t > 0, recall, 1.0))
+        total, there = total + recall, there + (t > 0)
+    return total / there @ weights, np.exp(logs / there) @ weights
+
+
+def test_no_labels_of_small_batches_pass_the_bounds():
+    rng = np.random.default_rng(3)
+    for _ in range(700 if SLOW else 30):
+        count = int(rng.integers(2, 5))
+        n = int(rng.integers(2, {2: 9, 3: 7, 4: 6}[count]))
+        p = few_rows(int(rng.integers(10**6)), n=n, count=count)
+        names = ("balanced_accuracy", "gmean")
+        for name, values in zip(names, expected_scores(p), strict=True):
+            d = am.classes.decide(p, name, certificate=True)
+            assert values.max() <= d.bound + 1e-9

@@ -8,9 +8,8 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric._expected import plan
-from argmetric.classes._laws import (
-    law_of_hits,
-)
+from argmetric.classes._calibrate import ClassBatch
+from argmetric.classes._laws import drawn_law, law_of_hits, law_over_maps
 from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
 from class_oracle import all_truths, few_rows
@@ -233,3 +232,16 @@ def test_odds_of_levels_are_those_of_plain_rows():
         assert drawn[level].mean(axis=0) == pytest.approx(plain, abs=error)
         sums = drawn[level].sum(axis=1)
         assert (sums == np.bincount(labels, minlength=3)).all()
+
+
+@pytest.mark.parametrize("n", [200, 50_000])
+@pytest.mark.parametrize("metric", ["f1", "kappa", "accuracy"])
+def test_a_law_over_maps_spreads_as_they_do(metric, n):
+    """Its variance is that of the drawn scores, and that of the means of maps."""
+    p = np.random.default_rng(n).dirichlet([2, 1, 0.5], size=n)
+    rows, labels = ClassBatch(p, (0, 1, 2), None).rows(), p.argmax(axis=1)
+    of_classes = get_class_metric(metric, n_classes=3)
+    given = drawn_law(rows, of_classes, labels, 0, None)
+    law = law_over_maps(rows, of_classes, labels, 0, given.mean, 0.03)
+    assert law.mean == pytest.approx(given.mean, abs=0.002)
+    assert law.std == pytest.approx(math.hypot(given.std, 0.03), rel=0.06)

@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 
 import argmetric as am
 import strategies as nasty
-from argmetric.classes import (
+from argmetric.classes._fit import (
+    MOST_CLASSES_WITH_MATRIX,
     fit_class_matrix,
+    matrix_loss,
 )
 from calibrated import softmax
 
@@ -117,6 +119,79 @@ def test_scores_that_are_far_too_sure_get_a_temperature_first():
     assert "of p^(1/" in fitted.formula
 
 
+def losses(n_classes=3, votes=10, logits=False):
+    y, p = table(40, n_classes, seed=2, votes=votes)
+    w = np.random.default_rng(3).uniform(0.2, 3, y.size)
+    scores = np.log(np.maximum(p, 1e-3)) * 2 if logits else p
+    loss, floor = matrix_loss(y, scores, w, logits=logits)
+    theta = np.random.default_rng(4).normal(0, 0.3, loss.precision.size)
+    return loss, floor, theta, (y, p, w)
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_loss_gradient_and_curvature_against_differences(logits):
+    loss, floor, theta, (y, p, w) = losses(logits=logits)
+    value, gradient = loss(theta)
+    if not logits:
+        assert value == pytest.approx(plain_loss(theta, y, p, w, floor, loss.centre))
+    slope = approx_fprime(theta, lambda t: loss(t)[0], 1e-7)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-4)
+    bend = approx_fprime(theta, lambda t: loss(t)[1], 1e-6)
+    curvature = loss.curvature(theta, with_matrix=True)
+    np.testing.assert_allclose(curvature, bend, rtol=1e-4, atol=1e-4)
+    alone = loss.curvature(theta, with_matrix=False)
+    np.testing.assert_allclose(alone, curvature[-5:, -5:], rtol=1e-10, atol=1e-10)
+    zero = np.zeros_like(theta)
+    np.testing.assert_allclose(
+        loss.curvatures_at_zero(),
+        np.diag(loss.curvature(zero, with_matrix=True)),
+        rtol=1e-10,
+    )
+
+
+def test_many_classes_have_no_matrix_and_the_right_gradient():
+    for count in (MOST_CLASSES_WITH_MATRIX, MOST_CLASSES_WITH_MATRIX + 1):
+        y, p = table(400, count, seed=5)
+        fitted = am.classes.calibrate(y, p, classes=range(count))
+        with_matrix = count == MOST_CLASSES_WITH_MATRIX
+        assert (fitted.matrix is not None) == with_matrix
+        assert ("without a matrix" in fitted.formula) == (not with_matrix)
+        assert fitted.draws.shape == (16, count + 2)  # the matrix stays as it is
+        other = fitted.alternatives[3]
+        assert other.matrix is fitted.matrix
+        np.testing.assert_array_equal(other.biases, fitted.draws[3, :-2])
+    used = softmax(np.log(p) / fitted.temperature)
+    loss, _ = matrix_loss(y, used, np.ones(y.size), logits=False)
+    theta = np.random.default_rng(4).normal(0, 0.3, count + 2)
+    slope = approx_fprime(theta, lambda t: loss(t)[0], 1e-7)
+    np.testing.assert_allclose(loss(theta)[1], slope, rtol=1e-4, atol=1e-3)
+    found = parameters_alone(fitted)
+    assert np.abs(loss(found)[1]).max() < 1e-2
+    np.testing.assert_allclose(fitted.apply(p).sum(axis=1), 1, rtol=1e-12)
+
+
+def parameters_alone(fitted):
+    return np.append(fitted.biases, [fitted.slope - 1, fitted.lump])
+
+
+def test_draws_have_the_curvature_of_the_loss():
+    y, p = table(400, 3, votes=15)
+    fitted = am.classes.calibrate(y, p)
+    loss, _ = matrix_loss(y, p, np.ones(y.size), logits=False)
+    theta = parameters(fitted)
+    root = np.linalg.cholesky(loss.curvature(theta, with_matrix=True)).T
+    away = fitted.draws - theta
+    away[:, -2] -= 1.0
+    normal = np.random.default_rng(0).standard_normal((theta.size, 16))
+    np.testing.assert_allclose(root @ away.T, normal, atol=1e-3)
+    assert len(fitted.alternatives) == 16
+    first = fitted.alternatives[0]
+    np.testing.assert_array_equal(first.matrix.ravel(), fitted.draws[0, :9])
+    assert (first.slope, first.lump) == tuple(fitted.draws[0, -2:])
+    assert first.alternatives == ()
+    assert first.floor == fitted.floor
+
+
 def test_logits_are_taken_through_the_softmax():
     y, p = table(300, 4)
     shift = np.random.default_rng(0).normal(0, 30, (300, 1))
@@ -155,6 +230,17 @@ def test_classes_by_name_and_classes_that_do_not_occur():
     assert by_alphabet.classes == tuple(names[order])
     with pytest.raises(ValueError, match="which is not among classes"):
         am.classes.calibrate(names[y], p, classes=["fox", "ant", "cow", "owl"])
+
+
+def test_weights_count_rows_and_scaled_weights_do_not_drown_in_the_prior():
+    y, p = table(120, 3)
+    twice = am.classes.calibrate(np.tile(y, 2), np.tile(p, (2, 1)))
+    weighted = am.classes.calibrate(y, p, sample_weight=np.full(120, 2.0))
+    np.testing.assert_allclose(weighted.matrix, twice.matrix, atol=1e-4)
+    tiny = am.classes.calibrate(y, p, sample_weight=np.full(120, 1e-9))
+    np.testing.assert_allclose(
+        tiny.matrix, am.classes.calibrate(y, p).matrix, atol=1e-6
+    )
 
 
 def test_files_names_and_pictures(tmp_path):

@@ -29,6 +29,7 @@ GROUPS, SIZES = (1, 2, 15, 16, 17, 18, 40), (1, 1, 2, 3, 5, 12, 63, 64, 65)
 EXACT = 1 << 22  # pairs of a sum and a value that are looked at one by one
 RARE = 1e-15  # chances of sums that are left out
 CELLS = 1 << 15
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def case(seed):
@@ -216,8 +217,11 @@ def on_grid(laws):
     )
 
 
-def wrong(name, p, labels, options):
-    """What of a forecast differs from the twin's; empty where nothing does."""
+def wrong(name, p, labels, options, off=None):
+    """What of a forecast differs from the twin's; empty where nothing does.
+
+    off: so many deviations may quantiles and the width of the interval be off.
+    """
     zd, known = options["zero_division"], options.get("known", np.full(p.size, NAN))
     ids = options.get("groups", np.zeros(p.size, dtype=int))
     sides = moved_to(options["prior"], p) if "prior" in options else (p, 1 - p)
@@ -267,6 +271,13 @@ def wrong(name, p, labels, options):
         faults["interval"] = bool(
             np.abs(np.subtract(ends, (low, high))).max() > far * scale
         )
+    if off is not None:
+        for q in SHARES:
+            at = values[np.searchsorted(total, q)]
+            faults[f"quantile {q}"] = abs(found.quantile(q) - at) > off * spread
+        ends = central(values, mass, found.coverage)
+        width = ends[1] - ends[0]
+        faults["width"] = abs(high - low - width) > off * width
     return [fault for fault, is_so in faults.items() if is_so]
 
 
@@ -310,7 +321,9 @@ def rows_of(groups, size, seed=0, share=0.25):
 def test_laws_of_many_groups(name, groups, size, options):
     """Cells, counts beside cells, and effects, beside the switches between them."""
     p, labels, ids = rows_of(groups, size, groups, share=0.15)
-    assert wrong(name, p, labels, options | {"groups": ids}) == []
+    # Groups that can be left out: 0.006 of a chance, which is 0.015 at the median
+    off = 0.015 if math.isnan(options["zero_division"]) else 0.01
+    assert wrong(name, p, labels, options | {"groups": ids}, off) == []
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
@@ -321,7 +334,8 @@ def test_laws_of_groups_that_are_nearly_equal(name, noise):
     p = np.tile(rng.beta(0.5, 1.5, 40), 60)
     labels, ids = p > 0.3, np.repeat(np.arange(60), 40)
     p = np.clip(p + noise * rng.random(p.size), 0, 1)
-    assert wrong(name, p, labels, {"groups": ids, "zero_division": 0.0}) == []
+    options = {"groups": ids, "zero_division": 0.0}
+    assert wrong(name, p, labels, options, off=0.02) == []
 
 
 @pytest.mark.parametrize("single", [0, 1, 5])
@@ -330,7 +344,8 @@ def test_few_groups_that_can_be_left_out_among_long_ones(single):
     p = np.append(np.full(1800, 0.95), np.full(single, 0.5))
     labels = np.append(np.arange(1800) % 60 < 57, np.ones(single, dtype=bool))
     ids = np.append(np.repeat(np.arange(30), 60), np.arange(30, 30 + single))
-    assert wrong("recall", p, labels, {"groups": ids, "zero_division": NAN}) == []
+    options = {"groups": ids, "zero_division": NAN}
+    assert wrong("recall", p, labels, options, off=0.02) == []
 
 
 @pytest.mark.parametrize("groups", [1, 3])

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
 from scipy.special import betaincinv, betaln
 
 import argmetric as am
-from calibrated import expit, platt_map
+from argmetric._forecast.laws import law_of_count
+from argmetric._forecast.truth import drawn_counts, matched
+from calibrated import expit, logit, platt_map
+from strategies import probability_vectors
 
 
 def reference(n, seed=0):
@@ -346,3 +350,38 @@ def test_a_score_that_surprises_is_told():
     assert am.evaluate(y, labels, forecast=mended) == got
     with pytest.raises(TypeError, match="forecast must be what forecast"):
         am.evaluate(y, labels, forecast=0.3)
+
+
+def counts_of(p, repeats=20_000, seed=0):
+    """Drawn counts of positives among rows with these chances."""
+    rows, rng = np.ones((1, len(p))), np.random.default_rng(seed)
+    return drawn_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
+
+
+@pytest.mark.parametrize("n", [1, 3, 30, 600])
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.98])
+def test_drawn_counts_have_the_moments_and_quantiles_of_their_law(n, share):
+    rng = np.random.default_rng(n)
+    p = np.minimum(rng.beta(0.7, 0.7 * (1 - share) / share, n), 1.0)
+    drawn = counts_of(p)
+    low, law = law_of_count(p, 1 - p)
+    exact = low + np.arange(law.size)
+    mean = exact @ law
+    spread = np.sqrt(law @ (exact - mean) ** 2)
+    assert drawn.mean() == pytest.approx(mean, abs=0.03 * spread + 1e-9)
+    assert drawn.std() == pytest.approx(spread, rel=0.04, abs=0.02)
+    for q in (0.05, 0.5, 0.95):
+        one = exact[np.searchsorted(np.cumsum(law), q)]
+        assert abs(np.quantile(drawn, q) - one) <= max(1.0, 0.12 * spread)
+
+
+@given(probability_vectors(min_size=2, max_size=30))
+def test_chances_meet_a_given_sum(p):
+    p = np.clip(p, 1e-6, 1 - 1e-6)[:, None]
+    rows = np.arange(1.0, len(p) + 1)
+    for share in (0.01, 0.4, 0.97):
+        moved = matched(p, rows, share * rows.sum())
+        assert rows @ moved[:, 0] == pytest.approx(share * rows.sum(), rel=1e-6)
+        middle = np.abs(moved - 0.5).argmin()
+        shift = logit(moved[middle]) - logit(p[middle])
+        np.testing.assert_allclose(moved, expit(logit(p) + shift), rtol=1e-6)

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import betabinom
 
 import argmetric as am
+from argmetric._compare.strata import allocation
 from argmetric._forecast.over_truth import GroupSample
-from argmetric._monitor._labelling import TILTS, stratum_positives
+from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
 from argmetric._monitor._watch import (
     MeanOverGroups,
     critical_value,
@@ -232,3 +233,30 @@ def test_the_posterior_of_strata_is_that_of_the_model() -> None:
     assert (np.abs(draws.mean(axis=0) - wanted) < 4 * error).all()
     assert (draws >= found).all()
     assert (draws <= found + sizes - drawn).all()
+
+
+def test_sizes_are_those_of_the_formula_for_f1() -> None:
+    p = np.random.default_rng(11).beta(0.5, 3, 5000)
+    y = np.random.default_rng(12).random(5000) < p
+    made = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
+    table = made.counts[0].table
+    c = made.watch.maps.chances.mean(axis=0)
+    rows = table.sum(axis=1)
+    f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
+    wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))
+    found = row_sizes(table, c, am.FBeta())
+    np.testing.assert_allclose(found / found.sum(), wanted / wanted.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 50, 137, 5000])
+def test_labels_are_dealt_out_in_full(n: int) -> None:
+    total = np.array([3000, 500, 90, 5, 1])
+    weight = np.array([10.0, 50.0, 60.0, 9.0, 1.0])
+    found = allocation(n, total, weight)
+    assert found.sum() == min(n, total.sum())
+    assert (found <= total).all()
+    if n >= 10:
+        assert (found >= np.minimum(2, total)).all()
+    if n == 137:  # Neyman's, but for the bounds
+        share = 0.9 * weight / weight.sum() + 0.1 * total / total.sum()
+        np.testing.assert_allclose(found[:3], (share * n)[:3], rtol=0.12)

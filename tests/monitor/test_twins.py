@@ -21,6 +21,7 @@ from argmetric._monitor._law import (
     PeriodLaw,
     ThetaTable,
     draws_at,
+    label_likelihood,
     likelihood_of,
     population_share,
 )
@@ -293,3 +294,16 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
             gaps.append(ratio(c[cell], new >= cut) - exact)
     assert abs(np.mean(gaps)) < 0.002
     assert np.abs(gaps).max() < 0.025
+
+
+def test_known_labels_are_bernoulli() -> None:
+    _, _, chances = two_samples(0.0, 10, 10)
+    known = np.zeros((2, CELLS))
+    known[0, [3, 9]], known[1, [3, 20]] = (2, 1), (1, 4)
+    theta = np.array([-1.0, 0.0, 0.7])
+    found = label_likelihood(known, chances, theta)
+    for j, chance in enumerate(chances):
+        for k, at in enumerate(theta):
+            q = chance * np.exp(at) / (1 - chance + chance * np.exp(at))
+            wanted = (known[1] * np.log(q) + known[0] * np.log(1 - q)).sum()
+            assert found[j, k] == pytest.approx(wanted, rel=1e-12)

@@ -15,10 +15,10 @@ import opened
 from argmetric._ground.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _columns as columns_stage
+from argmetric.scale import _open as evaluate_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import _reading as reading_stage
-from argmetric.scale import _scores as evaluate_stage
-from argmetric.scale import _train as train_stage
+from argmetric.scale import _tune as train_stage
 from argmetric.scale import _tune as tune_stage
 from argmetric.scale._tasks import claimed, places_of
 from opened import decide

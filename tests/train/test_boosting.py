@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
 import argmetric as am
+from argmetric.train._objectives import Gold, expected_f
 
 F1 = am.FBeta(1)
 KINDS = ("weighted", "soft", "expected")
@@ -32,16 +33,21 @@ def split():
 
 
 @pytest.mark.parametrize("metric", ["f1", "f2", "mcc", "gmean", "sec"])
-def test_gradient_is_that_of_the_metric(metric):
+@pytest.mark.parametrize("objective", ["soft", "expected"])
+def test_gradient_is_that_of_the_metric(metric, objective):
+    if objective == "expected" and not metric.startswith("f"):
+        return
     rng = np.random.default_rng(0)
     y, margin, weight = rng.random(30) < 0.3, rng.normal(size=30), rng.random(30) + 0.5
-    goal = am.metric_objective(metric, objective="soft")
+    goal = am.metric_objective(metric, objective=objective)
     gradient, hessian = goal(y, margin, weight)
     kind = am.get_metric(metric)
     sign = 1 if kind.greater_is_better else -1
 
     def loss(z):
         p = 1 / (1 + np.exp(-z))
+        if objective == "expected":
+            return -expected_f(p, 1 - p, Gold(y, weight), kind.beta**2)[0]
         tp, k = weight[y] @ p[y], weight @ p
         return -sign * kind.value(tp, k, weight[y].sum(), weight.sum())
 

@@ -18,7 +18,7 @@ from argmetric.train._objectives import (
     SoftMetric,
     expected_f,
 )
-from argmetric.train._rows import TrainingRows
+from argmetric.train._rows import BLOCK, TrainingRows
 from strategies import probability_vectors
 from twins import logistic as twin
 
@@ -288,3 +288,43 @@ def test_toy_surfaces():
     with pytest.raises(ValueError, match="y has 3 rows"):
         am.MetricSurfaceDisplay.from_data(TOY_X, TOY_Y[:3])
     plt.close("all")
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_sums_do_not_depend_on_the_number_of_threads(kind):
+    one = problem(kind, n=3 * BLOCK + 5, k=3)
+    theta = np.array([0.3, -0.7, 0.1, 0.2])
+    for count in (2, 3, 8):
+        other = TrainingRows(one.X, one.positive, one.weight, count)
+        for left, right in zip(one.sums(theta, 1), other.sums(theta, 1), strict=True):
+            np.testing.assert_array_equal(left, right)
+        np.testing.assert_array_equal(one.margins(theta), other.margins(theta))
+        goals = [ExpectedMetric(rows, am.FBeta(1)) for rows in (one, other)]
+        ends = [goal.value_and_gradient(theta) for goal in goals]
+        assert ends[0][0] == ends[1][0]
+        np.testing.assert_array_equal(ends[0][1], ends[1][1])
+
+
+def test_the_soft_metric_is_jansches_figure_1():
+    """F~ = h·A, ∂F~ = h·(∂A - F~·(1-α)·∂m), in the author's own symbols."""
+    rows, alpha = problem(weighted=False), 0.75
+    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    wide = np.column_stack([rows.X, np.ones(rows.n)])
+    g = 1 / (1 + np.exp(-wide @ theta))
+    A, m, npos = g[rows.positive].sum(), g.sum(), rows.positive.sum()
+    dA = (g * (1 - g))[rows.positive] @ wide[rows.positive]
+    dm = (g * (1 - g)) @ wide
+    h = 1 / (alpha * npos + (1 - alpha) * m)
+    beta = math.sqrt(alpha / (1 - alpha))
+    value, gradient = SoftMetric(rows, am.FBeta(beta)).value_and_gradient(theta)
+    assert value == pytest.approx(h * A, rel=1e-13)
+    np.testing.assert_allclose(
+        gradient, h * (dA - h * A * (1 - alpha) * dm), rtol=1e-11, atol=1e-15
+    )
+
+
+def test_gamma_is_a_scale_of_theta():
+    rows, theta = problem(), np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    steep = SoftMetric(rows, am.FBeta(1), 3.0).value_and_gradient(theta)[0]
+    plain = SoftMetric(rows, am.FBeta(1), 1.0).value_and_gradient(3 * theta)[0]
+    assert steep == pytest.approx(plain, rel=1e-14)

@@ -8,6 +8,8 @@ stands for all. The twin of the kernels is `_pixels`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton
 import triton.language as tl
 
@@ -420,7 +422,7 @@ def settle_fused(
         return run_window(keys, n, metric, 2, POWERS, MANY_PIXELS)
     levels, kind = len(BINS), kind_of(metric)
 
-    def zeros(dtype: torch.dtype, *sizes: int) -> list[Tensor]:
+    def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
         """Zeros in one piece of memory: so many numbers for each row."""
         whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
         return list(whole.split([rows * size for size in sizes]))

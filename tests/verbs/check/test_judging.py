@@ -231,6 +231,11 @@ def test_printed_forms_and_plot():
 
 
 FOUR = {"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.2, 0.7]}
+ALIKE = {  # of four groups, the two with negatives are dealt to one fold
+    "y": [1] * 5 + [0] * 2 + [1] * 7 + [0] * 2 + [1] * 2,
+    "p": np.r_[5:10, 1:3, 4:11, 2:4, 6:8] / 12,
+    "groups": np.repeat([0, 1, 2, 3], [7, 4, 5, 2]),
+}
 
 
 @pytest.mark.parametrize(
@@ -238,6 +243,8 @@ FOUR = {"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.2, 0.7]}
     [
         ({"y": [0, 0, 0], "p": [0.1, 0.2, 0.3]}, "one class only"),
         ({"y": [0, 1, 0], "p": [0.1, 0.2, 0.3]}, "two rows or more of each class"),
+        ({"groups": [0, 1, 2, 1]}, "each class in two groups or more"),
+        (ALIKE, "rows of both classes outside of every fold"),
         ({"p": [0.3] * 4}, "scores are equal"),
         ({"p": [0.1, np.nan, 0.3, 0.2]}, "NaN at row 1"),
         ({"y": [0, 1, 0]}, "y has shape"),

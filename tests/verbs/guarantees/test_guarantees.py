@@ -331,3 +331,13 @@ def test_several_labels_hold_at_once():
     assert [rule.guarantee.promises for rule in found.rules] == [
         one.promises for one in alone
     ]
+
+
+def test_the_best_certified_cut_is_taken():
+    y, p = labelled(1000, 3)
+    rule = am.tune(y, p, "f1", min_precision=0.7, confidence=0.95, **QUICK)
+    low, high = rule.guarantee.certified_interval
+    cuts = p[(p >= low) & (p <= high)]
+    scores = [float(am.evaluate(y, p >= cut, "f1")) for cut in cuts]
+    assert rule.score == pytest.approx(max(scores), rel=1e-12)
+    assert rule.score == float(am.evaluate(y, rule.apply(p), "f1"))

@@ -236,3 +236,15 @@ def test_one_group_has_nothing_to_draw(given):
     assert "one group only" in " ".join(rule.notes)
     with pytest.raises(ValueError, match="no standard error"):
         tune(y, p, choice="one_se", **given)
+
+
+def test_new_groups_have_the_spread_of_two_samples():
+    """A mean over 80 groups: their variance over their number, twice, nearly."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(80).repeat(10)
+    y, p = fresh(rng, 800)
+    rule = tune(y, p, "accuracy", groups=groups, n_bootstrap=2, cv=None)
+    right = (p >= rule.threshold) == y
+    values = right.reshape(80, 10).mean(axis=1)
+    deviation = np.sqrt(values.var() * (1 / 80 + (1 - 1 / 80) / 81))
+    assert width(rule.interval) == pytest.approx(3.29 * deviation, rel=0.12)
