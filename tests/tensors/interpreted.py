@@ -32,16 +32,29 @@ def rows(metric, n, logits=False, zero=1.0, count=7):
     torch.testing.assert_close(value, plain.expected, rtol=1e-12, atol=1e-12)
 
 
+def same(p, metric):
+    """A window on sorted rows, or in a bracket of longer ones, beside its twin."""
+    found = _fused_masks.settle_fused(p, metric)
+    assert int(found[0].min()) >= 0, metric
+    for one, other in zip(found, settle_sorted_rows(p, metric), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15, equal_nan=True)
+
+
+def long_rows(metric):
+    """Many positives, half a one, and nearly all; with equal items for kappa."""
+    for n, dtype in ((1100, np.float64), (17000, np.float32)):
+        x = RNG.random(n)
+        run = np.minimum(3.0 * x, 1.0) if metric.name == "kappa" else x**3
+        laws = x**4, 0.5 * run / run.sum(), 1.0 - x**6
+        same(torch.from_numpy(np.stack(laws).astype(dtype)), metric)
+
+
 def masks(metric):
     for n in (1500, 17000):  # sorted, and from histograms
         head = np.where(np.arange(n) < 90, RNG.random(n), 1e-6)
         laws = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
         p = torch.from_numpy(np.stack([*laws, np.zeros(n)]).astype(np.float32))
-        found = _fused_masks.settle_fused(p, metric)
-        plain = settle_sorted_rows(p, metric)
-        assert int(found[0].min()) >= 0
-        for one, other in zip(found, plain, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-12, atol=0.0)
+        same(p, metric)
     p = p[:3]
     image, labels = p[None], (p >= 0.3)[None]
     level = torch.full((1, 3), 0.3)
@@ -70,7 +83,7 @@ def loss(metric, n):
 
 
 RATIOS = am.FBeta(1), am.Jaccard(), am.Tversky(1.5, 0.4), am.Tversky(0.3, 4.0)
-WEIGHTS = am.MCC(), am.BalancedAccuracy(), am.Recall(), am.FowlkesMallows()
+WEIGHTS = am.MCC(), am.Kappa(), am.BalancedAccuracy(), am.Recall(), am.FowlkesMallows()
 for one in (*RATIOS, *WEIGHTS):
     for size in (1, 20):
         rows(one, size)
@@ -79,6 +92,8 @@ for one in (am.FBeta(1), am.Jaccard()):
     rows(one, 300, count=2)
 for one in (am.FBeta(zero_division=1.0), am.Jaccard(zero_division=1.0)):
     masks(one)
+for one in (am.Kappa(), am.MCC()):
+    long_rows(one)
 for one in RATIOS:
     loss(one, 7)
 print("all equal")

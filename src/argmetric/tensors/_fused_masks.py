@@ -27,6 +27,8 @@ STEPS = 8  # steps of a program
 BINS = 1024, 4096, 4096  # of each histogram; the last one of the first is for padding
 SHIFT = 18  # 32 bins an octave, from 2^-31 to 1
 LOWEST = (127 - 31) << 23
+# Equal items need a third histogram. It takes 0.15 ms, which images of 512² do not have
+TWICE = 1 << 17, 1 << 18
 FAINT = 1e-5  # the fourth power of such items is rounding
 
 
@@ -52,6 +54,7 @@ def scan_rows(
     STEPS: tl.constexpr,
     BINS: tl.constexpr,
     LEVEL: tl.constexpr,
+    LAST: tl.constexpr,
     KIND: tl.constexpr,
 ):
     """Items of every bin of a bracket. At level 0 sums of powers of all p, and of 1 - p
@@ -105,7 +108,7 @@ def scan_rows(
                 inside = (bits >= low) & (bits < high)
                 at = tl.minimum((bits - low) >> shift, BINS - 1)
                 tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
-                if LEVEL == 2:
+                if LAST:
                     tl.store(seen_ptr + row * BINS + at, p, mask=inside)
             sums += tl.where(power == 0, tl.sum(size, 0).to(tl.float64), 0.0)
             sums += tl.where(power == 1, tl.sum(mass, 0), 0.0)
@@ -132,6 +135,7 @@ def choose_bracket(
     POWERS: tl.constexpr,
     BINS: tl.constexpr,
     LEVEL: tl.constexpr,
+    LAST: tl.constexpr,
     KIND: tl.constexpr,
 ):
     """The bins around the best value at expected counts, with items on both sides.
@@ -203,14 +207,14 @@ def choose_bracket(
         # Items on both sides; in the end unless they are many of nearly the same value
         first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
         few = 0
-        if LEVEL == 2:
+        if LAST:
             few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
         lowest = tl.min(tl.where(count > 0.0, bin, BINS), 0)
         first = tl.maximum(tl.maximum(first, few), lowest)
         first = tl.maximum(tl.minimum(first, best - 2), 0)
         last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
         few = BINS
-        if LEVEL == 2:
+        if LAST:
             few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
         highest = tl.max(tl.where(count > 0.0, bin, 0), 0)
         last = tl.minimum(tl.minimum(last, few), highest + 1)
@@ -218,7 +222,7 @@ def choose_bracket(
         within = (bin >= first) & (bin < last)
         items = tl.sum(tl.where(within, count, 0.0), 0)
         over = items > ROOM - 3
-        if LEVEL == 2:
+        if LAST:
             # One of the items of the fullest bin
             most = tl.max(tl.where(within, count, 0.0), 0)
             fullest = tl.min(tl.where(within & (count == most), bin, BINS), 0)
@@ -236,7 +240,7 @@ def choose_bracket(
         tl.store(state_ptr, low)
         tl.store(state_ptr + 1, high)
         tl.store(state_ptr + 2, tl.where(over, finer, -1))
-    if LEVEL == 2:
+    if LAST:
         item_ptr += row * ROOM + ROOM
         tl.store(item_ptr - 2, float("inf"))
         tl.store(item_ptr - 3, tl.maximum(same, 0.0))
@@ -420,23 +424,25 @@ def settle_fused(
     if n <= SHORTEST:
         keys = torch.sort(p, 1, descending=True).values
         return run_window(keys, n, metric, 2, POWERS, MANY_PIXELS)
-    levels, kind = len(BINS), kind_of(metric)
+    twice = TWICE[0] < n <= TWICE[1]
+    sizes, kind = BINS[:2] if twice else BINS, kind_of(metric)
 
     def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
         """Zeros in one piece of memory: so many numbers for each row."""
         whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
         return list(whole.split([rows * size for size in sizes]))
 
-    *bins, state, count = zeros(torch.int32, *BINS, 4, 4)
-    *sums, above, same = zeros(torch.float64, *[2 * POWERS] * levels, POWERS, 1)
+    *bins, state, count = zeros(torch.int32, *sizes, 4, 4)
+    *sums, above, same = zeros(torch.float64, *[2 * POWERS] * len(sizes), POWERS, 1)
     seen = torch.empty((rows, BINS[-1]), dtype=p.dtype, device=p.device)
     items = torch.zeros((rows, ROOM), dtype=p.dtype, device=p.device)
     table, _ = window_table(metric, n, p.device)
     programs = triton.cdiv(n, BLOCK * STEPS), rows
     blocks = {"POWERS": POWERS, "BLOCK": BLOCK, "STEPS": STEPS, "KIND": kind}
     bits = {"LOWEST": LOWEST, "SHIFT": SHIFT}
-    for level, size in enumerate(BINS):
-        here = {**bits, "LEVEL": level, "BINS": size}
+    for level, size in enumerate(sizes):
+        last = level == len(sizes) - 1
+        here = {**bits, "LEVEL": level, "LAST": last, "BINS": size}
         scan_rows[programs](
             p, state, bins[level], seen, sums[level], n, FAINT=FAINT, **here, **blocks
         )

@@ -329,7 +329,7 @@ def settle_window(
                 inner |= equal
                 of_edge = tl.where(flip, 0.0, nothing)
                 nowhere = of_edge >= top - slack
-                okay = inner & (most >= top - slack)
+                okay = inner
                 okay |= (nothing >= 1.0 - none) & (flip == 0)
                 okay &= (unsure == 0) | (nothing < top - slack) | (nothing == 0.0)
                 okay &= nowhere | (most >= top - slack)
