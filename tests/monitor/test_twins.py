@@ -268,6 +268,20 @@ def test_change_of_a_quiet_period_has_no_bias_where_rows_are_few(m, n):
     assert abs(np.mean(rare)) < 0.1
 
 
+@pytest.mark.parametrize(("m", "n"), [(1000, 3000), (3000, 1000)])
+def test_the_variance_of_change_is_that_of_drawn_samples(m, n):
+    """Less the one degree of freedom that both totals take."""
+    rng, cells = np.random.default_rng(0), 200
+    c, share = np.linspace(0.02, 0.9, cells) ** 2, np.full(cells, 1 / cells)
+    squares = []
+    for _ in range(300):
+        old, new = rng.multinomial(m, share), rng.multinomial(n, share)
+        g, variance, _ = binned_change(old * 1.0, new * 1.0, c[None])
+        squares.append((g**2 / variance).mean())
+    # One standard error of this mean is 0.017
+    assert np.mean(squares) == pytest.approx(1 - 1 / g.size, abs=0.07)
+
+
 def ratio(c, selected):
     return 2 * c[selected].sum() / (selected.sum() + c.sum())
 
