@@ -1,7 +1,9 @@
-"""Sphinx configuration; imports argmetric alone, so that the tests can load it."""
+"""Sphinx configuration; imports argmetric and nothing else that is installed, so that the tests can load it."""
 
 from __future__ import annotations
 
+import os
+import runpy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,13 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+if ref := os.environ.get("ARGMETRIC_DOCS_REF"):  # where they lie beside other versions
+    folder_of = runpy.run_path(str(Path(__file__).parent / "publish.py"))["folder_of"]
+    html_theme_options |= {
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "switcher": {"json_url": "../versions.json", "version_match": folder_of(ref)},
+        "check_switcher": False,
+    }
 html_sidebars = {
     page: [] for page in ("quickstart", "coming_from", "api", "api_rooms", "api/*")
 }

@@ -15,10 +15,15 @@ from pathlib import Path
 FRONT = '<!doctype html><meta http-equiv="refresh" content="0; url={}/index.html">\n'
 
 
+def folder_of(ref: str) -> str:
+    """The folder of a tag or branch: "0.1" of v0.1.3, "dev" of all but releases."""
+    release = re.fullmatch(r"v(\d+\.\d+)\.\d+", ref)
+    return release[1] if release else "dev"
+
+
 def publish(html: Path, site: Path, ref: str) -> list[str]:
     """Copy the pages, and return the versions that the site has now, newest first."""
-    release = re.fullmatch(r"v(\d+\.\d+)\.\d+", ref)
-    name = release[1] if release else "dev"
+    name = folder_of(ref)
     shutil.rmtree(site / name, ignore_errors=True)
     shutil.copytree(html, site / name)
     folders = (path.name for path in site.iterdir() if (path / "index.html").exists())
