@@ -1,4 +1,4 @@
-"""Sphinx configuration; imports argmetric and nothing else that is installed, so that the tests can load it."""
+"""Sphinx configuration; loads argmetric alone, so that the tests can load it."""
 
 from __future__ import annotations
 
