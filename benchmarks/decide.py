@@ -26,6 +26,7 @@ SECTIONS = (
     "peers",
     "cli",
     "limits",
+    "row_budget",
 )
 
 

@@ -168,6 +168,12 @@ HELD_BY = {
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
+    "row_budget": {
+        "test_labels_are_those_of_the_published_loop": (
+            "add_chances count_labels improve_rows mark_picked set_labels"
+        ),
+        "test_the_expected_score_is_that_of_the_exact_law": "chosen_first",
+    },
     "rules": {
         "test_rules_equal_their_twins_for_f1": "run_rule",
     },

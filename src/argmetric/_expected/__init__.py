@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
     from argmetric._expected._search import plan_of as plan_of
+    from argmetric._expected._sums import Pairs as Pairs
+    from argmetric._expected._sums import SegmentSums as SegmentSums
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
     from argmetric._expected._tables import regular_at_edges as regular_at_edges
@@ -64,6 +66,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "has_search",
             "plan_of",
         ),
+        "_sums": ("Pairs", "SegmentSums"),
         "kernels.tolerances": ("TIE", "TOLERANCE"),
         "plan": ("Plan", "is_long", "is_short"),
     },

@@ -327,7 +327,10 @@ REFUSED = {
         "weigh differently: metric=Utility(...). Weights of labelled rows: "
         "tune(..., sample_weight=...) for a threshold, evaluate(..., "
         "sample_weight=...) for the score"
-    )
+    ),
+    "per_row": (
+        "so many labels in every row of a matrix are budget=k, with average='macro'"
+    ),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +75,7 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
-@refuses("sample_weight")
+@refuses("sample_weight", "per_row")
 def decide(
     p: ArrayLike,
     metric: MetricLike = "f1",
@@ -86,7 +87,7 @@ def decide(
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    budget: tuple[ArrayLike, float] | None = None,
+    budget: tuple[ArrayLike, float] | int | None = None,
     confidence: float | None = None,
     reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
@@ -96,9 +97,10 @@ def decide(
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    Labels are assumed to be independent with the given probabilities. The expected
-    metric is computed exactly for every number k of predicted positives, 0 included,
-    and the best k is taken. More on the page :doc:`/deciding`.
+    Labels are assumed to be independent with the given probabilities. The
+    expected metric is computed exactly for every number k of predicted
+    positives, 0 included, and the best k is taken. More on the page
+    :doc:`/deciding`.
 
     Parameters
     ----------
@@ -122,11 +124,13 @@ def decide(
         the most of them a share such as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision and recall, in each segment.
-    budget : pair (cost, most), optional
-        The cost of each row, such as its tokens, and the largest total cost of the
-        predicted positives, in each segment; `gap` bounds what the labels of segments
-        of more than 12 rows miss. A segment over its budget may have 2,000 rows, or 500
-        where the metric is not linear in tp.
+    budget : pair (cost, most) or int, optional
+        The cost of each row, such as its tokens, and the largest total cost of
+        the predicted positives, in each segment; `gap` bounds what the labels
+        of segments of more than 12 rows miss. Segments over it have at most
+        2,000 rows, or 500 if the metric is not linear in tp. Or an int, for
+        average="macro": exactly so many labels in every row, a local optimum
+        (Schultheis et al. 2023).
     confidence : float, optional
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
@@ -163,6 +167,9 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
+    >>> d = am.decide([[0.9, 0.6], [0.8, 0.7]], average="macro", budget=1)
+    >>> d.labels.tolist()
+    [[1, 0], [0, 1]]
     """
     known: dict[str, Any] = {
         "groups": groups,
@@ -267,13 +274,19 @@ def decide_by(
     }
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
-    if layout.ids is None:
+    by_row = isinstance(budget, Real)  # a number of labels, not a pair
+    if by_row:
+        from argmetric._verbs.decide._row_budget import check_row_budget, decide_rows
+
+        labels_a_row = check_row_budget(budget, question)
+        decision = decide_rows(question, labels_a_row, n_threads)
+    elif layout.ids is None:
         decision = decide_one(question)
     else:
         from argmetric._verbs.decide._one import decide_groups
 
         decision = decide_groups(question, n_threads)
-    if budget is not None:
+    if budget is not None and not by_row:
         from argmetric._verbs.decide._budget import check_budget, within_budget
 
         decision = within_budget(decision, question, *check_budget(budget, question))

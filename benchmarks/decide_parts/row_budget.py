@@ -1,0 +1,125 @@
+"""9. So many labels in every row of a matrix: value and time beside xCOLUMNs.
+
+xCOLUMNs (Schultheis et al. 2023, 2024; `pip install xcolumns`) runs with its own
+defaults, a random start and rows in random order, on the same matrices in the same run.
+The objective of both is the mean over labels of the metric at the expected counts.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from harness import emit, interleaved, median_ratio
+
+import argmetric as am
+
+PER_ROW = 5
+TINY = 300  # matrices of 3 x 4 of which all answers are looked at
+
+
+def run(*, quick: bool) -> None:
+    rng = np.random.default_rng(9)
+    for count in (1, 2):
+        _tiny(count, 20 if quick else TINY, rng)
+    shapes = ((300, 50), (2_000, 2_000)) if quick else ((10**4, 10**3), (10**5, 10**5))
+    _beside("dense", _dense(*shapes[0], rng), 1 if quick else 3)
+    _beside("sparse, 30 a row", _sparse(*shapes[1], rng), 1)
+
+
+def objective(P: Any, labels: Any, metric: str = "f1") -> float:
+    hits = labels.multiply(P) if sp.issparse(labels) else labels * P
+    tp, k, t = (np.asarray(x.sum(axis=0)).ravel() for x in (hits, labels, P))
+    return float(am.metrics.get_metric(metric).value(tp, k, t, P.shape[0]).mean())
+
+
+def _dense(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels from frequent to rare, as in text collections."""
+    share = np.exp(rng.normal(-4.0, 1.2, m))
+    return np.clip(share * np.exp(rng.normal(0.0, 1.5, (n, m))), 1e-6, 0.95)
+
+
+def _sparse(n: int, m: int, rng: np.random.Generator, stored: int = 30) -> Any:
+    """A Zipf-like choice of labels, and few large probabilities in a row."""
+    columns = np.minimum((m ** rng.random((n, stored))).astype(np.int64), m - 1)
+    values = rng.beta(0.4, 2.0, (n, stored)) + 1e-6
+    rows = np.repeat(np.arange(n), stored)
+    keys = np.unique(rows * m + columns.ravel(), return_index=True)[1]
+    where = rows[keys], columns.ravel()[keys]
+    return sp.csr_matrix((values.ravel()[keys], where), shape=(n, m))
+
+
+def _beside(kind: str, P: Any, repeats: int) -> None:
+    n, m = P.shape
+    found: dict[str, Any] = {}
+
+    def ours() -> None:
+        found["ours"] = am.decide(P, "f1", average="macro", budget=PER_ROW)
+
+    calls = {"ours": ours}
+    try:
+        from xcolumns.block_coordinate import (
+            predict_optimizing_macro_f1_score_using_bc as theirs_f1,
+        )
+    except ImportError:
+        emit("row_budget", "xCOLUMNs is not installed", None, "")
+    else:
+
+        def theirs() -> None:
+            found["theirs"] = theirs_f1(P, PER_ROW, seed=0, return_meta=True)
+
+        calls["theirs"] = theirs
+    what = f"macro F1, {PER_ROW} labels a row, {kind}, {n:,} x {m:,}"
+    am.decide(P[:50], "f1", average="macro", budget=PER_ROW)  # compile before timing
+    if "theirs" in calls:
+        theirs_f1(P[:50].copy(), PER_ROW, seed=0)
+    times = interleaved(calls, repeats)
+    value = objective(P, found["ours"].labels)
+    told = {"exact": found["ours"].expected, "plan": found["ours"].plan}
+    seconds = float(np.median(times["ours"]))
+    emit("row_budget", f"{what}: time", seconds, "s", objective=value, **told)
+    if "theirs" in calls:
+        labels, meta = found["theirs"]
+        other = objective(P, labels)
+        emit(
+            "row_budget",
+            f"{what}: objective over that of xCOLUMNs",
+            value / other,
+            "ratio",
+            (">=", 1.0),
+            difference=value - other,
+        )
+        emit(
+            "row_budget",
+            f"{what}: times as fast as xCOLUMNs",
+            median_ratio(times["theirs"], times["ours"]),
+            "x",
+            (">=", 10.0),
+            seconds_of_xcolumns=float(np.median(times["theirs"])),
+            passes_of_xcolumns=meta["iters"],
+        )
+
+
+def _tiny(count: int, matrices: int, rng: np.random.Generator) -> None:
+    """How often the best of all answers is found, and what is lost where it is not."""
+    sets = combinations(range(4), count)
+    rows = np.array([np.bincount(one, minlength=4) for one in sets])
+    answers = np.array([rows[list(a)] for a in product(range(len(rows)), repeat=3)])
+    metric, gaps = am.FBeta(1), []
+    for _ in range(matrices):
+        P = rng.random((3, 4))
+        tp, k = (answers * P).sum(axis=1), answers.sum(axis=1)
+        best = metric.value(tp, k, P.sum(axis=0), 3).mean(axis=1).max()
+        found = am.decide(P, "f1", average="macro", budget=count)
+        gaps.append(best - objective(P, found.labels))
+    emit(
+        "row_budget",
+        f"3 x 4 matrices whose best answer of all is found, {count} labels a row, "
+        f"{matrices} matrices",
+        100 * float(np.mean(np.array(gaps) < 1e-12)),
+        "%",
+        mean_loss=float(np.mean(gaps)),
+        largest_loss=float(np.max(gaps)),
+    )
