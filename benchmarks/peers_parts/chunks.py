@@ -20,7 +20,7 @@ LBFGS = "L-BFGS, c1 = c2 = 0.1, 100 iterations"
 PERCEPTRON = "averaged perceptron, 20 iterations"
 THEIRS = {
     f"{LBFGS}, the usual features": ("lbfgs", False),
-    f"{LBFGS}, features of our templates": ("lbfgs", True),
+    f"{PERCEPTRON}, the usual features": ("averaged-perceptron", False),
     f"{PERCEPTRON}, features of our templates": ("averaged-perceptron", True),
 }
 SENTENCES, TESTED = 1_000, 1_000
