@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint clean-tree warm docs bench papers clean
+.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint clean-tree warm docs bench papers peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -136,6 +136,18 @@ release: .venv/.ready-release ## make release VERSION=0.1.0: check, date the cha
 papers: .venv/.ready ## re-run the claims of the papers and report which hold
 	$(BIN)/python benchmarks/papers.py --fast
 
+# Peers are large too, NannyML and torch above all: an environment of their own.
+.venv-peers/.ready: pyproject.toml
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-peers/bin/python -m pip install --quiet "$(TORCH)"
+	@.venv-peers/bin/python -m pip install --quiet --editable ".[files,sklearn]" --group peers
+	@touch $@
+
+peers: .venv-peers/.ready ## beside other libraries on the same data, and docs/peers.rst from it
+	OMP_NUM_THREADS=1 .venv-peers/bin/python benchmarks/peers.py
+	.venv-peers/bin/python benchmarks/peers.py --page
+
 bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/sequence.py
@@ -155,4 +167,4 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/monitor.py
 
 clean: ## remove what can be made again
-	rm -rf .venv .venv-lowest .venv-production .venv-torch .venv-sbom dist sbom.cdx.json demo.html docs/_build docs/gallery docs/api
+	rm -rf .venv .venv-lowest .venv-production .venv-torch .venv-peers .venv-sbom dist sbom.cdx.json demo.html docs/_build docs/gallery docs/api

@@ -1,0 +1,1 @@
+"""The comparisons of `benchmarks/peers.py`, one module each."""

@@ -1,0 +1,155 @@
+"""The page of peers is made from its results, and the results tell the whole story."""
+
+import datetime
+import importlib
+import json
+import math
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKED = {  # every peer that has to be on the page
+    "scikit-learn",
+    "optimal-classification-cutoffs",
+    "xCOLUMNs",
+    "MAPIE",
+    "NannyML",
+    "rankseg",
+    "river",
+    "Vowpal Wabbit",
+    "crfsuite",
+}
+
+
+@pytest.fixture(scope="module")
+def peers() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+        yield importlib.import_module("peers")
+
+
+@pytest.fixture
+def elsewhere(peers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results and page in a folder that may be written."""
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "peers.jsonl")
+    monkeypatch.setattr(peers, "PAGE", tmp_path / "peers.rst")
+    (tmp_path / "peers.jsonl").write_bytes((ROOT / "docs/peers.jsonl").read_bytes())
+    return tmp_path
+
+
+def row(theirs: list[float], ours: list[float], **changes: Any) -> dict[str, Any]:
+    made = {"what": "F1", "unit": "%", "better": "higher", "ratio": False}
+    made |= {"theirs_is": "a()", "ours_is": "b()", "allowed": None}
+    cases = [f"set, seed {i}" for i in range(len(ours))]
+    return made | {"theirs": theirs, "ours": ours, "cases": cases} | changes
+
+
+def test_the_page_is_made_from_the_results(peers: Any, elsewhere: Path) -> None:
+    assert peers.main(["--page"]) == 0
+    made = (elsewhere / "peers.rst").read_text(encoding="utf-8")
+    kept = (ROOT / "docs/peers.rst").read_text(encoding="utf-8")
+    assert made == kept, "run: python benchmarks/peers.py --page"
+
+
+def test_every_peer_has_rows_or_a_reason(peers: Any) -> None:
+    lines = peers.read()
+    assert {line["peer"] for line in lines} == ASKED
+    assert {peer.name for peer in peers.PEERS} == ASKED
+    page = (ROOT / "docs/peers.rst").read_text(encoding="utf-8")
+    for line in lines:
+        assert bool(line["rows"]) != bool(line["why_not"]), line["peer"]
+        assert f"\n{line['peer']}\n---" in page
+        datetime.date.fromisoformat(line["date"])
+        assert {"cores", "processor", "python"} <= set(line["machine"])
+        if line["rows"]:
+            assert line["versions"]
+        for one in line["rows"]:
+            sizes = {len(one[name]) for name in ("cases", "theirs", "ours")}
+            assert len(sizes) == 1, one["what"]
+            assert all(math.isfinite(x) for x in one["theirs"] + one["ours"])
+            assert one["what"] in page
+
+
+def test_the_page_says_where_a_peer_wins(peers: Any) -> None:
+    from peers_parts.rows import winner
+
+    page = (ROOT / "docs/peers.rst").read_text(encoding="utf-8")
+    told = page.partition("Where a peer wins")[2].partition(".. csv-table")[0]
+    lost = [
+        (line["peer"], one["what"])
+        for line in peers.read()
+        for one in line["rows"]
+        if winner(one, line["peer"]) == line["peer"]
+    ]
+    found = re.findall(r"^- ([^:]+): ", told, re.MULTILINE)
+    assert found == [peer for peer, _ in lost]
+    flat = " ".join(told.split())
+    assert all(f"{peer}: {what} (" in flat for peer, what in lost)
+
+
+def test_the_winner_follows_from_the_values(peers: Any) -> None:
+    from peers_parts.rows import winner
+
+    # differences 1, 2, 3: mean 2, two standard errors 1.15
+    assert winner(row([1, 1, 1], [2, 3, 4]), "P") == "argmetric"
+    assert winner(row([2, 3, 4], [1, 1, 1]), "P") == "P"
+    assert winner(row([2, 3, 4], [1, 1, 1], better="lower"), "P") == "argmetric"
+    # differences -1, 0, 2: mean 1/3, two standard errors 1.76
+    assert winner(row([1, 1, 1], [0, 1, 3]), "P") == "even"
+    assert winner(row([5, 5, 5], [5, 5, 5]), "P") == "even"
+    # ratios 1/2, 2 and 1 are even, though the mean of the second is larger
+    times = {"better": "lower", "ratio": True}
+    assert winner(row([1, 1, 1], [0.5, 2, 1], **times), "P") == "even"
+    assert winner(row([1], [1.09], **times), "P") == "even"
+    assert winner(row([1], [1.11], **times), "P") == "P"
+    shares = {"better": "at most", "allowed": 10.0}
+    assert winner(row([0, 0, 0], [9, 9, 9], **shares), "P") == "both keep it"
+    assert winner(row([0, 0, 0], [11, 11, 11], **shares), "P") == "P"
+    assert winner(row([40, 50, 60], [8, 10, 14], **shares), "P") == "argmetric"
+    assert winner(row([40, 50, 60], [20, 20, 20], **shares), "P") == "both break it"
+
+
+def test_values_are_told_with_both_ends(peers: Any) -> None:
+    from peers_parts.page import cells
+
+    told = cells(row([1.0, 4.0], [2.0, 3.0]), "P")
+    first = "F1 (%; higher is better)"
+    assert told[:4] == [first, "2.50 [1.00, 4.00]", "2.50 [2.00, 3.00]", "1 and 1 of 2"]
+    times = cells(row([1.0, 4.0], [2000.0, 2000.0], ratio=True), "P")
+    assert times[1:3] == ["2.00 [1.00, 4.00]", "2,000 [2,000, 2,000]"]
+
+
+def test_a_peer_that_cannot_run_has_its_reason(peers: Any, elsewhere: Path) -> None:
+    before = {line["peer"]: line for line in peers.read()}
+    absent = peers.Peer("river", ("no-such-package",), "no_such_part")
+    line = peers.measured(absent, fast=True)
+    assert line["why_not"].startswith("it is not installed here: No module named")
+    assert line["rows"] == []
+    assert line["versions"] == {}
+    peers.write(line)
+    after = {one["peer"]: one for one in peers.read()}
+    assert after.pop("river") == json.loads(json.dumps(line))
+    before.pop("river")
+    assert after == before
+    peers.main(["--page"])
+    page = (elsewhere / "peers.rst").read_text(encoding="utf-8")
+    reason = page.partition("\nNot run\n")[2].partition("\n\n")[2]
+    assert reason.startswith("- river: it is not installed here")
+
+
+def test_the_environment_has_every_peer(peers: Any) -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)
+    listed = project["dependency-groups"]["peers"]
+    listed += project["project"]["optional-dependencies"]["sklearn"]
+    names = {re.match(r"[\w-]+", one)[0] for one in listed}  # type: ignore[index]
+    asked = {package for peer in peers.PEERS for package in peer.packages}
+    assert asked <= names
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "--group peers" in makefile
+    assert ".venv-peers/bin/python benchmarks/peers.py --page" in makefile
