@@ -23,16 +23,18 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parent
 # Modules that import torch or triton are collected where these are installed.
 collect_ignore = ["tests/tensors/interpreted.py", "docs/draw_results.py"]  # programs
+if sys.platform == "win32":
+    collect_ignore.append("tests/house/test_fuzz.py")  # it sets limits of memory
 if find_spec("torch") is None:
     names = ("_achievable", "_losses")
     collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
 if find_spec("triton") is None:
-    names = ("_fused", "_fused_agreement", "_fused_loss", "_fused_masks", "_fused_rows")
-    collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
+    fused = (ROOT / "src/argmetric/tensors").glob("_fused*.py")
+    collect_ignore += [str(path.relative_to(ROOT)) for path in fused]
 
-ROOT = Path(__file__).parent
 BLOCKS = {  # README indents nothing
     ".rst": re.compile(
         r"^( *)\.\. code-block:: console\n\n((?:(?:\1   .*)?\n)+)", re.M

@@ -22,7 +22,6 @@ NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
 
 WINDOWS = sys.platform == "win32"
-collect_ignore = ["house/test_fuzz.py"] if WINDOWS else []  # it sets limits of memory
 # What a test that has one of these words in its source asks of POSIX
 OF_POSIX = re.compile(
     r"SIGALRM|SIGKILL|mkfifo|os\.kill|/dev/|resource\.|chmod|symlink_to|os\.pipe|PIPE\b"

@@ -149,8 +149,7 @@ def test_excel_needs_its_extra(run, monkeypatch):
     ended = run("decide", "scores.xlsx", "-o", "out.csv")
     assert ended.code == 1
     assert ended.err == (
-        "argmetric: Excel files need openpyxl: pip install '.[excel]' in a "
-        "checkout of argmetric\n"
+        "argmetric: Excel files need openpyxl: pip install 'argmetric[excel]'\n"
     )
     Path("scores.csv").write_text(csv_text())
     ended = run("decide", "scores.csv", "-o", "out.xlsx")

@@ -215,7 +215,7 @@ def test_html_alone_needs_the_extra(monkeypatch):
     report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _report._assets.cache_clear()
-    with pytest.raises(ModuleNotFoundError, match=r"\.\[report\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[report\]"):
         report.render("html")
     assert report.render("md").startswith("# Predict")
 

@@ -109,7 +109,7 @@ class OMMARule(Shown):
             per_row = check_count(self.per_row, "per_row", low=1)
             object.__setattr__(self, "per_row", per_row)
 
-    def class_metric(self, metric: MetricLike, n_classes: int) -> ClassMetric:
+    def _class_metric(self, metric: MetricLike, n_classes: int) -> ClassMetric:
         """The metric of one label per row that this rule optimises."""
         if self.per_row is not None or self.average in ("micro", "samples"):
             raise ValueError(
@@ -119,7 +119,7 @@ class OMMARule(Shown):
         average = "weighted" if self.average == "weighted" else None
         return get_class_metric(metric, average=average, n_classes=n_classes)
 
-    def label_metric(self, metric: MetricLike) -> Metric:
+    def _label_metric(self, metric: MetricLike) -> Metric:
         """The metric of label matrices that this rule optimises."""
         if self.average == "weighted":
             raise ValueError("average='weighted' is for classes, not for labels")
@@ -148,10 +148,10 @@ class OMMARule(Shown):
 
         if n_classes is not None and n_labels is None:
             width = check_count(n_classes, "n_classes", low=2, high=2**13)
-            state = _class_state(self.class_metric(metric, width), width)
+            state = _class_state(self._class_metric(metric, width), width)
         elif n_labels is not None and n_classes is None:
             width = check_count(n_labels, "n_labels", low=1, high=2**30)
-            state = self._label_state(self.label_metric(metric), width)
+            state = self._label_state(self._label_metric(metric), width)
         else:
             raise ValueError("give n_classes or n_labels, one of them")
         state[kernels.WIDTH], state[kernels.PRIOR] = width, self.prior

@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.int64]  # numbers of classes, or a matrix of 0 and 1
 
 
+def _is_default(rule: object) -> bool:
+    return rule is None or (isinstance(rule, str) and rule == "histogram")
+
+
 def takes_several(asked: OnlineClassifier | OnlineThreshold) -> bool:
     """Whether its rule and learner are for more than two classes, too."""
-    ours = isinstance(asked.rule, OMMARule) or asked.rule in ("histogram", None)
+    ours = isinstance(asked.rule, OMMARule) or _is_default(asked.rule)
     return ours and getattr(asked, "learner", "") not in OWN_DECISION
 
 
@@ -78,13 +82,13 @@ class Answers:
         self.by_row = labelled and rule.average == "samples"
         self.metric: ClassMetric | Metric
         if labelled:
-            self.metric = rule.label_metric(metric)
+            self.metric = rule._label_metric(metric)
             self.counts = np.zeros(2 if self.by_row else (4, width))
             self.state = np.zeros(1)
             if not self.by_row:
                 self.state = rule.init_state(metric, n_labels=width)
         else:
-            self.metric = rule.class_metric(metric, width)
+            self.metric = rule._class_metric(metric, width)
             self.counts = np.zeros((width, width))
             self.state = rule.init_state(metric, n_classes=width)
 

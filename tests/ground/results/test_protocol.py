@@ -78,6 +78,7 @@ NO_RESULTS = {
     "MultiLabelTagger": "a model",
     "NewtonRule": "a rule that goes on learning",
     "OFORule": "a rule that goes on learning",
+    "OMMARule": "a rule that goes on learning",
     "OneAgainstAll": "an estimator",
     "Parser": "a model",
     "ProgressiveScore": "a running score, which every row changes",
