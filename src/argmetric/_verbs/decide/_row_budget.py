@@ -98,7 +98,7 @@ def counted_metric(metric: Metric) -> CountedMetric:
     )
 
 
-class Rows(NamedTuple):
+class Entries(NamedTuple):
     """Probabilities row by row."""
 
     p: Floats
@@ -107,7 +107,7 @@ class Rows(NamedTuple):
     order: Integers | None  # where the entries lie in the layout; None: transposed
 
     @classmethod
-    def of(cls, question: Question) -> Rows:
+    def of(cls, question: Question) -> Entries:
         layout = question.layout
         given, (count, width) = question.asked["p"], layout.shape
         p = question.chances(layout.scores)[0]
@@ -127,7 +127,7 @@ class Rows(NamedTuple):
         return cls(p[order], starts, columns, order)
 
 
-def ascend(rows: Rows, metric: Metric, n_labels: int, count: int) -> tuple[Any, int]:
+def ascend(rows: Entries, metric: Metric, n_labels: int, count: int) -> tuple[Any, int]:
     """The chosen entries of every row, and how many passes that took."""
     from argmetric._verbs.kernels import row_budget as kernels
 
@@ -158,7 +158,7 @@ def decide_rows(question: Question, count: int, n_threads: int) -> Decision:
     from argmetric._verbs.kernels import row_budget as kernels
 
     layout, metric = question.layout, question.metric
-    rows = Rows.of(question)
+    rows = Entries.of(question)
     picked, passes = ascend(rows, metric, layout.shape[1], count)
     labels = np.zeros(layout.scores.size, dtype=np.int64)
     kernels.mark_picked(rows.starts, count, picked, rows.order, labels)
