@@ -141,6 +141,31 @@ def test_what_came_true(single):
     assert ("inside" in single.cards[-1].below) == (surprise is None)
 
 
+def test_a_score_that_chance_may_put_outside_is_no_warning():
+    """Of right forecasts 10 % lie outside; only what chance cannot do is warned of."""
+    p = np.repeat([0.5, 0.6], 200)
+    decision = am.decide(p)
+    law = decision.forecast()
+    found = {}
+    for positives in (220, 203, 180):
+        low = positives * 5 // 11  # of those with p = 0.5
+        y = (np.arange(400) % 200 < np.repeat([low, positives - low], 200)).astype(int)
+        page = am.report(decision, y)
+        told = any("far outside the forecast" in one for one in page.notes)
+        found[positives] = (page.cards[-1].below, told)
+        said = law.surprise(am.evaluate(y, decision.labels)) or ""
+        assert ("may be chance" in said, "unlikely" in said) == (
+            positives == 203,
+            positives == 180,
+        )
+    outside = "outside the interval of the forecast"
+    assert found == {
+        220: ("inside the interval of the forecast", False),
+        203: (f"{outside}, as 10 % of right forecasts are", False),
+        180: (outside, True),
+    }
+
+
 def test_the_check_is_that_of_calibration_check(single):
     check = am.calibration_check(Y, P)
     assert single.values["check"] == check.to_dict()

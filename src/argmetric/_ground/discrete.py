@@ -91,18 +91,28 @@ class ScoreLaw(DiscreteLaw):
         score : float
             The actual score.
         """
-        if isinstance(score, float) and math.isnan(score):  # undefined
+        outside = chance_outside(self, score)
+        if outside is None:
             return None
-        score, (low, high) = check_number(score, "score"), self.interval
-        if low - ROUNDING <= score <= high + ROUNDING:
-            return None
-        # As of a normal law with this interval: how often a score lies as far outside
-        z = NormalDist().inv_cdf(0.5 + min(self.coverage, 0.999) / 2.0)
-        far = abs(score - (low + high) / 2.0) / max((high - low) / 2.0, ROUNDING)
-        rare = 2.0 * NormalDist().cdf(-z * far) < RARE
-        chance = "this is unlikely to be chance" if rare else "this may be chance"
+        low, high = self.interval
+        chance = "is unlikely to be" if outside < RARE else "may be"
         return (
             f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); {chance}: check "
-            f"the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this {chance} "
+            f"chance: check the probabilities with {self._check}"
         )
+
+
+def chance_outside(law: ScoreLaw, score: float) -> float | None:
+    """How often a score lies as far outside of the interval, or None within it.
+
+    As of a normal law with the same interval.
+    """
+    if isinstance(score, float) and math.isnan(score):  # undefined
+        return None
+    score, (low, high) = check_number(score, "score"), law.interval
+    if low - ROUNDING <= score <= high + ROUNDING:
+        return None
+    z = NormalDist().inv_cdf(0.5 + min(law.coverage, 0.999) / 2.0)
+    far = abs(score - (low + high) / 2.0) / max((high - low) / 2.0, ROUNDING)
+    return 2.0 * NormalDist().cdf(-z * far)

@@ -17,7 +17,7 @@ from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import RELIABLE, Checked, in_options
 from argmetric._report._curves import METRICS, Asked, Family
-from argmetric._report._figures import Figure, number, share
+from argmetric._report._figures import Figure, number, percent, share
 from argmetric._report._outcome import ActualScores, groups_section
 from argmetric._report._report import (
     Card,
@@ -187,8 +187,10 @@ class _Page:
         best = ("best decision", self.said["expected"][1])
         yield from cards_of([*[best] * self.given, self.said["cut_half"]])
         if truth is not None:
-            inside = "inside" if truth.surprise is None else "outside"
-            below = f"{inside} the interval of the forecast"
+            side = "inside" if truth.outside is None else "outside"
+            below = f"{side} the interval of the forecast"
+            if truth.outside is not None and not truth.far:
+                below += f", as {percent(1.0 - found.coverage)} of right forecasts are"
             yield Card(f"Actual {self.metric}", number(truth.score), below)
 
     def warnings(self) -> Iterator[str]:
@@ -201,11 +203,11 @@ class _Page:
                 f"{number(check.loss)} {self.metric}, and the expected scores on this "
                 f"page do not hold: {said.how(check.route)}."
             )
-        elif self.truth is not None and self.truth.surprise is not None:
+        elif self.truth is not None and self.truth.far:
             why = f"The probabilities may be off: {said.how()}."
             if self.calibrated:
                 why = "The data may have changed since the scores were calibrated."
-            yield f"Actual {self.metric} lies outside the forecast interval. {why}"
+            yield f"Actual {self.metric} lies far outside the forecast. {why}"
 
     def change(self) -> tuple[Section, list[dict[str, Any]]]:
         """What these labels score, and what would be best, were p other than it is."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._forecast.result import Forecast
+from argmetric._ground.discrete import RARE, chance_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
 from argmetric._ground.types import Floats
@@ -94,7 +95,8 @@ class ActualScores:
     """Actual scores of the labels, of the cut at one half and of the best one.
 
     `score` has the counts of the labels, `expected_counts` are those to expect, and
-    `surprise` says how the score lies outside of its forecast.
+    `outside` is how rarely a score lies as far outside of its forecast (None inside),
+    `far` whether that is too rare for chance.
     """
 
     def __init__(
@@ -107,7 +109,8 @@ class ActualScores:
         called = (chosen, asked.given.scores >= cuts[0], layout.scores >= cuts[1])
         score: Any = partial(evaluate, asked.shaped(true), **judged)
         self.score, self.half, self.best_cut = (score(asked.shaped(x)) for x in called)
-        self.surprise = found.surprise(self.score)
+        self.outside = chance_outside(found, self.score)
+        self.far = self.outside is not None and self.outside < RARE
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
         fn, tn = float(p[~chosen].sum()), float((1.0 - p)[~chosen].sum())
         self.expected_counts = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
