@@ -142,3 +142,19 @@ def test_pages_of_results_begin_with_a_picture(path):
     assert first[1] == "figure"
     assert (ROOT / "docs" / first[2]).exists()
     assert text.index(".. figure::") < 200
+
+
+def test_works_that_are_cited_stand_among_the_references():
+    """`Ross and Bagnell 2014`, `Liu et al. (2018)`: the first name and the year."""
+    page = (ROOT / "docs/references.rst").read_text(encoding="utf-8")
+    names = r"([A-ZÀ-Ž][\w-]+)((?:, [A-ZÀ-Ž][\w-]+)* and [A-ZÀ-Ž]\w+| et al\.)"
+    cited = {
+        (first, year)
+        for path in FILES
+        for first, _, year in re.findall(
+            names + r"\s+\(?(\d{4})\b", path.read_text(encoding="utf-8")
+        )
+    }
+    listed = set(re.findall(r"^- ([\w-]+), .*? \((\d{4})\)\.", page, re.M | re.S))
+    assert len(cited) > 12
+    assert cited <= listed, sorted(cited - listed)

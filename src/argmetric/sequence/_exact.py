@@ -2,7 +2,7 @@
 
 The general F-maximiser: for any joint law of the labels and Φ(tp, k, s) =
 a(k, s)·tp + b(k, s), the best set of k labels is made of the k largest
-Δ_ik = Σ_s P(y_i = 1, S = s)·a(k, s), and the best k wins (Dembczynski et al. 2011). For
+Δ_ik = Σ_s P(y_i = 1, S = s)·a(k, s), and the best k wins (Dembczyński et al. 2011). For
 F-measures Δ needs no law of counts: 1/(k + b·S) is a sum of exponentials, and
 E[y_i·exp(-t·S)] a forward-backward pass.
 
