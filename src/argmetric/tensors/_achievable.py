@@ -16,7 +16,9 @@ BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
 
 Base: Any = torch.nn.Module
 if find_spec("torchmetrics") is not None:
-    from torchmetrics import Metric as Base
+    import torchmetrics
+
+    Base = torchmetrics.Metric
 
 
 class BestAchievable(Base):  # type: ignore[misc]

@@ -178,7 +178,8 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     n, N, times N/n. Below k = n/2 the denominator of kappa is n - 2k times c + t with
     c = n·k/(n - 2k); above that the classes are exchanged.
     """
-    xp, n, k, largest = rows.xp, rows.n, rows.k, max(float(rows.distinct[-1]), 2.0)
+    xp, n, k = rows.xp, rows.n, rows.k[:, 1:]
+    largest = max(float(rows.distinct[-1]), 2.0)
     miss, hit = rows.misses()
     few = xp.sum(rows.p, axis=-1, keepdims=True) <= 0.5 * n
     y = xp.where(few, rows.p, -miss)
@@ -195,26 +196,27 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
         return sides[0], sides[1]
 
     def gain(weights: Tensor) -> Tensor:
-        sums = from_zero(xp, running_sum(xp, weights))
+        sums = running_sum(xp, weights)
         return n * sums - k * sums[:, -1:]
 
-    k_, n_ = rows.host_k, rows.host_n
+    k_, n_ = rows.host_k[:, 1:], rows.host_n[:, 1:]
     if isinstance(metric, MCC):
         stretch, both = largest / n, xp.zeros_like(y)
         for s, w in each_node(two_sided_sum(int(largest))):
             one, other = weights(s * stretch)
             both = both + w * (one + other)
         scale = np.sqrt(np.maximum(k_ * (n_ - k_), 1.0))
-        return gain(both) * rows.lift(largest / n_ / scale)
+        return from_zero(xp, gain(both) * rows.lift(largest / n_ / scale))
     smaller = np.clip(np.minimum(k_, n_ - k_), 0.0, (n_ - 1.0) // 2.0)
     scale = np.maximum(n_ - 2.0 * smaller, 1.0)
     c, early = rows.lift(n_ * smaller / scale), 2.0 * k < n
-    out = xp.zeros_like(from_zero(xp, y))
+    out = xp.zeros_like(y)
     for s, w in each_node(exponential_sum(1.0, 2.0, largest + largest**2)):
         one, other = weights(s * xp.ones_like(n))
         out = out + w * xp.exp(-s * c) * xp.where(early, gain(one), gain(other))
     half = 4.0 * gain(y) / (n * n)
-    return xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
+    curve = xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
+    return from_zero(xp, curve)
 
 
 def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:

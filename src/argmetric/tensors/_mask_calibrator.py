@@ -77,7 +77,7 @@ class MaskCalibrator:
                 f"{tuple(x.shape)}"
             )
         z = log_scale(x, self.mode, logits).movedim(1, -1)
-        z = (z / torch.tensor(self.temperatures).to(z)).movedim(-1, 1)
+        z = (z / z.new_tensor(self.temperatures)).movedim(-1, 1)
         many = self.mode == "multilabel"
         return (torch.sigmoid(z) if many else torch.softmax(z, 1)).to(x.dtype)
 
