@@ -276,6 +276,8 @@ def test_refusals():
         tensors.calibrate_masks(p, y[:, :1])
     with pytest.raises(ValueError, match="masks must hold 0 and 1"):
         tensors.calibrate_masks(p, 3 * y)
+    with pytest.raises(ValueError, match="masks must hold 0 and 1"):
+        tensors.forecast_masks(p, 3 * y)
     with pytest.raises(ValueError, match="probabilities must have the shape"):
         tensors.calibrate_masks(p[0, 0], y[0, 0])
     with pytest.raises(ValueError, match="probabilities has NaN"):
