@@ -241,6 +241,18 @@ def test_types_of_torch(kind):
     np.testing.assert_allclose(quick.expected, plain.group_expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("metric", ["mcc", "kappa"])
+@pytest.mark.parametrize("p", [1e-12, 0.3, 1.0 - 1e-12])
+def test_equal_items_tie_at_every_count(metric, p):
+    """Of values that differ by rounding alone, the fewest positives win."""
+    for n in (9, 10, 200):
+        x = np.full((1, n), math.log(p / (1.0 - p)))
+        options = {"average": "samples", "logits": True}
+        plain = am.decide(x, metric, **options)
+        decision = tensors.decide(x, metric, **options)
+        np.testing.assert_array_equal(decision.n_positives, plain.group_n_positives)
+
+
 def test_repr():
     p = np.array([[0.9, 0.4], [0.2, 0.1]])
     text = repr(tensors.decide(p, average="samples"))

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_softmax, logit
 
 from argmetric import tensors
 from argmetric.metrics import FBeta, Jaccard
@@ -227,6 +227,47 @@ def test_a_class_that_no_mask_holds_stays_as_it_is():
     assert found.temperatures[0] == pytest.approx(1.0, abs=0.2)
 
 
+def some_pixels(classes, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(0.0, 2.0, (3, classes, 150))
+    label = (x + rng.gumbel(0.0, 2.0, x.shape)).argmax(1)
+    return x, label, label[:, None, :] == np.arange(classes)[None, :, None]
+
+
+@pytest.mark.parametrize("mode", ["multilabel", "multiclass"])
+def test_temperatures_have_the_highest_likelihood(mode):
+    x, label, y = some_pixels(4)
+    known = np.ones(label.shape, dtype=bool)
+    masks = y
+    if mode == "multiclass":
+        known[0, :30] = False
+        masks = np.where(known, label, 255)
+    given = torch.from_numpy(x), torch.from_numpy(masks)
+    found = tensors.calibrate_masks(*given, mode=mode, logits=True)
+
+    def cost(beta):
+        z = (x if mode == "multilabel" else log_softmax(x, 1)) * beta[None, :, None]
+        if mode == "multiclass":
+            loss = -(y * log_softmax(z, 1)).sum(1)
+        else:
+            loss = (np.logaddexp(0.0, z) - y * z).sum(1)
+        return loss[known].sum()
+
+    best = minimize(cost, np.ones(4), tol=1e-12)
+    slopes = 1.0 / np.array(found.temperatures)
+    np.testing.assert_allclose(slopes, best.x, rtol=1e-4)
+    assert cost(slopes) <= best.fun + 1e-9
+
+
+def test_certain_pixels_count_nothing_for_temperatures():
+    x, _, y = some_pixels(2)
+    p, y = torch.from_numpy(expit(x)), torch.from_numpy(y)
+    left = tensors.calibrate_masks(p[:, :, 5:], y[:, :, 5:])
+    p[:, :, :5] = torch.tensor([0.0, 1.0])[None, :, None]
+    found = tensors.calibrate_masks(p, y)
+    np.testing.assert_allclose(found.temperatures, left.temperatures, rtol=1e-8)
+
+
 def test_refusals():
     p = torch.rand(2, 2, 3, 3)
     y = p > 0.5
@@ -235,7 +276,9 @@ def test_refusals():
         tensors.calibrate_masks(p, y[:, :1])
     with pytest.raises(ValueError, match="masks must hold 0 and 1"):
         tensors.calibrate_masks(p, 3 * y)
-    with pytest.raises(ValueError, match="must be a tensor of the shape"):
+    with pytest.raises(ValueError, match="masks must hold 0 and 1"):
+        tensors.forecast_masks(p, 3 * y)
+    with pytest.raises(ValueError, match="probabilities must have the shape"):
         tensors.calibrate_masks(p[0, 0], y[0, 0])
     with pytest.raises(ValueError, match="probabilities has NaN"):
         tensors.calibrate_masks(p * float("nan"), y)

@@ -14,16 +14,11 @@ torch: Any = require_torch("BestAchievable")
 BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
 
 
-def _base_class() -> Any:
-    """`torchmetrics.Metric` where that package is installed, else a plain module."""
-    if find_spec("torchmetrics") is not None:
-        from torchmetrics import Metric
+Base: Any = torch.nn.Module
+if find_spec("torchmetrics") is not None:
+    import torchmetrics
 
-        return Metric
-    return torch.nn.Module
-
-
-Base: Any = _base_class()
+    Base = torchmetrics.Metric
 
 
 class BestAchievable(Base):  # type: ignore[misc]
@@ -66,12 +61,11 @@ class BestAchievable(Base):  # type: ignore[misc]
         super().__init__()
         self.metric = get_metric(metric, zero_division=zero_division)
         self.logits = logits
-        for name in ("positives", "negatives"):
-            counts = torch.zeros(BINS + 1, dtype=torch.int64)
-            if hasattr(self, "add_state"):
-                self.add_state(name, default=counts, dist_reduce_fx="sum")
-            else:
-                self.register_buffer(name, counts)
+        counts = torch.zeros((2, BINS + 1), dtype=torch.int64)  # of both labels
+        if hasattr(self, "add_state"):
+            self.add_state("counts", default=counts, dist_reduce_fx="sum")
+        else:
+            self.register_buffer("counts", counts)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count a batch of scores and 0/1 labels of the same shape."""
@@ -87,11 +81,9 @@ class BestAchievable(Base):  # type: ignore[misc]
                 "preds must be probabilities within [0, 1], without NaN; for log-odds "
                 "use BestAchievable(..., logits=True)"
             )
-        place = torch.floor(p * BINS).long().reshape(-1)
-        positive = (target.reshape(-1) > 0).long()
-        ones = torch.bincount(place, positive.double(), minlength=BINS + 1).long()
-        self.positives += ones
-        self.negatives += torch.bincount(place, minlength=BINS + 1) - ones
+        place = torch.floor(p * BINS).long() + (BINS + 1) * (target > 0)
+        counts = torch.bincount(place.reshape(-1), minlength=2 * (BINS + 1))
+        self.counts += counts.reshape(2, -1)
 
     def merge(self, other: BestAchievable) -> None:
         """Add the counts of another one, of the same metric."""
@@ -99,17 +91,15 @@ class BestAchievable(Base):  # type: ignore[misc]
             raise ValueError(
                 f"cannot merge {other.metric.name} into {self.metric.name}"
             )
-        self.positives += other.positives.to(self.positives.device)
-        self.negatives += other.negatives.to(self.negatives.device)
+        self.counts += other.counts.to(self.counts.device)
         self._computed = None  # what torchmetrics keeps of the counts before
 
     def reset(self) -> None:
         """Forget all batches."""
         if hasattr(super(), "reset"):
             super().reset()
-            return
-        self.positives.zero_()
-        self.negatives.zero_()
+        else:
+            self.counts.zero_()
 
     def forward(self, preds: Tensor, target: Tensor) -> Any:
         """Count a batch; with torchmetrics also return the result of this batch."""
@@ -120,15 +110,13 @@ class BestAchievable(Base):  # type: ignore[misc]
 
     def compute(self) -> dict[str, Tensor]:
         """The best `score`, its `threshold` (predict p >= threshold), and `at_half`."""
-        hits, k = (
-            to_host(x.flip(0).cumsum(0).flip(0)).astype(float)
-            for x in (self.positives, self.positives + self.negatives)
-        )
+        above = to_host(self.counts.flip(1).cumsum(1).flip(1)).astype(float)
+        above = np.pad(above, ((0, 0), (0, 1)))  # the last predicts nothing
+        hits, k = above[1], above.sum(axis=0)
         n, t = float(k[0]), float(hits[0])
         if n == 0:
             raise ValueError("no batch has been counted: call update first")
         require_defined(self.metric, int(n))
-        hits, k = (np.append(x, 0.0) for x in (hits, k))  # the last predicts nothing
         values = np.asarray(self.metric.value(hits, k, t, n))
         signed = values if self.metric.greater_is_better else -values
         equal = np.flatnonzero(signed == np.fmax.reduce(signed))
@@ -141,14 +129,10 @@ class BestAchievable(Base):  # type: ignore[misc]
         gaps = np.flatnonzero(np.diff(equal) > 1)
         first = equal[gaps[-1] + 1] if gaps.size else equal[0]
         place = int(first + equal[-1]) // 2
-        threshold = float("inf") if place > BINS else place / BINS
-        device = self.positives.device
         found = {
-            "score": float(values[place]),
-            "threshold": threshold,
-            "at_half": float(values[BINS // 2]),
+            "score": values[place],
+            "threshold": np.inf if place > BINS else place / BINS,
+            "at_half": values[BINS // 2],
         }
-        return {
-            name: torch.tensor(x, dtype=torch.float64, device=device)
-            for name, x in found.items()
-        }
+        kind = {"dtype": torch.float64, "device": self.counts.device}
+        return {name: torch.tensor(float(x), **kind) for name, x in found.items()}

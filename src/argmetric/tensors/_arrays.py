@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,62 +18,37 @@ from argmetric._ground.types import AnyArray
 from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
+Checks: TypeAlias = list[Callable[[], Tensor | None]]
+Answer = TypeVar("Answer")
 
 
 class TorchNamespace:
-    """The functions of torch under the names and arguments of the array API."""
+    """torch under the names of the array API; `axis` and `keepdims` it knows itself."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
+        self.max, self.cumulative_sum = torch.amax, torch.cumsum
+        self.take_along_axis, self.permute_dims = torch.take_along_dim, torch.permute
+        self.unique_values = torch.unique
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.torch, name)
 
-    def asarray(self, x: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        return self.torch.as_tensor(x, dtype=dtype, device=device)
-
     def astype(self, x: Tensor, dtype: Any) -> Tensor:
         return x.to(dtype)
-
-    def sum(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
-        return self.torch.sum(x, dim=axis, keepdim=keepdims)
-
-    def max(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
-        return self.torch.amax(x, dim=axis, keepdim=keepdims)
-
-    def argmax(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
-        return self.torch.argmax(x, dim=axis, keepdim=keepdims)
-
-    def argsort(self, x: Tensor, stable: bool = True) -> Tensor:
-        return self.torch.argsort(x, stable=stable)
-
-    def cumulative_sum(self, x: Tensor, axis: int) -> Tensor:
-        return self.torch.cumsum(x, dim=axis)
 
     def flip(self, x: Tensor, axis: int) -> Tensor:
         return self.torch.flip(x, (axis,))
 
-    def concat(self, parts: list[Tensor], axis: int) -> Tensor:
-        return self.torch.cat(parts, dim=axis)
-
     def take(self, x: Tensor, places: Tensor, axis: int) -> Tensor:
         return self.torch.index_select(x, axis, places)
-
-    def take_along_axis(self, x: Tensor, places: Tensor, axis: int) -> Tensor:
-        return self.torch.take_along_dim(x, places, dim=axis)
-
-    def permute_dims(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-        return x.permute(axes)
-
-    def unique_values(self, x: Tensor) -> Tensor:
-        return self.torch.unique(x)
 
 
 def namespace(x: Any) -> Any:
     """What computes with a tensor."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
-        return TorchNamespace(torch)
+    loaded = sys.modules.get("torch")
+    if loaded is not None and isinstance(x, loaded.Tensor):
+        return TorchNamespace(loaded)
     return x.__array_namespace__()
 
 
@@ -84,6 +59,16 @@ def require_torch(what: str) -> Any:
     except ImportError:
         raise ImportError(f"{what} needs torch: {install('torch')}") from None
     return torch
+
+
+class _Torch:
+    """torch, loaded when something of it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(require_torch("this part of argmetric.tensors"), name)
+
+
+torch: Any = _Torch()
 
 
 def to_host(x: Tensor) -> AnyArray:
@@ -122,13 +107,13 @@ def read_tensor(
     *,
     logits: bool = False,
     most_dims: int = 2,
-    later: list[Callable[[], Tensor | None]] | None = None,
+    later: Checks | None = None,
 ) -> Tensor:
     """Scores as floats on their device: no gradient, no NaN, within [0, 1].
 
     Waiting for the range of scores on a GPU would leave it idle. With `later` the check
-    of values is put there, to be called when all work is queued. It raises, or gives
-    scores to start again with where rounding put some just outside of [0, 1].
+    of values is put there, to be called when all work is queued (`when_checked`). It
+    raises, or gives scores clipped where rounding put some just outside of [0, 1].
     """
     xp = namespace(x)
     if getattr(x, "requires_grad", False):
@@ -155,11 +140,13 @@ def read_tensor(
         x = xp.astype(x, xp.float32)
     if capturing(x):
         return x
-    extent = extent_of(xp, x)
+    if isinstance(xp, TorchNamespace):
+        extent = xp.stack(xp.aminmax(x))
+    else:
+        extent = np.array([float(xp.min(x)), float(xp.max(x))])
 
     def check() -> Tensor | None:
-        low, high = extent.tolist() if hasattr(extent, "tolist") else extent
-        # Both are nan where there is one
+        low, high = extent.tolist()  # both are nan where there is one
         if low == low if logits else 0.0 <= low <= high <= 1.0:
             return None
         host = np.asarray(to_host(x), dtype=np.float64)
@@ -173,18 +160,45 @@ def read_tensor(
     return x if clipped is None else clipped
 
 
-def extent_of(xp: Any, x: Tensor) -> Any:
-    """Smallest and largest number; on a GPU they are not waited for."""
-    if isinstance(xp, TorchNamespace):
-        return xp.torch.stack(xp.torch.aminmax(x))
-    return float(xp.min(x)), float(xp.max(x))
+def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
+    """Labels as booleans: on the device and in the shape of another tensor."""
+    xp = namespace(template)
+    foreign = isinstance(labels, np.ndarray) and not isinstance(template, np.ndarray)
+    if foreign or not (hasattr(labels, "shape") and hasattr(labels, "device")):
+        raise TypeError(
+            f"{name} must be a tensor, as {other} is, not {type(labels).__name__}"
+        )
+    if tuple(labels.shape) != tuple(template.shape):
+        raise ValueError(
+            f"{name} has shape {tuple(labels.shape)} but {other} has shape "
+            f"{tuple(template.shape)}"
+        )
+    if labels.device != template.device:
+        raise ValueError(
+            f"{name} is on {labels.device} but {other} is on {template.device}"
+        )
+    if labels.dtype == xp.bool:
+        return labels
+    chosen = labels == 1
+    if not bool(xp.all(chosen | (labels == 0))):
+        raise ValueError(f"{name} must hold 0 and 1, or booleans")
+    return chosen
+
+
+def when_checked(run: Callable[[Tensor], Answer], x: Tensor, later: Checks) -> Answer:
+    """What `run` makes of scores, or of clipped ones if a late check gives those."""
+    answer = run(x)
+    for check in later:
+        clipped = check()
+        if clipped is not None:
+            answer = run(clipped)
+    return answer
 
 
 def capturing(x: Tensor) -> bool:
     """Whether calls are recorded in a CUDA graph, so that no number can be read."""
-    if not getattr(x, "is_cuda", False):
-        return False
-    return bool(require_torch("tensors").cuda.is_current_stream_capturing())
+    gpu = getattr(x, "is_cuda", False)
+    return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
 def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
@@ -199,7 +213,6 @@ def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
 
 def as_single(cut: Tensor) -> Tensor:
     """Cut-offs of torch rounded up to float32: scores in float32 compare the same."""
-    torch = require_torch("masks")
     single = cut.float()
     above = torch.nextafter(single, torch.full_like(single, math.inf))
     return torch.where(single.double() < cut, above, single)

@@ -10,19 +10,21 @@ once for each size that occurs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from argmetric._expected import regular_at_edges
-from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._expected.kernels.nodes import exponential_sum, two_sided_sum
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
+    MCC,
     AffineForm,
     Form,
     ItemForm,
+    Kappa,
     MeanForm,
     Metric,
     RatioForm,
@@ -31,62 +33,35 @@ from argmetric.tensors._arrays import Tensor, like
 from argmetric.tensors._segments import distinct_sizes
 
 BLOCK = 256  # items whose running sums are taken before blocks are added up
-# Rows of which so few items differ from their likely labels that 7 are none at all.
-NEARLY_CERTAIN, MOST_UNLIKELY = 0.01, 7
-WHOLE_LAW_ROWS = 1024  # longer rows keep a window of the law of T, found by a DFT
-WINDOW = 11.0  # standard deviations on each side of the mean, and 45 counts more
 
 
 class Padded:
-    """Sorted rows: p, q, and their true sizes on the host and on the device."""
+    """Sorted rows: p, q, and their true sizes and counts, on the host and the device.
+
+    On the host there is one row for each size that occurs.
+    """
 
     def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Integers) -> None:
         self.xp, self.p, self.q = xp, p, q
-        self.count, self.m = p.shape
         distinct, place = distinct_sizes(sizes)
         self.distinct = distinct.astype(np.float64)
-        self.k = np.arange(self.m + 1.0)
         self.place = None if place is None else like(xp, place, p, xp.int64)
+        counts = np.arange(p.shape[1] + 1.0)
+        self.host_n = np.repeat(self.distinct[:, None], counts.size, axis=1)
+        self.host_k = np.minimum(counts, self.host_n)
+        self.k = like(xp, counts, p)[None, :]
+        self.n = self.lift(self.distinct[:, None])
 
-    def lift(self, table: Floats) -> Tensor:
+    def lift(self, table: Any) -> Tensor:
         """A host table, one row per size, as one row per row (or one for all)."""
         moved = like(self.xp, np.array(table, dtype=np.float64), self.p)
-        if self.place is None:
-            return moved
-        return self.xp.take(moved, self.place, axis=0)
-
-    def of_k(self, function: Callable[[Floats, Floats], Any]) -> Tensor:
-        """A function of (k, n) at every k of every row."""
-        return self.lift(self.at(function, self.k))
-
-    def at(self, function: Callable[[Floats, Floats], Any], k: Floats) -> Floats:
-        """A function of (k, n) on the host: sizes down, counts across."""
-        n = np.broadcast_to(self.distinct[:, None], (self.distinct.size, k.size))
-        with np.errstate(all="ignore"):
-            values = function(np.minimum(k, n), n)
-        return np.broadcast_to(np.asarray(values, dtype=np.float64), n.shape)
-
-    def of_n(self, values: Floats) -> Tensor:
-        """One number for each size, as a column."""
-        return self.lift(np.asarray(values, dtype=np.float64)[:, None])
-
-    @property
-    def n(self) -> Tensor:
-        return self.of_n(self.distinct)
-
-    @property
-    def valid(self) -> Tensor | None:
-        """Items that are no padding; None where there is none."""
-        if self.place is None and self.distinct[0] == self.m:
-            return None
-        items = like(self.xp, self.k[:-1], self.p)
-        return items[None, :] < self.n
+        return moved if self.place is None else self.xp.take(moved, self.place, axis=0)
 
     def misses(self) -> tuple[Tensor, Tensor]:
         """Q and p with padding as a certain 0: the problem with classes exchanged."""
-        valid = self.valid
-        if valid is None:
+        if self.place is None and self.distinct[0] == self.p.shape[1]:
             return self.q, self.p
+        valid = self.k[:, :-1] < self.n
         return self.xp.where(valid, self.q, 0.0), self.xp.where(valid, self.p, 1.0)
 
 
@@ -116,19 +91,20 @@ def from_zero(xp: Any, x: Tensor) -> Tensor:
     return xp.concat([xp.zeros_like(x[:, :1]), x], axis=-1)
 
 
-def log_phi(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """φ = q + p·u and log φ for u = e^-exponent, accurate for small and large p."""
-    phi = q + p * math.exp(-exponent)
-    gain = p * math.expm1(-exponent)
-    safe = xp.where(gain > -0.5, gain, -0.5)
-    small = xp.where(phi > 0.0, phi, 5e-324 if phi.dtype == xp.float64 else 1e-45)
-    return phi, xp.where(gain > -0.5, xp.log1p(safe), xp.log(small))
+def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
+    """p·u/φ, the chance of a 1 in the tilted law, and log φ, for u = e^-exponent.
+
+    φ = q + p·u, and the logarithm is accurate for small and for large p.
+    """
+    u, gain = math.exp(-exponent), p * math.expm1(-exponent)
+    phi = xp.clip(q + p * u, float(xp.finfo(p.dtype).smallest_normal), None)
+    near = xp.log1p(xp.clip(gain, -0.5, None))
+    return p * u / phi, xp.where(gain > -0.5, near, xp.log(phi))
 
 
-def share(xp: Any, p: Tensor, phi: Tensor, exponent: float) -> Tensor:
-    """p·u/φ, the chance of a 1 in the tilted law; 0 where φ is."""
-    safe = xp.where(phi > 0.0, phi, 1.0)
-    return p * math.exp(-exponent) / safe
+def each_node(rule: tuple[Floats, Floats]) -> Iterator[tuple[float, float]]:
+    """Nodes and weights of an exponential sum, one after the other."""
+    return zip(*(x.tolist() for x in rule), strict=True)
 
 
 def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
@@ -140,34 +116,29 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
     xp, p, q = rows.xp, rows.p, rows.q
     (c0, c1, c2, c3), (d0, d1, d2, d3) = form.c, form.d
     low, high = form.denominator_range(rows.distinct, rows.distinct)
-    k = like(xp, rows.k[1:], p)[None, :]
-    only_hits = form.counts_hits_only
+    n, k = rows.n, rows.k[:, 1:]
     out = xp.zeros_like(p)
     first = xp.zeros_like(p[:, :1])  # k = 0
-    n = rows.n
     hits = running_sum(xp, p) if d1 + d3 == 0 else None
-    nodes = exponential_sum(1.0, float(low.min()), float(high.max()))
-    for s, w in zip(*(x.tolist() for x in nodes), strict=True):
-        phi1, log1 = log_phi(xp, p, q, s * (d1 + d3))
-        if hits is None:
-            tilted = running_sum(xp, share(xp, p, phi1, s * (d1 + d3)))
-        else:
-            tilted = hits
+    rule = exponential_sum(1.0, float(low.min()), float(high.max()))
+    for s, w in each_node(rule):
+        share, log1 = tilted(xp, p, q, s * (d1 + d3))
+        tilted_hits = running_sum(xp, share) if hits is None else hits
+        rest = share
         if d1 == 0:
             whole = log_after = xp.sum(log1, axis=-1, keepdims=True)
-            phi3 = phi1
         else:
-            phi3, log3 = log_phi(xp, p, q, s * d3)
+            rest, log3 = tilted(xp, p, q, s * d3)
             log_after = sum_from(xp, log3)
             whole, log_after = log_after[:, :1], log_after[:, 1:]
             if hits is None:
                 log_after = log_after + running_sum(xp, log1)
         scale = w * xp.exp(log_after - s * (d0 * n + d2 * k))
-        if only_hits:
-            out = out + scale * (c1 * tilted)
+        if form.counts_hits_only:
+            out = out + scale * (c1 * tilted_hits)
             continue
-        rest = sum_from(xp, share(xp, p, phi3, s * d3))
-        hit = (c1 + c3) * tilted + c3 * rest[:, 1:]
+        rest = sum_from(xp, rest)
+        hit = (c1 + c3) * tilted_hits + c3 * rest[:, 1:]
         out = out + scale * (c0 * n + c2 * k + hit)
         at_none = c0 * n + c3 * rest[:, :1]
         first = first + w * xp.exp(whole - s * d0 * n) * at_none
@@ -175,34 +146,82 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
 
 
 def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
-    """p_i·E[(1 + T without i)^-exponent] of every item."""
+    """p_i·E[(1 + T without i)^-exponent] of every item: Σ w·Πφ·p·u/φ."""
     weights = xp.zeros_like(p)
-    for s, w in zip(
-        *(x.tolist() for x in exponential_sum(exponent, 1.0, max(p.shape[1], 1))),
-        strict=True,
-    ):
-        phi, log = log_phi(xp, p, q, s)
-        whole = xp.exp(xp.sum(log, axis=-1, keepdims=True))
-        weights = weights + w * whole * share(xp, p, phi, s)
+    for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
+        u = math.exp(-s)
+        phi = q + p * u
+        whole = xp.prod(phi, axis=-1, keepdims=True)
+        weights = weights + w * u * whole * p / phi
     return weights
 
 
 def item_curve(rows: Padded, form: ItemForm) -> Tensor:
     """E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 as 0."""
-    xp = rows.xp
+    xp, k, n = rows.xp, rows.host_k, rows.host_n
     out = xp.zeros_like(from_zero(xp, rows.p)) + form.offset
     if form.hits is not None:
         weights = item_weights(xp, rows.p, rows.q, form.exponent)
-        out = out + rows.of_k(form.hits) * from_zero(xp, running_sum(xp, weights))
+        out = out + rows.lift(form.hits(k, n)) * from_zero(xp, running_sum(xp, weights))
     if form.rejections is not None:
         weights = item_weights(xp, *rows.misses(), form.exponent)
-        out = out + rows.of_k(form.rejections) * sum_from(xp, weights)
+        out = out + rows.lift(form.rejections(k, n)) * sum_from(xp, weights)
     return out
+
+
+def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
+    """E[(n·tp - k·t)·f(k, t)] of MCC and kappa, where 0 < k < n.
+
+    f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = n·Y_k - k·Y_n
+    with Y_k = Πφ·Σ_{i≤k} p_i·u/φ_i. As p·u/φ = 1 - q/φ, -q takes the place of p·u where
+    positives are likely, and nothing cancels. The nodes of MCC are those of the largest
+    n, N, times N/n. Below k = n/2 the denominator of kappa is n - 2k times c + t with
+    c = n·k/(n - 2k); above that the classes are exchanged.
+    """
+    xp, n, k = rows.xp, rows.n, rows.k[:, 1:]
+    largest = max(float(rows.distinct[-1]), 2.0)
+    miss, hit = rows.misses()
+    few = xp.sum(rows.p, axis=-1, keepdims=True) <= 0.5 * n
+    y = xp.where(few, rows.p, -miss)
+
+    def weights(s: Any) -> tuple[Tensor, Tensor]:
+        """E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
+        u, sides = xp.exp(-s), []
+        for p, q, factor in (
+            (rows.p, rows.q, xp.where(few, u, 1.0)),
+            (miss, hit, xp.where(few, 1.0, u)),
+        ):
+            phi = q + p * u
+            sides.append(factor * xp.prod(phi, axis=-1, keepdims=True) * y / phi)
+        return sides[0], sides[1]
+
+    def gain(weights: Tensor) -> Tensor:
+        sums = running_sum(xp, weights)
+        return n * sums - k * sums[:, -1:]
+
+    k_, n_ = rows.host_k[:, 1:], rows.host_n[:, 1:]
+    if isinstance(metric, MCC):
+        stretch, both = largest / n, xp.zeros_like(y)
+        for s, w in each_node(two_sided_sum(int(largest))):
+            one, other = weights(s * stretch)
+            both = both + w * (one + other)
+        scale = np.sqrt(np.maximum(k_ * (n_ - k_), 1.0))
+        return from_zero(xp, gain(both) * rows.lift(largest / n_ / scale))
+    smaller = np.clip(np.minimum(k_, n_ - k_), 0.0, (n_ - 1.0) // 2.0)
+    scale = np.maximum(n_ - 2.0 * smaller, 1.0)
+    c, early = rows.lift(n_ * smaller / scale), 2.0 * k < n
+    out = xp.zeros_like(y)
+    for s, w in each_node(exponential_sum(1.0, 2.0, largest + largest**2)):
+        one, other = weights(s * xp.ones_like(n))
+        out = out + w * xp.exp(-s * c) * xp.where(early, gain(one), gain(other))
+    half = 4.0 * gain(y) / (n * n)
+    curve = xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
+    return from_zero(xp, curve)
 
 
 def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
     """E[metric] of a metric that is affine in tp and t, from the expected counts."""
-    xp = rows.xp
+    xp, k, n = rows.xp, rows.host_k, rows.host_n
     hits = from_zero(xp, running_sum(xp, rows.p))
     missed = sum_from(xp, rows.p)
     if form.cells is not None and form.scale is not None:
@@ -210,18 +229,11 @@ def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
         false, rejected = from_zero(xp, running_sum(xp, q)), sum_from(xp, q)
         a, b, c, d = form.cells
         total = a * hits + b * false + c * missed + d * rejected
-        return total / rows.of_k(form.scale)
-
-    def per_hit(k: Floats, n: Floats) -> Floats:
-        gain = metric.value(k, k, k, n) - metric.value(0.0, k, 0.0, n)
-        return gain / np.maximum(k, 1.0)
-
-    def per_miss(k: Floats, n: Floats) -> Floats:
-        gain = metric.value(0.0, k, n - k, n) - metric.value(0.0, k, 0.0, n)
-        return gain / np.maximum(n - k, 1.0)
-
-    none = rows.of_k(lambda k, n: metric.value(0.0, k, 0.0, n))
-    return none + hits * rows.of_k(per_hit) + missed * rows.of_k(per_miss)
+        return total / rows.lift(form.scale(k, n))
+    none = metric.value(0.0, k, 0.0, n)
+    per_hit = (metric.value(k, k, k, n) - none) / np.maximum(k, 1.0)
+    per_miss = (metric.value(0.0, k, n - k, n) - none) / np.maximum(n - k, 1.0)
+    return rows.lift(none) + hits * rows.lift(per_hit) + missed * rows.lift(per_miss)
 
 
 def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
@@ -233,182 +245,15 @@ def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     return law
 
 
-def law_of_sum(rows: Padded) -> tuple[Tensor, int]:
-    """P(T = first + j) of every row, and the first count.
-
-    Short rows add one item after the other, with all digits of small chances. Long
-    ones take a window around the mean from a discrete Fourier transform, exact to
-    about 1e-16 of the largest chance, unless the sum is nearly certain.
-    """
-    xp, p, q = rows.xp, rows.p, rows.q
-    if rows.m <= WHOLE_LAW_ROWS:
-        return law_of(xp, p, q), 0
-    mean = xp.sum(p, axis=-1, keepdims=True)
-    deviation = xp.sqrt(xp.sum(p * q, axis=-1, keepdims=True))
-    first = max(int(-xp.max(WINDOW * deviation - mean, axis=0)[0]) - 45, 0)
-    last = min(int(xp.max(mean + WINDOW * deviation, axis=0)[0]) + 45, rows.m)
-    points = 1 << (last - first + 1).bit_length()
-    counts = like(xp, np.arange(float(first), last + 1.0), p)[None, :]
-    near = xp.sum(xp.where(p > 0.5, q, p), axis=-1, keepdims=True) < NEARLY_CERTAIN
-    nearly = _nearly_certain_law(xp, p, q, counts) if bool(xp.any(near)) else None
-    if nearly is not None and bool(xp.all(near)):
-        return nearly, first
-    law = xp.zeros_like(counts + mean)
-    for j in range(points // 2 + 1):
-        angle = 2.0 * math.pi * j / points
-        # |q + p·e^(iθ)|² = 1 - 4pq·sin²(θ/2); its argument is accurate by atan2
-        size = xp.log1p(-4.0 * p * q * math.sin(angle / 2.0) ** 2) / 2.0
-        turn = xp.atan2(p * math.sin(angle), q + p * math.cos(angle))
-        size = xp.exp(xp.sum(size, axis=-1, keepdims=True))
-        turn = xp.sum(turn, axis=-1, keepdims=True)
-        twice = 1.0 if j in (0, points // 2) else 2.0
-        law = law + twice / points * size * xp.cos(turn - angle * counts)
-    law = xp.clip(law, 0.0, None)
-    return law if nearly is None else xp.where(near, nearly, law), first
-
-
-def _nearly_certain_law(xp: Any, p: Tensor, q: Tensor, counts: Tensor) -> Tensor:
-    """P(T = count) where few items differ from their likely labels, if any.
-
-    P(a of the items with odds r differ) = P(none)·e_a(r), the elementary symmetric
-    polynomials, of which a·e_a = Σ_i (-1)^(i-1)·e_(a-i)·Σ r^i (Newton).
-    """
-    likely = p > 0.5
-    rare = xp.where(likely, q, p)
-    odds = rare / (1.0 - rare)
-    none = xp.exp(xp.sum(xp.log1p(-rare), axis=-1, keepdims=True))
-    sides = []
-    for side in (~likely, likely):
-        r = xp.where(side, odds, 0.0)
-        power, sums, e = r, [], [xp.ones_like(none)]
-        for a in range(1, MOST_UNLIKELY + 1):
-            sums.append(xp.sum(power, axis=-1, keepdims=True))
-            power = power * r
-            terms = [(-1) ** i * e[a - 1 - i] * sums[i] for i in range(a)]
-            e.append(xp.clip(sum(terms) / a, 0.0, None))
-        sides.append(e)
-    certain = xp.sum(xp.astype(likely, p.dtype), axis=-1, keepdims=True)
-    law = xp.zeros_like(counts + certain)
-    for a, more in enumerate(sides[0]):
-        for b, less in enumerate(sides[1]):
-            if a + b <= MOST_UNLIKELY:
-                chance = none * more * less
-                law = law + chance * xp.astype(counts == certain + (a - b), p.dtype)
-    return law
-
-
-def affine_curve(rows: Padded, form: AffineForm) -> Tensor:
-    """E[slope·tp + intercept] over 0 < T < n for 0 < k < n; 0 at other k.
-
-    E[slope(k, T)·tp] = Σ_t Σ_{i≤k} p_i·P(T without i = t-1)·slope(k, t). The law
-    without an item comes from that of T: upwards where p ≤ 1/2, downwards elsewhere,
-    so that errors shrink. For k past the middle tp = T - fn: small values keep digits.
-    """
-    xp, p, q = rows.xp, rows.p, rows.q
-    law, first = law_of_sum(rows)
-    factors = form.factors
-    assert factors is not None
-    width = law.shape[1]
-    late = rows.of_k(lambda k, n: 2.0 * k > n)
-
-    def tables(t: int) -> tuple[Tensor, Tensor]:
-        """Slope and intercept, tp = T where k is late, at t and every k."""
-
-        def slope(k: Floats, n: Floats) -> Floats:
-            inside = (k > 0) & (k < n) & (t > 0) & (t < n)
-            values = form.slope(k, np.full_like(k, t), n)  # type: ignore[arg-type]
-            return np.where(inside, values, 0.0)
-
-        def rest(k: Floats, n: Floats) -> Floats:
-            inside = (k > 0) & (k < n) & (t > 0) & (t < n)
-            late = np.where(2.0 * k > n, t, 0.0) * slope(k, n)
-            values = form.intercept(k, np.full_like(k, t), n)  # type: ignore[arg-type]
-            return np.where(inside, values + late, 0.0)
-
-        return rows.of_k(slope), rows.of_k(rest)
-
-    separable = factors.floor is None
-    small = p <= 0.5
-    divisor = xp.where(small, q, p)
-    weights = xp.zeros_like(p)
-    out = xp.zeros_like(late * from_zero(xp, p))
-    if separable:
-        hits_t = rows.lift(_inside(rows, factors.hits_t, first, width))
-        rest_t = rows.lift(_inside(rows, factors.rest_t, first, width))
-
-    def add_hits(t: int, without: Tensor, chosen: Tensor) -> None:
-        """Add Σ_{i≤k} p_i·P(T without i = t-1)·slope(k, t); `without` has that P."""
-        nonlocal weights, out
-        terms = xp.where(chosen, p * without, 0.0)
-        place = t - first
-        if separable:
-            if place < width:
-                weights = weights + terms * hits_t[:, place : place + 1]
-        elif t < rows.m:
-            out = out + tables(t)[0] * _until(rows, terms, late)
-
-    without = xp.zeros_like(p)
-    for j in range(width):
-        without = (law[:, j : j + 1] - p * without) / divisor
-        without = xp.where(small, without, 0.0)
-        add_hits(first + j + 1, without, small)
-    without = xp.zeros_like(p)
-    for j in range(width - 1, 0, -1):
-        without = (law[:, j : j + 1] - q * without) / divisor
-        without = xp.where(small, 0.0, without)
-        add_hits(first + j, without, ~small)
-    if separable:
-
-        def hits_k(k: Floats, n: Floats) -> Floats:
-            return np.where((k > 0) & (k < n), factors.hits_k(k, n), 0.0)
-
-        def rest_k(k: Floats, n: Floats) -> Floats:
-            return np.where((k > 0) & (k < n), factors.rest_k(k, n), 0.0)
-
-        counts = like(xp, np.arange(float(first), first + width), p)[None, :]
-        rest = xp.sum(law * rest_t, axis=-1, keepdims=True)
-        whole = xp.sum(law * hits_t * counts, axis=-1, keepdims=True)
-        scale = rows.of_k(hits_k)
-        out = scale * (_until(rows, weights, late) + late * whole)
-        return out + rows.of_k(rest_k) * rest
-    for j in range(width):
-        if 0 < first + j < rows.m:
-            out = out + tables(first + j)[1] * law[:, j : j + 1]
-    return out
-
-
-def _until(rows: Padded, terms: Tensor, late: Tensor) -> Tensor:
-    """Sums up to each k; less those behind it where k is late."""
-    xp = rows.xp
-    before = from_zero(xp, running_sum(xp, terms))
-    return xp.where(late > 0.5, -sum_from(xp, terms), before)
-
-
-def _inside(
-    rows: Padded, function: Callable[[Floats, Floats], Floats], first: int, width: int
-) -> Floats:
-    """A function of (t, n) on a window of t, 0 outside of 0 < t < n."""
-    t = np.arange(float(first), first + width)
-    n = rows.distinct[:, None]
-    inside = (t > 0) & (t < n)
-    return np.where(inside, function(np.where(inside, t, 1.0), np.maximum(n, 2.0)), 0.0)
-
-
-def log_chance_of_none(xp: Any, p: Tensor, q: Tensor) -> Tensor:
-    """Logarithm of P(no positive) of every row, accurate for tiny p and for tiny q."""
-    few = p < 0.5
-    positive = q > 0.0
-    logs = xp.where(
-        few,
-        xp.log1p(-xp.where(few, p, 0.0)),
-        xp.where(positive, xp.log(xp.where(positive, q, 1.0)), -math.inf),
-    )
-    return xp.sum(logs, axis=-1, keepdims=True)
+def chance_of_none(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """P(no positive) and P(some) of every row, accurate for tiny p and for tiny q."""
+    log = xp.sum(tilted(xp, p, q, math.inf)[1], axis=-1, keepdims=True)
+    return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)
 
 
 def expected_curves(rows: Padded, metric: Metric) -> Tensor:
     """E[metric | metric defined] for every k of every row."""
-    form = usable_form(metric, rows.distinct)
+    form = usable_form(metric, tuple(rows.distinct.tolist()))
     if isinstance(form, MeanForm):
         return mean_curve(rows, metric, form)
     if isinstance(form, RatioForm):
@@ -416,31 +261,27 @@ def expected_curves(rows: Padded, metric: Metric) -> Tensor:
     elif isinstance(form, ItemForm):
         curve = item_curve(rows, form)
     else:
-        assert isinstance(form, AffineForm)
-        curve = affine_curve(rows, form)
+        curve = agreement_curve(rows, metric)
     return settle_edges(rows, metric, form, curve)
 
 
-def usable_form(metric: Metric, sizes: Floats) -> Form:
-    """The form of a metric that tensors can compute; others are refused."""
-    return _usable_form(metric, tuple(sizes.tolist()))
-
-
 @lru_cache(maxsize=64)
-def _usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
-    sizes = np.array(all_sizes)
+def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
+    """The form of a metric that tensors can compute; others are refused."""
     form = metric.form
-    fine = isinstance(form, MeanForm) and form.curvature is None
-    fine |= isinstance(form, AffineForm) and form.factors is not None
-    if isinstance(form, ItemForm):
+    if isinstance(form, RatioForm):
+        low, _ = form.denominator_range(all_sizes, all_sizes)
+        fine = bool((low > 0).all())
+        fine &= all(form.positive_inside(int(n)) for n in all_sizes)
+    elif isinstance(form, ItemForm):
         # Leaving out 0/0 of two rates cancels digits: arrays take another way there
         two_rates = form.hits is not None and form.rejections is not None
         undefined = np.isnan(metric.value(0, 1, 0, 4))
         fine = not (two_rates and math.isnan(metric.zero_division) and undefined)
-    if isinstance(form, RatioForm):
-        low, _ = form.denominator_range(sizes, sizes)
-        inside = all(map(form.positive_inside, sizes.astype(int).tolist()))
-        fine = bool((low > 0).all()) and inside
+    elif isinstance(form, MeanForm):
+        fine = form.curvature is None
+    else:
+        fine = isinstance(metric, MCC | Kappa)
     if form is None or not fine:
         zero = f" with zero_division={metric.zero_division:g}"
         raise ValueError(
@@ -451,50 +292,31 @@ def _usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
 
 
 def settle_edges(rows: Padded, metric: Metric, form: Form, curve: Tensor) -> Tensor:
-    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n)."""
-    xp = rows.xp
-    log_none = log_chance_of_none(xp, rows.p, rows.q)
-    log_all = log_chance_of_none(xp, *rows.misses())
-    none, every = xp.exp(log_none), xp.exp(log_all)
-    some, not_every = -xp.expm1(log_none), -xp.expm1(log_all)
+    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
+
+    At those k items weigh nothing: the value is the same for all 0 < T < n.
+    """
+    xp, k, n = rows.xp, rows.host_k, rows.host_n
+    none, some = chance_of_none(xp, rows.p, rows.q)
+    every, not_every = chance_of_none(xp, *rows.misses())
     inside = xp.where(every > none, not_every - none, some - every)
     inside = xp.clip(inside, 0.0, None)
-    k = rows.k
-    at_none = rows.at(lambda k, n: metric.value(0, k, 0, n), k)
-    at_all = rows.at(lambda k, n: metric.value(k, k, n, n), k)
-    regular = [
-        rows.at(lambda k, n, i=i: regular_at_edges(form, metric, k, n)[i], k)  # type: ignore[misc]
-        for i in (0, 1)
-    ]
-    curve = curve + none * rows.lift(np.nan_to_num(at_none) - regular[0])
-    curve = curve + every * rows.lift(np.nan_to_num(at_all) - regular[1])
-    if math.isnan(metric.zero_division):
-        no_none = rows.lift(np.isnan(at_none)) > 0.5
-        no_all = rows.lift(np.isnan(at_all)) > 0.5
-        mass = xp.where(no_none, some, xp.ones_like(curve))
-        mass = xp.where(no_all, xp.where(no_none, inside, not_every), mass)
-        safe = xp.where(mass > 0.0, mass, 1.0)
-        curve = xp.where(mass > 0.0, curve / safe, math.nan)
-    if isinstance(form, RatioForm) and not form.counts_hits_only:
+    at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
+    regular = regular_at_edges(form, metric, k, n)
+    alike = (k == 0) & (not isinstance(form, RatioForm))
+    alike |= (k == n) & isinstance(form, AffineForm)
+    between = np.where(alike, metric.value(np.minimum(k, 1.0), k, 1, n), 0.0)
+    if alike.any():
+        settled = inside * rows.lift(np.nan_to_num(between))
+        curve = xp.where(rows.lift(alike) > 0.5, settled, curve)
+    for chance, value, counted in zip(
+        (none, every), (at_none, at_all), regular, strict=True
+    ):
+        missing = np.nan_to_num(value) - np.where(alike, 0.0, counted)
+        curve = curve + chance * rows.lift(missing)
+    if not math.isnan(metric.zero_division):
         return curve
-
-    def edge(k: Floats) -> Tensor:
-        """E[value | defined] where it is the same for all 0 < T < n."""
-        n = rows.distinct
-        values = [
-            metric.value(0, k, 0, n),
-            metric.value(np.minimum(k, 1.0), k, 1, n),
-            metric.value(k, k, n, n),
-        ]
-        total = mass = 0.0 * none
-        for value, weight in zip(values, (none, inside, every), strict=True):
-            defined = rows.of_n(~np.isnan(value))
-            mass = mass + defined * weight
-            total = total + rows.of_n(np.nan_to_num(value)) * defined * weight
-        return xp.where(mass > 0.0, total / xp.where(mass > 0.0, mass, 1.0), math.nan)
-
-    curve = xp.concat([edge(0.0 * rows.distinct), curve[:, 1:]], axis=-1)
-    if isinstance(form, AffineForm):
-        last = like(xp, k, rows.p)[None, :] == rows.n
-        curve = xp.where(last, edge(rows.distinct), curve)
-    return curve
+    mass = xp.zeros_like(curve)
+    for chance, value in ((none, at_none), (inside, between), (every, at_all)):
+        mass = mass + chance * rows.lift(~np.isnan(value))
+    return xp.where(mass > 0.0, curve / xp.where(mass > 0.0, mass, 1.0), math.nan)

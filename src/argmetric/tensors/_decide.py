@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -31,14 +30,15 @@ from argmetric.metrics import (
     require_defined,
 )
 from argmetric.tensors._arrays import (
+    Checks,
     Tensor,
     TorchNamespace,
     chances,
     descending,
-    like,
     namespace,
     read_tensor,
     to_host,
+    when_checked,
     work_dtype,
 )
 from argmetric.tensors._curves import Padded, expected_curves, running_sum, usable_form
@@ -119,8 +119,7 @@ def decide(
 ) -> TensorDecision:
     """Choose the labels with the highest expected metric, on the tensor's device.
 
-    `argmetric.decide` calls it for tensors. The arguments mean the same there, and the
-    labels are the same as for an array.
+    `argmetric.decide` calls it for tensors; the labels are the same as for an array.
 
     Parameters
     ----------
@@ -130,21 +129,10 @@ def decide(
     metric : str or Metric, default="f1"
         F-beta, Jaccard, Tversky, precision, recall, specificity, accuracy, balanced
         accuracy, Fowlkes-Mallows, MCC, kappa, or another with a closed form.
-    groups : tensor or array-like, optional
-        Group of each row of a vector.
-    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+    groups, average, zero_division, logits
         As for `argmetric.decide`.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
-    min_positives : int, default=0
-        Fewest predicted positives, in each segment.
-    max_positives : int or str, optional
-        Most predicted positives, in each segment: a count, or a share of its rows such
-        as "5%", rounded down.
-    min_precision, min_recall : float, optional
-        Lower limits for the expected precision and recall, in each segment.
-    logits : bool, default=False
-        Whether `p` holds log-odds.
+    min_positives, max_positives, min_precision, min_recall
+        As for `argmetric.decide`, in each segment.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the sums. In float32 a few rows get another count of positives of
         nearly the same value.
@@ -155,115 +143,88 @@ def decide(
     """
     metric = get_metric(metric, zero_division=zero_division)
     (logits,) = as_flags(logits=logits)
-    limits = TensorLimits.of(min_positives, max_positives, min_precision, min_recall)
-    later: list[Callable[[], Tensor | None]] = []
+    limits = TensorLimits(min_positives, max_positives, min_precision, min_recall)
+    later: Checks = []
     p = read_tensor(p, "p", logits=logits, later=later)
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
     sizes = segments.distinct
-    require_defined(metric, int(sizes[-1]))
-    usable_form(metric, sizes.astype(np.float64))
-    principle = metric.ranking_principle(int(sizes[-1]))
+    largest = int(sizes[-1])
+    require_defined(metric, largest)
+    usable_form(metric, tuple(sizes.astype(np.float64).tolist()))
+    principle = metric.ranking_principle(largest)
     if not principle:
         raise ValueError(
             f"the best decision for {metric.name} need not be a top-k set: "
             f"{principle.detail}"
         )
-    limits.check_sizes(segments)
-    labels, values = [], []
-    fused = dtype == "float64" and can_use_kernel(p, metric, limits, segments)
-    long = dtype == "float64" and fits_window(p, metric, limits, segments)
-    for part in segments.parts(p.numel() if fused else None):
-        given = segments.take(p, part, -math.inf if logits else 0.0)
-        if long:
-            from argmetric.tensors._pixels import decide_pixels
+    if limits.least > sizes[0]:
+        raise ValueError(
+            f"min_positives={limits.least} is more than the {sizes[0]} items"
+        )
+    way = quick_way(p, metric, limits, segments) if dtype == "float64" else ""
+    nothing = -math.inf if logits else 0.0
 
-            *some, found = decide_pixels(given.contiguous(), metric, logits)
-            chosen = some[0], some[1], some[2]
-        elif fused:
-            chosen, found = choose_fused(given, part, metric, logits)
-        else:
-            chosen = choose(given, part, metric, limits, logits, work)
-            found = mark(xp, given, chosen, part)
-        labels.append((part, found))
-        values.append((part, chosen))
-    best, expected, cut = (
-        segments.gather([(part, one[i]) for part, one in values]) for i in range(3)
-    )
-    for check in later:
-        clipped = check()
-        if clipped is not None:
-            return decide(
-                clipped,
-                metric,
-                groups=groups,
-                average=average,
-                min_positives=min_positives,
-                max_positives=max_positives,
-                min_precision=min_precision,
-                min_recall=min_recall,
-                dtype=dtype,
-            )
-    if math.isnan(metric.zero_division):
-        _refuse_never_defined(expected, p > (-math.inf if logits else 0.0), metric)
-    return TensorDecision(
-        segments.restore(labels),
-        expected,
-        best,
-        cut,
-        segments.group_ids,
-        metric,
-        average,
-    )
+    def run(p: Tensor) -> TensorDecision:
+        labels, values = [], []
+        for part in segments.parts(segments.count if way == "kernel" else None):
+            given = segments.take(p, part, nothing)
+            if way == "window":
+                from argmetric.tensors._pixels import decide_pixels
 
+                *some, found = decide_pixels(given.contiguous(), metric, logits)
+                chosen = some[0], some[1], some[2]
+            elif way == "kernel":
+                chosen, found = choose_fused(given, part, metric, logits)
+            else:
+                chosen = choose(given, part, metric, limits, logits, work)
+                found = mark(xp, given, chosen, part)
+            labels.append((part, found))
+            values.append((part, chosen))
+        best, expected, cut = segments.gather(values)
+        found = segments.restore(labels)
+        ids = segments.group_ids
+        return TensorDecision(found, expected, best, cut, ids, metric, average)
 
-def _refuse_never_defined(expected: Tensor, possible: Tensor, metric: Metric) -> None:
-    # Without any chance of a positive "none" is right, whatever it is worth.
-    xp = namespace(expected)
-    if bool(xp.all(xp.isnan(expected))) and bool(xp.any(possible)):
+    decision = when_checked(run, p, later)
+    if math.isnan(metric.zero_division) and bool(
+        # Without any chance of a positive "none" is right, whatever it is worth
+        xp.any(p > nothing) & xp.all(xp.isnan(decision.expected))
+    ):
         raise ValueError(
             f"{metric.name} is undefined for every number of positives that is allowed "
             "here; zero_division=0 or 1 gives it a value"
         )
+    return decision
 
 
-@dataclass(frozen=True)
+@dataclass
 class TensorLimits:
     """What the number of predicted positives of a segment has to obey."""
 
     least: int
     most: int | str | None
-    min_precision: float
-    min_recall: float
+    min_precision: float | None
+    min_recall: float | None
 
-    @classmethod
-    def of(
-        cls, least: int, most: int | str | None, precision: Any, recall: Any
-    ) -> TensorLimits:
-        least = check_count(least, "min_positives")
-        if most is not None:
-            count = count_or_share(most, "max_positives", 0)  # refuses what is none
-            most = most if isinstance(most, str) else count
-            if isinstance(most, int) and most < least:
-                raise ValueError(f"max_positives={most} is below min_positives={least}")
-        return cls(
-            least,
-            most,
-            check_fraction(precision, "min_precision"),
-            check_fraction(recall, "min_recall"),
-        )
+    def __post_init__(self) -> None:
+        self.least = check_count(self.least, "min_positives")
+        self.min_precision = check_fraction(self.min_precision, "min_precision")
+        self.min_recall = check_fraction(self.min_recall, "min_recall")
+        if self.most is None:
+            return
+        count = count_or_share(self.most, "max_positives", 0)  # refuses what is none
+        if not isinstance(self.most, str):
+            self.most = count
+            if count < self.least:
+                raise ValueError(
+                    f"max_positives={count} is below min_positives={self.least}"
+                )
 
     @property
     def none(self) -> bool:
         return self == TensorLimits(0, None, 0.0, 0.0)
-
-    def check_sizes(self, segments: SegmentedTensor) -> None:
-        smallest = int(segments.distinct[0])
-        if self.least > smallest:
-            raise ValueError(
-                f"min_positives={self.least} is more than the {smallest} items"
-            )
 
     def range_of(self, rows: Padded, metric: Metric) -> tuple[Tensor, Tensor]:
         """Smallest and largest allowed k of every row, as columns."""
@@ -272,18 +233,17 @@ class TensorLimits:
         most = rows.distinct
         if self.most is not None:
             most = count_or_share(self.most, "max_positives", rows.distinct)
-        high = xp.zeros_like(low) + rows.of_n(np.minimum(rows.distinct, most))
+        high = xp.zeros_like(low) + rows.lift(np.minimum(rows.distinct, most)[:, None])
         if math.isnan(metric.zero_division):
             # Predicting a certain negative only to leave 0/0 is no decision.
             likely = xp.sum(xp.astype(p > 0.0, p.dtype), axis=-1, keepdims=True)
             likely = xp.where(likely < self.least, float(self.least), likely)
             high = xp.where(high < likely, high, likely)
-        if self.min_precision > 0.0:
-            k = like(xp, rows.k[1:], p)[None, :]
-            fine = running_sum(xp, p) >= (self.min_precision - 1e-12) * k
+        if self.min_precision:
+            fine = running_sum(xp, p) >= (self.min_precision - 1e-12) * rows.k[:, 1:]
             count = _leading(xp, fine, p.dtype)
             high = xp.where(high < count, high, count)
-        if self.min_recall > 0.0:
+        if self.min_recall:
             recall = expected_curves(rows, Recall(zero_division=math.nan))
             few = (recall < self.min_recall - 1e-12) & (recall == recall)
             count = _leading(xp, few, p.dtype)
@@ -315,10 +275,9 @@ def choose(
     keys = xp.astype(descending(xp, given), work)
     rows = Padded(xp, *chances(xp, keys, logits), part.sizes)
     curve = expected_curves(rows, metric)
-    k = like(xp, rows.k, keys)[None, :]
     low, high = limits.range_of(rows, metric)
     signed = curve if metric.greater_is_better else -curve
-    allowed = (k >= low) & (k <= high) & (curve == curve)
+    allowed = (rows.k >= low) & (rows.k <= high) & (curve == curve)
     signed = xp.where(allowed, signed, -math.inf)
     top = xp.max(signed, axis=-1, keepdims=True)
     floors = metric.tie_floor(rows.distinct)
@@ -327,15 +286,21 @@ def choose(
         mean = xp.sum(rows.p, axis=-1, keepdims=True)
         rest = rows.n - mean
         certain = xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)
-        floor = rows.of_n(floors) * certain
+        floor = rows.lift(floors[:, None]) * certain
         slack = xp.where(slack > floor, slack, floor)
     # Where the metric is never defined nothing is allowed: the least count is taken
-    tied = (signed >= top - slack) & allowed
-    best = xp.argmax(xp.astype(tied, xp.int8), axis=-1, keepdims=True)
-    found = xp.max(xp.astype(tied, xp.int8), axis=-1, keepdims=True) > 0
+    tied = xp.astype((signed >= top - slack) & allowed, xp.int8)
+    best = xp.argmax(tied, axis=-1, keepdims=True)
+    found = xp.max(tied, axis=-1, keepdims=True) > 0
     best = xp.where(found, best, xp.astype(low, best.dtype))
     expected = xp.take_along_axis(curve, best, axis=-1)[:, 0]
-    return best[:, 0], expected, cut_off(rows, keys, best)
+    # A cut with exactly so many scores at or above it
+    upper = xp.take_along_axis(keys, xp.clip(best - 1, 0, None), axis=-1)
+    following = xp.clip(best, None, part.length - 1)
+    lower = xp.take_along_axis(keys, following, axis=-1)
+    lower = xp.where(xp.astype(best, keys.dtype) < rows.n, lower, -math.inf)
+    cut = cut_between(xp, xp.where(best > 0, upper, math.inf), lower)
+    return best[:, 0], expected, cut[:, 0]
 
 
 @cache
@@ -343,27 +308,21 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def can_use_kernel(
+def quick_way(
     p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
-) -> bool:
-    """Whether a kernel for a GPU takes the rows."""
+) -> str:
+    """Whether a "window" of the items of long rows is enough, or a "kernel" serves."""
+    plain = limits.none and not math.isnan(metric.zero_division)
+    if not plain or segments.group_ids is not None:
+        return ""
+    known = isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
+    if known and segments.length > LONGEST_SORTED:
+        return "window" if isinstance(namespace(p), TorchNamespace) else ""
     if not getattr(p, "is_cuda", False) or not has_triton():
-        return False
+        return ""
     from argmetric.tensors._fused import MOST_LABELS, can_fuse
 
-    fits = segments.group_ids is None and segments.length <= MOST_LABELS
-    return bool(fits and limits.none and can_fuse(metric))
-
-
-def fits_window(
-    p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
-) -> bool:
-    """Whether rows are so long that a window of their items is enough."""
-    long = segments.group_ids is None and segments.length > LONGEST_SORTED
-    known = limits.none and not math.isnan(metric.zero_division)
-    if not (long and known and isinstance(namespace(p), TorchNamespace)):
-        return False
-    return isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
+    return "kernel" if segments.length <= MOST_LABELS and can_fuse(metric) else ""
 
 
 def counts_hits(form: Any) -> bool:
@@ -393,19 +352,6 @@ def choose_fused(
     return found, labels
 
 
-def cut_off(rows: Padded, keys: Tensor, best: Tensor) -> Tensor:
-    """A cut with exactly so many scores at or above it; nan where a tie is split."""
-    xp = rows.xp
-    k = xp.astype(best, keys.dtype)
-    last = xp.clip(best - 1, 0, None)
-    upper = xp.take_along_axis(keys, last, axis=-1)
-    upper = xp.where(k > 0.0, upper, math.inf)
-    following = xp.clip(best, None, rows.m - 1)
-    lower = xp.take_along_axis(keys, following, axis=-1)
-    lower = xp.where(k < rows.n, lower, -math.inf)
-    return cut_between(xp, upper, lower)[:, 0]
-
-
 def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
     """A cut below one score and above the next; nan where they are equal.
 
@@ -432,7 +378,4 @@ def mark(
         rank = xp.cumulative_sum(xp.astype(equal, xp.int64), axis=-1)
         room = best - xp.sum(xp.astype(above, xp.int64), axis=-1, keepdims=True)
         labels = xp.where(split, above | (equal & (rank <= room)), labels)
-    if part.cells is not None:
-        items = like(xp, np.arange(part.length), best)
-        labels = labels & (items[None, :] < like(xp, part.sizes, best)[:, None])
-    return labels
+    return labels if part.cells is None else labels & part.inside(xp)

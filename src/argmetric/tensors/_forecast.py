@@ -19,17 +19,18 @@ from argmetric.tensors._arrays import (
     chances,
     like,
     namespace,
+    read_labels,
     read_tensor,
     to_host,
     work_dtype,
 )
 from argmetric.tensors._curves import (
     Padded,
+    chance_of_none,
+    each_node,
     expected_curves,
     law_of,
-    log_chance_of_none,
-    log_phi,
-    share,
+    tilted,
 )
 from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._segments import CELLS_AT_ONCE, SegmentedTensor
@@ -51,12 +52,8 @@ class TensorForecast:
         Lower and upper end for each of them; None if one has more than 64 cells.
     coverage : float
         Probability that the interval contains the score.
-    group_ids : tensor or None
-        The groups in the order of the other results.
-    metric : Metric
-        What is forecast.
-    average : str or None
-        How rows, labels or groups are combined.
+    group_ids, metric, average
+        As in `TensorDecision`.
     """
 
     means: Tensor
@@ -101,7 +98,7 @@ def forecast(
 ) -> TensorForecast:
     """Forecast the score of labels before the true labels are known, on the device.
 
-    `argmetric.forecast` calls it for tensors; the arguments mean the same there.
+    `argmetric.forecast` calls it for tensors.
 
     Parameters
     ----------
@@ -109,17 +106,8 @@ def forecast(
         Probabilities, or log-odds with ``logits=True``.
     labels : tensor
         The 0/1 labels to score, in the shape of `p`.
-    metric : str or Metric, default="f1"
-        The metric that scores the labels.
-    coverage : float, default=0.9
-        Probability that the interval contains the score.
-    groups, average
-        As for `decide`; groups alone mean the mean over groups.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own; with nan the forecast is for the
-        outcomes in which it is defined.
-    logits : bool, default=False
-        Whether `p` holds log-odds.
+    metric, coverage, groups, average, zero_division, logits
+        As for `argmetric.forecast`.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the sums.
 
@@ -133,84 +121,44 @@ def forecast(
     p = read_tensor(p, "p", logits=logits)
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
-    chosen = read_labels(labels, "labels", p, "p")
+    chosen = xp.astype(read_labels(labels, "labels", p, "p"), xp.int8)
     segments = SegmentedTensor(p, average, groups, "p")
     longest = int(segments.distinct[-1])
     require_defined(metric, longest)
-    short = longest <= LAW_ROWS
+    moments, most = long_moments, None
+    if longest <= LAW_ROWS:
+        moments, most = law_moments, CELLS_AT_ONCE // (LAW_ROWS + 1) ** 2
     found = []
-    for part in segments.parts():
+    for part in segments.parts(most):
         scores = xp.astype(segments.take(p, part, -math.inf if logits else 0.0), work)
         # Selected items first: every curve holds for the first k items in any order
-        flags = segments.take(xp.astype(chosen, xp.int8), part, 0)
+        flags = segments.take(chosen, part, 0)
         order = xp.argsort(-flags, stable=True)
         flags = xp.take_along_axis(flags, order, axis=-1)
         scores = xp.take_along_axis(scores, order, axis=-1)
-        p_, q = chances(xp, scores, logits)
         k = xp.sum(xp.astype(flags, xp.int64), axis=-1, keepdims=True)
-        step = CELLS_AT_ONCE // (LAW_ROWS + 1) ** 2 if short else part.sizes.size
-        pieces = []
-        for first in range(0, part.sizes.size, step):
-            some = slice(first, min(first + step, part.sizes.size))
-            rows = Padded(xp, p_[some, :], q[some, :], part.sizes[some])
-            law = law_moments if short else long_moments
-            pieces.append(law(rows, flags[some, :] > 0, k[some, :], metric, coverage))
-        joined = [xp.concat(list(one), axis=0) for one in zip(*pieces, strict=True)]
-        found.append((part, joined))
-    mean, std, low, high = (
-        segments.gather([(part, one[i]) for part, one in found]) for i in range(4)
-    )
-    ends = (low, high) if short else None
+        rows = Padded(xp, *chances(xp, scores, logits), part.sizes)
+        found.append((part, moments(rows, flags > 0, k, metric, coverage)))
+    mean, std, low, high = segments.gather(found)
+    ends = None if most is None else (low, high)
     ids = segments.group_ids
     return TensorForecast(mean, std, ends, coverage, ids, metric, average)
-
-
-def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
-    """Labels as booleans: on the device and in the shape of another tensor."""
-    xp = namespace(template)
-    if not hasattr(labels, "shape") or not hasattr(labels, "device"):
-        raise TypeError(
-            f"{name} must be a tensor, as {other} is, not {type(labels).__name__}"
-        )
-    if isinstance(labels, np.ndarray) and not isinstance(template, np.ndarray):
-        raise TypeError(f"{name} must be a tensor, as {other} is, not ndarray")
-    if tuple(labels.shape) != tuple(template.shape):
-        raise ValueError(
-            f"{name} has shape {tuple(labels.shape)} but {other} has shape "
-            f"{tuple(template.shape)}"
-        )
-    if labels.device != template.device:
-        raise ValueError(
-            f"{name} is on {labels.device} but {other} is on {template.device}"
-        )
-    if labels.dtype == xp.bool:
-        return labels
-    chosen = labels == 1
-    if not bool(xp.all(chosen | (labels == 0))):
-        raise ValueError(f"{name} must hold 0 and 1, or booleans")
-    return chosen
 
 
 def law_moments(
     rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Mean, deviation and interval from the laws of hits and misses of short rows."""
-    xp, p, q, width = rows.xp, rows.p, rows.q, rows.m + 1
+    xp, p, q, width = rows.xp, rows.p, rows.q, rows.p.shape[1] + 1
     hits = law_of(xp, xp.where(chosen, p, 0.0), xp.where(chosen, q, 1.0))
     misses = law_of(xp, xp.where(chosen, 0.0, p), xp.where(chosen, 1.0, q))
-    probabilities = xp.reshape(hits[:, :, None] * misses[:, None, :], (rows.count, -1))
-    a, r = np.meshgrid(rows.k, rows.k, indexing="ij")
-
-    def of_counts(k: Floats, n: Floats) -> Floats:
-        """Values at every (k; a, r): sizes and k down, cells across."""
-        count, a_, r_ = k[..., None], a.ravel(), r.ravel()
-        size = n[..., None]
-        possible = (a_ <= count) & (r_ <= size - count)
-        cells = np.where(possible, a_, 0.0), np.where(possible, r_, 0.0)
-        return np.asarray(metric.value(cells[0], count, cells[0] + cells[1], size))
-
-    n = np.broadcast_to(rows.distinct[:, None], (rows.distinct.size, width))
-    table = of_counts(np.minimum(rows.k, n), n).reshape(-1, width * width)
+    probabilities = xp.reshape(hits[:, :, None] * misses[:, None, :], (p.shape[0], -1))
+    # Values at every (k; a hits, r misses): sizes and k down, cells across
+    a, r = (x.ravel() for x in np.indices((width, width)).astype(np.float64))
+    count, size = rows.host_k[..., None], rows.host_n[..., None]
+    possible = (a <= count) & (r <= size - count)
+    a, r = np.where(possible, a, 0.0), np.where(possible, r, 0.0)
+    table = np.reshape(metric.value(a, count, a + r, size), (-1, width * width))
     places = k[:, 0]
     if rows.place is not None:
         places = places + rows.place * width
@@ -248,8 +196,8 @@ def long_moments(
     if not (isinstance(form, RatioForm) and form.counts_hits_only and defined):
         return mean[:, 0], nothing, nothing, nothing
     second = second_moment(rows, chosen, xp.astype(k, mean.dtype), form)
-    none = xp.exp(log_chance_of_none(xp, rows.p, rows.q))
-    at_none = rows.of_k(lambda k, n: metric.value(0, k, 0, n)) + 0.0 * none
+    none, _ = chance_of_none(xp, rows.p, rows.q)
+    at_none = rows.lift(metric.value(0, rows.host_k, 0, rows.host_n)) + 0.0 * none
     at_none = xp.take_along_axis(at_none, k, axis=-1)
     second = second + none * at_none * at_none
     variance = xp.clip(second - mean * mean, 0.0, None)
@@ -265,16 +213,16 @@ def second_moment(rows: Padded, chosen: Tensor, k: Tensor, form: RatioForm) -> T
     d0, d1, d2, d3 = form.d
     low, high = form.denominator_range(rows.distinct, rows.distinct)
     out = xp.zeros_like(k)
-    nodes = exponential_sum(2.0, float(low.min()), float(high.max()))
+    rule = exponential_sum(2.0, float(low.min()), float(high.max()))
 
     def total(x: Tensor) -> Tensor:
         return xp.sum(x, axis=-1, keepdims=True)
 
-    for s, w in zip(*(x.tolist() for x in nodes), strict=True):
-        phi, log1 = log_phi(xp, p, q, s * (d1 + d3))
-        log3 = log1 if d1 == 0 else log_phi(xp, p, q, s * d3)[1]
+    for s, w in each_node(rule):
+        share, log1 = tilted(xp, p, q, s * (d1 + d3))
+        log3 = log1 if d1 == 0 else tilted(xp, p, q, s * d3)[1]
         logs = total(xp.where(chosen, log1, log3))
-        r = xp.where(chosen, share(xp, p, phi, s * (d1 + d3)), 0.0)
+        r = xp.where(chosen, share, 0.0)
         moment = total(r) ** 2 + total(r * (1.0 - r))
         out = out + w * xp.exp(logs - s * (d0 * rows.n + d2 * k)) * moment
     return form.c[1] ** 2 * out
@@ -293,12 +241,11 @@ def count(
     pred = read_labels(labels, "labels", y, "y")
     xp = namespace(true)
     segments = SegmentedTensor(true, average, groups, "y")
-
-    def counted(flags: Tensor) -> Floats:
-        found = [
-            (part, xp.sum(segments.take(xp.astype(flags, xp.int64), part, 0), axis=-1))
-            for part in segments.parts()
-        ]
-        return np.atleast_1d(to_host(segments.gather(found))).astype(np.float64)
-
-    return counted(true & pred), counted(pred), counted(true), segments.sizes
+    kinds = [xp.astype(flags, xp.int64) for flags in (true & pred, pred, true)]
+    found = [
+        (part, tuple(xp.sum(segments.take(x, part, 0), axis=-1) for x in kinds))
+        for part in segments.parts()
+    ]
+    sums = (np.atleast_1d(to_host(x)) for x in segments.gather(found))
+    hits, k, t = (x.astype(np.float64) for x in sums)
+    return hits, k, t, segments.sizes

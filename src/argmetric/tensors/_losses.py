@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 from argmetric._expected.kernels.nodes import exponential_sum
@@ -14,30 +13,22 @@ from argmetric.tensors._decide import has_triton
 
 torch: Any = require_torch("a loss of argmetric.tensors")
 USE_KERNEL = has_triton()
+MOST_LABELS = 0
 if USE_KERNEL:
     from argmetric.tensors._fused_loss import MOST_LABELS
-else:
-    MOST_LABELS = 0
 
 
 def node_lists(
     d: tuple[float, float, float, float], n: int
 ) -> tuple[list[float], list[float]]:
     """Nodes and weights of 1/denominator over all counts of n items with a hit."""
-    return _node_lists(d, n)
+    low, high = RatioForm((0.0, 1.0, 0.0, 0.0), d).denominator_range(n, n)
+    s, w = exponential_sum(1.0, float(low), float(high))
+    return s.tolist(), w.tolist()
 
 
 # What torch.compiler.assume_constant_result sets, without loading the compiler
 node_lists._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-@cache
-def _node_lists(
-    d: tuple[float, float, float, float], n: int
-) -> tuple[list[float], list[float]]:
-    low, high = RatioForm((0.0, 1.0, 0.0, 0.0), d).denominator_range(n, n)
-    s, w = exponential_sum(1.0, float(low), float(high))
-    return s.tolist(), w.tolist()
 
 
 class ExpectedRatio(torch.autograd.Function):  # type: ignore[misc]
@@ -88,8 +79,7 @@ class ExpectedRatio(torch.autograd.Function):  # type: ignore[misc]
             logs = torch.where(p * lost < 0.5, torch.log1p(-p * lost), torch.log(phi))
             heads.append(w * torch.exp(logs.sum(1, keepdim=True) - s * base))
             hits.append((z * p * u / phi).sum(1, keepdim=True))
-        log_none = -torch.nn.functional.softplus(x).sum(1, keepdim=True)
-        none = torch.exp(log_none)
+        none = torch.nn.functional.logsigmoid(-x).sum(1, keepdim=True).exp()
         value = sum(head * hit for head, hit in zip(heads, hits, strict=True)) * scale
         value = torch.where(some, value, empty * none)
         if ctx.needs_input_grad[0]:
@@ -114,17 +104,20 @@ class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
     """1 less a metric: log-odds and 0/1 targets as rows, by the average asked for."""
 
     def __init__(
-        self, metric: MetricLike = "f1", average: str = "samples", zero: float = 1.0
+        self,
+        metric: MetricLike = "f1",
+        average: str = "samples",
+        zero_division: float = 1.0,
     ) -> None:
         super().__init__()
-        self.metric = get_metric(metric, zero_division=zero)
+        self.metric = get_metric(metric, zero_division=zero_division)
         form = self.metric.form
         if not isinstance(form, RatioForm) or not form.counts_hits_only:
             raise ValueError(
                 f"{self.metric.name} has no such loss: use F-beta, 'jaccard' or Tversky"
             )
         check_choice(average, "average", ("samples", "macro", "batch"))
-        self.average, self.zero, self.form = average, float(zero), form
+        self.average, self.zero, self.form = average, float(zero_division), form
 
     def extra_repr(self) -> str:
         return f"{self.metric.name!r}, average={self.average!r}"
@@ -173,14 +166,6 @@ class ExpectedMetricLoss(_MetricLoss):
     >>> loss(model(X), Y).backward()  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        metric: MetricLike = "f1",
-        average: str = "samples",
-        zero_division: float = 1.0,
-    ) -> None:
-        super().__init__(metric, average, zero_division)
-
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Loss of log-odds against targets, both of the shape (rows, labels)."""
         x, z = self._rows(logits, targets)
@@ -196,10 +181,8 @@ class SoftMetricLoss(_MetricLoss):
 
     Parameters
     ----------
-    metric : str or Metric, default="f1"
-        F-beta, Jaccard or Tversky.
-    average : {"samples", "macro", "batch"}, default="samples"
-        One metric for each row, for each label, or for all cells together.
+    metric, average
+        As for `ExpectedMetricLoss`.
     """
 
     def __init__(self, metric: MetricLike = "f1", average: str = "samples") -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from argmetric._ground.arguments import as_flags, check_choice
+from argmetric._ground.types import Booleans, Floats
 from argmetric.tensors._arrays import (
+    Checks,
     Tensor,
-    chances,
-    like,
-    namespace,
+    read_labels,
     read_tensor,
-    require_torch,
+    to_host,
+    torch,
 )
 from argmetric.tensors._shared_effect import LARGEST_SD, fit_shared_sd
-from argmetric.tensors._temperature import absent, fit_slopes, log_scale, softmax
 
+CELLS = 1 << 22  # pixels at a time
+SLOPES = (0.05, 20.0)  # of 1/temperature
+LOWEST_LOG = -100.0  # in the place of log 0
 MODES = ("multiclass", "multilabel")
 
 
@@ -51,8 +53,7 @@ class MaskCalibrator:
     def __post_init__(self) -> None:
         check_choice(self.mode, "mode", MODES)
         for name in ("temperatures", "shared_sd"):
-            values = tuple(float(x) for x in getattr(self, name))
-            object.__setattr__(self, name, values)
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         if not all(0.0 < x < math.inf for x in self.temperatures):
             raise ValueError(f"temperatures must be positive, not {self.temperatures}")
         if not all(0.0 <= x <= LARGEST_SD for x in self.shared_sd):
@@ -68,26 +69,24 @@ class MaskCalibrator:
     def apply(self, probabilities: Tensor, *, logits: bool = False) -> Tensor:
         """Calibrated probabilities in the same shape, classes in the second axis."""
         (logits,) = as_flags(logits=logits)
-        x = read_tensor(probabilities, "probabilities", logits=logits, most_dims=9)
-        xp = namespace(x)
-        classes = x.shape[1] if x.ndim > 1 else 0
-        if classes != len(self.temperatures):
+        x = read_pixels(probabilities, self.mode, logits)
+        classes = len(self.temperatures)
+        if x.shape[1] != classes:
             raise ValueError(
-                f"calibrator has {len(self.temperatures)} classes but probabilities "
-                f"has shape {tuple(x.shape)}"
+                f"calibrator has {classes} classes but probabilities has shape "
+                f"{tuple(x.shape)}"
             )
-        each = (1, classes) + (1,) * (x.ndim - 2)
-        beta = xp.reshape(1.0 / like(xp, self.temperatures, x, xp.float64), each)
-        z = beta * log_scale(x, self.mode, logits)
+        z = log_scale(x, self.mode, logits).movedim(1, -1)
+        z = (z / z.new_tensor(self.temperatures)).movedim(-1, 1)
         many = self.mode == "multilabel"
-        return xp.astype(chances(xp, z, True)[0] if many else softmax(xp, z), x.dtype)
+        return (torch.sigmoid(z) if many else torch.softmax(z, 1)).to(x.dtype)
 
     def row_sd(self, images: int, like_: Tensor) -> Tensor | None:
         """`shared_sd` of every image and class in a row; None where all are 0."""
         if not any(self.shared_sd):
             return None
-        xp = namespace(like_)
-        return like(xp, np.tile(self.shared_sd, images), like_, xp.float64)
+        sd = torch.tensor(self.shared_sd, dtype=torch.float64, device=like_.device)
+        return sd.repeat(images)
 
 
 def calibrate_masks(
@@ -105,32 +104,19 @@ def calibrate_masks(
 
     Parameters
     ----------
-    probabilities : tensor
-        Of the shape (images, classes, height, width), or with other axes of space.
+    probabilities, mode, logits
+        As for `decide_masks`.
     masks : tensor
         The true masks, 0 and 1, in the same shape. With ``mode="multiclass"`` also the
         class of every pixel, of the shape (images, height, width); pixels of other
         numbers, such as 255, are left out.
-    mode : {"multilabel", "multiclass"}, default="multilabel"
-        Whether probabilities come from one sigmoid each, or from a softmax.
-    logits : bool, default=False
-        Whether these are logits.
 
     Returns
     -------
     MaskCalibrator
     """
-    torch = require_torch("calibrate_masks")
-    check_choice(mode, "mode", MODES)
     (logits,) = as_flags(logits=logits)
-    if not isinstance(probabilities, torch.Tensor) or probabilities.ndim < 3:
-        raise ValueError(
-            "probabilities must be a tensor of the shape (images, classes, height, "
-            f"width), not {tuple(np.shape(probabilities))}"
-        )
-    x = read_tensor(
-        probabilities, "probabilities", logits=logits, most_dims=probabilities.ndim
-    )
+    x = read_pixels(probabilities, mode, logits)
     images, classes = x.shape[:2]
     y, known = true_masks(x, masks, mode)
     x = x.reshape(images, classes, -1)
@@ -152,42 +138,20 @@ def calibrate_masks(
 
 def true_masks(x: Tensor, masks: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     """True pixels (images, classes, pixels), and which pixels have a label."""
-    torch = require_torch("calibrate_masks")
     images, classes = x.shape[:2]
-    shape = tuple(masks.shape)
-    if masks.device != x.device:
-        raise ValueError(
-            f"masks are on {masks.device} but probabilities is on {x.device}"
-        )
-    if mode == "multiclass" and shape == (images, *x.shape[2:]):
-        labels = masks.long().reshape(images, 1, -1)
-        places = torch.arange(classes, device=x.device)[None, :, None]
-        y = labels == places
-        return y, y.any(1)
-    if shape != tuple(x.shape):
-        raise ValueError(
-            f"masks has shape {shape} but probabilities has shape {tuple(x.shape)}"
-        )
-    if not bool(((masks == 0) | (masks == 1)).all()):
-        raise ValueError("masks must hold 0 and 1")
-    y = masks.bool().reshape(images, classes, -1)
-    if mode == "multiclass":
-        return y, y.any(1)
-    return y, torch.ones_like(y[:, 0])
+    if mode == "multiclass" and tuple(masks.shape) == (images, *x.shape[2:]):
+        places = torch.arange(classes, device=x.device)[:, None]
+        y = masks.to(x.device, torch.int64).reshape(images, 1, -1) == places
+    else:
+        y = read_labels(masks, "masks", x, "probabilities")
+        y = y.reshape(images, classes, -1)
+    return y, y.any(1) if mode == "multiclass" else torch.ones_like(y[:, 0])
 
 
-def read_masks(
-    x: Tensor,
-    mode: str,
-    logits: bool,
-    calibrator: MaskCalibrator | None,
-    later: list[Callable[[], Tensor | None]] | None = None,
+def read_pixels(
+    x: Tensor, mode: str, logits: bool, later: Checks | None = None
 ) -> Tensor:
-    """Probabilities of the shape (images, classes, pixels), calibrated.
-
-    A check of their values that need not be waited for is put into `later`.
-    """
-    torch = require_torch("decide_masks")
+    """Scores of images, as they are; checks that can wait are put into `later`."""
     check_choice(mode, "mode", MODES)
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"probabilities must be a tensor, not {type(x).__name__}")
@@ -196,14 +160,86 @@ def read_masks(
             "probabilities must have the shape (images, classes, height, width), not "
             f"{tuple(x.shape)}"
         )
-    later = later if calibrator is None else None
-    x = read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim, later=later)
-    if calibrator is not None:
-        if calibrator.mode != mode:
-            raise ValueError(
-                f"mode={mode!r}, but the calibrator has mode={calibrator.mode!r}"
+    return read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim, later=later)
+
+
+def log_scale(x: Tensor, mode: str, logits: bool) -> Tensor:
+    """Log-odds, or logarithms of a softmax over the second axis, in float64."""
+    x = x.double()
+    if mode == "multilabel":
+        return x if logits else torch.logit(x)
+    return torch.log_softmax(x, 1) if logits else x.log()
+
+
+def fit_slopes(x: Tensor, y: Tensor, known: Tensor, mode: str, logits: bool) -> Floats:
+    """1/temperature of every class by Newton's method, on a convex likelihood.
+
+    A pixel whose label is certain at any temperature (p of 0 or 1) counts nothing. So
+    does a class that is absent from all masks, or everywhere: its slope stays 1.
+    """
+    classes, n = x.shape[1:]
+    step = max(CELLS // (classes * n), 1)
+
+    def sums(beta: Floats) -> tuple[float, Floats, Floats]:
+        each = torch.from_numpy(beta).to(x.device)[:, None]
+        terms = [
+            slope_terms(log_scale(x_, mode, logits), y_, known_, each, mode)
+            for x_, y_, known_ in zip(
+                *(a.split(step) for a in (x, y, known)), strict=True
             )
-        x = calibrator.apply(x, logits=logits)
-    elif logits:
-        x = torch.softmax(x, 1) if mode == "multiclass" else torch.sigmoid(x)
-    return x.reshape(x.shape[0], x.shape[1], -1).float()
+        ]
+        loss, slope, bend = (to_host(sum(one)) for one in zip(*terms, strict=True))
+        return float(loss), slope, bend
+
+    beta = np.ones(classes)
+    free = ~absent(y, known)
+    loss, slope, bend = sums(beta)
+    for _ in range(50):
+        inner = bend[np.ix_(free, free)] + 1e-12 * np.eye(int(free.sum()))
+        move = np.zeros(classes)
+        move[free] = np.linalg.solve(inner, slope[free])
+        for _ in range(30):
+            new = np.clip(beta + move, *SLOPES)
+            found = sums(new)
+            if found[0] <= loss:
+                break
+            move = move / 2.0
+        moved = np.abs(new - beta).max()
+        beta, (loss, slope, bend) = new, found
+        if moved < 1e-9:
+            break
+    return beta
+
+
+def absent(y: Tensor, known: Tensor) -> Booleans:
+    """Classes without a positive pixel in all masks, or without a negative one."""
+    positives = (y & known[:, None, :]).sum((0, 2))
+    return np.asarray(to_host((positives == 0) | (positives == known.sum())))
+
+
+def slope_terms(
+    z: Tensor, y: Tensor, known: Tensor, beta: Tensor, mode: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """-log likelihood of some images, its slope downwards, and its second derivative.
+
+    With π of βz: Σ z·(y-π), and Σ z²·π(1-π) or Σ z·z'·(π·[same class] - π·π').
+    """
+    certain, weight = ~torch.isfinite(z), known.double()[:, None, :]
+    if mode == "multilabel":
+        weight = torch.where(certain, 0.0, weight)
+        z = torch.where(certain, 0.0, z)
+        x = beta * z
+        p = torch.sigmoid(x)
+        logs = torch.nn.functional.logsigmoid(torch.where(y, x, -x))
+        bend = torch.diag((weight * z * z * p * torch.sigmoid(-x)).sum((0, 2)))
+    else:
+        weight = weight * ~(y & certain).any(1, keepdim=True)
+        z = torch.where(certain, LOWEST_LOG, z)
+        logs = torch.log_softmax(beta * z, 1)
+        p = logs.exp()
+        logs = torch.where(y, logs, 0.0)
+        moved = weight * z * p
+        bend = torch.diag((moved * z).sum((0, 2)))
+        bend = bend - (moved @ (z * p).transpose(1, 2)).sum(0)
+    slope = (weight * z * (y.double() - p)).sum((0, 2))
+    return -(weight * logs).sum(), slope, bend

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
-from argmetric.tensors._arrays import (
-    Tensor,
-    require_torch,
-)
-from argmetric.tensors._decide import (
-    has_triton,
-    mean_defined,
-)
-from argmetric.tensors._mask_calibrator import MaskCalibrator, read_masks
+from argmetric.tensors._arrays import Checks, Tensor, read_labels, torch, when_checked
+from argmetric.tensors._decide import has_triton, mean_defined
+from argmetric.tensors._mask_calibrator import MaskCalibrator, read_pixels
 from argmetric.tensors._pixels import decide_pixels, expected_of
 from argmetric.tensors._shared_effect import decide_shared
 
@@ -63,8 +56,7 @@ class MaskDecision:
         return (
             f"MaskDecision(expected {metric_title(name)} "
             f"{float(self.mean_expected):.3f}: {images} images, {classes} classes, "
-            f"{empty} empty masks, "
-            f"on {self.masks.device})"
+            f"{empty} empty masks, on {self.masks.device})"
         )
 
 
@@ -118,36 +110,36 @@ def decide_masks(
     MaskDecision
     """
     found, form = mask_metric(metric, zero_division)
-    (logits,) = as_flags(logits=logits)
-    shape = tuple(probabilities.shape)
-    later: list[Callable[[], Tensor | None]] = []
-    p = read_masks(probabilities, mode, logits, reference, later)
-    images, classes, n = p.shape
-    rows = p.reshape(-1, n)
-    sd = None if reference is None else reference.row_sd(images, p)
-    if sd is None:
-        best, value, cut, labels = decide_pixels(rows, found)
-    else:
-        best, value, cut, labels = decide_shared(rows, sd, found)
-    for check in later:
-        clipped = check()
-        if clipped is not None:
-            return decide_masks(clipped, metric, mode=mode, zero_division=zero_division)
-    masks = labels.reshape(shape)
-    value, best = (one.reshape(images, classes) for one in (value, best))
-    if mode == "multilabel":
-        return MaskDecision(masks, None, value, value, best, found)
-    labels, level = labels.reshape(p.shape), cut.float().nan_to_num(1.0)
-    owner, masks = assign(p, labels, level.reshape(images, classes))
-    expected = expected_of(rows, masks.reshape(-1, n), found, form, sd)
-    return MaskDecision(
-        masks.reshape(shape),
-        owner.reshape(images, *shape[2:]),
-        expected.reshape(images, classes),
-        value,
-        masks.sum(2),
-        found,
-    )
+    later: Checks = []
+    scores = read_masks(probabilities, mode, logits, reference, later)
+    shape = tuple(scores.shape)
+    images, classes = shape[:2]
+    sd = None if reference is None else reference.row_sd(images, scores)
+
+    def run(scores: Tensor) -> MaskDecision:
+        rows = scores.reshape(images * classes, -1).float()
+        if sd is None:
+            best, value, cut, labels = decide_pixels(rows, found)
+        else:
+            best, value, cut, labels = decide_shared(rows, sd, found)
+        value, best, cut = (x.reshape(images, classes) for x in (value, best, cut))
+        if mode == "multilabel":
+            masks = labels.reshape(shape)
+            return MaskDecision(masks, None, value, value, best, found)
+        pixels = (images, classes, -1)
+        level = cut.float().nan_to_num(1.0)
+        owner, masks = assign(rows.reshape(pixels), labels.reshape(pixels), level)
+        expected = expected_of(rows, masks.reshape(rows.shape), found, form, sd)
+        return MaskDecision(
+            masks.reshape(shape),
+            owner.reshape(images, *shape[2:]),
+            expected.reshape(images, classes),
+            value,
+            masks.sum(2),
+            found,
+        )
+
+    return when_checked(run, scores, later)
 
 
 def forecast_masks(
@@ -165,15 +157,11 @@ def forecast_masks(
     ----------
     probabilities, masks : tensor
         Of the shape (images, classes, height, width).
-    metric : {"dice", "iou"}, default="dice"
-        What scores the masks.
-    zero_division : {0.0, 1.0}, default=1.0
-        Score of an empty mask where the class is absent.
+    metric, zero_division, reference
+        As for `decide_masks`.
     logits : bool, default=False
         Whether `probabilities` holds logits, of one sigmoid each, or of a softmax where
         the reference has ``mode="multiclass"``.
-    reference : MaskCalibrator, optional
-        What `calibrate_masks` fitted for this network.
 
     Returns
     -------
@@ -181,22 +169,38 @@ def forecast_masks(
     """
     found, form = mask_metric(metric, zero_division)
     mode = "multilabel" if reference is None else reference.mode
-    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], reference)
-    if tuple(masks.shape) != tuple(probabilities.shape):
-        raise ValueError(
-            f"masks has shape {tuple(masks.shape)} but probabilities has shape "
-            f"{tuple(probabilities.shape)}"
-        )
-    images, classes, n = p.shape
-    chosen = (masks > 0).reshape(-1, n)
+    p = read_masks(probabilities, mode, logits, reference)
+    chosen = read_labels(masks, "masks", p, "probabilities")
+    images, classes = p.shape[:2]
+    rows = p.reshape(images * classes, -1).float()
     sd = None if reference is None else reference.row_sd(images, p)
-    value = expected_of(p.reshape(-1, n), chosen, found, form, sd)
+    value = expected_of(rows, chosen.reshape(rows.shape), found, form, sd)
     return value.reshape(images, classes)
+
+
+def read_masks(
+    x: Tensor,
+    mode: str,
+    logits: bool,
+    reference: MaskCalibrator | None,
+    later: Checks | None = None,
+) -> Tensor:
+    """Calibrated probabilities; checks that can wait are put into `later`."""
+    (logits,) = as_flags(logits=logits)
+    if reference is None:
+        x = read_pixels(x, mode, logits, later)
+        if not logits:
+            return x
+        return torch.softmax(x, 1) if mode == "multiclass" else torch.sigmoid(x)
+    if reference.mode != mode:
+        raise ValueError(
+            f"mode={mode!r}, but the calibrator has mode={reference.mode!r}"
+        )
+    return reference.apply(x, logits=logits)
 
 
 def assign(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
     """The class of every pixel, -1 without a claim, and masks that do not overlap."""
-    torch = require_torch("masks")
     if p.is_cuda and has_triton():
         from argmetric.tensors._fused_masks import assign_fused
 
