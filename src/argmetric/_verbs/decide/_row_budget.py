@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 MOST_PASSES = 100
 SPARE = 10  # likely entries of a row beside those that it has
 ROUNDS, FEWER = 24.0, 4.5  # of beginning again, and how many fewer for ten times n
-# Shares of the rows that get other entries, by turns. On 60 matrices of 1,000 rows these
-# were never more than 5e-6 below the best of seven choices; 2 % alone was in one case,
-# 5, 2 and 1 % by turns in three.
+# Shares of the rows that get other entries, by turns. On 60 matrices of 1,000 rows
+# these were never more than 5e-6 below the best of seven choices; 2 % alone was in one
+# case, 5, 2 and 1 % by turns in three.
 MOVED = (0.02, 0.02, 0.3)
 ROUNDING = 1e-13  # a smaller rise of the mean is none
 RECALL = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)  # tp over t
