@@ -18,12 +18,24 @@ import argmetric as am
 
 PER_ROW = 5
 TINY = 300  # matrices of 3 x 4 of which all answers are looked at
+# kind, rows, labels, labels a row
+SWEEP = (
+    *((kind, 1_000, 20, 1) for kind in ("uniform", "powers", "likely", "ties")),
+    *((kind, 1_000, 100, 3) for kind in ("uniform", "powers", "likely", "ties")),
+    *((kind, 1_000, 300, 10) for kind in ("uniform", "powers", "likely", "ties")),
+    ("likely", 2_000, 3_000, 10),
+    ("uniform", 3_000, 3_000, 5),
+    ("powers", 10_000, 100, 3),
+    ("likely", 100_000, 20, 1),
+)
 
 
 def run(*, quick: bool) -> None:
     rng = np.random.default_rng(9)
     for count in (1, 2):
         _tiny(count, 20 if quick else TINY, rng)
+    for kind, n, m, count in SWEEP[:2] if quick else SWEEP:
+        _beside(kind, _drawn(kind, n, m, rng), 1, count)
     shapes = ((300, 50), (2_000, 2_000)) if quick else ((10**4, 10**3), (10**5, 10**5))
     _beside("dense", _dense(*shapes[0], rng), 1 if quick else 3)
     _beside("sparse, 30 a row", _sparse(*shapes[1], rng), 1)
@@ -41,6 +53,15 @@ def _dense(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
     return np.clip(share * np.exp(rng.normal(0.0, 1.5, (n, m))), 1e-6, 0.95)
 
 
+def _drawn(kind: str, n: int, m: int, rng: np.random.Generator) -> np.ndarray:
+    if kind == "likely":  # few hidden causes, as a model of labels has
+        causes = rng.normal(size=(n, 4)) @ rng.normal(size=(4, m))
+        odds = rng.normal(-3.0, 1.5, m) + 0.75 * causes + rng.normal(0, 0.5, (n, m))
+        return 1.0 / (1.0 + np.exp(-odds))
+    p = rng.random((n, m))
+    return {"uniform": p, "powers": p**6, "ties": np.round(10 * p**3) / 10}[kind]
+
+
 def _sparse(n: int, m: int, rng: np.random.Generator, stored: int = 30) -> Any:
     """A Zipf-like choice of labels, and few large probabilities in a row."""
     columns = np.minimum((m ** rng.random((n, stored))).astype(np.int64), m - 1)
@@ -51,12 +72,12 @@ def _sparse(n: int, m: int, rng: np.random.Generator, stored: int = 30) -> Any:
     return sp.csr_matrix((values.ravel()[keys], where), shape=(n, m))
 
 
-def _beside(kind: str, P: Any, repeats: int) -> None:
+def _beside(kind: str, P: Any, repeats: int, per_row: int = PER_ROW) -> None:
     n, m = P.shape
     found: dict[str, Any] = {}
 
     def ours() -> None:
-        found["ours"] = am.decide(P, "f1", average="macro", budget=PER_ROW)
+        found["ours"] = am.decide(P, "f1", average="macro", budget=per_row)
 
     calls = {"ours": ours}
     try:
@@ -68,13 +89,13 @@ def _beside(kind: str, P: Any, repeats: int) -> None:
     else:
 
         def theirs() -> None:
-            found["theirs"] = theirs_f1(P, PER_ROW, seed=0, return_meta=True)
+            found["theirs"] = theirs_f1(P, per_row, seed=0, return_meta=True)
 
         calls["theirs"] = theirs
-    what = f"macro F1, {PER_ROW} labels a row, {kind}, {n:,} x {m:,}"
-    am.decide(P[:50], "f1", average="macro", budget=PER_ROW)  # compile before timing
+    what = f"macro F1, {per_row} labels a row, {kind}, {n:,} x {m:,}"
+    am.decide(P[:50], "f1", average="macro", budget=per_row)  # compile before timing
     if "theirs" in calls:
-        theirs_f1(P[:50].copy(), PER_ROW, seed=0)
+        theirs_f1(P[:50].copy(), per_row, seed=0)
     times = interleaved(calls, repeats)
     value = objective(P, found["ours"].labels)
     told = {"exact": found["ours"].expected, "plan": found["ours"].plan}

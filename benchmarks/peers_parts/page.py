@@ -39,8 +39,8 @@ TASKS = {
     "over all counts, in code that neither uses. Its default is p > t; "
     "with ties p >= t differs.",
     "xCOLUMNs": "Macro-F1 of a matrix of labels, and of several classes. The expected "
-    "macro-F1 of both is what argmetric's ``forecast`` gives. A budget of exactly "
-    "k > 1 labels a row is only there.",
+    "macro-F1 of both is what argmetric's ``forecast`` gives. Exactly k labels a row: "
+    ":doc:`methods`.",
     "MAPIE": "A floor of 80 % under precision that holds for new rows with a "
     "confidence of 90 %, from 500 labelled rows; 50 draws of each pool of 20,000. "
     "Where a threshold of MAPIE's own grid selects no row, its p-value is NaN, and the "

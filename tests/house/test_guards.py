@@ -169,8 +169,8 @@ HELD_BY = {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
     "row_budget": {
-        "test_labels_are_those_of_the_published_loop": (
-            "add_chances count_labels improve_rows mark_picked set_labels"
+        "test_labels_are_no_worse_than_those_of_the_published_loop": (
+            "count_labels improve_rows likely_entries"
         ),
         "test_the_expected_score_is_that_of_the_exact_law": "chosen_first",
     },

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -181,9 +182,14 @@ def test_the_score_of_an_honest_model_is_that_of_new_truths():
         ((["a", "b"],), "sample 0 of question 0 of samples is 'a'"),
         (([],), "samples is empty"),
         (([[{"a"}], []],), "question 1 of samples has no samples"),
-        (([{"a"}], "mcc"), "mcc needs the number of items that nobody named"),
-        (([[["a"]], [[["b"]]]],), "items must be hashable"),
+        (([{"a"}], "mcc"), "knows F-beta, Dice, Jaccard and Tversky, not mcc"),
+        (([[["a"]], [[["b"]]]],), "items must be hashable, such as texts"),
+        (("rome",), "samples is 'rome': samples must be several sets"),
+        (({"q": [], "r": [{"a"}]},), "question 'q' of samples has no samples"),
+        (([[1, 0, 1], [0, 0, 1]],), "lists of 0 and 1 only: pass draws as an array"),
         ((np.zeros((2, 3)),), r"samples has shape \(2, 3\)"),
+        ((np.zeros((2, 3, 0)),), r"samples has shape \(2, 3, 0\)"),
+        ((sp.csr_array(np.eye(2)),), "samples is a value of type csr_array"),
         ((np.full((1, 1, 2), 2),), "samples has 2 in draw 0, row 0, label 0"),
     ],
 )
@@ -198,14 +204,36 @@ def test_bad_samples_are_refused(arguments, message):
         ({"weights": [1.0]}, "weights has 1 numbers and question 0 2 samples"),
         ({"weights": [0.0, 0.0]}, "all weights of question 0 are 0"),
         ({"weights": [1.0, -1.0]}, "weights must be finite and ≥ 0: number 1"),
+        ({"weights": 3}, "weights must be a list of numbers, not 3"),
+        ({"weights": ["a", 1]}, "weights is not a number at row 0: 'a'"),
+        ({"weights": {"q": [1, 1]}}, "weights must be no dict where the samples are"),
         ({"zero_division": float("nan")}, "zero_division=nan"),
-        ({"reference": ([{"a"}], [[{"a"}]])}, "reference has 1 answers"),
+        ({"reference": ([{"a"}], [[{"a"}]])}, r"has samples of 1 question\(s\): 10 or"),
+        ({"reference": (["ab"] * 10, [[{"a"}]] * 10)}, "is 'ab' for question 0, and"),
+        ({"reference": (None, [[{"a"}]] * 10)}, "is None: give the set of every"),
+        ({"reference": ([[["a"]]] * 10, [[{"a"}]] * 10)}, "items must be hashable"),
+        ({"reference": ({0: {"a"}}, [[{"a"}]] * 10)}, "must be no dict where the"),
         ({"max_items": -1}, "max_items must be a whole number ≥ 0"),
     ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         am.sets.decide([{"a"}, {"b"}], **options)
+
+
+def test_forms_that_say_the_same_are_taken():
+    answers = [{"a", "b"}, {"a"}, {"c"}]
+    found = am.sets.decide({"q": answers}, weights={"q": [1, 2, 3]})
+    assert found.labels["q"] == am.sets.decide(tuple(answers), weights=(1, 2, 3)).labels
+    draws = np.random.default_rng(0).integers(0, 2, (4, 10, 3))
+    with pytest.raises(ValueError, match="has 2 in row 0, label 0: draws are 0 or 1"):
+        am.sets.decide(draws, reference=(np.full((10, 3), 2), draws))
+
+
+def test_a_single_sample_is_no_forecast():
+    found = am.sets.decide([[{"a"}], [{"a"}, {"b"}]])
+    assert "1 of 2 questions have one sample, which the set equals" in found.notes[1]
+    assert len(am.sets.decide([{"a"}, {"b"}]).notes) == 1
 
 
 def test_a_decision_shows_the_score_first():

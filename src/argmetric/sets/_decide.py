@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from argmetric._ground.arguments import LARGEST_COUNT, check_count, check_share
-from argmetric._ground.types import ArrayLike, Floats, Integers, Interval
+from argmetric._ground.odds import bounded_logit, expit
+from argmetric._ground.types import ArrayLike, Floats, Interval
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric
 from argmetric.sets._result import SetDecision
 from argmetric.sets._samples import Samples, read_samples, read_truth
@@ -95,15 +96,15 @@ def decide(
     each, interval, notes = _forecast(read, means, scores, labelled, coverage)
     return SetDecision(
         metric=metric,
-        labels=_as_given(read, chosen),
+        labels=read.as_given(chosen),
         expected_each=found[:, 0],
         bound_each=found[:, 1],
         mean_each=each,
         interval=interval,
         coverage=coverage,
-        n_samples=int(np.diff(read.questions).min()),
+        n_samples=int(read.counts.min()),
         n_labelled=0 if labelled is None else labelled[0].size,
-        sizes=_sizes(read.firsts, chosen),
+        sizes=np.diff(np.append(0.0, np.cumsum(chosen))[read.firsts]).astype(np.int64),
         notes=notes,
     )
 
@@ -118,8 +119,9 @@ def _form(metric: Metric) -> Floats:
         or min(form.d[2:]) < 0.0
     ):
         raise ValueError(
-            f"{metric.name} needs the number of items that nobody named, which sets do "
-            "not have: choose F-beta, Dice, Jaccard or Tversky"
+            f"sets.decide knows F-beta, Dice, Jaccard and Tversky, not {metric.name}: "
+            "others need the number of items that nobody named, or the size of one "
+            "set alone"
         )
     if math.isnan(metric.zero_division):
         raise ValueError(
@@ -130,32 +132,12 @@ def _form(metric: Metric) -> Floats:
 
 
 def _choose(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
+    """Which items are chosen, and mean score and bound of every question."""
     from argmetric.sets.kernels.choose import choose_sets
 
     chosen, found = np.zeros(read.codes.size), np.zeros((read.n, 2))
-    choose_sets(
-        read.questions,
-        read.ends,
-        read.items,
-        read.firsts,
-        read.weights,
-        form,
-        most,
-        chosen,
-        found,
-    )
+    choose_sets(*read.flat, read.weights, form, most, chosen, found)
     return chosen, found
-
-
-def _scores(read: Samples, form: Floats, chosen: Floats) -> Floats:
-    """The score of the chosen sets against every sample."""
-    from argmetric.sets.kernels.choose import score_samples
-
-    scores = np.empty(read.ends.size - 1)
-    score_samples(
-        read.questions, read.ends, read.items, read.firsts, form, chosen, scores
-    )
-    return scores
 
 
 def _held_out(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
@@ -163,20 +145,22 @@ def _held_out(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
 
     A set fits the samples that it was chosen on: their mean is too high a forecast.
     """
-    question = read.question_of_samples()
-    place = np.arange(question.size) - read.questions[question]
-    count = np.diff(read.questions)[question]
+    from argmetric.sets.kernels.choose import score_samples
+
+    question = np.repeat(np.arange(read.n), read.counts)
+    place, count = np.arange(question.size) - read.questions[question], read.counts
+    count = count[question]
     fold = place * np.minimum(count, FOLDS) // count
-    scores = np.empty(question.size)
+    scores, room = np.empty((2, question.size))
     for part in range(int(fold.max()) + 1):
         out = fold == part
-        weights = np.where(out & (count > 1), 0.0, read.weights)
-        total = np.bincount(question, weights, read.n)
-        weights = np.where(total[question] > 0.0, weights, read.weights)
-        total = np.bincount(question, weights, read.n)
-        rest = replace(read, weights=weights / total[question])
-        chosen, _ = _choose(rest, form, most)
-        scores[out] = _scores(read, form, chosen)[out]
+        weights = np.where(out, 0.0, read.weights)
+        total = np.bincount(question, weights, read.n)[question]
+        weights = np.where(total > 0.0, weights, read.weights)  # no other sample counts
+        total = np.bincount(question, weights, read.n)[question]
+        chosen, _ = _choose(replace(read, weights=weights / total), form, most)
+        score_samples(*read.flat, form, chosen, room)
+        scores[out] = room[out]
     means = np.bincount(question, read.weights * scores, read.n)
     return means.astype(np.float64), scores
 
@@ -191,18 +175,15 @@ def _labelled(
     read = read_samples(samples, None, "the samples of reference")
     if read.n < FEWEST_LABELLED:
         raise ValueError(
-            f"reference has {read.n} answers: {FEWEST_LABELLED} or more are needed to "
-            "recalibrate the score"
+            f"reference=(true sets, samples) has samples of {read.n} question(s): "
+            f"{FEWEST_LABELLED} or more are needed to recalibrate the score"
         )
     true = read_truth(truth, read, "the truth of reference")
     chosen, _ = _choose(read, form, most)
-    means, _ = _held_out(read, form, most)
-    sets = read.sets(chosen)
-    counts = np.array(
-        [(len(a & b), len(a), len(b)) for a, b in zip(sets, true, strict=True)], float
-    )
-    hits, k, t = counts.T
-    return means, np.asarray(metric.value(hits, k, t, np.maximum(k + t, 1.0)))
+    pairs = zip(read.sets(chosen), true, strict=True)
+    hits, k, t = np.array([(len(a & b), len(a), len(b)) for a, b in pairs], float).T
+    actual = metric.value(hits, k, t, np.maximum(k + t, 1.0))
+    return _held_out(read, form, most)[0], np.asarray(actual)
 
 
 def _forecast(
@@ -213,31 +194,41 @@ def _forecast(
     coverage: float,
 ) -> tuple[Floats, Interval, tuple[str, ...]]:
     """Score to expect of every question, the interval of their mean, and notes."""
-    rng = np.random.default_rng(0)
+    rng, draws = np.random.default_rng(0), np.empty(DRAWS)
+    step = max(1, BLOCK // read.n)
+    blocks = [slice(first, first + step) for first in range(0, DRAWS, step)]
+    notes = []
     if labelled is None:
-        draws = _drawn_means(read, scores, rng)
-        note = (
+        # The truth of each question is one of its samples
+        reached = np.cumsum(read.weights)
+        starts = np.append(0.0, reached)[read.questions[:-1]]
+        for block in blocks:
+            places = starts + rng.random((draws[block].size, read.n))
+            at = np.searchsorted(reached, places, side="right")
+            at = np.clip(at, read.questions[:-1], read.questions[1:] - 1)
+            draws[block] = scores[at].mean(axis=1)
+        notes.append(
             "the score assumes that the truth is one more sample of the model: models "
             "are often too sure, so pass reference=(true sets, samples)"
         )
-        return means, _middle(draws, coverage), (note,)
-    line, covariance, residual = fit_line(*labelled)
-    x = log_odds(means)
-    each = 1.0 / (1.0 + np.exp(-(line[0] + line[1] * x)))
-    lines = rng.multivariate_normal(line, covariance, DRAWS, method="eigh")
-    draws = np.empty(DRAWS)
-    step = max(1, BLOCK // read.n)
-    for first in range(0, DRAWS, step):
-        a, b = lines[first : first + step].T[:, :, None]
-        draws[first : first + step] = (1.0 / (1.0 + np.exp(-(a + b * x)))).mean(axis=1)
-    draws += rng.normal(0.0, residual / math.sqrt(read.n), DRAWS)
-    return each, _middle(np.clip(draws, 0.0, 1.0), coverage), ()
-
-
-def log_odds(scores: Floats) -> Floats:
-    """Log-odds of scores that are kept off 0 and 1."""
-    inside = np.clip(scores, EDGE, 1.0 - EDGE)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
+        if alone := int((read.counts == 1).sum()):
+            notes.append(
+                f"{alone:,} of {read.n:,} questions have one sample, which the set "
+                "equals: their score to expect is too high"
+            )
+    else:
+        line, covariance, residual = fit_line(*labelled)
+        lines = rng.multivariate_normal(line, covariance, DRAWS, method="eigh")
+        x = bounded_logit(means, EDGE, 1.0 - EDGE)
+        means = expit(line[0] + line[1] * x)
+        for block in blocks:
+            a, b = lines[block].T[:, :, None]
+            draws[block] = expit(a + b * x).mean(axis=1)
+        draws += rng.normal(0.0, residual / math.sqrt(read.n), DRAWS)
+        np.clip(draws, 0.0, 1.0, out=draws)
+    tail = (1.0 - coverage) / 2.0
+    low, high = np.quantile(draws, (tail, 1.0 - tail)).tolist()
+    return means, Interval(low, high), tuple(notes)
 
 
 def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
@@ -247,12 +238,13 @@ def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
     b ~ N(1, 1.5²), by Newton's method. Also the covariance H⁻¹(Σ g·gᵀ + P)H⁻¹, P the
     prior's precision, and the deviation of y from μ.
     """
-    x = np.stack([np.ones(forecast.size), log_odds(forecast)], axis=1)
+    x = bounded_logit(forecast, EDGE, 1.0 - EDGE)
+    x = np.stack([np.ones(x.size), x], axis=1)
     centre = np.array([0.0, 1.0])
     precision = np.diag([PRIOR_OF_INTERCEPT**-2.0, PRIOR_OF_SLOPE**-2.0])
-    line = centre.copy()
+    line = centre
     for _ in range(50):
-        mu = 1.0 / (1.0 + np.exp(-(x @ line)))
+        mu = expit(x @ line)
         gradient = x.T @ (actual - mu) - precision @ (line - centre)
         hessian = (x * (mu * (1.0 - mu))[:, None]).T @ x + precision
         step = np.linalg.solve(hessian, gradient)
@@ -260,46 +252,7 @@ def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
         line = line + step
         if np.abs(step).max() < 1e-10:
             break
-    mu = 1.0 / (1.0 + np.exp(-(x @ line)))
-    inverse = np.linalg.inv(hessian)
-    parts = x * (actual - mu)[:, None]
+    residuals = actual - expit(x @ line)
+    inverse, parts = np.linalg.inv(hessian), x * residuals[:, None]
     covariance = inverse @ (parts.T @ parts + precision) @ inverse
-    spread = ((actual - mu) ** 2).sum() / (actual.size - 2)
-    return line, covariance, math.sqrt(spread)
-
-
-def _drawn_means(read: Samples, scores: Floats, rng: np.random.Generator) -> Floats:
-    """Means over questions when the truth of each is one of its samples."""
-    reached = np.cumsum(read.weights)
-    starts = np.append(0.0, reached)[read.questions[:-1]]
-    last = read.questions[1:] - 1
-    draws = np.empty(DRAWS)
-    step = max(1, BLOCK // read.n)
-    for first in range(0, DRAWS, step):
-        block = draws[first : first + step]
-        places = starts + rng.random((block.size, read.n))
-        at = np.searchsorted(reached, places, side="right")
-        block[:] = scores[np.clip(at, read.questions[:-1], last)].mean(axis=1)
-    return draws
-
-
-def _middle(draws: Floats, coverage: float) -> Interval:
-    tail = (1.0 - coverage) / 2.0
-    low, high = np.quantile(draws, (tail, 1.0 - tail)).tolist()
-    return Interval(low, high)
-
-
-def _as_given(read: Samples, chosen: Floats) -> Any:
-    """The sets in the form of the samples: a set, a list, a dict or a 0/1 matrix."""
-    if read.shape is not None:
-        return read.matrix(chosen)
-    sets = read.sets(chosen)
-    if read.single:
-        return sets[0]
-    return sets if read.keys is None else dict(zip(read.keys, sets, strict=True))
-
-
-def _sizes(firsts: Integers, chosen: Floats) -> Integers:
-    """Number of chosen items of every question."""
-    reached = np.append(0.0, np.cumsum(chosen))
-    return np.diff(reached[firsts]).astype(np.int64)
+    return line, covariance, math.sqrt((residuals**2).sum() / (actual.size - 2))

@@ -11,6 +11,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     Result,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -121,24 +122,16 @@ class SetDecision(Result):
             "mean": self.mean_each,
         }
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores to expect of all questions, sorted, and their mean.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        """
-        labels: dict[str, Any] = {
-            "xlabel": "questions, sorted",
-            "ylabel": self.metric.name,
-        }
-        with drawing(ax, **labels) as ax:
+        """Draw the scores to expect of all questions, sorted, and their mean."""
+        with drawing(ax, xlabel="questions, sorted", ylabel=self.metric.name) as ax:
             at = np.arange(1, self.n + 1)
-            ax.plot(at, np.sort(self.mean_each), "o-", ms=3, label="score to expect")
-            ax.plot(
-                at, np.sort(self.expected_each), ".", ms=3, label="mean over samples"
-            )
+            for values, style, label in (
+                (self.mean_each, "o-", "score to expect"),
+                (self.expected_each, ".", "mean over samples"),
+            ):
+                ax.plot(at, np.sort(values), style, ms=3, label=label)
             ax.axhspan(*self.interval, alpha=0.2, label=f"{self.coverage:.0%} interval")
             ax.legend()
         return ax

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import is_sparse, shown
 from argmetric._ground.groups import factorize
 from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.validation import to_floats
 
 _FORM = (
     "samples must be several sets for one question ([{'a', 'b'}, {'a'}]), a list of "
     "those for several questions, a dict of them, or a 0/1 array of shape (draws, "
     "rows, labels)"
 )
+_HASHABLE = "items must be hashable, such as texts, numbers or tuples of them"
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,15 @@ class Samples:
         """Number of questions."""
         return self.questions.size - 1
 
-    def question_of_samples(self) -> Integers:
-        """The question of every sample."""
-        return np.repeat(np.arange(self.n), np.diff(self.questions))
+    @property
+    def counts(self) -> Integers:
+        """Number of samples of every question."""
+        return np.diff(self.questions)
+
+    @property
+    def flat(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """The samples as kernels take them."""
+        return self.questions, self.ends, self.items, self.firsts
 
     def sets(self, chosen: Floats) -> list[frozenset[Any]]:
         """The chosen items of every question."""
@@ -56,14 +64,17 @@ class Samples:
         names = self.names[self.codes[taken]].tolist()
         return [frozenset(names[low:high]) for low, high in pairwise(stops.tolist())]
 
-    def matrix(self, chosen: Floats) -> AnyArray:
-        """The chosen labels of every row as 0/1."""
-        assert self.shape is not None
-        out = np.zeros(self.shape, dtype=np.int8)
-        rows = np.repeat(np.arange(self.n), np.diff(self.firsts))
-        taken = chosen > 0.0
-        out[rows[taken], self.names[self.codes[taken]].astype(np.int64)] = 1
-        return out
+    def as_given(self, chosen: Floats) -> Any:
+        """The sets in the form of the samples: a set, a list, a dict or a matrix."""
+        if self.shape is not None:
+            out = np.zeros(self.shape, dtype=np.int8)
+            rows = np.repeat(np.arange(self.n), np.diff(self.firsts))
+            out[rows, self.names[self.codes].astype(np.int64)] = chosen
+            return out
+        sets = self.sets(chosen)
+        if self.single:
+            return sets[0]
+        return sets if self.keys is None else dict(zip(self.keys, sets, strict=True))
 
 
 def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Samples:
@@ -73,25 +84,44 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
     keys = None
     if isinstance(samples, Mapping):
         keys, samples = list(samples), list(samples.values())
-    if not is_collection(samples):
-        raise TypeError(f"{name}: {_FORM}, not {shown(samples)}")
+    if not (isinstance(samples, tuple) or is_collection(samples)):
+        raise TypeError(f"{name} is {shown(samples)}: {_FORM}")
     samples = list(samples)
     if not samples:
         raise ValueError(f"{name} is empty: there is no question to answer")
     single = keys is None and not _is_nested(samples)
-    many = [list(one) for one in ([samples] if single else samples)]
+    many = [samples] if single else samples
     for q, one in enumerate(many):
+        question = f"question {q if keys is None else shown(keys[q])} of {name}"
+        if not is_collection(one):
+            raise TypeError(f"{question} is {shown(one)}: {_FORM}")
+        many[q] = one = list(one)
         if not one:
-            raise ValueError(f"question {q} of {name} has no samples: give one or more")
+            raise ValueError(f"{question} has no samples: give one or more")
         for s, answer in enumerate(one):
             if not is_collection(answer):
                 raise TypeError(
-                    f"sample {s} of question {q} of {name} is {shown(answer)}, and not "
-                    "a set of items: " + _FORM
+                    f"sample {s} of {question} is {shown(answer)}, and not a set of "
+                    f"items: {_FORM}"
                 )
     answers = [list(answer) for one in many for answer in one]
-    counts = np.array([len(one) for one in many])
-    return _laid_out(answers, counts, weights, keys=keys, single=single)
+    items = np.empty(sum(map(len, answers)), dtype=object)
+    items[:] = list(chain.from_iterable(answers))
+    try:
+        codes, names = factorize(items)
+    except TypeError as error:
+        raise TypeError(f"{_HASHABLE}: {name} has an {error}") from None
+    sizes, counts = (np.array([len(x) for x in xs]) for xs in (answers, many))
+    if sizes.max() > 2 and set(names.tolist()) <= {0, 1}:
+        raise ValueError(
+            f"{name} has lists of 0 and 1 only: pass draws as an array of shape "
+            "(draws, rows, labels)"
+        )
+    order = _sorted_places(names)
+    place = np.argsort(order)
+    weights = _by_question(weights, keys, "weights")
+    form = {"keys": keys, "single": single}
+    return _numbered(sizes, place[codes], names[order], counts, weights, **form)
 
 
 def read_truth(truth: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
@@ -102,25 +132,46 @@ def read_truth(truth: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
             raise ValueError(
                 f"{name} has shape {matrix.shape}, the draws have {samples.shape}"
             )
+        _refuse_other_than_binary(matrix, name, ("row", "label"))
         return [frozenset(np.flatnonzero(row).tolist()) for row in matrix]
-    if isinstance(truth, Mapping) and samples.keys is not None:
-        missing = [key for key in samples.keys if key not in truth]
-        if missing:
-            raise ValueError(f"{name} has no answer to {shown(missing[0])}")
-        truth = [truth[key] for key in samples.keys]
-    sets = [frozenset(one) for one in ([truth] if samples.single else truth)]
-    if len(sets) != samples.n:
+    truth = _by_question(truth, samples.keys, name)
+    if not is_collection(truth):
+        raise TypeError(f"{name} is {shown(truth)}: give the set of every question")
+    truth = list(truth)
+    for q, one in enumerate(truth):
+        if not is_collection(one):
+            raise TypeError(
+                f"{name} is {shown(one)} for question {q}, and not a set of items"
+            )
+    if len(truth) != samples.n:
         raise ValueError(
-            f"{name} has {len(sets):,} answers and {samples.n:,} questions"
+            f"{name} has {len(truth):,} answers and {samples.n:,} questions"
         )
-    return sets
+    try:
+        return [frozenset(one) for one in truth]
+    except TypeError as error:
+        raise TypeError(f"{_HASHABLE}: {name} has an {error}") from None
 
 
 def is_collection(value: Any) -> bool:
     """A set, list or array of items; texts and tuples are items themselves."""
-    return isinstance(value, Iterable) and not isinstance(
-        value, str | bytes | tuple | Mapping
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, str | bytes | tuple | Mapping)
+        and not is_sparse(value)
     )
+
+
+def _by_question(values: Any, keys: list[Any] | None, name: str) -> Any:
+    """What belongs to the questions, in their order, where it is a dict."""
+    if not isinstance(values, Mapping):
+        return values
+    if keys is None:
+        raise TypeError(f"{name} must be no dict where the samples are none")
+    for key in keys:
+        if key not in values:
+            raise ValueError(f"{name} has no answer to {shown(key)}")
+    return [values[key] for key in keys]
 
 
 def _is_nested(samples: Sequence[Any]) -> bool:
@@ -133,48 +184,23 @@ def _is_nested(samples: Sequence[Any]) -> bool:
 
 
 def _from_array(draws: AnyArray, weights: Any, name: str) -> Samples:
-    if draws.ndim != 3 or 0 in draws.shape[:2]:
+    if draws.ndim != 3 or 0 in draws.shape:
         raise ValueError(f"{name} has shape {draws.shape}: {_FORM}")
-    if not np.isin(draws, (0, 1)).all():
-        place = [int(i[0]) for i in np.nonzero(~np.isin(draws, (0, 1)))]
-        raise ValueError(
-            f"{name} has {shown(draws[tuple(place)].item())} in draw {place[0]}, row "
-            f"{place[1]}, label {place[2]}: draws are 0 or 1"
-        )
+    _refuse_other_than_binary(draws, name, ("draw", "row", "label"))
     n_draws, rows, labels = draws.shape
-    by_row = np.ascontiguousarray(draws.transpose(1, 0, 2)).reshape(-1, labels)
-    sample, label = np.nonzero(by_row)
-    return _numbered(
-        np.bincount(sample, minlength=rows * n_draws),
-        label.astype(np.int64),
-        np.arange(labels),
-        np.full(rows, n_draws),
-        weights,
-        shape=(rows, labels),
-    )
+    sample, label = np.nonzero(draws.transpose(1, 0, 2).reshape(-1, labels))
+    sizes = np.bincount(sample, minlength=rows * n_draws)
+    names, counts = np.arange(labels), np.full(rows, n_draws)
+    return _numbered(sizes, label, names, counts, weights, shape=(rows, labels))
 
 
-def _laid_out(
-    answers: list[list[Any]], counts: Integers, weights: Any, **more: Any
-) -> Samples:
-    flat = list(chain.from_iterable(answers))
-    values = np.empty(len(flat), dtype=object)
-    values[:] = flat
-    try:
-        codes, names = factorize(values)
-    except TypeError as error:
-        raise TypeError(f"items must be hashable: {error}") from None
-    order = _sorted_places(names)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return _numbered(
-        np.array([len(answer) for answer in answers]),
-        place[codes],
-        names[order],
-        counts,
-        weights,
-        **more,
-    )
+def _refuse_other_than_binary(array: AnyArray, name: str, axes: Sequence[str]) -> None:
+    if (known := np.isin(array, (0, 1))).all():
+        return
+    at = np.argwhere(~known)[0].tolist()
+    where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, at, strict=True))
+    value = shown(array[tuple(at)].item())
+    raise ValueError(f"{name} has {value} in {where}: draws are 0 or 1")
 
 
 def _sorted_places(names: AnyArray) -> Integers:
@@ -218,6 +244,8 @@ def _read_weights(weights: Any, counts: Integers) -> Floats:
     """Weights of samples, scaled to sum to 1 in every question."""
     if weights is None:
         return np.repeat(1.0 / counts, counts)
+    if not (isinstance(weights, tuple) or is_collection(weights)):
+        raise TypeError(f"weights must be a list of numbers, not {shown(weights)}")
     given = list(weights)
     if given and is_collection(given[0]):
         lengths = [len(one) for one in given]
@@ -226,20 +254,19 @@ def _read_weights(weights: Any, counts: Integers) -> Floats:
                 "weights must have one number for every sample of every question: "
                 f"lengths {shown(lengths)}, samples {shown(counts.tolist())}"
             )
-        flat = np.fromiter(chain.from_iterable(given), np.float64)
+        flat = to_floats(list(chain.from_iterable(given)), "weights")
     else:
         if (counts != len(given)).any():
             q = int(np.flatnonzero(counts != len(given))[0])
             raise ValueError(
                 f"weights has {len(given)} numbers and question {q} {counts[q]} samples"
             )
-        flat = np.tile(np.array(given, dtype=np.float64), counts.size)
-    if not (np.isfinite(flat) & (flat >= 0.0)).all():
-        bad = int(np.flatnonzero(~(np.isfinite(flat) & (flat >= 0.0)))[0])
-        raise ValueError(f"weights must be finite and ≥ 0: number {bad} is {flat[bad]}")
+        flat = np.tile(to_floats(given, "weights"), counts.size)
+    if (bad := np.flatnonzero(~(np.isfinite(flat) & (flat >= 0.0)))).size:
+        value = flat[bad[0]]
+        raise ValueError(f"weights must be finite and ≥ 0: number {bad[0]} is {value}")
     question = np.repeat(np.arange(counts.size), counts)
     totals = np.bincount(question, flat, counts.size)
-    if (totals == 0.0).any():
-        q = int(np.flatnonzero(totals == 0.0)[0])
-        raise ValueError(f"all weights of question {q} are 0: one must be larger")
+    if (zero := np.flatnonzero(totals == 0.0)).size:
+        raise ValueError(f"all weights of question {zero[0]} are 0: one must be larger")
     return np.asarray(flat / totals[question])

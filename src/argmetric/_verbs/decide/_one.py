@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -353,8 +353,30 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
 
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(work, ranges))
-    error, often = float(errors.mean()), float((none >= OFTEN_EMPTY).mean())
-    notes = convention_note(question, float(none.mean()), often) + error_note(error)
+    often = float((none >= OFTEN_EMPTY).mean())
+    notes = convention_note(question, float(none.mean()), often)
+    return grouped_decision(
+        question,
+        labels,
+        (best, expected, errors),
+        notes + error_note(float(errors.mean())),
+        _cut_half=cut_at_half(question, int(n_half.sum()), mean_defined(at_half)),
+        _best_cut=lambda: best_single_cut(question, *_single_cuts(question), 0.0),
+        _curve_of=lambda g: question.curves(sorted_block(question, g, g + 1)[0])[0],
+        _cuts=lambda: _single_cuts(question),
+        _plan=lambda: _planned(question),
+    )
+
+
+def grouped_decision(
+    question: Question,
+    labels: Integers,
+    found: tuple[Integers, Floats, Floats],
+    notes: list[str],
+    **more: Any,
+) -> Decision:
+    """The decision on several segments: their counts, expected metrics and errors."""
+    layout, (best, expected, errors) = question.layout, found
     return Decision(
         labels=layout.restore(labels),
         n_positives=int(best.sum()),
@@ -362,7 +384,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         threshold_raw=None,
         scale=question.scale,
         expected=mean_defined(expected),
-        error=error,
+        error=float(errors.mean()),
         metric=question.metric,
         n=int(layout.sizes.sum()),
         average=layout.average,
@@ -370,12 +392,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         group_n_positives=best,
         group_expected=expected,
         notes=tuple(notes),
-        _cut_half=cut_at_half(question, int(n_half.sum()), mean_defined(at_half)),
-        _best_cut=lambda: best_single_cut(question, *_single_cuts(question), 0.0),
-        _curve_of=lambda g: question.curves(sorted_block(question, g, g + 1)[0])[0],
-        _cuts=lambda: _single_cuts(question),
-        _plan=lambda: _planned(question),
         _asked=question.asked,
+        **more,
     )
 
 

@@ -29,21 +29,22 @@ def score(o, k, t, form):
 
 
 @inner
-def mean_over_samples(hits, k, sizes, weights, form):
-    """The weighted mean of f over all samples."""
+def mean_over_samples(hits, gained, sign, k, sizes, weights, form):
+    """The weighted mean of f over all samples, each with sign·gained more hits."""
     total = 0.0
     for s in range(sizes.shape[0]):
-        total += weights[s] * score(hits[s], k, sizes[s], form)
+        total += weights[s] * score(hits[s] + sign * gained[s], k, sizes[s], form)
     return total
 
 
 @inner
-def count_shared_items(chosen, items, ends, first, hits):
-    """Items that every sample shares with the chosen ones."""
+def mean_of_set(chosen, k, items, ends, sizes, weights, form, hits):
+    """The mean score of the k chosen items; `hits` gets what each sample shares."""
     for s in range(hits.shape[0]):
         hits[s] = 0.0
         for e in range(ends[s], ends[s + 1]):
-            hits[s] += chosen[items[e - first]]
+            hits[s] += chosen[items[e]]
+    return mean_over_samples(hits, hits, 0.0, k, sizes, weights, form)
 
 
 @inner
@@ -57,7 +58,7 @@ def slope(k, t, form):
 
 
 @kernel
-def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
+def best_sums(items, ends, sizes, weights, form, most, chosen, scratch):
     """Take the k items of the largest sums, for the best k; its mean score, the bound.
 
     Ties go to the smaller k, then to the item that sorts first. A larger k than all
@@ -65,13 +66,9 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
     """
     m, samples = chosen.shape[0], sizes.shape[0]
     gain, hits, trial = scratch[0], scratch[1, :samples], scratch[2]
-    longest = 0.0
-    for s in range(samples):
-        longest = max(longest, sizes[s])
     chosen[:] = 0.0
-    hits[:] = 0.0
-    best = mean_over_samples(hits, 0.0, sizes, weights, form)
-    bound = best
+    best = mean_of_set(chosen, 0.0, items, ends, sizes, weights, form, hits)
+    bound, longest = best, sizes.max()
     for k in range(1, min(m, most) + 1):
         gain[:m] = 0.0
         reached, empty = 0.0, 0.0
@@ -82,7 +79,7 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
                 continue
             worth = weights[s] * slope(float(k), sizes[s], form)
             for e in range(ends[s], ends[s + 1]):
-                gain[items[e - first]] += worth
+                gain[items[e]] += worth
         if k > longest and reached < best and form[2] > 0.0:
             break
         order = np.argsort(-gain[:m], kind="mergesort")
@@ -92,8 +89,7 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
             trial[order[i]] = 1.0
             above += gain[order[i]]
         bound = max(bound, above)
-        count_shared_items(trial, items, ends, first, hits)
-        value = mean_over_samples(hits, float(k), sizes, weights, form)
+        value = mean_of_set(trial, float(k), items, ends, sizes, weights, form, hits)
         if value > best + TIE:
             best = value
             chosen[:] = trial[:m]
@@ -101,7 +97,7 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
 
 
 @kernel
-def try_all(items, ends, first, sizes, weights, form, most, chosen, scratch):
+def try_all(items, ends, sizes, weights, form, most, chosen, scratch):
     """The best of all sets of few items; equal ones: the smaller."""
     m, samples = chosen.shape[0], sizes.shape[0]
     hits, trial = scratch[1, :samples], scratch[2]
@@ -113,42 +109,33 @@ def try_all(items, ends, first, sizes, weights, form, most, chosen, scratch):
             k += (code >> i) & 1
         if k > most:
             continue
-        count_shared_items(trial[:m], items, ends, first, hits)
-        value = mean_over_samples(hits, float(k), sizes, weights, form)
+        value = mean_of_set(trial, float(k), items, ends, sizes, weights, form, hits)
         if value > best + TIE or (value > best - TIE and k < size):
             best, size = max(value, best), k
             chosen[:] = trial[:m]
     return best
 
 
-@inner
-def changed_score(hits, gained, sign, k, sizes, weights, form):
-    """The mean score when every sample gets sign·gained more hits, at k items."""
-    total = 0.0
-    for s in range(sizes.shape[0]):
-        total += weights[s] * score(hits[s] + sign * gained[s], k, sizes[s], form)
-    return total
-
-
 @kernel
-def climb_sets(items, ends, first, sizes, weights, form, most, best, chosen, scratch):
+def climb_sets(items, ends, sizes, weights, form, most, chosen, scratch):
     """Add, drop or swap single items as long as the mean score rises."""
     m, samples = chosen.shape[0], sizes.shape[0]
     hits, gained = scratch[1, :samples], np.empty(samples)
     member = np.zeros((m, samples))
     for s in range(samples):
         for e in range(ends[s], ends[s + 1]):
-            member[items[e - first], s] = 1.0
-    count_shared_items(chosen, items, ends, first, hits)
-    k = chosen.sum()
-    rises = True
+            member[items[e], s] = 1.0
+    k, rises = chosen.sum(), True
+    best = mean_of_set(chosen, k, items, ends, sizes, weights, form, hits)
     while rises:
         rises = False
         for i in range(m):
             sign = 1.0 - 2.0 * chosen[i]
             if k + sign > most:
                 continue
-            value = changed_score(hits, member[i], sign, k + sign, sizes, weights, form)
+            value = mean_over_samples(
+                hits, member[i], sign, k + sign, sizes, weights, form
+            )
             if value > best + TIE:
                 best, k, rises = value, k + sign, True
                 chosen[i] += sign
@@ -160,7 +147,7 @@ def climb_sets(items, ends, first, sizes, weights, form, most, best, chosen, scr
                 if chosen[i] != 1.0 or chosen[j] != 0.0:
                     continue
                 gained[:] = member[j] - member[i]
-                value = changed_score(hits, gained, 1.0, k, sizes, weights, form)
+                value = mean_over_samples(hits, gained, 1.0, k, sizes, weights, form)
                 if value > best + TIE:
                     best, rises = value, True
                     chosen[i], chosen[j] = 0.0, 1.0
@@ -178,25 +165,18 @@ def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, fou
     """
     for q in range(questions.shape[0] - 1):
         low, high = questions[q], questions[q + 1]
-        own = ends[low : high + 1]
-        entries = items[own[0] : own[-1]]
-        sizes = np.diff(own).astype(np.float64)
-        share = weights[low:high]
+        entries, own = items[ends[low] : ends[high]], ends[low : high + 1] - ends[low]
+        sizes, share = np.diff(own).astype(np.float64), weights[low:high]
         mask = chosen[firsts[q] : firsts[q + 1]]
         m = mask.shape[0]
-        scratch = np.empty((3, max(m, high - low, 1)))
-        best, bound = best_sums(
-            entries, own, own[0], sizes, share, form, most, mask, scratch
-        )
+        scratch = np.empty((3, max(m, high - low)))
+        best, bound = best_sums(entries, own, sizes, share, form, most, mask, scratch)
         if form[1] != 0.0 and best < bound - TIE:
             if m <= FEW_ITEMS:
-                best = bound = try_all(
-                    entries, own, own[0], sizes, share, form, most, mask, scratch
-                )
+                best = try_all(entries, own, sizes, share, form, most, mask, scratch)
+                bound = best
             else:
-                best = climb_sets(
-                    entries, own, own[0], sizes, share, form, most, best, mask, scratch
-                )
+                best = climb_sets(entries, own, sizes, share, form, most, mask, scratch)
         found[q, 0], found[q, 1] = best, max(best, bound)
 
 
