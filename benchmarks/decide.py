@@ -26,7 +26,7 @@ SECTIONS = (
     "peers",
     "cli",
     "limits",
-    "row_budget",
+    "per_row",
 )
 
 

@@ -168,7 +168,7 @@ HELD_BY = {
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
-    "row_budget": {
+    "per_row": {
         "test_labels_are_no_worse_than_those_of_the_published_loop": (
             "count_labels improve_rows likely_entries"
         ),

@@ -328,9 +328,6 @@ REFUSED = {
         "tune(..., sample_weight=...) for a threshold, evaluate(..., "
         "sample_weight=...) for the score"
     ),
-    "per_row": (
-        "so many labels in every row of a matrix are budget=k, with average='macro'"
-    ),
 }
 
 

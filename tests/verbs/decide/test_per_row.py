@@ -1,4 +1,4 @@
-"""budget=k for a matrix: exactly k labels in every row, for a mean over labels."""
+"""per_row=k for a matrix: exactly k labels in every row, for a mean over labels."""
 
 from itertools import combinations, product
 
@@ -70,7 +70,7 @@ def assert_no_worse(P, labels, metric, count, stored=None):
 def test_labels_are_no_worse_than_those_of_the_published_loop(metric, count):
     for seed in range(2):
         P = np.random.default_rng(seed).random((9, 6)) ** 2
-        labels = am.decide(P, metric, average="macro", budget=count).labels
+        labels = am.decide(P, metric, average="macro", per_row=count).labels
         assert_no_worse(P, labels, metric, count)
 
 
@@ -81,7 +81,7 @@ def test_sparse_labels_are_no_worse_either(kind, metric):
     P = rng.random((12, 8)) ** 2
     P[rng.random(P.shape) < 0.4] = 0.0
     P[3] = 0.0
-    labels = am.decide(kind(P), metric, average="macro", budget=2).labels
+    labels = am.decide(kind(P), metric, average="macro", per_row=2).labels
     assert type(labels) is kind
     assert_no_worse(P, labels.toarray(), metric, 2, stored=P > 0)
 
@@ -90,9 +90,9 @@ def test_more_labels_than_a_row_keeps_in_mind():
     """All entries are looked at again after the likely ones."""
     P = np.random.default_rng(8).random((40, 60)) ** 3
     for metric in ("f1", "jaccard"):
-        dense = am.decide(P, metric, average="macro", budget=1).labels
+        dense = am.decide(P, metric, average="macro", per_row=1).labels
         assert_no_worse(P, dense, metric, 1)
-        sparse = am.decide(sp.csr_array(P), metric, average="macro", budget=1).labels
+        sparse = am.decide(sp.csr_array(P), metric, average="macro", per_row=1).labels
         np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
@@ -100,7 +100,7 @@ def test_more_labels_than_a_row_keeps_in_mind():
 @pytest.mark.parametrize("shape", [(3, 2), (4, 2), (1, 5), (40, 6), (600, 3)])
 def test_the_expected_score_is_that_of_the_exact_law(metric, shape):
     P = np.random.default_rng(1).random(shape) ** 2
-    found = am.decide(P, metric, average="macro", budget=1)
+    found = am.decide(P, metric, average="macro", per_row=1)
     for j, expected in enumerate(found.group_expected):
         law = am.forecast(P[:, j], found.labels[:, j], metric)
         assert expected == pytest.approx(law.mean, abs=1e-11)
@@ -131,7 +131,7 @@ def test_most_tiny_matrices_get_the_best_of_all_answers(count):
     gaps = []
     for seed in range(40):
         P = np.random.default_rng(seed).random((3, 4))
-        found = am.decide(P, "f1", average="macro", budget=count)
+        found = am.decide(P, "f1", average="macro", per_row=count)
         gaps.append(best_of_all(P, "f1", count) - objective(P, found.labels, "f1"))
     assert min(gaps) > -1e-12
     assert np.mean(np.array(gaps) < 1e-12) >= 0.95
@@ -141,29 +141,29 @@ def test_most_tiny_matrices_get_the_best_of_all_answers(count):
 def test_rows_that_do_not_depend_on_each_other_get_the_best_labels(metric):
     for seed in range(10):
         P = np.random.default_rng(seed).random((3, 4))
-        found = am.decide(P, metric, average="macro", budget=2)
+        found = am.decide(P, metric, average="macro", per_row=2)
         best = best_of_all(P, metric, 2)
         assert objective(P, found.labels, metric) == pytest.approx(best, abs=1e-12)
 
 
 def test_ties_go_to_the_first_labels():
     P = np.full((1, 5), 0.25)
-    assert am.decide(P, average="macro", budget=2).labels.tolist() == [[1, 1, 0, 0, 0]]
+    assert am.decide(P, average="macro", per_row=2).labels.tolist() == [[1, 1, 0, 0, 0]]
     P = np.full((5, 5), 0.5)  # a label that a row has is worth less to the next row
-    labels = am.decide(P, average="macro", budget=1).labels
+    labels = am.decide(P, average="macro", per_row=1).labels
     np.testing.assert_array_equal(labels, np.roll(np.eye(5), 1, axis=1))
     np.testing.assert_array_equal(labels, ascent(P, "f1", 1))
     P = np.array([[0.2, 0.7, 0.7, 0.7]])
-    labels = am.decide(P, "accuracy", average="macro", budget=2).labels
+    labels = am.decide(P, "accuracy", average="macro", per_row=2).labels
     assert labels.tolist() == [[0, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_no_labels_and_all_labels(metric):
     P = np.random.default_rng(2).random((5, 3))
-    none = am.decide(P, metric, average="macro", budget=0)
+    none = am.decide(P, metric, average="macro", per_row=0)
     assert none.n_positives == 0
-    every = am.decide(P, metric, average="macro", budget=3)
+    every = am.decide(P, metric, average="macro", per_row=3)
     assert every.n_positives == 15
     for found in (none, every):
         assert found.expected == pytest.approx(found.forecast().mean, abs=1e-12)
@@ -173,7 +173,7 @@ def test_no_labels_and_all_labels(metric):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("zero", [0.0, 1.0])
 def test_certain_labels(metric, zero):
-    options = {"average": "macro", "budget": 1, "zero_division": zero}
+    options = {"average": "macro", "per_row": 1, "zero_division": zero}
     for seed in range(5):
         P = np.random.default_rng(seed).integers(0, 2, (5, 4)).astype(float)
         found = am.decide(P, metric, **options)
@@ -187,15 +187,15 @@ def test_certain_labels(metric, zero):
 
 
 def test_one_row_and_none():
-    found = am.decide([[0.2, 0.9, 0.4]], "recall", average="macro", budget=2)
+    found = am.decide([[0.2, 0.9, 0.4]], "recall", average="macro", per_row=2)
     assert found.labels.sum() == 2
     with pytest.raises(ValueError, match="p is empty"):
-        am.decide(np.empty((0, 3)), average="macro", budget=1)
+        am.decide(np.empty((0, 3)), average="macro", per_row=1)
 
 
 def test_rows_with_fewer_stored_values_than_labels():
     P = sp.csr_array(np.array([[0.9, 0.5, 0.4], [0.0, 0.6, 0.0], [0.0, 0.0, 0.0]]))
-    found = am.decide(P, average="macro", budget=2)
+    found = am.decide(P, average="macro", per_row=2)
     assert found.labels.toarray().tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     (note,) = found.notes
     assert note.startswith(
@@ -205,13 +205,13 @@ def test_rows_with_fewer_stored_values_than_labels():
     stored = P.toarray()
     stored[2, 0] = stored[2, 1] = stored[1, 0] = 1e-300
     stored = sp.csr_array(stored)
-    assert am.decide(stored, average="macro", budget=2).notes == ()
+    assert am.decide(stored, average="macro", per_row=2).notes == ()
 
 
 def test_a_map_and_log_odds_come_first():
     rng = np.random.default_rng(3)
     P = rng.random((30, 5))
-    options = {"average": "macro", "budget": 2}
+    options = {"average": "macro", "per_row": 2}
     odds = am.decide(np.log(P / (1 - P)), logits=True, **options)
     np.testing.assert_array_equal(odds.labels, am.decide(P, **options).labels)
     y, p = rng.random(400) < 0.3, rng.random(400)
@@ -229,7 +229,7 @@ def test_a_map_and_log_odds_come_first():
 def test_a_frame_and_the_rest_of_the_result():
     pd = pytest.importorskip("pandas")
     P = np.random.default_rng(4).random((6, 3))
-    found = am.decide(pd.DataFrame(P, columns=list("abc")), average="macro", budget=1)
+    found = am.decide(pd.DataFrame(P, columns=list("abc")), average="macro", per_row=1)
     assert found.group_ids.tolist() == ["a", "b", "c"]
     free = am.decide(P, average="macro")
     assert found.cut_half == free.cut_half
@@ -243,31 +243,35 @@ def test_a_frame_and_the_rest_of_the_result():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"budget": 4}, ValueError, "budget=4 .* more than there are: row 0, .* has 3"),
-        ({"budget": -1}, ValueError, "budget must be a whole number ≥ 0, not -1"),
-        ({"budget": 1.5}, ValueError, "budget must be a whole number ≥ 0"),
-        ({"budget": True}, TypeError, "budget must be a whole number ≥ 0, not True"),
+        (
+            {"per_row": 4},
+            ValueError,
+            "per_row=4 .* than there are: row 0, .* has 3",
+        ),
+        ({"per_row": -1}, ValueError, "per_row must be a whole number ≥ 0, not -1"),
+        ({"per_row": 1.5}, ValueError, "per_row must be a whole number ≥ 0"),
+        ({"per_row": True}, TypeError, "per_row must be a whole number ≥ 0, not True"),
         (
             {"average": "samples"},
             ValueError,
-            "goes with average='macro', not 'samples'",
+            "a matrix and average='macro', not 'samples'",
         ),
-        ({"average": "micro"}, ValueError, "goes with average='macro', not 'micro'"),
-        ({"max_positives": 2}, ValueError, "does not go with min_positives, max_posit"),
-        ({"min_precision": 0.5}, ValueError, "does not go with min_positives"),
-        ({"min_positives": 1}, ValueError, "does not go with min_positives"),
+        ({"average": "micro"}, ValueError, "and average='macro', not 'micro'"),
+        ({"budget": ([1, 1], 2)}, ValueError, "per_row does not go with budget"),
+        ({"max_positives": 2}, ValueError, "does not go with budget, min_posit"),
+        ({"min_precision": 0.5}, ValueError, "does not go with budget"),
+        ({"min_positives": 1}, ValueError, "does not go with budget"),
         ({"zero_division": float("nan")}, ValueError, "needs zero_division=0 or 1"),
         ({"metric": "kappa"}, ValueError, "is not made for kappa: it knows F-beta"),
-        ({"per_row": 1}, TypeError, "takes no per_row: so many labels .* budget=k"),
-        ({"p": [0.5, 0.4], "average": None}, TypeError, "budget must be a pair"),
+        ({"p": [0.5, 0.4], "average": None}, ValueError, "and p is a vector"),
         (
             {"p": [0.5, 0.4], "average": None, "groups": [0, 1]},
-            TypeError,
+            ValueError,
             "goes with a matrix and average='macro'",
         ),
     ],
 )
 def test_what_has_no_meaning_is_refused(options, error, message):
-    given = {"p": np.full((2, 3), 0.4), "average": "macro", "budget": 1} | options
+    given = {"p": np.full((2, 3), 0.4), "average": "macro", "per_row": 1} | options
     with pytest.raises(error, match=message):
         am.decide(**given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -75,7 +74,7 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
-@refuses("sample_weight", "per_row")
+@refuses("sample_weight")
 def decide(
     p: ArrayLike,
     metric: MetricLike = "f1",
@@ -87,7 +86,8 @@ def decide(
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    budget: tuple[ArrayLike, float] | int | None = None,
+    budget: tuple[ArrayLike, float] | None = None,
+    per_row: int | None = None,
     confidence: float | None = None,
     reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
@@ -124,13 +124,12 @@ def decide(
         the most of them a share such as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision and recall, in each segment.
-    budget : pair (cost, most) or int, optional
-        The cost of each row, such as its tokens, and the largest total cost of
-        the predicted positives, in each segment; `gap` bounds what the labels
-        of segments of more than 12 rows miss. Segments over it have at most
-        2,000 rows, or 500 if the metric is not linear in tp. Or an int, for
-        average="macro": exactly so many labels in every row, a local optimum
-        (Schultheis et al. 2023).
+    budget : pair (cost, most), optional
+        The cost of each row, such as its tokens, and the largest total cost of the
+        predicted positives, in each segment; `gap` bounds what the labels miss.
+        Segments over it have at most 2,000 rows (500 if not linear in tp).
+    per_row : int, optional
+        For "macro": exactly so many labels in every row (Schultheis et al. 2023).
     confidence : float, optional
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
@@ -167,7 +166,7 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
-    >>> d = am.decide([[0.9, 0.6], [0.8, 0.7]], average="macro", budget=1)
+    >>> d = am.decide([[0.9, 0.6], [0.8, 0.7]], average="macro", per_row=1)
     >>> d.labels.tolist()
     [[1, 0], [0, 1]]
     """
@@ -183,6 +182,7 @@ def decide(
     }
     for_arrays: dict[str, Any] = {
         "budget": budget,
+        "per_row": per_row,
         "confidence": confidence,
         "reference": reference,
         "prior": prior,
@@ -211,6 +211,7 @@ def decide_by(
     min_precision: float | None = None,
     min_recall: float | None = None,
     budget: Any = None,
+    per_row: int | None = None,
     confidence: float | None = None,
     reference: Any = None,
     prior: float | Literal["estimate"] | None = None,
@@ -274,19 +275,18 @@ def decide_by(
     }
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
-    by_row = isinstance(budget, Real)  # a number of labels, not a pair
-    if by_row:
-        from argmetric._verbs.decide._row_budget import check_row_budget, decide_rows
+    if per_row is not None:
+        from argmetric._verbs.decide._per_row import check_per_row, decide_rows
 
-        labels_a_row = check_row_budget(budget, question)
-        decision = decide_rows(question, labels_a_row, n_threads)
+        count = check_per_row(per_row, budget, question)
+        decision = decide_rows(question, count, n_threads)
     elif layout.ids is None:
         decision = decide_one(question)
     else:
         from argmetric._verbs.decide._one import decide_groups
 
         decision = decide_groups(question, n_threads)
-    if budget is not None and not by_row:
+    if budget is not None:
         from argmetric._verbs.decide._budget import check_budget, within_budget
 
         decision = within_budget(decision, question, *check_budget(budget, question))

@@ -84,9 +84,9 @@ class Decision(Result):
         The share of positives that `prior="estimate"` found: `mean`, its 90 %
         `interval`, and the share in the `reference`.
     gap : float
-        With a `budget` of costs: the most that the expected metric of the best labels
-        within it exceeds `expected` by. 0 where these labels are the best; nan with a
-        budget of labels a row, where no bound is known.
+        With a `budget`: the most that the expected metric of the best labels
+        within it exceeds `expected` by. 0 where these labels are the best; nan with
+        `per_row`, where no bound is known.
     guarantee : Guarantee or None
         What holds for new rows, where `decide` was asked with a `confidence`.
     """

@@ -1,7 +1,7 @@
 """So many labels in every row of a matrix, for a mean over labels.
 
-That is a budget of labels, which papers call "budgeted at k", so `budget` has it:
-`min_positives` and `max_positives` are about columns here.
+Papers call this "budgeted at k". `min_positives` and `max_positives` are about columns
+here.
 
 Of label j with 0/1 predictions y and probabilities p: tp = Σ y·p, k = Σ y and t = Σ p
 over the rows. The objective is the mean over labels of the metric at these expected
@@ -36,7 +36,7 @@ from argmetric._verbs.decide._result import Decision
 from argmetric.metrics import MCC, BalancedAccuracy, Metric, RatesForm, Recall
 
 if TYPE_CHECKING:
-    from argmetric._verbs.kernels.row_budget import Labels
+    from argmetric._verbs.kernels.per_row import Labels
 
 MOST_PASSES = 100
 SPARE = 10  # likely entries of a row beside those that it has
@@ -49,39 +49,37 @@ ROUNDING = 1e-13  # a smaller rise of the mean is none
 RECALL = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)  # tp over t
 
 
-def check_row_budget(budget: Any, question: Question) -> int:
+def check_per_row(per_row: Any, budget: Any, question: Question) -> int:
     layout, limits = question.layout, question.limits
-    if len(layout.shape) != 2:
-        raise TypeError(
-            "budget must be a pair (cost, most) where p is a vector; a number of "
-            f"labels a row, as {shown(budget)}, goes with a matrix and average='macro'"
-        )
     if layout.average != "macro":
-        raise ValueError(
-            f"budget={shown(budget)} labels a row goes with average='macro', not "
-            f"{layout.average!r}. For 'samples' pass min_positives and max_positives, "
-            "which bound the labels of each row; for 'micro' the most probable labels "
-            "of each row are the best ones"
+        of = (
+            f"not {layout.average!r}" if len(layout.shape) == 2 else "and p is a vector"
         )
-    if not (limits.none and limits.no_floor):
         raise ValueError(
-            "budget=k labels a row does not go with min_positives, max_positives, "
+            f"per_row={shown(per_row)} labels a row goes with a matrix and "
+            f"average='macro', {of}. For 'samples' pass min_positives and "
+            "max_positives, which bound the labels of each row; for 'micro' the most "
+            "probable labels of each row are the best ones"
+        )
+    if budget is not None or not (limits.none and limits.no_floor):
+        raise ValueError(
+            "per_row does not go with budget, min_positives, max_positives, "
             "min_precision or min_recall, which are about columns"
         )
     if math.isnan(question.metric.zero_division):
-        raise ValueError("budget needs zero_division=0 or 1, not nan")
-    count, width = check_count(budget, "budget"), layout.shape[1]
+        raise ValueError("per_row needs zero_division=0 or 1, not nan")
+    count, width = check_count(per_row, "per_row"), layout.shape[1]
     if count > width:
         raise ValueError(
-            f"budget={count} labels a row is more than there are: row 0, as every row, "
-            f"has {width}"
+            f"per_row={count} labels a row is more than there are: row 0, as every "
+            f"row, has {width}"
         )
     return count
 
 
 def counted_labels(metric: Metric, n: int, t: Floats) -> Labels:
     """The metric as the kernels take it, and labels that no row has yet."""
-    from argmetric._verbs.kernels import row_budget as kernels
+    from argmetric._verbs.kernels import per_row as kernels
 
     ratio = RECALL if isinstance(metric, Recall) else None
     ratio = ratio or getattr(metric, "coefficients", None)
@@ -97,7 +95,7 @@ def counted_labels(metric: Metric, n: int, t: Floats) -> Labels:
         form, linear = kernels.GEOMETRIC, False
     else:
         raise ValueError(
-            f"budget=k labels a row is not made for {metric.name}: it knows F-beta, "
+            f"per_row is not made for {metric.name}: it knows F-beta, "
             "Jaccard, Tversky, precision, recall, accuracy, balanced accuracy, MCC and "
             "G-mean"
         )
@@ -146,7 +144,7 @@ def ascend(
     rows: Entries, picked: Integers, labels: Labels, most: int = MOST_PASSES
 ) -> int:
     """Improve all rows until none changes; how many passes that took."""
-    from argmetric._verbs.kernels import row_budget as kernels
+    from argmetric._verbs.kernels import per_row as kernels
 
     gains, passes, changed = np.empty(rows.widest), 0, 1
     kernels.count_labels(*rows, picked, labels)
@@ -161,7 +159,7 @@ def choose_entries(
     rows: Entries, metric: Metric, labels: Labels, count: int
 ) -> tuple[Integers, int]:
     """The chosen entries of every row, and the number of passes over all entries."""
-    from argmetric._verbs.kernels import row_budget as kernels
+    from argmetric._verbs.kernels import per_row as kernels
 
     n, sizes, gains = rows.starts.size - 1, np.diff(rows.starts), np.empty(rows.widest)
     picked, kept = (
@@ -244,7 +242,7 @@ def decide_rows(question: Question, count: int, n_threads: int) -> Decision:
 
 def _expected(question: Question, places: Integers) -> tuple[Integers, Floats, Floats]:
     """Number, exact expected metric and its error of the labels of every column."""
-    from argmetric._verbs.kernels import row_budget as kernels
+    from argmetric._verbs.kernels import per_row as kernels
 
     layout = question.layout
     ends = np.searchsorted(places, layout.indptr)

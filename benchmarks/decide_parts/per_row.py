@@ -77,7 +77,7 @@ def _beside(kind: str, P: Any, repeats: int, per_row: int = PER_ROW) -> None:
     found: dict[str, Any] = {}
 
     def ours() -> None:
-        found["ours"] = am.decide(P, "f1", average="macro", budget=per_row)
+        found["ours"] = am.decide(P, "f1", average="macro", per_row=per_row)
 
     calls = {"ours": ours}
     try:
@@ -85,7 +85,7 @@ def _beside(kind: str, P: Any, repeats: int, per_row: int = PER_ROW) -> None:
             predict_optimizing_macro_f1_score_using_bc as theirs_f1,
         )
     except ImportError:
-        emit("row_budget", "xCOLUMNs is not installed", None, "")
+        emit("per_row", "xCOLUMNs is not installed", None, "")
     else:
 
         def theirs() -> None:
@@ -93,19 +93,19 @@ def _beside(kind: str, P: Any, repeats: int, per_row: int = PER_ROW) -> None:
 
         calls["theirs"] = theirs
     what = f"macro F1, {per_row} labels a row, {kind}, {n:,} x {m:,}"
-    am.decide(P[:50], "f1", average="macro", budget=per_row)  # compile before timing
+    am.decide(P[:50], "f1", average="macro", per_row=per_row)  # compile before timing
     if "theirs" in calls:
         theirs_f1(P[:50].copy(), per_row, seed=0)
     times = interleaved(calls, repeats)
     value = objective(P, found["ours"].labels)
     told = {"exact": found["ours"].expected, "plan": found["ours"].plan}
     seconds = float(np.median(times["ours"]))
-    emit("row_budget", f"{what}: time", seconds, "s", objective=value, **told)
+    emit("per_row", f"{what}: time", seconds, "s", objective=value, **told)
     if "theirs" in calls:
         labels, meta = found["theirs"]
         other = objective(P, labels)
         emit(
-            "row_budget",
+            "per_row",
             f"{what}: objective over that of xCOLUMNs",
             value / other,
             "ratio",
@@ -113,7 +113,7 @@ def _beside(kind: str, P: Any, repeats: int, per_row: int = PER_ROW) -> None:
             difference=value - other,
         )
         emit(
-            "row_budget",
+            "per_row",
             f"{what}: times as fast as xCOLUMNs",
             median_ratio(times["theirs"], times["ours"]),
             "x",
@@ -133,10 +133,10 @@ def _tiny(count: int, matrices: int, rng: np.random.Generator) -> None:
         P = rng.random((3, 4))
         tp, k = (answers * P).sum(axis=1), answers.sum(axis=1)
         best = metric.value(tp, k, P.sum(axis=0), 3).mean(axis=1).max()
-        found = am.decide(P, "f1", average="macro", budget=count)
+        found = am.decide(P, "f1", average="macro", per_row=count)
         gaps.append(best - objective(P, found.labels))
     emit(
-        "row_budget",
+        "per_row",
         f"3 x 4 matrices whose best answer of all is found, {count} labels a row, "
         f"{matrices} matrices",
         100 * float(np.mean(np.array(gaps) < 1e-12)),
