@@ -177,10 +177,11 @@ def _speed(name: str, X: np.ndarray, y: np.ndarray, repeats: int) -> None:
         X, y, classes=classes, return_proba=True
     )
     rule = OMMARule()
+    before = rule.init_state("f1", n_classes=width)
     dicts = [dict(enumerate(row)) for row in p[:few].tolist()]
     labels = y[:few].tolist()
     calls: dict[str, Callable[[], Any]] = {
-        "rule": lambda: rule.run(rule.init_state("f1", n_classes=width), p, y),
+        "rule": lambda: rule.run(before.copy(), p, y),
         "plain": _plain(dicts, labels, width),
         "model": lambda: OnlineClassifier(learner="sgd").progressive(
             X, y, classes=classes
