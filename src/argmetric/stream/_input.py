@@ -20,12 +20,11 @@ from argmetric._ground.features import (
     class_number,
     estimator_labels,
     explained,
-    is_second,
     refuse_more_than_two,
 )
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import distinct, label_array, refuse_missing, usual_pair
-from argmetric._ground.types import BinaryLabels, Floats
+from argmetric._ground.types import Floats
 from argmetric._ground.validation import check_length, is_sparse, warn_of_common_class
 from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
@@ -219,8 +218,3 @@ def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
         raise ValueError(
             f"classes {shown(given)} are not those of the first call: {known.tolist()}"
         )
-
-
-def code_labels(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> BinaryLabels:
-    """1 for the positive class, 0 for the negative one; others are refused."""
-    return is_second(values, classes).astype(np.uint8)

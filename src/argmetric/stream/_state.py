@@ -18,7 +18,7 @@ from argmetric.stream._input import Vocabulary
 from argmetric.stream._learners import OWN_DECISION
 from argmetric.stream._omma import OMMARule
 from argmetric.stream._rules import get_rule
-from argmetric.stream._several import Answers, model_for
+from argmetric.stream._several import Answers, TwoAnswers, model_for
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier
@@ -41,11 +41,13 @@ def state_of(asked: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
 def take_state(asked: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -> None:
     """Let a classifier go on from `state_of`; it stays as it is if that fails."""
     header = StateHeader.from_arrays(state, configuration_of(asked))
-    answers = None
+    answers: TwoAnswers | Answers
     if "counts" in state:
         with undamaged():
             labelled = bool(state["labelled"])
         answers = Answers(asked, header.classes, labelled=labelled)
+    else:
+        answers = TwoAnswers(asked, header.classes)
     model = model_for(asked, answers, 0)
     with undamaged():
         model.take_arrays(state, header.n_features)
