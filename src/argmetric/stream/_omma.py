@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +19,6 @@ from argmetric._ground.arguments import (
     is_sparse,
     shown,
 )
-from argmetric._ground.display import Shown
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.types import ArrayLike, Floats
 from argmetric._ground.validation import (
@@ -45,6 +44,8 @@ from argmetric.metrics import (
 from argmetric.stream._learners import SparseRows
 from argmetric.stream._rule_base import (
     LevelForm,
+    StreamRule,
+    check_state,
     check_weight,
     coefficients,
     level_form,
@@ -56,7 +57,7 @@ _POSITIVE: dict[str, Any] = {"low": 0.0, "strict": True}
 
 
 @dataclass(frozen=True)
-class OMMARule(Shown):
+class OMMARule(StreamRule):
     """Online metric maximisation, OMMA (Kotłowski et al. 2024), for any metric ψ.
 
     Row t is given the prediction z of the largest ⟨∇ψ(C), C(η, z)⟩, and is counted
@@ -120,12 +121,8 @@ class OMMARule(Shown):
             object.__setattr__(self, "prior", (right, wrong))
         else:
             object.__setattr__(self, "prior", check_number(cells, "prior", **_POSITIVE))
-        if self.forget is not None:
-            forget = check_number(self.forget, "forget", **_POSITIVE)
-            object.__setattr__(self, "forget", forget)
-        if self.per_row is not None:
-            per_row = check_count(self.per_row, "per_row", low=1)
-            object.__setattr__(self, "per_row", per_row)
+        self._read(check_number, "forget", **_POSITIVE)
+        self._read(check_count, "per_row", low=1)
 
     def _class_metric(self, metric: MetricLike, n_classes: int) -> ClassMetric:
         """The metric of one label per row that this rule optimises."""
@@ -257,10 +254,6 @@ class OMMARule(Shown):
             [counts.reshape(3, width), np.full(width, state[kernels.ROWS])]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, for JSON."""
-        return {"rule": self.name} | asdict(self)
-
     def _rows(
         self, state: Floats, p: Any, y: Any, sample_weight: Any
     ) -> tuple[Any, Any]:
@@ -288,9 +281,11 @@ class OMMARule(Shown):
         last = np.zeros(width if learn else 0, np.int64)
         gains = np.empty(width if learn else entries.data.size)
         chosen = np.zeros(entries.data.size, np.int64)
-        matrix = entries.indptr, entries.indices, entries.data, not is_sparse(p)
-        weights = check_weight(sample_weight, n)
-        kernels.run_labels(state, *matrix, *true, *weights, learn, last, gains, chosen)
+        matrix = entries.indptr, entries.indices, entries.data
+        weights, whole = check_weight(sample_weight, n), not is_sparse(p)
+        kernels.run_labels(
+            state, matrix, whole, true, *weights, learn, last, gains, chosen
+        )
         return restore(chosen), None if learn else restore(gains)
 
 
@@ -329,11 +324,7 @@ def _layout(state: Any) -> tuple[int, bool]:
     from argmetric.stream.kernels import confusions as kernels
     from argmetric.stream.kernels import rules
 
-    if not isinstance(state, np.ndarray) or state.dtype != np.float64:
-        raise TypeError(
-            "the state must be the array that init_state gave, not "
-            f"{type(state).__name__}"
-        )
+    check_state(state)
     if state.ndim != 1 or state.size < kernels.CONFUSIONS:
         raise ValueError(f"the state has the shape {state.shape}: is it of a rule?")
     width, of_classes = int(state[kernels.WIDTH]), state[kernels.KIND] == 0

@@ -255,8 +255,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model_ = clone(self.model)
 
     def _scores(self, X: Any) -> Floats:
-        """Log-odds of the positive class, or probabilities of several; what is known
-        of none while the model has seen nothing."""
+        """Log-odds of the positive class, or probabilities of several classes."""
         answers = self._answers
         if self._is_river:
             rows = _dicts(X, None)

@@ -171,28 +171,16 @@ def choose_largest(gains, count, chosen):
 
 
 @borrowing
-def run_labels(
-    s,
-    indptr,
-    indices,
-    p,
-    whole,
-    y_indptr,
-    y_indices,
-    weight,
-    pace,
-    learn,
-    last,
-    gains,
-    chosen,
-):
+def run_labels(s, rows, whole, true, weight, pace, learn, last, gains, chosen):
     """Decide the labels of every row of a CSR matrix, then count them if `learn`.
 
-    Rows of a dense matrix are `whole`: they have all labels in order. The true labels
-    are the entries of `y_indptr` and `y_indices`, and `last` is room for the last row
-    that had a label. Weights are read at i·pace. Gains are those of all entries, or of
-    the last row where rows are learned; `chosen` comes as zeros.
+    `rows` are its indptr, indices and probabilities; those of a dense matrix are
+    `whole`: they have all labels in order. `true` are the indptr and indices of the
+    true labels, and `last` is room for the last row that had a label. Weights are read
+    at i·pace. Gains are those of all entries, or of the last row where rows are
+    learned; `chosen` comes as zeros.
     """
+    (indptr, indices, p), (y_indptr, y_indices) = rows, true
     per_row, soft, width = int(s[PER_ROW]), s[SOFT] > 0.0, int(s[WIDTH])
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
