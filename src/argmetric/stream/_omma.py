@@ -279,14 +279,14 @@ class OMMARule(StreamRule):
         n = entries.n
         true = _true_entries(y, (n, width)) if learn else (entries.indptr,) * 2
         last = np.zeros(width if learn else 0, np.int64)
-        gains = np.empty(width if learn else entries.data.size)
+        each = np.empty(width if learn else entries.data.size)
         chosen = np.zeros(entries.data.size, np.int64)
         matrix = entries.indptr, entries.indices, entries.data
         weights, whole = check_weight(sample_weight, n), not is_sparse(p)
         kernels.run_labels(
-            state, matrix, whole, true, *weights, learn, last, gains, chosen
+            state, matrix, whole, true, *weights, learn, last, each, chosen
         )
-        return restore(chosen), None if learn else restore(gains)
+        return restore(chosen), None if learn else restore(each)
 
 
 def _class_state(metric: ClassMetric, width: int) -> Floats:

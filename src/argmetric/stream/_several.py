@@ -195,7 +195,7 @@ class Answers:
 
     def decide(self, p: Any) -> Codes:
         if not self.by_row:
-            return self.rule.decide(self.state, p)
+            return np.asarray(self.rule.decide(self.state, p))
         assert isinstance(self.metric, Metric)
         rows = read_matrix(p, len(self.classes), of_classes=False)
         labels: Codes = best_of_rows(rows, self.metric, self.rule.per_row)
@@ -205,7 +205,7 @@ class Answers:
         """Above 0 where a label is predicted, largest for the class that is."""
         if self.by_row:
             return np.asarray(self.decide(p) - 0.5)
-        return self.rule.gains_of(self.state, p)
+        return np.asarray(self.rule.gains_of(self.state, p))
 
     def learn(self, p: Any, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
         """Decide every row before it is counted; the decisions."""

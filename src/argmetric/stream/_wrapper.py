@@ -164,9 +164,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 scores[i] = self._score_one(x)
                 self.model_.learn_one(x, targets[i : i + 1].tolist()[0])
         else:
-            scores, known = self._scores(X), np.sort(answers.classes)
+            scores, known = self._scores(X), list(np.sort(answers.classes))
             if isinstance(self.model_, MultiOutputClassifier):
-                known = [np.arange(2) for _ in known]  # of each label
+                known = [np.arange(2)] * len(known)  # of each label
             # The model first: a block that it refuses must not count for the rule
             with explained(X, model=True):
                 self.model_.partial_fit(X, targets, classes=known)
@@ -198,7 +198,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def learn_one(self, x: Mapping[Label, object], y: Label) -> None:
         """Learn from one row, the rule before the model."""
         check_label(y, "y")
-        self.progressive([x], np.asarray([y]))
+        rows: Any = [x]
+        self.progressive(rows, np.asarray([y]))
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
         """Probabilities by class; nothing is learned."""
