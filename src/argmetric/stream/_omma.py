@@ -20,7 +20,7 @@ from argmetric._ground.arguments import (
     shown,
 )
 from argmetric._ground.labels import clear_labels
-from argmetric._ground.types import ArrayLike, Floats
+from argmetric._ground.types import ArrayLike, Floats, SparseMatrix
 from argmetric._ground.validation import (
     SUM_TOLERANCE,
     check_length,
@@ -51,6 +51,7 @@ from argmetric.stream._rule_base import (
     level_form,
 )
 
+Labels = npt.NDArray[np.int64] | SparseMatrix
 Averaged = Literal["macro", "weighted", "micro", "samples"]
 _RECALL = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)  # tp over t
 _POSITIVE: dict[str, Any] = {"low": 0.0, "strict": True}
@@ -210,7 +211,7 @@ class OMMARule(StreamRule):
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> Labels:
         """Decide each row before its labels are seen, and count it.
 
         Parameters
@@ -231,11 +232,11 @@ class OMMARule(StreamRule):
         """
         return self._rows(state, p, y, sample_weight)[0]
 
-    def decide(self, state: Floats, p: ArrayLike) -> Any:
+    def decide(self, state: Floats, p: ArrayLike) -> Labels:
         """Labels at the counts of the state, which does not change."""
         return self._rows(state, p, None, None)[0]
 
-    def gains_of(self, state: Floats, p: ArrayLike) -> Any:
+    def gains_of(self, state: Floats, p: ArrayLike) -> Floats | SparseMatrix:
         """What each class or label of a row would add, up to a positive factor."""
         return self._rows(state, p, None, None)[1]
 
@@ -256,7 +257,7 @@ class OMMARule(StreamRule):
 
     def _rows(
         self, state: Floats, p: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Labels, Floats | SparseMatrix]:
         """Labels; and gains where there is no y, so that nothing is learned."""
         from argmetric.stream.kernels import confusions as kernels
 
@@ -286,7 +287,7 @@ class OMMARule(StreamRule):
         kernels.run_labels(
             state, matrix, whole, true, *weights, learn, last, each, chosen
         )
-        return restore(chosen), None if learn else restore(each)
+        return restore(chosen), each if learn else restore(each)
 
 
 def _class_state(metric: ClassMetric, width: int) -> Floats:

@@ -216,7 +216,8 @@ class Answers:
             if not self.state.flags.writeable:  # a memory map
                 self.state = self.state.copy()
             given = weight if pace else None
-            labels = self.rule.run(self.state, p, truth, sample_weight=given)
+            found = self.rule.run(self.state, p, truth, sample_weight=given)
+            labels = np.asarray(found)
         self.counts = self.counts + self._counted(truth, labels, weights)
         return labels
 
