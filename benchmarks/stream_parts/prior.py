@@ -1,8 +1,9 @@
 """8. The default prior of OMMA: chosen here, on streams that `several` does not show.
 
 Points over argmax by the prior in cells of right and of wrong answers: on labels drawn
-from their probabilities, and on three streams with three models each. One number is the
-paper's prior. For two classes the mean online F1 over sets that `several` leaves out.
+from their probabilities, and on three streams with three models each. Nine of about
+twenty priors that were tried are listed. One number is the paper's prior. For two
+classes the mean online F1 over sets that `several` leaves out.
 """
 
 from __future__ import annotations

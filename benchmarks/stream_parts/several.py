@@ -5,8 +5,9 @@ regressions of each class against the rest (the mixture), naive Bayes in blocks 
 rows, and a logistic regression fitted once on the first tenth. Each is run as it is,
 and recalibrated online by a temperature and a number for each class. *Hindsight* is
 `classes.decide` on the probabilities of all rows at once, *tuned* the weights that
-`classes.tune` finds on all rows with their labels. Nothing was chosen on these streams
-(see `prior`). Of two classes OMMA is run on one column of labels, beside OFO and FOFO.
+`classes.tune` finds on all rows with their labels. The default prior was chosen on
+other streams (see `prior`). Of two classes OMMA is run on one column of labels, beside
+OFO and FOFO.
 river has no rule for a metric of several classes, so its side of the speed is OMMA for
 macro F1 in plain Python over dicts, as river hands probabilities out, and river's own
 one-vs-rest logistic regression with its metric.

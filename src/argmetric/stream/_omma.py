@@ -85,8 +85,8 @@ class OMMARule(StreamRule):
         What is counted after a row: its labels, or as many as η expects.
     prior : tuple of two floats or float, default=(10, 1)
         Counts before the first row, in each cell of right answers and in each of wrong
-        ones; one number is in every cell, λ in the paper. The default did best on 15
-        streams (`benchmarks/stream.py prior`).
+        ones; one number is in every cell, λ in the paper. The default had the largest
+        mean gain over argmax on six drawn and three real streams.
     forget : float, optional
         Rows after which the counts have faded by 1/e.
 
