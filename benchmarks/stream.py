@@ -8,9 +8,9 @@
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Ratios are of calls taken in turns in the same run. The sections `speed`,
-`paper`, `tasks` and `several` need the data that `tabular.py` names; `speed` and
-`several` need river, `speed` vowpalwabbit too, and leave out with a line of their own
-what is not installed.
+`paper`, `tasks`, `several` and `prior` need the data that `tabular.py` and
+`stream_parts/class_streams.py` name; `speed` and `several` need river, `speed`
+vowpalwabbit too, and leave out with a line of their own what is not installed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 from harness import run_sections
 
 SECTIONS = ("speed", "paper", "tasks", "convergence", "drift", "several", "long")
+SECTIONS += ("prior",)
 
 if __name__ == "__main__":
     sys.exit(run_sections("stream_parts", SECTIONS, __doc__, figures=True))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argmetric.stream import Look, StreamHistory, alarms_in
+from argmetric.stream import StreamHistory, StreamMoment, alarms_in
 
 
 def test_looks_stay_few_and_even():
@@ -11,7 +11,7 @@ def test_looks_stay_few_and_even():
     for size in (8192, 1, 500, 8192, 100_000, 3):
         for part in history.pieces(rows, size):
             rows += part.stop - part.start
-            history.look(Look(rows, 0.5, 0.3, rows // 8, rows // 4, rows // 2))
+            history.look(StreamMoment(rows, 0.5, 0.3, rows // 8, rows // 4, rows // 2))
     seen = [look.rows for look in history.looks]
     assert rows == 8192 + 1 + 500 + 8192 + 100_000 + 3
     assert 256 <= len(seen) <= 512
@@ -23,7 +23,7 @@ def looks_of(wrong):
     """Looks at 64 rows each, of rows that are all positive and found unless wrong."""
     hits = np.cumsum(~wrong)
     return [
-        Look(n, 0.5, 0.5, int(hits[n - 1]), int(hits[n - 1]), n)
+        StreamMoment(n, 0.5, 0.5, int(hits[n - 1]), int(hits[n - 1]), n)
         for n in range(64, wrong.size + 1, 64)
     ]
 

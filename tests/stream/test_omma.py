@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_matrix, csr_array, csr_matrix
+from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -39,15 +41,21 @@ def best(gains):
     return max(range(len(gains)), key=lambda z: (gains[z], -z))
 
 
-def twin(value, cells, expected, choices, p, y, *, soft=False, decay=1.0, prior=1.0):
+RIGHT_CLASSES = np.eye(4)
+RIGHT_LABELS = np.array([[1.0], [0.0], [0.0], [1.0]])  # tn and tp
+
+
+def twin(value, right, expected, choices, p, y, *, soft=False, decay=1.0, prior=None):
     """OMMA as published: for any answers, with a gradient by differences.
 
-    `expected(η, z)` is the confusion tensor of a row; the prior is in every cell.
+    `expected(η, z)` is the confusion tensor of a row. The prior is one number in every
+    cell, as published, or our default: 10 in cells of `right` answers, 1 in the others.
     Returns the answers, their margins over the next best, and the tensor.
     """
-    counts, answers, margins = np.zeros(cells), [], []
+    counts, answers, margins = 0.0 * expected(y[0], choices[0]), [], []
+    before = 1.0 + 9.0 * right if prior is None else prior
     for one, truth in zip(p, y, strict=True):
-        gradient = slopes(value, counts + prior)
+        gradient = slopes(value, counts + before)
         gains = [float((gradient * expected(one, z)).sum()) for z in choices]
         z = best(gains)
         order = sorted(gains)
@@ -124,10 +132,10 @@ def test_classes_equal_the_twin(metric, options):
     score = get_class_metric(metric, n_classes=4).score
     wanted = twin(
         lambda table: float(score(table)),
-        *((4, 4), class_tensor(4), range(4), p, y),
+        *(RIGHT_CLASSES, class_tensor(4), range(4), p, y),
         soft="update" in options,
         decay=math.exp(-1 / 20) if "forget" in options else 1.0,
-        prior=options.get("prior", 1.0),
+        prior=options.get("prior"),
     )
     same_but_for_ties(found, *wanted, rule.counts_of(state))
 
@@ -143,7 +151,7 @@ def test_weighted_means_and_costs_equal_the_twin():
         score = get_class_metric(metric, n_classes=4, **given).score
         wanted = twin(
             lambda table, score=score: float(score(table)),
-            *((4, 4), class_tensor(4), range(4), p, y),
+            *(RIGHT_CLASSES, class_tensor(4), range(4), p, y),
         )
         same_but_for_ties(rule.run(state, p, y), *wanted, rule.counts_of(state))
 
@@ -159,10 +167,10 @@ def test_labels_equal_the_twin(metric, average, options):
     answers = list(itertools.product((0, 1), repeat=3))
     wanted, margins, cells = twin(
         label_value(am.get_metric(metric), average),
-        *((4, 3), label_tensor, answers, p, y),
+        *(RIGHT_LABELS, label_tensor, answers, p, y),
         soft="update" in options,
         decay=math.exp(-1 / 20) if "forget" in options else 1.0,
-        prior=options.get("prior", 1.0),
+        prior=options.get("prior"),
     )
     _, fp, fn, tp = cells
     counts = np.stack([tp, tp + fp, tp + fn, cells.sum(axis=0)])
@@ -179,7 +187,7 @@ def test_budgets_equal_the_twin(metric, average):
     answers = [z for z in itertools.product((0, 1), repeat=4) if sum(z) == 2]
     wanted, margins, _ = twin(
         label_value(am.get_metric(metric), average),
-        *((4, 4), label_tensor, answers, p, y),
+        *(RIGHT_LABELS, label_tensor, answers, p, y),
     )
     same_but_for_ties(found, wanted, margins, None, None)
     assert (found.sum(axis=1) == 2).all()
@@ -226,30 +234,95 @@ def test_ties_and_certain_rows():
     state = rule.init_state("f1", n_classes=3)
     np.testing.assert_array_equal(rule.decide(state, np.full((2, 3), 1 / 3)), [0, 0])
     np.testing.assert_array_equal(rule.run(state, np.eye(3), [0, 1, 2]), [0, 1, 2])
-    state = rule.init_state("f1", n_labels=2)  # the level is 1/4 before the first row
-    found = rule.decide(state, [[0.25, 0.26], [0.0, 1.0]])
+    rule = OMMARule(prior=(6, 2))  # the level is 3/8 before the first row
+    state = rule.init_state("f1", n_labels=2)
+    found = rule.decide(state, [[0.375, 0.376], [0.0, 1.0]])
     np.testing.assert_array_equal(found, [[0, 1], [0, 1]])
-    assert (rule.gains_of(state, [[0.25, 0.26]]) > 0).tolist() == [[False, True]]
+    assert (rule.gains_of(state, [[0.375, 0.376]]) > 0).tolist() == [[False, True]]
     never = rule.init_state("f1", n_classes=3)  # nobody sees class 2
     p = np.tile([0.55, 0.43, 0.02], (500, 1))
     rule.run(never, p, np.arange(500) % 2)
     assert rule.counts_of(never)[:, 2].sum() < 10
 
 
-def test_labels_approach_the_best_batch_decision():
+@pytest.mark.parametrize(("metric", "gain"), [("f1", 0.01), ("gmean", 0.1), ("mcc", 0)])
+def test_with_true_probabilities_it_approaches_the_best_decision(metric, gain):
     p, y = classes_problem(20_000, 5, seed=3)
-    metric = get_class_metric("f1", n_classes=5)
+    value = get_class_metric(metric, n_classes=5).score
 
     def score(labels):
-        return float(
-            metric.score(np.bincount(y * 5 + labels, minlength=25).reshape(5, 5))
-        )
+        table = np.bincount(y * 5 + labels, minlength=25).reshape(5, 5)
+        return float(value(table))
 
     rule = OMMARule()
-    online = score(rule.run(rule.init_state("f1", n_classes=5), p, y))
-    whole = score(np.asarray(am.classes.decide(p, "f1").labels, dtype=int))
+    online = score(rule.run(rule.init_state(metric, n_classes=5), p, y))
+    whole = score(np.asarray(am.classes.decide(p, metric).labels, dtype=int))
     assert online > whole - 0.003
-    assert online > score(p.argmax(axis=1)) + 0.01
+    assert online > score(p.argmax(axis=1)) + gain
+
+
+def test_rare_labels_with_true_probabilities():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.05, 2.0, (40_000, 3))  # 2.5 % of the rows
+    y = (rng.random(p.shape) < p).astype(int)
+
+    def score(labels):
+        return float(am.evaluate(y, labels, "f1", average="macro"))
+
+    rule = OMMARule()
+    online = score(rule.run(rule.init_state("f1", n_labels=3), p, y))
+    best = score(am.decide(p, "f1", average="macro").labels)
+    assert online > best - 0.003
+    assert online > score((p > 0.5).astype(int)) + 0.05
+
+
+@pytest.mark.parametrize("kind", ["n_classes", "n_labels"])
+def test_one_number_is_the_prior_of_all_cells(kind):
+    one, other = OMMARule(prior=2.0), OMMARule(prior=[2, 2])
+    np.testing.assert_array_equal(
+        one.init_state(**{kind: 3}), other.init_state(**{kind: 3})
+    )
+    assert other.prior == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"per_row": 2}, *list(OPTIONS.values())[1:]])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_sparse_labels_equal_dense_ones(average, options):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, (300, 6)) * (rng.random((300, 6)) < 0.5)
+    if "per_row" in options:  # an absent cell may have the largest gain
+        p = np.maximum(p, 0.01)
+    y = (rng.random(p.shape) < p).astype(int)
+    y[:, 5] |= rng.random(300) < 0.1  # some where the model has no entry
+    rule = OMMARule(average, **options)
+    weight = rng.integers(0, 3, 300)
+    dense, sparse = rule.init_state(n_labels=6), rule.init_state(n_labels=6)
+    wanted = rule.run(dense, p, y, sample_weight=weight)
+    for kind, cut in ((csr_array, slice(0, 100)), (coo_matrix, slice(100, 300))):
+        given = kind(p[cut]), csr_matrix(y[cut] if kind is csr_array else y[cut] == 1)
+        found = rule.run(sparse, *given, sample_weight=weight[cut])
+        np.testing.assert_array_equal(found.toarray(), wanted[cut])
+        assert found.format == "csr"
+        assert found.data.all()
+    np.testing.assert_array_equal(sparse, dense)
+    gains = rule.gains_of(sparse, csr_matrix(p))
+    np.testing.assert_array_equal(
+        gains.toarray()[p > 0], rule.gains_of(dense, p)[p > 0]
+    )
+    mixed = rule.init_state(n_labels=6)
+    np.testing.assert_array_equal(
+        rule.run(mixed, p, csr_matrix(y), sample_weight=weight), wanted
+    )
+
+
+def test_sparse_labels_of_an_estimator():
+    X, _, Y = several(600)
+    linear = SGDClassifier(loss="log_loss", random_state=0)
+    wrapped = OnlineThreshold(MultiOutputClassifier(linear))
+    for model in (OnlineClassifier(), wrapped):
+        dense, sparse = clone(model).fit(X, Y), clone(model).fit(X, csr_matrix(Y))
+        assert dense.score_ == sparse.score_
+        assert dense.score(X, Y) == sparse.score(X, csr_matrix(Y))
 
 
 def several(n=3000, seed=0):
@@ -387,6 +460,8 @@ Y2 = [[1, 0, 0], [0, 0, 1]]
 REFUSED = {
     "average": (lambda: OMMARule("mean"), "average must be one of"),
     "prior": (lambda: OMMARule(prior=0), "prior must be"),
+    "priors": (lambda: OMMARule(prior=(10, 0)), "prior must be"),
+    "three": (lambda: OMMARule(prior=(1, 1, 1)), "prior must be"),
     "both": (lambda: OMMARule().init_state("f1"), "n_classes or n_labels"),
     "micro": (lambda: OMMARule("micro").init_state(n_classes=3), "has one class"),
     "weighted": (lambda: OMMARule("weighted").init_state(n_labels=3), "for classes"),
@@ -403,6 +478,17 @@ REFUSED = {
     "rows": (lambda: run(y=[0], n_classes=3), "y has 1 rows but p has 2"),
     "labels": (lambda: run(y=[0, 1], n_labels=3), "y has shape"),
     "state": (lambda: OMMARule().decide(np.zeros(30), P), "damaged"),
+    "sparse": (lambda: run(csr_matrix(P), n_classes=3), "p must be an array"),
+    "sparse width": (lambda: run(csr_matrix(P[:, 1:]), n_labels=3), "are 3 labels"),
+    "sparse range": (lambda: run(csr_matrix(P * 5), Y2, n_labels=3), "row 0, column 0"),
+    "sparse y": (
+        lambda: run(csr_matrix(P), csr_matrix(Y2) * 2, n_labels=3),
+        "y is 2 at row 0, column 0, not 0 or 1",
+    ),
+    "sparse rows": (
+        lambda: run(csr_matrix(P), csr_matrix(Y2)[:1], n_labels=3),
+        "y has 1 rows but p has 2",
+    ),
     "no state": (lambda: OMMARule().decide([1.0], P), "must be the array"),
 }
 

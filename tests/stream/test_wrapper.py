@@ -116,7 +116,7 @@ def test_a_block_that_the_model_refuses_does_not_count_for_the_rule():
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(X, y, classes=[0, 1])
     fresh = get_rule("histogram").init_state("f1")
-    np.testing.assert_array_equal(model._rule_state, fresh)
+    np.testing.assert_array_equal(model._answers.state, fresh)
 
 
 def test_a_threshold_for_a_model_of_river_on_sparse_rows():

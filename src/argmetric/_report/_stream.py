@@ -16,7 +16,7 @@ from argmetric._report._report import Card, PageTable, Report, Row, Section, car
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import read_chunks
 from argmetric.search.corpus.sentences import ColumnFile
-from argmetric.stream import Look, alarms_in, recent_counts
+from argmetric.stream import StreamMoment, alarms_in, recent_counts
 
 PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, captions
     (
@@ -34,7 +34,7 @@ PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, capti
 
 
 def report_stream(
-    looks: Sequence[Look],
+    looks: Sequence[StreamMoment],
     *,
     metric: Metric,
     rows: int,

@@ -11,10 +11,10 @@ from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
-    from argmetric.stream._history import Look as Look
     from argmetric.stream._history import ProgressiveScore as ProgressiveScore
     from argmetric.stream._history import StreamDisplay as StreamDisplay
     from argmetric.stream._history import StreamHistory as StreamHistory
+    from argmetric.stream._history import StreamMoment as StreamMoment
     from argmetric.stream._history import alarms_in as alarms_in
     from argmetric.stream._history import recent_counts as recent_counts
     from argmetric.stream._learners import Learner as Learner
@@ -53,7 +53,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
     },
     for_other_rooms={
-        "_history": ("Look", "StreamHistory", "alarms_in", "recent_counts"),
+        "_history": ("StreamMoment", "StreamHistory", "alarms_in", "recent_counts"),
         "_learners": ("Learner", "LearnerName"),
         "_model": ("StreamModel",),
         "_rules": ("RuleName",),

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._ground.arguments import check_flag, check_label
-from argmetric._ground.odds import expit, from_log_odds, logit_of
+from argmetric._ground.odds import expit
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -25,13 +25,7 @@ from argmetric._ground.validation import to_numpy
 from argmetric.metrics import MetricLike
 from argmetric.stream._input import (
     Vocabulary,
-    check_same_classes,
-    code_labels,
-    first_classes,
-    order_classes,
-    read_labels,
     read_rows,
-    two_classes,
 )
 from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
 from argmetric.stream._model import Detector, StreamModel
@@ -41,6 +35,7 @@ from argmetric.stream._rules import RuleName, undecided
 from argmetric.stream._several import (
     Answers,
     SeveralModel,
+    TwoAnswers,
     answers_for,
     model_for,
     takes_several,
@@ -141,7 +136,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: npt.NDArray[Any]
     n_features_in_: int
     _model: StreamModel | SeveralModel
-    _answers: Answers | None = None  # of several classes or labels
+    _answers: TwoAnswers | Answers
     _vocabulary: Vocabulary
 
     def __init__(
@@ -256,10 +251,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return_proba = check_flag(return_proba, "return_proba")
         labels, scores = self._learn(X, y, classes, sample_weight)
-        predicted = self._named(labels)
+        predicted = self._answers.named(labels)
         if not return_proba:
             return predicted
-        return predicted, expit(scores) if self._answers is None else scores
+        return predicted, expit(scores) if scores.ndim == 1 else scores
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
@@ -280,48 +275,29 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
-    def _named(self, labels: AnyArray) -> npt.NDArray[Any]:
-        if self._answers is not None:
-            return np.asarray(self._answers.named(labels))
-        return np.asarray(self.classes_.take(labels))
-
     def predict(self, X: Features) -> npt.NDArray[Any]:
         """Return labels by the current model and threshold."""
-        return self._named(self._decided(X)[0])
+        labels, _ = self._decided(X)
+        return self._answers.named(labels)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and the positive class, or of all classes."""
-        scores = self._decided(X)[1]
-        if self._answers is not None:
-            return scores
-        return np.column_stack(from_log_odds(scores)[::-1])
+        _, scores = self._decided(X)
+        return self._answers.columns(scores)
 
     def decision_function(self, X: Features) -> Floats:
         """Log-odds minus those of the threshold; of several classes, their gains."""
-        labels, logits = self._decided(X)
-        if self._answers is not None:
-            return np.asarray(self._answers.gains(logits))
-        threshold = min(max(self.threshold_, 1e-300), 1.0 - 2.0**-53)
-        margin = logits - logit_of(threshold)
-        # a tie, or the last bit, must not tell another story than the label
-        margin = np.where(labels == 1, np.maximum(margin, 1e-300), margin)
-        return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))
+        decided = self._decided(X)
+        return self._model.margins(*decided)
 
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
-        predicted = self._decided(X)[0]
-        truth = self._truth(y, len(predicted))
-        weight, pace = weights = check_weight(sample_weight, len(predicted))
-        if self._answers is not None:
-            return self._answers.score_of(truth, predicted, weights)
-        weight = weight if pace else np.ones(predicted.size)
-        positive, chosen = truth == 1, predicted == 1
-        tp, k = weight[positive & chosen].sum(), weight[chosen].sum()
-        metric = self._two().metric
-        t, n = weight[positive].sum(), weight.sum()
-        return metric._gain(float(metric.value(tp, k, t, n)))
+        labels, _ = self._decided(X)
+        truth = self._truth(y, len(labels))
+        weights = check_weight(sample_weight, len(labels))
+        return self._answers.score_of(truth, labels, weights)
 
     # -- labels that come later ---------------------------------------------------
 
@@ -378,15 +354,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : bool, or a label
             Its label.
         """
-        if self._answers is None or not self._answers.labelled:
+        if not (hasattr(self, "_model") and self._answers.labelled):
             check_label(y, "y")
+        truth = self._truth(np.asarray([y]), 1)
         if not hasattr(self, "_model"):
-            if not hasattr(self, "classes_"):
-                found = two_classes(np.asarray([y]), None, self.pos_label)
-                self.classes_ = order_classes(found, self.pos_label)
             self.n_features_in_ = 0
             self._start()
-        truth = self._truth(np.asarray([y]), 1)
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=True)
         if not self.hash_bits:
             self._model.grow(len(self._vocabulary))
@@ -397,16 +370,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
-        found = self._decided_one(x)[1]
-        if self._answers is None:
-            found = np.column_stack(from_log_odds(found)[::-1])
-        return dict(zip(self.classes_.tolist(), found[0].tolist(), strict=True))
+        found = self._answers.columns(self._decided_one(x)[1])[0]
+        return dict(zip(self.classes_.tolist(), found.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; the model does not change."""
         if not hasattr(self, "_model"):
             return undecided(self.rule, self.metric)
-        label: Label = self._named(self._decided_one(x)[0]).tolist()[0]
+        label: Label = self._answers.named(self._decided_one(x)[0]).tolist()[0]
         return label
 
     def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
@@ -487,14 +458,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Labels 0 and 1, or numbers of classes; these are found at the first call."""
         if not hasattr(self, "classes_"):
-            self._answers = answers_for(self, y, classes)
-            if self._answers is not None:
-                self.classes_ = self._answers.classes
-        if self._answers is not None:
-            return self._answers.code(y, n, classes, other)
-        values = read_labels(y, n, first=not hasattr(self, "classes_"), other=other)
-        if not hasattr(self, "classes_"):
-            self.classes_ = first_classes(values, classes, self.pos_label, whole=whole)
-        elif classes is not None:
-            check_same_classes(classes, self.classes_)
-        return code_labels(values, self.classes_)
+            self._answers = answers_for(self, y, n, classes, whole=whole, other=other)
+            self.classes_ = self._answers.classes
+        return self._answers.code(y, n, classes, other)

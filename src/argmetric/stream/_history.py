@@ -24,7 +24,7 @@ LEAST_BEFORE = 4  # stretches
 SIGMAS = 5.0  # beyond which a stretch is not chance: once in millions
 
 
-class Look(NamedTuple):
+class StreamMoment(NamedTuple):
     """What was known after some rows; hits and both kinds of positives are counts."""
 
     rows: int
@@ -52,12 +52,12 @@ class StreamHistory:
 
     Attributes
     ----------
-    looks : list of Look
+    looks : list of StreamMoment
         At most `POINTS` of them.
     """
 
     def __init__(self, rows: int = 0) -> None:
-        self.looks: list[Look] = []
+        self.looks: list[StreamMoment] = []
         self._begun, self._step = rows, FIRST_STEP
 
     def pieces(self, rows: int, count: int) -> Iterator[slice]:
@@ -69,7 +69,7 @@ class StreamHistory:
             yield slice(begin, end)
             begin = end
 
-    def look(self, look: Look) -> None:
+    def look(self, look: StreamMoment) -> None:
         """Keep what is known now, where it is time to."""
         if (look.rows - self._begun) % self._step:
             return
@@ -79,13 +79,13 @@ class StreamHistory:
             self._step *= 2
 
 
-def alarms_in(looks: Sequence[Look]) -> Iterator[Alarm]:
+def alarms_in(looks: Sequence[StreamMoment]) -> Iterator[Alarm]:
     """Stretches with more errors than those since the last alarm let expect.
 
     The share of errors before is an estimate too: the variance of the difference of
     what is seen and what is expected is m·p·(1-p)·(1 + m/n).
     """
-    begun = last = Look(0, 0.0, 0.0, 0, 0, 0)
+    begun = last = StreamMoment(0, 0.0, 0.0, 0, 0, 0)
     step = max(1, len(looks) // STRETCHES)
     for look in looks[step - 1 :: step]:
         rows, errors = look.rows - last.rows, look.errors - last.errors

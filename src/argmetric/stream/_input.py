@@ -20,34 +20,13 @@ from argmetric._ground.features import (
     class_number,
     estimator_labels,
     explained,
-    is_second,
     refuse_more_than_two,
 )
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import distinct, label_array, refuse_missing, usual_pair
-from argmetric._ground.types import BinaryLabels, Floats
+from argmetric._ground.types import Floats
 from argmetric._ground.validation import check_length, is_sparse, warn_of_common_class
 from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
-
-
-def two_classes(
-    values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool = False
-) -> npt.NDArray[Any]:
-    """The two classes, sorted; of 0/1 and their like one may come later."""
-    found = np.unique(values if classes is None else read_classes(classes))
-    refuse_more_than_two(found, pos_label)
-    if found.size == 2:
-        return found
-    names = distinct(found)
-    if whole and names:
-        raise one_class(names[0], "y")
-    pair = usual_pair(names)
-    if names and pair is not None:
-        return np.array(pair, dtype=found.dtype)
-    raise ValueError(
-        f"the first rows hold one class alone, {names}: name both by "
-        "partial_fit(X, y, classes=[negative, positive])"
-    )
 
 
 def read_classes(classes: Any) -> npt.NDArray[Any]:
@@ -55,11 +34,6 @@ def read_classes(classes: Any) -> npt.NDArray[Any]:
     found = label_array(classes, "classes")
     refuse_missing(found, "classes")
     return found
-
-
-def order_classes(classes: npt.NDArray[Any], pos_label: Any) -> npt.NDArray[Any]:
-    """Negative class first; the larger one is positive unless another is named."""
-    return classes[::-1] if class_number(classes, pos_label) == 0 else classes
 
 
 def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
@@ -203,13 +177,28 @@ def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray
 def first_classes(
     values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool
 ) -> npt.NDArray[Any]:
-    """Negative and positive class, from the first labels or as they are named."""
+    """Negative and positive class, from the first labels or as they are named.
+
+    Of 0/1 and their like one may come later, unless these are the `whole` labels.
+    """
     if classes is None:
         check_classification_targets(values)
-    found = two_classes(values, classes, pos_label, whole=whole)
+    found = np.unique(values if classes is None else read_classes(classes))
+    refuse_more_than_two(found, pos_label)
+    if found.size < 2:
+        names = distinct(found)
+        if whole and names:
+            raise one_class(names[0], "y")
+        pair = usual_pair(names)
+        if not names or pair is None:
+            raise ValueError(
+                f"the first rows hold one class alone, {names}: name both by "
+                "partial_fit(X, y, classes=[negative, positive])"
+            )
+        found = np.array(pair, dtype=found.dtype)
     if pos_label is None:
         warn_of_common_class(found, 1, values)
-    return order_classes(found, pos_label)
+    return found[::-1] if class_number(found, pos_label) == 0 else found
 
 
 def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
@@ -219,8 +208,3 @@ def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
         raise ValueError(
             f"classes {shown(given)} are not those of the first call: {known.tolist()}"
         )
-
-
-def code_labels(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> BinaryLabels:
-    """1 for the positive class, 0 for the negative one; others are refused."""
-    return is_second(values, classes).astype(np.uint8)

@@ -224,22 +224,19 @@ class Learner:
         out: tuple[Any, ...],
         whole: bool = False,
     ) -> None:
-        kernels = self.kernels
-        arrays = state.arrays
-        if self.name not in OWN_DECISION:
-            given = (*given, rule, rare_rule(rule))
+        kernels, arrays = self.kernels, state.arrays
         # unsigned: nobody need ask whether a column counts from the end
         matrix = (rows.indptr, rows.indices.view(np.uint32), rows.data)
         if self.name in OWN_DECISION:
-            omcsl = self.name == "omcsl"
-            kernels.baseline_sparse(*matrix, *given, omcsl, *arrays, *out)
-        elif self.name == "mixture":
+            kernels.baseline_sparse(matrix, given, self.name == "omcsl", arrays, out)
+            return
+        decided = given, rule, rare_rule(rule)
+        if self.name == "mixture":
             model, weights, history = arrays
-            flat, scratch = weights.reshape(-1), np.empty((5, len(_EXPERTS)))
-            arrays = (model, flat, history)
-            kernels.mixture_sparse(*matrix, *given, *arrays, scratch, *out)
+            arrays, room = (model, weights.reshape(-1), history), (5, len(_EXPERTS))
+            kernels.mixture_sparse(matrix, *decided, arrays, np.empty(room), out)
         else:
-            kernels.linear_sparse(*matrix, whole, *given, *arrays, *out)
+            kernels.linear_sparse(matrix, whole, *decided, arrays, out)
 
     def coefficients(self, state: ModelState, n_features: int) -> Floats:
         """Intercept and weights of the log-odds.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_choice, check_count, check_seed, shown
+from argmetric._ground.odds import logit_of
 from argmetric._ground.types import BinaryLabels, Floats
 from argmetric.metrics import Metric, get_metric
 from argmetric.stream._learners import (
@@ -188,6 +189,14 @@ class StreamModel:
                 self.detector, rows, truth, weights, start, labels, logits
             )
         return labels, logits
+
+    def margins(self, labels: BinaryLabels, logits: Floats) -> Floats:
+        """Log-odds minus those of the threshold."""
+        threshold = min(max(self.threshold, 1e-300), 1.0 - 2.0**-53)
+        margin = logits - logit_of(threshold)
+        # a tie, or the last bit, must not tell another story than the label
+        margin = np.where(labels == 1, np.maximum(margin, 1e-300), margin)
+        return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))
 
     def grow(self, n_features: int) -> None:
         self.state.grow(self.learner, n_features)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import check_choice, check_count, check_number, shown
-from argmetric._ground.display import Shown
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_number,
+    check_structure,
+    entry_place,
+    is_sparse,
+    shown,
+)
 from argmetric._ground.labels import clear_labels
-from argmetric._ground.types import ArrayLike, Floats
+from argmetric._ground.types import ArrayLike, Floats, SparseMatrix
 from argmetric._ground.validation import (
     SUM_TOLERANCE,
     check_length,
+    check_scores,
     read_scores,
     to_numpy,
 )
@@ -32,25 +41,30 @@ from argmetric.metrics import (
     get_class_metric,
     get_metric,
 )
+from argmetric.stream._learners import SparseRows
 from argmetric.stream._rule_base import (
     LevelForm,
+    StreamRule,
+    check_state,
     check_weight,
     coefficients,
     level_form,
 )
 
+Labels = npt.NDArray[np.int64] | SparseMatrix
 Averaged = Literal["macro", "weighted", "micro", "samples"]
 _RECALL = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)  # tp over t
+_POSITIVE: dict[str, Any] = {"low": 0.0, "strict": True}
 
 
 @dataclass(frozen=True)
-class OMMARule(Shown):
+class OMMARule(StreamRule):
     """Online metric maximisation, OMMA (Kotłowski et al. 2024), for any metric ψ.
 
     Row t is given the prediction z of the largest ⟨∇ψ(C), C(η, z)⟩, and is counted
-    then. C are the confusion counts of the rows before it, with the prior in every
-    cell, η the probabilities of the row and C(η, z) its expected counts. With tp, the
-    rows k given to a class and its true rows t this is
+    then. C are the confusion counts of the rows before it and the prior, η the
+    probabilities of the row and C(η, z) its expected counts. With tp, the rows k given
+    to a class and its true rows t this is
 
     - several classes: z = argmax_c η_c·∂ψ/∂tp_c + ∂ψ/∂k_c;
     - a matrix of labels: label j where η_j·∂ψ/∂tp_j + ∂ψ/∂k_j > 0, or the `per_row`
@@ -69,8 +83,10 @@ class OMMARule(Shown):
         Predict so many labels in every row, for ratios of counts.
     update : {"labels", "probabilities"}, default="labels"
         What is counted after a row: its labels, or as many as η expects.
-    prior : float, default=1.0
-        Count in every cell before the first row, λ in the paper.
+    prior : tuple of two floats or float, default=(10, 1)
+        Counts before the first row, in each cell of right answers and in each of wrong
+        ones; one number is in every cell, λ in the paper. The default had the largest
+        mean gain over argmax on six drawn and three real streams.
     forget : float, optional
         Rows after which the counts have faded by 1/e.
 
@@ -78,7 +94,7 @@ class OMMARule(Shown):
     --------
     >>> import numpy as np
     >>> from argmetric.stream import OMMARule
-    >>> rule = OMMARule()
+    >>> rule = OMMARule(prior=1)
     >>> state = rule.init_state("f1", n_classes=3)
     >>> p = np.array([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.6, 0.1, 0.3]])
     >>> rule.run(state, p, [0, 0, 2])
@@ -92,7 +108,7 @@ class OMMARule(Shown):
     average: Averaged = "macro"
     per_row: int | None = None
     update: Literal["labels", "probabilities"] = "labels"
-    prior: float = 1.0
+    prior: float | tuple[float, float] = (10.0, 1.0)
     forget: float | None = None
     name: ClassVar[str] = "omma"
 
@@ -100,14 +116,14 @@ class OMMARule(Shown):
         averages = ("macro", "weighted", "micro", "samples")
         check_choice(self.average, "average", averages)
         check_choice(self.update, "update", ("labels", "probabilities"))
-        for name in ("prior", "forget"):
-            value = getattr(self, name)
-            if value is not None or name == "prior":
-                value = check_number(value, name, low=0.0, strict=True)
-                object.__setattr__(self, name, value)
-        if self.per_row is not None:
-            per_row = check_count(self.per_row, "per_row", low=1)
-            object.__setattr__(self, "per_row", per_row)
+        cells: Any = self.prior
+        if isinstance(cells, tuple | list) and len(cells) == 2:
+            right, wrong = (check_number(x, "prior", **_POSITIVE) for x in cells)
+            object.__setattr__(self, "prior", (right, wrong))
+        else:
+            object.__setattr__(self, "prior", check_number(cells, "prior", **_POSITIVE))
+        self._read(check_number, "forget", **_POSITIVE)
+        self._read(check_count, "per_row", low=1)
 
     def _class_metric(self, metric: MetricLike, n_classes: int) -> ClassMetric:
         """The metric of one label per row that this rule optimises."""
@@ -154,7 +170,7 @@ class OMMARule(Shown):
             state = self._label_state(self._label_metric(metric), width)
         else:
             raise ValueError("give n_classes or n_labels, one of them")
-        state[kernels.WIDTH], state[kernels.PRIOR] = width, self.prior
+        state[kernels.WIDTH], state[[kernels.RIGHT, kernels.WRONG]] = width, self.prior
         lasts = math.inf if self.forget is None else self.forget
         state[kernels.DECAY] = math.exp(-1.0 / lasts)
         state[kernels.SOFT] = self.update == "probabilities"
@@ -195,15 +211,15 @@ class OMMARule(Shown):
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
-    ) -> npt.NDArray[np.int64]:
+    ) -> Labels:
         """Decide each row before its labels are seen, and count it.
 
         Parameters
         ----------
         state : ndarray
             From `init_state`; changed in place. Blocks of any size give the same bits.
-        p : array-like of shape (n_samples, n_classes or n_labels)
-            Probabilities.
+        p : array-like or sparse matrix of shape (n_samples, n_classes or n_labels)
+            Probabilities; absent cells of a sparse matrix of labels are never chosen.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Numbers of the true classes, or labels 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
@@ -211,16 +227,16 @@ class OMMARule(Shown):
 
         Returns
         -------
-        ndarray of the shape of y
+        ndarray of the shape of y, or a sparse matrix as p
             Numbers of classes, or labels 0 and 1.
         """
         return self._rows(state, p, y, sample_weight)[0]
 
-    def decide(self, state: Floats, p: ArrayLike) -> npt.NDArray[np.int64]:
+    def decide(self, state: Floats, p: ArrayLike) -> Labels:
         """Labels at the counts of the state, which does not change."""
         return self._rows(state, p, None, None)[0]
 
-    def gains_of(self, state: Floats, p: ArrayLike) -> Floats:
+    def gains_of(self, state: Floats, p: ArrayLike) -> Floats | SparseMatrix:
         """What each class or label of a row would add, up to a positive factor."""
         return self._rows(state, p, None, None)[1]
 
@@ -239,13 +255,9 @@ class OMMARule(Shown):
             [counts.reshape(3, width), np.full(width, state[kernels.ROWS])]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, for JSON."""
-        return {"rule": self.name} | asdict(self)
-
     def _rows(
         self, state: Floats, p: Any, y: Any, sample_weight: Any
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
+    ) -> tuple[Labels, Floats | SparseMatrix]:
         """Labels; and gains where there is no y, so that nothing is learned."""
         from argmetric.stream.kernels import confusions as kernels
 
@@ -253,23 +265,29 @@ class OMMARule(Shown):
         learn = y is not None
         if learn and not state.flags.writeable:
             raise ValueError("the state is read-only: pass a copy of it")
-        rows = read_matrix(p, width, of_classes=of_classes)
-        n = len(rows)
-        weights = check_weight(sample_weight, n)
-        gains = np.empty((1 if learn else n, width))
         if of_classes:
+            rows = read_matrix(p, width, of_classes=True)
+            n = len(rows)
             truth = read_codes(y, n, width) if learn else np.zeros(0, np.int64)
             labels, slopes = np.empty(n, np.int64), np.empty((2, width))
+            gains, given = np.empty((1 if learn else n, width)), (rows, truth)
+            weights = check_weight(sample_weight, n)
             kernels.run_classes(
-                state, rows, truth, *weights, learn, slopes, gains, not learn, labels
+                state, *given, *weights, learn, slopes, gains, not learn, labels
             )
             return labels, gains
-        true = np.zeros((0, 0), np.uint8)
-        if learn:
-            true = clear_labels(y, shape=rows.shape).view(np.uint8)
-        chosen = np.zeros(rows.shape, np.int64)
-        kernels.run_labels(state, rows, true, *weights, learn, gains, not learn, chosen)
-        return chosen, gains
+        entries, restore = _label_entries(p, width)
+        n = entries.n
+        true = _true_entries(y, (n, width)) if learn else (entries.indptr,) * 2
+        last = np.zeros(width if learn else 0, np.int64)
+        each = np.empty(width if learn else entries.data.size)
+        chosen = np.zeros(entries.data.size, np.int64)
+        matrix = entries.indptr, entries.indices, entries.data
+        weights, whole = check_weight(sample_weight, n), not is_sparse(p)
+        kernels.run_labels(
+            state, matrix, whole, true, *weights, learn, last, each, chosen
+        )
+        return restore(chosen), each if learn else restore(each)
 
 
 def _class_state(metric: ClassMetric, width: int) -> Floats:
@@ -307,11 +325,7 @@ def _layout(state: Any) -> tuple[int, bool]:
     from argmetric.stream.kernels import confusions as kernels
     from argmetric.stream.kernels import rules
 
-    if not isinstance(state, np.ndarray) or state.dtype != np.float64:
-        raise TypeError(
-            "the state must be the array that init_state gave, not "
-            f"{type(state).__name__}"
-        )
+    check_state(state)
     if state.ndim != 1 or state.size < kernels.CONFUSIONS:
         raise ValueError(f"the state has the shape {state.shape}: is it of a rule?")
     width, of_classes = int(state[kernels.WIDTH]), state[kernels.KIND] == 0
@@ -324,6 +338,57 @@ def _layout(state: Any) -> tuple[int, bool]:
     return width, bool(of_classes)
 
 
+def _label_entries(p: Any, width: int) -> tuple[SparseRows, Callable[[Any], Any]]:
+    """Rows of probabilities of labels, and what gives flat values their shape."""
+    if not is_sparse(p):
+        rows = read_matrix(p, width, of_classes=False)
+        ends = width * np.arange(len(rows) + 1)
+        entries = SparseRows(ends, np.zeros(0, np.int32), rows.reshape(-1))
+        return entries, lambda flat: flat.reshape(rows.shape)
+    matrix = _csr(p, "p", width)
+    values = np.ascontiguousarray(matrix.data, dtype=np.float64)
+    values = check_scores(
+        values, "p", logits=False, where=lambda entry: entry_place(matrix, entry)
+    )
+    ends, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+
+    def restore(flat: Any) -> Any:
+        parts = flat, matrix.indices, matrix.indptr
+        labels = type(matrix)(parts, shape=matrix.shape, copy=True)
+        if flat.dtype == np.int64:
+            labels.eliminate_zeros()
+        return labels
+
+    return SparseRows(ends, columns, values), restore
+
+
+def _true_entries(y: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Ends of the rows, and columns, of the labels that are 1."""
+    if not is_sparse(y):
+        rows, columns = clear_labels(y, shape=shape).nonzero()
+        return np.searchsorted(rows, np.arange(shape[0] + 1)), columns
+    matrix = _csr(y, "y", shape[1])
+    check_length(matrix, "y", shape[0])
+    matrix.eliminate_zeros()
+    odd = np.flatnonzero(matrix.data != 1)
+    if odd.size:
+        where = entry_place(matrix, int(odd[0]))
+        raise ValueError(f"y is {matrix.data[odd[0]]} at {where}, not 0 or 1")
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+
+
+def _csr(given: Any, name: str, width: int) -> Any:
+    """A copy in rows with an entry a cell, for as many labels as the state has."""
+    check_structure(given, name)
+    if len(given.shape) != 2 or given.shape[1] != width:
+        raise ValueError(
+            f"{name} has shape {given.shape}, but there are {width} labels"
+        )
+    matrix = given.tocsr(copy=True)
+    matrix.sum_duplicates()
+    return matrix
+
+
 def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
     """Probabilities with a column for each class or label; rows of classes sum to 1."""
     values = np.ascontiguousarray(read_scores(p, "p", logits=False))
@@ -333,7 +398,8 @@ def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
             f"p has shape {values.shape}, but a matrix of {width} columns is needed, "
             f"as there are {width} {what}"
         )
-    off = np.flatnonzero(np.abs(values.sum(axis=1) - 1.0) > SUM_TOLERANCE)
+    sums = np.einsum("ij->i", values)
+    off = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
     if of_classes and off.size:
         raise ValueError(
             f"p sums to {values[off[0]].sum():.6g} in row {off[0]}, not to 1: for "

@@ -200,12 +200,8 @@ LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 
 
 @dataclass(frozen=True)
-class ThresholdRule(Shown):
-    """A threshold that learns from each row after it has decided it.
-
-    The state is one float64 array, made by `init_state` and changed in place by
-    `update` and `run`; the rule itself is a value.
-    """
+class StreamRule(Shown):
+    """What all rules have: a name, and options that are plain numbers."""
 
     name: ClassVar[str] = ""
 
@@ -215,6 +211,19 @@ class ThresholdRule(Shown):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check(value, name, **options))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters, for JSON."""
+        return {"rule": self.name} | asdict(self)
+
+
+@dataclass(frozen=True)
+class ThresholdRule(StreamRule):
+    """A threshold that learns from each row after it has decided it.
+
+    The state is one float64 array, made by `init_state` and changed in place by
+    `update` and `run`; the rule itself is a value.
+    """
 
     def init_state(self, metric: MetricLike = "f1") -> Floats:
         """State before the first row.
@@ -283,7 +292,7 @@ class ThresholdRule(Shown):
         from argmetric.stream.kernels import rules as kernels
 
         length = kernels.HEADER + self._extra()
-        _check_state(state)
+        check_state(state)
         if not state.flags.writeable:
             raise ValueError("the state is read-only: pass a copy of it")
         if np.shape(state) != (length,):  # compiled code would write beyond its end
@@ -324,19 +333,15 @@ class ThresholdRule(Shown):
         """The threshold on probabilities for the next row."""
         from argmetric.stream.kernels import rules as kernels
 
-        _check_state(state)
+        check_state(state)
         if state.shape < (kernels.HEADER,):
             raise ValueError(f"the state has the shape {state.shape}: is it of a rule?")
         if state[kernels.RULE] != kernels.HISTOGRAM:
             return float(state[kernels.THETA])
         return float(expit(state[kernels.CUT]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, for JSON."""
-        return {"rule": self.name} | asdict(self)
 
-
-def _check_state(state: Any) -> None:
+def check_state(state: Any) -> None:
     if not isinstance(state, np.ndarray) or state.dtype != np.float64:
         raise TypeError(
             "the state must be the array that init_state gave, not "

@@ -142,11 +142,16 @@ class FOFORule(ThresholdRule):
         object.__setattr__(self, "start", start)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
-        _begin(state, kernels.FOFO, self.n, min(self.start, form.ceiling), kernels)
+        state[kernels.RULE] = {"fofo": kernels.FOFO, "sfo": kernels.SFO}[self.name]
+        state[kernels.THETA] = min(self.start, form.ceiling)
+        state[kernels.HORIZON] = 64 if self.n is None else self.n
+        state[kernels.ANYTIME] = self.n is None
+        state[kernels.RADIUS] = form.ceiling
+        kernels.plan(state)
 
 
 @dataclass(frozen=True)
-class SFORule(ThresholdRule):
+class SFORule(FOFORule):
     """Stochastic F-measure optimisation (Liu et al. 2018), Algorithm 2: one stage.
 
     θ moves by -γ·∂Q̂_t(θ), ∂Q̂_t(θ) = β²·π̂_t·θ - (p_t - θ)₊, with the one step
@@ -174,31 +179,18 @@ class SFORule(ThresholdRule):
     array([0, 1])
     """
 
-    n: int | None = None
-    start: float = 0.0
     radius: float | None = None
     name: ClassVar[str] = "sfo"
 
     def __post_init__(self) -> None:
-        self._read(check_count, "n", low=1)
-        start = check_number(self.start, "start", low=0.0, high=1.0)
-        object.__setattr__(self, "start", start)
+        super().__post_init__()
         self._read(check_number, "radius", low=0.0, strict=True)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
-        _begin(state, kernels.SFO, self.n, min(self.start, form.ceiling), kernels)
+        super()._fill(state, form, kernels)
         if self.radius is not None:
             state[kernels.RADIUS] = self.radius
             kernels.plan(state)
-
-
-def _begin(state: Floats, code: int, n: int | None, start: float, kernels: Any) -> None:
-    """The state of FOFO or SFO before the first row."""
-    state[kernels.RULE], state[kernels.THETA] = code, start
-    state[kernels.HORIZON] = 64 if n is None else n
-    state[kernels.ANYTIME] = n is None
-    state[kernels.RADIUS] = state[kernels.CEILING]
-    kernels.plan(state)
 
 
 @dataclass(frozen=True)

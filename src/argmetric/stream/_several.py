@@ -11,10 +11,17 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from argmetric._ground.arguments import shown
+from argmetric._ground.features import is_second
 from argmetric._ground.labels import clear_labels, label_array, plain_label
+from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Floats
-from argmetric.metrics import ClassMetric, Metric
-from argmetric.stream._input import check_same_classes, read_classes, read_labels
+from argmetric.metrics import ClassMetric, Metric, get_metric
+from argmetric.stream._input import (
+    check_same_classes,
+    first_classes,
+    read_classes,
+    read_labels,
+)
 from argmetric.stream._learners import OWN_DECISION, FeatureRows, count_rows
 from argmetric.stream._model import StreamModel, WaitingRows, new_model
 from argmetric.stream._omma import OMMARule, best_of_rows, read_matrix
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier
     from argmetric.stream._wrapper import OnlineThreshold
 
-Codes = npt.NDArray[np.int64]  # numbers of classes, or a matrix of 0 and 1
+Codes = npt.NDArray[Any]  # numbers of classes, or 0 and 1, of each label a column
 
 
 def _is_default(rule: object) -> bool:
@@ -38,29 +45,72 @@ def takes_several(asked: OnlineClassifier | OnlineThreshold) -> bool:
 
 
 def answers_for(
-    asked: OnlineClassifier | OnlineThreshold, y: Any, classes: Any
-) -> Answers | None:
-    """The answers of several classes or labels; None for two classes, a threshold."""
+    asked: OnlineClassifier | OnlineThreshold,
+    y: Any,
+    n: int,
+    classes: Any = None,
+    *,
+    two: type[TwoAnswers] | None = None,
+    whole: bool = False,
+    other: str = "X",
+) -> TwoAnswers | Answers:
+    """The answers of two classes, of several, or of a matrix of labels.
+
+    Classes are those of the first labels, `whole` if these are all, or as they are
+    named. `other` is what has n rows, for messages.
+    """
     own = isinstance(asked.rule, OMMARule)
-    if y is None or (asked.pos_label is not None and not own):
-        return None
-    shape = y.shape if hasattr(y, "shape") else label_array(y, "y").shape
-    labelled = len(shape) == 2 and shape[1] > 1
-    found = np.arange(shape[-1] if labelled else 0)
-    if not labelled:
-        values = read_labels(y, shape[0] if shape else 0, first=True)
+    if y is not None and (asked.pos_label is None or own):
+        shape = y.shape if hasattr(y, "shape") else label_array(y, "y").shape
+        if len(shape) == 2 and shape[1] > 1:
+            return Answers(asked, np.arange(shape[1]), labelled=True)
+    values = read_labels(y, n, first=True, other=other)
+    if asked.pos_label is None or own:
         if classes is None:
             check_classification_targets(values)
         found = np.unique(values if classes is None else read_classes(classes))
-        if found.size < 2 or (found.size == 2 and not own):
-            return None
-    if not takes_several(asked):
-        raise ValueError(
-            "Only binary classification is supported by the learners 'stamp' and "
-            f"'omcsl' and by one threshold: rule is {shown(asked.rule)}; for several "
-            "classes or labels pass rule=OMMARule(), or leave rule and learner alone"
-        )
-    return Answers(asked, found, labelled=labelled)
+        if found.size > 2 or (found.size == 2 and own):
+            return Answers(asked, found, labelled=False)
+    pair = first_classes(values, classes, asked.pos_label, whole=whole)
+    return (two or TwoAnswers)(asked, pair)
+
+
+def counted(truth: Codes, labels: Codes, weights: Weights) -> Floats:
+    """tp, k, t and n of labels 0 and 1, of each column where there are several."""
+    weight, pace = weights
+    w = weight if pace else np.ones(len(truth))
+    return np.stack([w @ one for one in (truth * labels, labels, truth, truth**0)])
+
+
+class TwoAnswers:
+    """Truth and decisions of two classes, the negative one first, and their score."""
+
+    labelled = False
+
+    def __init__(
+        self, asked: OnlineClassifier | OnlineThreshold, classes: npt.NDArray[Any]
+    ) -> None:
+        self.metric, self.classes = get_metric(asked.metric), classes
+
+    def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
+        """1 for the positive class, 0 for the negative one; others are refused."""
+        if classes is not None:
+            check_same_classes(classes, self.classes)
+        values = read_labels(y, n, first=False, other=other)
+        return is_second(values, self.classes).astype(np.uint8)
+
+    def named(self, labels: Codes) -> npt.NDArray[Any]:
+        return np.asarray(self.classes.take(labels))
+
+    def columns(self, logits: Floats) -> Floats:
+        """Probabilities of both classes."""
+        return np.column_stack(from_log_odds(logits)[::-1])
+
+    def score_of(
+        self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
+    ) -> float:
+        counts = counted(truth, labels, weights)
+        return self.metric._gain(float(self.metric.value(*counts)))
 
 
 class Answers:
@@ -76,6 +126,13 @@ class Answers:
         *,
         labelled: bool,
     ) -> None:
+        if not takes_several(asked):
+            raise ValueError(
+                "Only binary classification is supported by the learners 'stamp' and "
+                f"'omcsl' and by one threshold: rule is {shown(asked.rule)}; for "
+                "several classes or labels pass rule=OMMARule(), or leave rule and "
+                "learner alone"
+            )
         rule = asked.rule if isinstance(asked.rule, OMMARule) else OMMARule()
         self.rule, self.classes, self.labelled = rule, classes, labelled
         width, metric = len(classes), asked.metric
@@ -112,7 +169,10 @@ class Answers:
         return place
 
     def named(self, labels: Codes) -> npt.NDArray[Any]:
-        return labels if self.labelled else self.classes[labels]
+        return labels if self.labelled else np.asarray(self.classes[labels])
+
+    def columns(self, p: Floats) -> Floats:
+        return p
 
     def column(self, truth: Codes, c: int) -> npt.NDArray[np.uint8]:
         """Which rows belong to class c, or have label c."""
@@ -135,7 +195,7 @@ class Answers:
 
     def decide(self, p: Any) -> Codes:
         if not self.by_row:
-            return self.rule.decide(self.state, p)
+            return np.asarray(self.rule.decide(self.state, p))
         assert isinstance(self.metric, Metric)
         rows = read_matrix(p, len(self.classes), of_classes=False)
         labels: Codes = best_of_rows(rows, self.metric, self.rule.per_row)
@@ -145,7 +205,7 @@ class Answers:
         """Above 0 where a label is predicted, largest for the class that is."""
         if self.by_row:
             return np.asarray(self.decide(p) - 0.5)
-        return self.rule.gains_of(self.state, p)
+        return np.asarray(self.rule.gains_of(self.state, p))
 
     def learn(self, p: Any, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
         """Decide every row before it is counted; the decisions."""
@@ -156,7 +216,8 @@ class Answers:
             if not self.state.flags.writeable:  # a memory map
                 self.state = self.state.copy()
             given = weight if pace else None
-            labels = self.rule.run(self.state, p, truth, sample_weight=given)
+            found = self.rule.run(self.state, p, truth, sample_weight=given)
+            labels = np.asarray(found)
         self.counts = self.counts + self._counted(truth, labels, weights)
         return labels
 
@@ -164,23 +225,22 @@ class Answers:
     def score(self) -> float:
         return self._value(self.counts)
 
-    def score_of(self, truth: Codes, labels: Codes, weights: Weights) -> float:
+    def score_of(
+        self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
+    ) -> float:
         value = self._value(self._counted(truth, labels, weights))
         return value if self.metric.greater_is_better else -value
 
     def _counted(self, truth: Codes, labels: Codes, weights: Weights) -> Floats:
         weight, pace = weights
-        n, width = len(truth), len(self.classes)
-        w = weight if pace else np.ones(n)
+        width, w = len(self.classes), weight if pace else np.ones(len(truth))
         if not self.labelled:
             cells = np.bincount(truth * width + labels, w, width * width)
             return np.asarray(cells.reshape(width, width), dtype=np.float64)
-        parts = truth * labels, labels, truth
         if not self.by_row:
-            return np.vstack([*(w @ one for one in parts), np.full(width, w.sum())])
+            return counted(truth, labels, weights)
         assert isinstance(self.metric, Metric)
-        tp, k, t = (one.sum(axis=1) for one in parts)
-        values = self.metric.value(tp, k, t, width)
+        values = self.metric.value(*counted(truth.T, labels.T, UNWEIGHTED))
         known = ~np.isnan(values)
         return np.array([w[known] @ values[known], w[known].sum()])
 
@@ -231,6 +291,10 @@ class SeveralModel:
         p = self.answers.shares(logits)
         return self.answers.learn(p, truth, weights), p
 
+    def margins(self, labels: Codes, p: Floats) -> Floats:
+        """The gains of the classes or labels."""
+        return self.answers.gains(p)
+
     def grow(self, n_features: int) -> None:
         for model in self.models:
             model.grow(n_features)
@@ -270,9 +334,9 @@ class SeveralModel:
 
 
 def model_for(
-    asked: OnlineClassifier, answers: Answers | None, width: int
+    asked: OnlineClassifier, answers: TwoAnswers | Answers, width: int
 ) -> StreamModel | SeveralModel:
     """A model of two classes, or of several, that has seen nothing."""
-    if answers is None:
+    if isinstance(answers, TwoAnswers):
         return new_model(asked, width)
     return SeveralModel(asked, answers, width)

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from argmetric._ground.arguments import check_label, install
-from argmetric._ground.features import explained, is_second
-from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.features import explained
+from argmetric._ground.odds import logit
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
@@ -22,21 +22,41 @@ from argmetric._ground.types import (
     Floats,
     Label,
 )
-from argmetric._ground.validation import (
-    is_sparse,
-    to_floats,
-    to_numpy,
-    warn_of_common_class,
-)
-from argmetric.metrics import MetricLike, get_metric
+from argmetric._ground.validation import is_sparse, to_floats, to_numpy
+from argmetric.metrics import MetricLike
 from argmetric.stream._classifier import OnlineClassifier
-from argmetric.stream._input import order_classes, read_labels, two_classes
 from argmetric.stream._omma import OMMARule
 from argmetric.stream._rule_base import UNWEIGHTED, ThresholdRule
 from argmetric.stream._rules import RuleName, get_rule, undecided
-from argmetric.stream._several import Answers, answers_for
+from argmetric.stream._several import Answers, Codes, TwoAnswers, answers_for, counted
 
 _BLOCK = 256  # rows of `fit` between two steps of the model
+
+
+class ThresholdAnswers(TwoAnswers):
+    """Answers of two classes by a rule, from the log-odds of another's model."""
+
+    def __init__(self, asked: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
+        super().__init__(asked, classes)
+        self.rule = get_rule(asked.rule)  # type: ignore[arg-type]  # of two classes
+        self.state, self.counts = self.rule.init_state(self.metric), np.zeros(4)
+
+    def unknown(self, n: int) -> Floats:
+        """Log-odds before anything is known."""
+        return np.zeros(n)
+
+    def decide(self, logits: Floats) -> Codes:
+        return self.rule.decide(self.state, logits, logits=True)
+
+    def learn(self, logits: Floats, truth: Codes) -> Codes:
+        """Decide every row before it is counted; the decisions."""
+        labels = self.rule.run(self.state, logits, truth, logits=True).labels
+        self.counts = self.counts + counted(truth, labels, UNWEIGHTED)
+        return labels
+
+    @property
+    def score(self) -> float:
+        return float(self.metric.value(*self.counts))
 
 
 class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,8 +116,6 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rule = rule
         self.pos_label = pos_label
 
-    _answers: Answers | None = None  # of several classes or labels
-
     # -- blocks -----------------------------------------------------------------
 
     def partial_fit(
@@ -112,24 +130,15 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Features, y: ArrayLike) -> Self:
         """Start anew and learn from the rows in their order, in small blocks."""
-        if hasattr(self, "model_"):
-            del self.model_
-        answers = answers_for(self, y, None)
-        if answers is None:
-            values = read_labels(y, _n_rows(X), first=True)
-            classes = two_classes(values, None, self.pos_label, whole=True)
-            if self.pos_label is None:
-                warn_of_common_class(classes, 1, values)
-        else:
-            values = answers.named(answers.code(y, _n_rows(X)))
-            classes = None if answers.labelled else answers.classes  # type: ignore[assignment]
+        self._start(y, _n_rows(X), None, whole=True)
+        values = self._answers.named(self._answers.code(y, _n_rows(X)))
         rows: Any = X
         rows = rows.tocsr() if is_sparse(X) else rows
         rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
         rows = getattr(rows, "iloc", rows)
         for start in range(0, len(values), _BLOCK):
             part = slice(start, start + _BLOCK)
-            self.progressive(rows[part], values[part], classes=classes)
+            self.progressive(rows[part], values[part])
         return self
 
     def progressive(
@@ -145,114 +154,66 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         smaller the blocks, the fresher the probabilities that the rule sees.
         """
         if not hasattr(self, "model_"):
-            self._begin(y, classes, _n_rows(X))
-        if self._answers is not None:
-            return self._progress_several(self._answers, X, y, classes)
-        truth = self._truth(read_labels(y, _n_rows(X), first=True))
-        if self._is_river:
-            rows = _dicts(X, truth.size)
-            found = [
-                self._learn_one(x, label) for x, label in zip(rows, truth, strict=True)
-            ]
-            labels = np.array(found, dtype=np.int64)
-        else:
-            logits = self._logits(X)
-            self._teach(X, self.classes_[truth], self._sorted)
-            labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
-        self._count(labels, truth)
-        return np.asarray(self.classes_[labels])
-
-    def _progress_several(
-        self, answers: Answers, X: Any, y: Any, classes: Any
-    ) -> npt.NDArray[Any]:
+            self._start(y, _n_rows(X), classes)
+        answers = self._answers
         truth = answers.code(y, _n_rows(X), classes)
         targets = answers.named(truth)
         if self._is_river:
-            p = answers.unknown(len(truth))
+            scores = answers.unknown(len(truth))
             for i, x in enumerate(_dicts(X, len(truth))):
-                p[i] = self._shares_one(answers, x)
+                scores[i] = self._score_one(x)
                 self.model_.learn_one(x, targets[i : i + 1].tolist()[0])
         else:
-            p = self._shares(answers, X)
-            known: Any = answers.classes
+            scores, known = self._scores(X), list(np.sort(answers.classes))
             if isinstance(self.model_, MultiOutputClassifier):
-                known = [np.arange(2) for _ in known]  # of each label
-            self._teach(X, targets, known)
-        return answers.named(answers.learn(p, truth))
+                known = [np.arange(2)] * len(known)  # of each label
+            # The model first: a block that it refuses must not count for the rule
+            with explained(X, model=True):
+                self.model_.partial_fit(X, targets, classes=known)
+            self._trained = True
+        return answers.named(answers.learn(scores, truth))
 
-    def _teach(self, X: Any, targets: npt.NDArray[Any], classes: Any) -> None:
-        """The model first: a block that it refuses must not count for the rule."""
-        with explained(X, model=True):
-            self.model_.partial_fit(X, targets, classes=classes)
-        self._trained = True
+    def _decided(self, X: Any) -> Codes:
+        check_is_fitted(self, "model_")
+        return self._answers.decide(self._scores(X))
 
     def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels by the current model and threshold."""
-        check_is_fitted(self, "model_")
-        if self._answers is not None:
-            p = self._shares(self._answers, X)
-            return self._answers.named(self._answers.decide(p))
-        logits = self._logits(X)
-        labels = self._rule.decide(self._rule_state, logits, logits=True)
-        return np.asarray(self.classes_[labels])
+        labels = self._decided(X)
+        return self._answers.named(labels)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and the positive class, or of all classes."""
         check_is_fitted(self, "model_")
-        if self._answers is not None:
-            return self._shares(self._answers, X)
-        return np.column_stack(from_log_odds(self._logits(X))[::-1])
+        return self._answers.columns(self._scores(X))
 
     def score(self, X: Features, y: ArrayLike) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
-        if self._answers is not None:
-            labels = self._answers.decide(self._shares(self._answers, X))
-            truth = self._answers.code(y, len(labels))
-            return self._answers.score_of(truth, labels, UNWEIGHTED)
-        predicted = self.predict(X) == self.classes_[1]
-        value = self._metric.score(self._truth(column_or_1d(y)), predicted)
-        return self._metric._gain(value)
+        labels = self._decided(X)
+        truth = self._answers.code(y, len(labels))
+        return self._answers.score_of(truth, labels)
 
     # -- one row at a time ------------------------------------------------------
 
     def learn_one(self, x: Mapping[Label, object], y: Label) -> None:
         """Learn from one row, the rule before the model."""
         check_label(y, "y")
-        if not hasattr(self, "model_"):
-            self._begin([y], None, 1)
-        if self._answers is not None:
-            self._progress_several(self._answers, [x], [y], None)
-            return
-        truth = self._truth(np.asarray([y]))
-        label = self._learn_one(x, int(truth[0]))
-        self._count(np.array([label]), truth)
-
-    def _learn_one(self, x: Mapping[Any, Any], truth: int) -> int:
-        p = self._probability_one(x)
-        self.model_.learn_one(x, self.classes_[truth].item())
-        return self._rule.update(self._rule_state, p, truth)
+        rows: Any = [x]
+        self.progressive(rows, np.asarray([y]))
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
         """Probabilities by class; nothing is learned."""
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
-        if self._answers is not None:
-            found = self._shares_one(self._answers, x).tolist()
-            return dict(zip(self.classes_.tolist(), found, strict=True))
-        p = self._probability_one(x)
-        return dict(zip(self.classes_.tolist(), (1.0 - p, p), strict=True))
+        found = self._answers.columns(np.array([self._score_one(x)]))[0]
+        return dict(zip(self.classes_.tolist(), found.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
             return undecided(self.rule, self.metric)
-        if self._answers is not None:
-            found = self._answers.decide(self._shares_one(self._answers, x)[None])
-            named: Label = self._answers.named(found).tolist()[0]
-            return named
-        p = self._probability_one(x)
-        place = int(self._rule.decide(self._rule_state, [p])[0])
-        label: Label = self.classes_[place].item()
+        found = self._answers.decide(np.array([self._score_one(x)]))
+        label: Label = self._answers.named(found).tolist()[0]
         return label
 
     # -- inside -----------------------------------------------------------------
@@ -261,17 +222,15 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def threshold_(self) -> float:
         """Threshold on probabilities that the next row will meet."""
         check_is_fitted(self, "model_")
-        if self._answers is not None:
+        if isinstance(self._answers, Answers):
             raise AttributeError("threshold_ is known for two classes alone")
-        return self._rule.threshold_of(self._rule_state)
+        return self._answers.rule.threshold_of(self._answers.state)
 
     @property
     def score_(self) -> float:
         """The metric of all predictions so far."""
         check_is_fitted(self, "model_")
-        if self._answers is not None:
-            return self._answers.score
-        return float(self._metric.value(*self._counts))
+        return self._answers.score
 
     @property
     def _is_river(self) -> bool:
@@ -279,84 +238,54 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model, "partial_fit"
         )
 
-    def _begin(self, y: Any, classes: Any, n: int) -> None:
-        """Start with the classes of the first labels, or those that are named."""
-        self._answers = answers_for(self, y, classes)
-        if self._answers is None:
-            values = read_labels(y, n, first=True)
-            self._start(two_classes(values, classes, self.pos_label))
-        else:
-            self._start(self._answers.classes)
-
-    def _start(self, classes: npt.NDArray[Any]) -> None:
+    def _start(self, y: Any, n: int, classes: Any, *, whole: bool = False) -> None:
+        """Start anew, with the classes of the first labels or those that are named."""
+        answers: Any = answers_for(
+            self, y, n, classes, two=ThresholdAnswers, whole=whole
+        )
         if not (self._is_river or hasattr(self.model, "partial_fit")):
             raise TypeError(
                 f"model must have partial_fit or learn_one, and {self.model!r} does not"
             )
-        self._sorted = self.classes_ = classes
-        if self._answers is None:
-            self.classes_ = order_classes(classes, self.pos_label)
-            self._metric = get_metric(self.metric)
-            assert not isinstance(self.rule, OMMARule)  # several have answers
-            self._rule = get_rule(self.rule)
-            self._rule_state = self._rule.init_state(self._metric)
-            self._counts = np.zeros(4)
-        self._trained = False
+        self._answers: ThresholdAnswers | Answers = answers
+        self.classes_, self._trained = answers.classes, False
         self.model_: Any = self.model
         if hasattr(self.model, "clone"):  # river's estimators copy themselves
             self.model_ = self.model.clone()
         elif hasattr(self.model, "get_params"):
             self.model_ = clone(self.model)
 
-    def _truth(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        return is_second(values, self.classes_).astype(np.int64)
-
-    def _count(
-        self, labels: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]
-    ) -> None:
-        counts = [(labels & truth).sum(), labels.sum(), truth.sum(), truth.size]
-        self._counts = self._counts + np.array(counts, dtype=np.float64)
-
-    def _logits(self, X: Any) -> Floats:
-        """Log-odds of the positive class; 0 while the model has seen nothing."""
+    def _scores(self, X: Any) -> Floats:
+        """Log-odds of the positive class, or probabilities of several classes."""
+        answers = self._answers
         if self._is_river:
-            found = [self._probability_one(x) for x in _dicts(X, None)]
-            return logit(np.array(found))
-        if not self._trained:
-            return np.zeros(_n_rows(X))
-        with explained(X, model=True):
-            if hasattr(self.model_, "decision_function"):
-                margins = to_floats(self.model_.decision_function(X), "the margins")
-                return margins if self.classes_[1] == self._sorted[1] else -margins
-            shares = np.asarray(self.model_.predict_proba(X), dtype=np.float64)
-        return logit(shares[:, list(self.model_.classes_).index(self.classes_[1])])
-
-    def _shares(self, answers: Answers, X: Any) -> Floats:
-        """Probabilities of several classes or labels; equal ones at first."""
-        if self._is_river:
-            rows = [self._shares_one(answers, x) for x in _dicts(X, None)]
-            return np.array(rows).reshape(-1, len(self.classes_))
+            rows = _dicts(X, None)
+            found = answers.unknown(len(rows))
+            for i, x in enumerate(rows):
+                found[i] = self._score_one(x)
+            return found
         if not self._trained:
             return answers.unknown(_n_rows(X))
+        several = isinstance(answers, Answers)
         with explained(X, model=True):
-            if not hasattr(self.model_, "predict_proba"):
-                margins = to_floats(self.model_.decision_function(X), "the margins")
-                return answers.shares(margins)
-            found = self.model_.predict_proba(X)
-        if isinstance(found, list):  # a pair of columns for each label
-            found = np.column_stack([np.asarray(one)[:, -1] for one in found])
-        return np.asarray(found, dtype=np.float64)
+            if hasattr(self.model_, "predict_proba") and (
+                several or not hasattr(self.model_, "decision_function")
+            ):
+                shares = self.model_.predict_proba(X)
+                if isinstance(shares, list):  # a pair of columns for each label
+                    shares = np.column_stack([np.asarray(one)[:, -1] for one in shares])
+                shares = np.asarray(shares, dtype=np.float64)
+                if several:
+                    return shares
+                place = list(self.model_.classes_).index(self.classes_[1])
+                return logit(shares[:, place])
+            margins = to_floats(self.model_.decision_function(X), "the margins")
+        if isinstance(answers, Answers):
+            return answers.shares(margins)
+        return margins if self.classes_[1] == max(self.classes_) else -margins
 
-    def _shares_one(self, answers: Answers, x: Mapping[Any, Any]) -> Floats:
-        found = self._found_one(x)
-        p = np.array([found.get(one, 0.0) for one in answers.classes.tolist()])
-        return np.asarray(p / p.sum() if p.sum() > 0.0 else answers.unknown(1)[0])
-
-    def _probability_one(self, x: Mapping[Any, Any]) -> float:
-        found = self._found_one(x)
-        return float(found.get(self.classes_[1].item(), 0.0)) if found else 0.5
-
-    def _found_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def _score_one(self, x: Mapping[Any, Any]) -> Any:
+        """As `_scores` has it, of one row by a model of river."""
         if not self._is_river:
             raise TypeError(
                 "one row at a time goes with a model of river, which has "
@@ -364,7 +293,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "partial_fit(X, y) and predict(X)"
             )
         found: dict[Any, float] = self.model_.predict_proba_one(x)
-        return found
+        p = np.array([found.get(one, 0.0) for one in self.classes_.tolist()])
+        if isinstance(self._answers, Answers):
+            return p / p.sum() if p.sum() > 0.0 else self._answers.unknown(1)[0]
+        return logit(p[1:])[0] if found else 0.0
 
 
 def _n_rows(X: Any) -> int:

@@ -378,13 +378,13 @@ class StreamRun:
         if self.history is None:
             self._learn(block.X, block.y, block.numbers)
             return
-        from argmetric.stream import Look
+        from argmetric.stream import StreamMoment
 
         for part in self.history.pieces(self.n_rows, block.y.size):
             self._learn(block.X[part], block.y[part], block.numbers[part])
             tp, fp, fn, _ = self.counts.values()
             known = self.model.score_, self.model.threshold_
-            self.history.look(Look(self.n_rows, *known, tp, tp + fp, tp + fn))
+            self.history.look(StreamMoment(self.n_rows, *known, tp, tp + fp, tp + fn))
 
     def _learn(self, X: Any, y: Any, numbers: Any) -> None:
         found, scores = self.model.progressive(X, y, classes=[0, 1], return_proba=True)

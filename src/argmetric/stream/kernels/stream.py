@@ -147,23 +147,7 @@ def linear_rate(model):
 
 
 @borrowing
-def linear_sparse(
-    indptr,
-    indices,
-    data,
-    whole,
-    y,
-    weight,
-    pace,
-    learn,
-    s,
-    rare,
-    model,
-    weights,
-    history,
-    labels,
-    z,
-):
+def linear_sparse(matrix, whole, given, s, rare, arrays, out):
     """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging.
 
     Rows of a dense matrix are `whole`: they have all columns in order, zeros too. Each
@@ -172,6 +156,8 @@ def linear_sparse(
     `learn` nothing is changed. Rows of `weights`: w, sums of squares, and the averages
     (see `learn_averages`). `labels` and `z` are filled with decisions and log-odds.
     """
+    (indptr, indices, data), (y, weight, pace, learn) = matrix, given
+    (model, weights, history), (labels, z) = arrays, out
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]
     body = plain[1:]
@@ -260,29 +246,15 @@ def at_feature(indices, e):
 
 
 @borrowing
-def mixture_sparse(
-    indptr,
-    indices,
-    data,
-    y,
-    weight,
-    pace,
-    learn,
-    s,
-    rare,
-    model,
-    weights,
-    history,
-    scratch,
-    labels,
-    z,
-):
+def mixture_sparse(matrix, given, s, rare, arrays, scratch, out):
     """The fixed-share mixture on the rows of a CSR matrix.
 
     Per feature: weights of AdaGrad with three steps, v of the average u = w + c·v of
     the second, weights of SGD with two steps, and AdaGrad's sums of squares, that of
     the second twice: v takes the steps of w, in another unit.
     """
+    (indptr, indices, data), (y, weight, pace, learn) = matrix, given
+    (model, weights, history), (labels, z) = arrays, out
     inner, up, down = scratch[0], scratch[1], scratch[2]
     steps, squares = scratch[3], scratch[4]
     bias = model[INTERCEPT]

@@ -196,43 +196,21 @@ def omcsl_row(
 
 
 @kernel
-def baseline_sparse(
-    indptr,
-    indices,
-    data,
-    y,
-    weight,
-    pace,
-    learn,
-    omcsl,
-    model,
-    weights,
-    history,
-    labels,
-    logits,
-):
+def baseline_sparse(matrix, given, omcsl, arrays, out):
     """STAMP or OMCSL on the rows of a CSR matrix."""
+    (indptr, indices, data), (y, weight, pace, learn) = matrix, given
+    (model, weights, history), (labels, logits) = arrays, out
     z = np.empty(LEARNERS)
-    positive, w = False, 0.0
+    true, w = False, 0.0
     for i in range(indptr.shape[0] - 1):
         if learn:
-            positive, w = y[i] > 0, weight[i * pace]
+            true, w = y[i] > 0, weight[i * pace]
         start, stop = indptr[i], indptr[i + 1]
         if omcsl:
             logits[i], labels[i] = omcsl_row(
-                indices,
-                data,
-                start,
-                stop,
-                positive,
-                w,
-                learn,
-                model,
-                weights,
-                history,
-                z,
+                indices, data, start, stop, true, w, learn, model, weights, history, z
             )
         else:
             logits[i], labels[i] = stamp_row(
-                indices, data, start, stop, positive, w, learn, model, weights, history
+                indices, data, start, stop, true, w, learn, model, weights, history
             )
