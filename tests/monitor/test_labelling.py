@@ -43,7 +43,9 @@ def estimates(metric: str) -> list[Any]:
     return [plan.estimate(NEW_Y[plan.rows]) for plan in plans]
 
 
-@pytest.mark.parametrize("metric", ["f1", "mcc"])
+@pytest.mark.parametrize(
+    "metric", ["f1", "mcc", pytest.param("recall", marks=pytest.mark.slow)]
+)
 def test_estimates_hold_the_score(metric: str) -> None:
     actual = am.evaluate(NEW_Y, NEW_P >= 0.3, metric).score
     intervals = [told.interval for told in estimates(metric)]
