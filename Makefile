@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint clean-tree warm docs bench papers peers clean
+.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint style types layers clean-tree warm docs bench papers peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,18 +38,26 @@ clean-tree: # no file or folder in the root that git does not know
 		test -z "$$left" || { echo "git does not know these in the root:" $$left; \
 		echo "remove them, or git add them"; exit 1; }
 
-lint: .venv/.ready clean-tree ## style, types, layers and the fence
+lint: style types layers ## style, types, layers and the fence
+
+style: .venv/.ready clean-tree
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/.ready
 	$(BIN)/mypy
+
+layers: .venv/.ready
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/fence.py >/dev/null
 
-# Compiled while the style is checked, the kernels need not be compiled by every worker.
+# Compiled while the types are checked, the kernels need not be compiled by every worker.
 warm: .venv/.ready
 	@$(BIN)/python -c "import argmetric; argmetric.warmup()"
 
 # A worker for every core: threads of BLAS besides would wait for each other.
+# Programs that tests start load compiled sources, also where Python is told to keep none.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: .venv/.ready ## every check, reports in Chromium among them where there is one
 	@$(MAKE) --no-print-directory --jobs 2 lint warm
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder

@@ -1,9 +1,12 @@
+import copy
+import gc
 import inspect
 import io
 import os
 import random
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from slow import SLOW
 settings.register_profile("argmetric", deadline=None, max_examples=100 if SLOW else 40)
 settings.load_profile("argmetric")
 MANY_CASES, QUICK_CASES = 24, 12
+FEW_WORKERS = 4  # with more of them files are shared out, as rooms are too large
 WHOLE_FOLDERS = {"browser", "cli", "house"}
 NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
@@ -34,13 +38,43 @@ def needs_posix(item):
     return function is not None and OF_POSIX.search(inspect.getsource(function))
 
 
+def room_of(nodeid):
+    """The room of the package that a test is about; a page of docs is one by itself."""
+    return "/".join(nodeid.split("::")[0].split("/")[:2])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Few workers take whole rooms: none compiles or loads the kernels of another."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class RoomScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return room_of(nodeid)
+
+    few = config.option.dist == "loadfile" and len(config.option.tx) <= FEW_WORKERS
+    return RoomScheduling(config, log) if few else None
+
+
+def pytest_collection():
+    """Next to nothing that is loaded is garbage, and to look for it takes long."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()  # it stays, and need not be looked at again
+
+
 def pytest_collection_modifyitems(config, items):
-    """Kernels first: workers compile different ones, and load each other's later.
+    """Kernels that all rooms use come first, and then the largest room.
 
     Unless ARGMETRIC_SLOW is set, tests that take long are skipped, and of a test with
     more than `MANY_CASES` cases `QUICK_CASES` run.
     """
-    items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
+    rooms = {item: room_of(item.nodeid) for item in items}
+    sizes = Counter(rooms.values())
+    items.sort(key=lambda one: (rooms[one] != "tests/expected", -sizes[rooms[one]]))
     for item in filter(needs_posix, items if WINDOWS else ()):
         item.add_marker(pytest.mark.skip(reason="needs POSIX"))
     if not SLOW:
@@ -86,11 +120,38 @@ def data_folder():
     return folder
 
 
+PARAMETERS = {}
+
+
+def parameters_of(app, original, **options):
+    """What cyclopts reads from the signature of a command, which takes long, once.
+
+    A call puts its words into the arguments: it gets copies without any.
+    """
+    key = id(app), *options.items()
+    if key not in PARAMETERS:
+        PARAMETERS[key] = app, original(app, **options)
+    given = PARAMETERS[key][1]
+    copies = {id(one): copy.copy(one) for one in given}
+    for one in copies.values():
+        one.tokens = []
+        one.children = type(given)(copies[id(child)] for child in one.children)
+    return type(given)(copies.values())
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch, capfd):
     """Run a command in an empty folder of its own, inside this process."""
+    from cyclopts import App
+
     from argmetric.cli import main
 
+    original = App.assemble_argument_collection
+    monkeypatch.setattr(
+        App,
+        "assemble_argument_collection",
+        lambda app, **options: parameters_of(app, original, **options),
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
     monkeypatch.delenv("COLUMNS", raising=False)

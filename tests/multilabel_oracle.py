@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from argmetric.search._multilabel import row_metric
+import argmetric as am
 from argmetric.search.learning import gold_share
 
 
@@ -13,7 +13,10 @@ class RowTask:
     """Labels of a row, each on or off; costs by trying all ways to go on."""
 
     def __init__(self, n_labels, metric):
-        self.n_labels, self.metric = n_labels, row_metric(metric)
+        # 0/0 counts as 1 unless the metric says otherwise
+        plain = isinstance(metric, str)
+        self.metric = am.get_metric(metric, zero_division=1.0) if plain else metric
+        self.n_labels = n_labels
         self.losses = {}
 
     def loss(self, truth, labels):

@@ -11,6 +11,7 @@ from argmetric.cli._report import short_threshold
 
 KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream", "monitor")
 KINDS += ("labels", "classes", "class check", "class monitor")
+METRICS = ("f1", "f0.25", "f3", "jaccard", "mcc", "kappa", "gmean", "accuracy")
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
@@ -34,26 +35,23 @@ def move(page, place):
     page.locator("#cut").fill(str(place))
 
 
-@pytest.mark.parametrize(
-    "metric",
-    ["f1", "f0.25", "f3", "jaccard", "mcc", "kappa", "gmean", "accuracy"],
-)
-def test_the_best_cut_of_every_metric_is_that_of_decide(visit, rows, metric):
+def test_the_best_cut_of_every_metric_is_that_of_decide(visit, rows):
     p, page = rows[0], visit("decision")
-    choose(page, metric)
-    wanted, now = am.decide(p, metric), shown(page)
-    assert page.locator("#now-metric").inner_text() == metric_title(metric)
-    assert now["score"] == number(wanted.expected)
-    assert now["k"] == f"{wanted.n_positives:,}"
-    assert now["cut"] == f"p ≥ {short_threshold(p, wanted.threshold)}"
-    assert now["lost"] == "0.000"
-    hits = p[wanted.labels == 1].sum()
-    assert now["tp"] == f"{hits:,.1f}"
-    assert now["fp"] == f"{wanted.n_positives - hits:,.1f}"
-    assert now["fn"] == f"{p.sum() - hits:,.1f}"
-    assert now["precision"] == number(hits / wanted.n_positives)
     recall = am.decide(p, "recall", zero_division=np.nan).curve
-    assert now["recall"] == number(recall[wanted.n_positives])
+    for metric in METRICS:
+        choose(page, metric)
+        wanted, now = am.decide(p, metric), shown(page)
+        assert page.locator("#now-metric").inner_text() == metric_title(metric)
+        assert now["score"] == number(wanted.expected)
+        assert now["k"] == f"{wanted.n_positives:,}"
+        assert now["cut"] == f"p ≥ {short_threshold(p, wanted.threshold)}"
+        assert now["lost"] == "0.000"
+        hits = p[wanted.labels == 1].sum()
+        assert now["tp"] == f"{hits:,.1f}"
+        assert now["fp"] == f"{wanted.n_positives - hits:,.1f}"
+        assert now["fn"] == f"{p.sum() - hits:,.1f}"
+        assert now["precision"] == number(hits / wanted.n_positives)
+        assert now["recall"] == number(recall[wanted.n_positives])
 
 
 @pytest.mark.parametrize(
@@ -190,14 +188,9 @@ def test_nothing_is_hidden_without_a_script(visit, files, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_phone_need_not_scroll_sideways(visit, kind):
+def test_only_tables_scroll_on_a_phone_and_say_so(visit, kind):
     page = visit(kind, **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_tables_that_scroll_on_a_phone_say_so(visit, kind):
-    page = visit(kind, **PHONE)
     tables = page.evaluate(
         """[...document.querySelectorAll(".scroll")].map((one) => [
             one.getAttribute("aria-label"),

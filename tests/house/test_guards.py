@@ -246,7 +246,7 @@ def test_kernels_are_compiled_by_the_house_rules():
     """Two files know numba, and only kernel files use its decorators."""
     policy = [PACKAGE / "_ground/jit" / name for name in ("__init__.py", "lanes.py")]
     for path in SOURCES:
-        imported = {name.split(".")[0] for name, _ in imports(tree(path))}
+        imported = {name.split(".")[0] for name, _ in imports_of(path)}
         assert ("numba" in imported) == (path in policy), path
         if path.parent.name not in ("kernels", "jit"):
             assert not jitted(path), path
@@ -267,10 +267,15 @@ def called_elsewhere(file):
     return {
         name
         for other in KERNELS
-        for module, names in imports(tree(KERNEL_FILES[other]))
+        for module, names in imports_of(KERNEL_FILES[other])
         if module == own
         for name in names
-    } & set().union(*(called(one) for fs in KERNELS.values() for one in fs.values()))
+    } & all_called()
+
+
+@cache
+def all_called():
+    return set().union(*(called(one) for fs in KERNELS.values() for one in fs.values()))
 
 
 def test_no_test_holds_a_kernel_that_is_gone():
@@ -338,6 +343,11 @@ def test_namesakes_are_those_that_there_are():
 # -- rooms ------------------------------------------------------------------------
 
 
+@cache
+def imports_of(path):
+    return list(imports(tree(path)))
+
+
 def imports(node):
     """Modules imported anywhere below, and the names taken from them."""
     for one in ast.walk(node):
@@ -369,7 +379,7 @@ def behind_faces():
     """Imports of what is private in another room."""
     for path in SOURCES:
         own = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        for module, names in imports(tree(path)):
+        for module, names in imports_of(path):
             other = tuple(module.split("."))
             if other[0] != "argmetric" or len(other) == 1:
                 continue

@@ -124,14 +124,14 @@ def test_kernels_work_where_no_cache_can_be_written(tmp_path):
     code = (
         "import numba.core.caching as caching\n"
         "caching.CacheImpl._locator_classes = []\n"
-        "import numpy as np, argmetric as am\n"
-        "p = np.array([.9, .6, .2, .1])\n"
-        "d = am.decide(p, groups=[0, 0, 1, 1], average='groups')\n"
-        "print(d.labels.tolist())"
+        "from argmetric.sequence import Hamming, Independent, expectation\n"
+        "print(expectation(Hamming(), [1, 0], Independent([.75, .25])).mean)\n"
+        "import sys\n"
+        "assert 'argmetric.sequence.kernels.automata' in sys.modules"
     )
     done = run(code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[1, 1, 1, 0]"
+    assert done.stdout.strip() == "0.5"
 
 
 def grouped(n_groups=30_000, seed=0):

@@ -90,7 +90,10 @@ def forbidden_in(tree):
             names = [function.id] if isinstance(function, ast.Name) else []
             if names == ["load_module"] and isinstance(node.args[0], ast.Constant):
                 names = [str(node.args[0].value)]
-            if any(ast.unparse(word) == "shell=True" for word in node.keywords):
+            if any(
+                word.arg == "shell" and ast.unparse(word.value) == "True"
+                for word in node.keywords
+            ):
                 names.append("subprocess")
         else:
             continue

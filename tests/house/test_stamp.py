@@ -71,7 +71,6 @@ def test_a_changed_callee_gives_the_new_value(call):
 
 def test_nothing_is_cached_where_numba_cannot_be_told(call, tmp_path):
     assert call(1, NO_STAMP) == (4, 0)
-    assert call(5, NO_STAMP) == (12, 0)
     assert not list(tmp_path.rglob("*.nbi"))
 
 
@@ -113,7 +112,6 @@ THEIRS = "from theirs import mix"
 def test_one_line_for_each_cache_says_that_our_kernels_are_compiled(tmp_path):
     first = said_by(tmp_path, OURS)
     assert re.fullmatch(LINES, first)
-    assert said_by(tmp_path, OURS) == ""  # nothing is compiled
     another = f"{OURS}, absorb\nimport numpy as np\nabsorb(np.uint64(3), np.uint64(4))"
     assert said_by(tmp_path, another) == ""  # something is, and it was said before
     (tmp_path / "cache").rename(tmp_path / "old")

@@ -214,18 +214,12 @@ def test_the_posterior_of_strata_is_that_of_the_model() -> None:
     found = np.array([3.0, 9.0, 0.0])
     wanted = np.zeros(3)
     for c in chances:
-        total, means = 0.0, np.zeros(3)
-        for a in TILTS[0]:
-            for b in TILTS[1]:
-                tilted = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c)))))
-                mu = weights @ tilted
-                level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))
-                for k, m, x in zip(found, drawn, mu, strict=True):
-                    level *= betabinom(m, 20 * x, 20 * (1 - x)).pmf(k)
-                rate = (20 * mu + found) / (20 + drawn)
-                total += level
-                means += level * (found + (sizes - drawn) * rate)
-        wanted += means / total / 2
+        a, b = (one.ravel()[:, None] for one in np.meshgrid(*TILTS))
+        mu = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c))))) @ weights.T
+        level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))[:, 0]
+        level *= betabinom.pmf(found, drawn, 20 * mu, 20 * (1 - mu)).prod(axis=1)
+        rate = (20 * mu + found) / (20 + drawn)
+        wanted += level @ (found + (sizes - drawn) * rate) / level.sum() / 2
     draws = np.concatenate(
         [stratum_positives(np.tile(chances, (40, 1)), weights, sizes, drawn, found)]
     )

@@ -72,14 +72,14 @@ def test_partitions_on_a_cluster_are_read_there(table, frame, cluster):
         opened.tune(held, executor=cluster)
 
 
-def test_training_on_arrays_is_that_of_memory(monkeypatch):
-    monkeypatch.setattr("argmetric.scale._tune.MOST_ROWS_IN_MEMORY", 100)
+def test_training_on_arrays_is_that_of_memory():
+    n = 50_600  # more than are taken into memory
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(600, 3))
-    y = (rng.random(600) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    X = rng.normal(size=(n, 3))
+    y = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
     words = {"n_restarts": 1, "random_state": 0}
     wanted = am.MetricLogisticRegression("f1", **words).fit(X, y)
-    blocks = da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=200)
+    blocks = da.from_array(X, chunks=(25_000, 2)), da.from_array(y, chunks=20_000)
     found = opened.fit(blocks, am.MetricLogisticRegression("f1", **words))
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-8)
     assert found.n_features_in_ == 3

@@ -109,6 +109,18 @@ def test_scores_of_any_size_and_sign(tmp_path, monkeypatch):
             assert (found.pos_label, found.neg_label) == ("yes", "no")
 
 
+@pytest.mark.parametrize("metric", ["f1", "accuracy"])
+def test_scores_on_the_edges_of_cells(rows, metric, tmp_path, monkeypatch):
+    """Binary fractions begin cells, and the doubles just below them end others."""
+    monkeypatch.setattr("argmetric.scale._tune.ROWS_SCANNED_WHOLE", 1000)
+    y, p = rows
+    edges = (256 * p).round() / 256
+    scores = np.where(np.arange(N) % 2, edges, np.nextafter(edges, -1))
+    table = pa.table({"label": y, "score": scores})
+    folder = write_parts(tmp_path / "in", table, [7000])
+    assert_same(tune(folder, metric), am.tune(y, scores, metric))
+
+
 def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
     one = write_parts(tmp_path / "one", pa.table({"y": [1, 1], "p": [0.2, 0.4]}), [1])
     with pytest.raises(ValueError, match="both"):
@@ -120,6 +132,7 @@ def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
     words = {"min_recall": 0.99, "min_precision": 0.99}
     with pytest.raises(ValueError, match=r"no cut meets min_precision=0\.99"):
         tune(folder, **words)
-    monkeypatch.setattr("argmetric.scale._tune.MOST_CELLS", 64)
-    with pytest.raises(ValueError, match=r"as good as the best.* tune in memory"):
-        tune(folder, lambda tp, k, t, n: tp / (k + t))
+    for most in (64, 1024, 2048):  # fewer than the cells that are left, or as many
+        monkeypatch.setattr("argmetric.scale._tune.MOST_CELLS", most)
+        with pytest.raises(ValueError, match=r"as good as the best.* tune in memory"):
+            tune(folder, lambda tp, k, t, n: tp / (k + t))

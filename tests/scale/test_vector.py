@@ -18,8 +18,9 @@ METRICS = (
 )
 LAWS = {
     "skewed": lambda rng: rng.beta(0.3, 2, N),
-    "rounded": lambda rng: rng.random(N).round(2),
-    "two values": lambda rng: rng.choice([0.2, 0.7], N),
+    # Binary fractions are the edges of bins
+    "rounded": lambda rng: (128 * rng.random(N)).round() / 128,
+    "two values": lambda rng: rng.choice([0.25, 0.75], N),
     "some certain": lambda rng: np.where(
         rng.random(N) < 0.3, rng.choice([0.0, 1.0], N), rng.random(N)
     ),
@@ -74,7 +75,8 @@ def test_labels_are_those_of_one_call_in_memory(laws, metric, tmp_path):
 @pytest.mark.parametrize("metric", ["f1", "mcc", "accuracy"])
 def test_ties_are_split_in_the_order_of_files_and_rows(laws, law, metric, tmp_path):
     folder, p = laws[law]
-    for words in ({}, {"max_positives": 20_123}):
+    whole = int((p >= 0.75).sum())  # a limit that splits no tie
+    for words in ({}, {"max_positives": 20_123}, {"max_positives": whole}):
         found = in_pieces(folder, tmp_path / "out", metric, **words)
         assert_same(found, tmp_path / "out", am.decide(p, metric, **words))
 
@@ -150,7 +152,8 @@ def test_a_cut_that_is_not_carried_out_is_noticed(laws, tmp_path, monkeypatch):
 
 def test_the_cut_at_half_is_on_the_scores_as_given(laws, tmp_path):
     """Also where the map has steps, or falls."""
-    folder, p = laws["skewed"]
+    folder, p = laws["rounded"]
+    assert (p == 0.5).any()
     y = np.random.default_rng(0).random(2000) < 0.6 * p[:2000]
     maps = [am.calibrate(y, p[:2000], method) for method in ("platt", "isotonic")]
     for map_ in (*maps, lambda p: 0.8 - 0.6 * p):

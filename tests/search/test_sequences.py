@@ -141,7 +141,7 @@ def test_a_table_learns_as_hashed_weights_do_without_collisions():
     X, Y = labelled(0)
     task = GenericLabelling("abc", features=own)
     found = []
-    for bits in (None, 24):
+    for bits in (None, 20):
         learner = Kept(hash_bits=bits)
         searn = Searn(task, learner, iterations=1, beta=1.0).fit(X, Y)
         scorer = searn.policy_.learned[0].scorer

@@ -167,7 +167,7 @@ def test_a_whole_fit_is_that_of_hashed_weights(
     beam: int, kind: Any, whole: bool
 ) -> None:
     fits = []
-    for task, bits in zip(both(whole), (None, 24), strict=True):
+    for task, bits in zip(both(whole), (None, 20), strict=True):
         learner = LinearLearner(kind, epochs=3, hash_bits=bits)
         one = Searn(task, learner, beam=beam, beta=0.5, iterations=3)
         fits.append(one.fit(*sample(0)))
@@ -187,7 +187,7 @@ def test_a_whole_fit_is_that_of_hashed_weights(
 
 def test_cross_validation_asks_the_classifier_that_did_not_see_the_input() -> None:
     fits = []
-    for task, bits in zip(both(), (None, 24), strict=True):
+    for task, bits in zip(both(), (None, 20), strict=True):
         learner = LinearLearner("svm", epochs=2, hash_bits=bits)
         options: dict[str, Any] = {"beta": 1.0, "iterations": 3, "cross_validation": 3}
         fits.append(Searn(task, learner, **options).fit(*sample(0)))

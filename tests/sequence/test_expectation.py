@@ -136,6 +136,27 @@ def test_a_beam_of_one_keeps_one_path():
     result = expectation("f1", [1, 1], Independent([0.6, 0.6]), beam=1)
     assert result.partial == pytest.approx(0.6 * (0.6 * 1 + 0.4 * 2 / 3))
     assert result.partial == pytest.approx(0.52)
+    # a first label of 0 was dropped: with [0, 1] F1 is 2/3, with [0, 0] it is 0
+    assert result.bounds == pytest.approx((0.52, 0.52 + 0.4 * 2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("p", "mean", "high"),
+    [
+        (
+            [0.3, 0.2, 0.1],
+            0.0,
+            0.44 / 0.496,
+        ),  # kept [0, 0, 1], and [0, 0, 0] is undefined
+        ([0.4, 0.0, 0.3], 0.0, 0.4 / 0.58),
+        ([0.4, 0.0, 0.0], math.nan, 1.0),  # all that is kept is undefined
+    ],
+)
+def test_what_a_beam_drops_is_undefined_or_the_best(p, mean, high):
+    recall = am.Recall(zero_division=math.nan)
+    result = expectation(recall, [1, 0, 0], Independent(p), beam=1)
+    assert result.mean == pytest.approx(mean, nan_ok=True)
+    assert result.bounds == pytest.approx((0.0, high))
 
 
 def test_ties_in_a_beam():

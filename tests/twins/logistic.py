@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-
-from argmetric._ground.types import Booleans, Floats
+from numpy.typing import NDArray
 
 
 def row_sums(
-    X: Floats,
-    positive: Booleans,
-    weight: Floats,
-    theta: Floats,
+    X: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    theta: NDArray[np.float64],
     intercept: float,
     gamma: float,
     likelihood: bool,
-) -> tuple[Floats, Floats]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums and slopes of the positives and of the negatives."""
     x = gamma * (X.astype(np.float64) @ theta + intercept)
     g, rest = 1.0 / (1.0 + np.exp(-x)), 1.0 / (1.0 + np.exp(x))
@@ -30,14 +29,14 @@ def row_sums(
 
 
 def expected_f(
-    p: Floats,
-    q: Floats,
-    positive: Booleans,
-    weight: Floats,
+    p: NDArray[np.float64],
+    q: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
     b2: float,
-    s: Floats,
-    w: Floats,
-) -> tuple[float, Floats]:
+    s: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
     """E[F] and its slopes in p, by the nodes s and weights w of an exponential sum."""
     u = np.exp(-np.outer(weight, s))
     phi = q[:, None] + p[:, None] * u

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-
-from argmetric._ground.types import Floats
+from numpy.typing import NDArray
 
 Level = Callable[[float, float, float, float], float | None]
 
@@ -413,14 +412,14 @@ class Linear:
     ) -> None:
         self.kind, self.step, self.average, self.memory = kind, step, average, memory
         self.w, self.G, self.u = np.zeros(d), np.zeros(d), np.zeros(d)
-        self.iterates: list[Floats] = []
+        self.iterates: list[NDArray[np.float64]] = []
         self.t = 0
 
-    def logit(self, x: Floats) -> float:
+    def logit(self, x: NDArray[np.float64]) -> float:
         """Of the average where there is one."""
         return float(x @ (self.w if self.average is None else self.u))
 
-    def learn(self, x: Floats, y: bool, w: float) -> None:
+    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
         """One gradient step, then the average."""
         g = w * (sigmoid(float(x @ self.w)) - y) * x
         if self.kind == "sgd":
@@ -451,14 +450,14 @@ class Mixture:
         self.experts += [Linear(d, "sgd", step * c, None, memory) for c in (0.3, 3.0)]
         self.v = np.full(6, 1.0 / 6.0)
 
-    def logit(self, x: Floats) -> float:
+    def logit(self, x: NDArray[np.float64]) -> float:
         """Log-odds of the mixture of probabilities."""
         z = [one.logit(x) for one in self.experts]
         p = sum(v * sigmoid(a) for v, a in zip(self.v, z, strict=True))
         q = sum(v * sigmoid(-a) for v, a in zip(self.v, z, strict=True))
         return math.log(p) - math.log(q)
 
-    def learn(self, x: Floats, y: bool, w: float) -> None:
+    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
         """Bayes' rule, a share for everybody, and a step of each."""
         sign = 1.0 if y else -1.0
         likely = np.array([sigmoid(sign * one.logit(x)) ** w for one in self.experts])
@@ -469,7 +468,11 @@ class Mixture:
 
 
 def run_learner(
-    learner: Linear | Mixture, rule: Rule, X: Floats, y: Iterable[bool], w: Floats
+    learner: Linear | Mixture,
+    rule: Rule,
+    X: NDArray[np.float64],
+    y: Iterable[bool],
+    w: NDArray[np.float64],
 ) -> tuple[list[bool], list[float]]:
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from argmetric._ground.types import Floats
 from twins.stream import clip, sigmoid
 
 
@@ -40,12 +40,12 @@ class Stamp:
         self.rewards: list[tuple[bool, float, float]] = []
         self.seen = np.zeros(2)
 
-    def decide(self, x: Floats) -> tuple[bool, float]:
+    def decide(self, x: NDArray[np.float64]) -> tuple[bool, float]:
         """Label, and log-odds with the costs taken out."""
         z, share = float(x @ self.w), self.costs.share(self.v)
         return z > 0, z - math.log(share / (1.0 - share))
 
-    def learn(self, x: Floats, y: bool, w: float) -> None:
+    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
         """A row of whichever epoch it is."""
         z, share = float(x @ self.w), self.costs.share(self.v)
         self.seen += w * np.array([y, 1.0])
@@ -96,7 +96,7 @@ class Omcsl:
         self.W, self.costs, self.step, self.seed = np.zeros((10, d)), costs, step, seed
         self.tp, self.k, self.seen, self.t = np.zeros(10), np.zeros(10), np.zeros(2), 0
 
-    def decide(self, x: Floats) -> tuple[bool, float]:
+    def decide(self, x: NDArray[np.float64]) -> tuple[bool, float]:
         """Label of the learner drawn for this row, and its log-odds without costs."""
         pairs = zip(self.tp, self.k, strict=True)
         values = np.array([self.costs.value(tp, k, *self.seen) for tp, k in pairs])
@@ -109,7 +109,7 @@ class Omcsl:
         z = float(self.W[pick] @ x)
         return z > 0, z - math.log(share / (1.0 - share))
 
-    def learn(self, x: Floats, y: bool, w: float) -> None:
+    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
         """A step of all learners."""
         self.t += 1
         self.seen += w * np.array([y, 1.0])
@@ -122,7 +122,10 @@ class Omcsl:
 
 
 def run_baseline(
-    learner: Stamp | Omcsl, X: Floats, y: Iterable[bool], w: Floats
+    learner: Stamp | Omcsl,
+    X: NDArray[np.float64],
+    y: Iterable[bool],
+    w: NDArray[np.float64],
 ) -> tuple[list[bool], list[float]]:
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []

@@ -336,12 +336,12 @@ def test_files_keep_relations(parser, tmp_path):
     assert relations_of(found) == relations_of(TEST)
 
 
-def test_the_seed_decides_and_blocks_do_not(parser, monkeypatch):
+def test_the_seed_decides_and_blocks_do_not(parser):
     again, other = labelled().fit(TRAIN), labelled(random_state=1).fit(TRAIN)
     errors = [[row["error"] for row in p.history_] for p in (parser, again, other)]
     assert errors[0] == errors[1] != errors[2]
-    monkeypatch.setattr("argmetric.search.parsing._model._BLOCK", 7)
-    assert relations_of(again.parse(TEST)) == relations_of(TEST)
+    times = 50_000 // sum(map(len, TEST)) + 2  # more words than a block has
+    assert relations_of(again.parse(TEST * times)) == relations_of(TEST) * times
 
 
 def test_sentences_without_relations_teach_none():

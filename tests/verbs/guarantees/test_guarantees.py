@@ -19,9 +19,11 @@ QUICK = {"n_bootstrap": 0, "cv": None}
 
 @cache
 def tail(k, share, count):
-    """P(Bin(k, share) <= count), in fractions."""
+    """P(Bin(k, share) <= count) of a fraction, in whole numbers."""
+    yes, of = share.as_integer_ratio()
     terms = range(count + 1)
-    return sum(math.comb(k, i) * share**i * (1 - share) ** (k - i) for i in terms)
+    ways = sum(math.comb(k, i) * yes**i * (of - yes) ** (k - i) for i in terms)
+    return Fraction(ways, of**k)
 
 
 @cache
