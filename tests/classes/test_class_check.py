@@ -27,13 +27,13 @@ def sure(p, power=3.0):
 
 @pytest.fixture(scope="module")
 def right():
-    code, p = rows_of(6000, seed=2)
+    code, p = rows_of(20_000, seed=1)
     return am.classes.check(np.array(NAMES)[code], p, classes=NAMES), code, p
 
 
 @pytest.fixture(scope="module")
 def too_sure():
-    code, p = rows_of(6000, seed=2)
+    code, p = rows_of(20_000, seed=1)
     return am.classes.check(code, sure(p))
 
 

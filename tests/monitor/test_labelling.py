@@ -68,11 +68,7 @@ def test_labels_that_changed_their_meaning_are_found() -> None:
 
 
 def test_hits_and_positives_without_a_model_are_unbiased() -> None:
-    found = [
-        (told.hits, told.positives)
-        for metric in ("f1", "mcc")
-        for told in estimates(metric)
-    ]
+    found = [(told.hits, told.positives) for told in estimates("f1")]
     actual = (NEW_Y & (NEW_P >= 0.3)).sum(), NEW_Y.sum()
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
     assert (np.abs(mean - actual) < 4 * error).all()

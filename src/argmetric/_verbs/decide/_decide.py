@@ -98,9 +98,8 @@ def decide(
     """Choose the labels with the highest expected metric.
 
     Labels are assumed to be independent with the given probabilities. The
-    expected metric is computed exactly for every number k of predicted
-    positives, 0 included, and the best k is taken. More on the page
-    :doc:`/deciding`.
+    expected metric is computed exactly for every number k of positives,
+    0 included, and the best k is taken. The page :doc:`/deciding` has more.
 
     Parameters
     ----------
