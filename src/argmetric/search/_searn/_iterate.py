@@ -194,7 +194,7 @@ def roll_in(
         paths = Paths(policy, seed + 1, 1 if single else n_rollouts, tied, once)
     keys = make_keys(seed, np.arange(len(X)))
     if isinstance(X, PreparedInputs) and X.runs(mixture):
-        rolled = X.roll_in(mixture, Y, folds, paths, keys)
+        rolled: tuple[Any, ...] = X.roll_in(mixture, Y, folds, paths, keys)
     else:
         rolled = _roll_in_python(mixture, data, folds, paths, keys)
     decisions, costs, places, losses, longest = rolled

@@ -123,7 +123,8 @@ class TableScorer:
         table = as_table(decisions)
         out = np.empty(table.indptr[-1])
         if len(table):
-            score_decisions(*table.indexed(), self.table(*table.vocabulary), out)
+            features, found = table.indexed()
+            score_decisions(features, found, self.table(*table.vocabulary), out)
         return out
 
 
@@ -148,10 +149,10 @@ def learn_table(
     lags, clock = np.zeros(shape), np.zeros(1)
     options = kind, target, step, importance_scale(regrets, table)
     state = weights, squares, lags, clock
-    indexed = table.indexed()
+    features, found = table.indexed()
     for _ in range(epochs if len(table) else 0):
         order = rng.permutation(len(table))
-        learn_decisions(*indexed, regrets, order, options, state)
+        learn_decisions(features, found, regrets, order, options, state)
     if clock[0]:
         lags /= clock[0]
         weights -= lags

@@ -251,7 +251,8 @@ class PreparedInputs(Sequence[Any]):
         histories, states = np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
         costs, losses = np.empty(self.places[-1] if known else 0), np.zeros(len(self))
         out = chosen, histories, depths, states, self.places, costs, losses
-        walk(*self._fixed(), gold or (chosen,) * 5, *voters, known, out)
+        (scheme, text), (policies, draws) = self._fixed(), voters
+        walk(scheme, text, gold or (chosen,) * 5, policies, draws, known, out)
         return out
 
     def roll_in(
@@ -277,9 +278,11 @@ class PreparedInputs(Sequence[Any]):
         if paths is not None:
             numbers = np.empty_like(order)
             numbers[order] = np.arange(order.size)
-            voters = self._voters(paths.policy, folds, keys)
+            scheme, text = self._fixed()
+            policies, draws = self._voters(paths.policy, folds, keys)
             path = tokens, numbers, self.owners, *met[1:5]
-            roll_out(*self._fixed(), gold, *voters, tuple(paths[1:]), path, costs)
+            how = tuple(paths[1:])
+            roll_out(scheme, text, gold, policies, draws, how, path, costs)
         tokens = tokens[order]
         decisions = SequenceDecisions(self, tokens, histories[tokens])
         found = costs[self.places[tokens][decisions.owners] + decisions.numbers]
@@ -296,7 +299,8 @@ class PreparedInputs(Sequence[Any]):
         if width == 1:
             return self.outputs(self._walked(voters, None)[0])
         chosen = np.full(int(self.starts[-1]), -1, dtype=np.int64)
-        search_beams(*self._fixed(), *voters, width, logs, chosen)
+        (scheme, text), (policies, draws) = self._fixed(), voters
+        search_beams(scheme, text, policies, draws, width, logs, chosen)
         return self.outputs(chosen)
 
 
@@ -325,7 +329,7 @@ class SequenceDecisions(TableDecisions):
         return allowed[self.histories % len(allowed)] if len(allowed) > 1 else None
 
     @cached_property
-    def indptr(self) -> Integers:
+    def indptr(self) -> Integers:  # type: ignore[override]
         legal, sizes = self._legal, np.diff(self.inputs.places)[self.tokens]
         return np.append(0, np.cumsum(sizes if legal is None else legal.sum(axis=1)))
 

@@ -53,7 +53,7 @@ class PreparedSpans(PreparedInputs):
         return CHUNKS + SPANS
 
     @property
-    def allowed(self) -> Booleans:  # type: ignore[override]
+    def allowed(self) -> Booleans:
         return np.ones((1, 1 + len(self.task.types) * self.longest), dtype=np.bool_)
 
     def _histories(self) -> tuple[list[Any], Integers]:
