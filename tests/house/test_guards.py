@@ -201,12 +201,6 @@ HELD_BY = {
     "sequences": {
         "test_roll_in_and_costs": "roll_out walk",
         "test_a_whole_fit": "search_beams",
-        "test_a_table_learns_as_hashed_weights_do_without_collisions": "learn_rows",
-    },
-    "spans": {
-        "test_decisions_and_costs": "roll_out_spans score_spans walk_spans",
-        "test_outputs_of_beams": "search_span_beams",
-        "test_a_whole_fit_is_that_of_hashed_weights": "learn_spans",
     },
     "stream": {
         "test_learners_equal_their_twins": "compress linear_sparse mixture_sparse",
@@ -234,6 +228,10 @@ HELD_BY = {
     "tagging_features": {
         "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
         "test_memory_equals_the_twin": "remembered",
+    },
+    "weight_tables": {
+        "test_decisions_and_costs": "score_decisions",
+        "test_a_whole_fit_is_that_of_hashed_weights": "learn_decisions",
     },
     "weights": {
         "test_a_scan_sees_every_break_point": "add_changes rivals take_over",

@@ -12,7 +12,6 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count
 from argmetric._ground.types import Hashes
-from argmetric.search._searn._compiled import CompiledInputs
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,
@@ -24,6 +23,7 @@ from argmetric.search._searn._policy import (
     start_walks,
 )
 from argmetric.search._searn._reference import InitialPolicy, endless
+from argmetric.search._searn._sequences import PreparedInputs
 from argmetric.search._searn._task import Features, Task, check_is_task, moves
 
 _MOST_LISTS = 200_000  # of features that are kept
@@ -315,7 +315,7 @@ class Decoder:
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
-        if drawn and isinstance(X, CompiledInputs) and X.runs(mixture):
+        if drawn and isinstance(X, PreparedInputs) and X.runs(mixture):
             logs = self.beam_scores == "log"
             return X.decode(mixture, width=self.beam, logs=logs, keys=keys)
         if self.beam == 1 and drawn:

@@ -16,8 +16,7 @@ import numpy as np
 from argmetric._ground.arguments import is_sized, shown
 from argmetric._ground.display import Shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Axes, Booleans, Floats, Integers
-from argmetric.search._searn._compiled import CompiledInputs, Costs
+from argmetric._ground.types import Axes, Booleans, Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,
@@ -43,6 +42,7 @@ from argmetric.search._searn._policy import (
 )
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
+from argmetric.search._searn._sequences import Paths, PreparedInputs
 from argmetric.search._searn._task import Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
@@ -57,45 +57,26 @@ _SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 
 
 def rollout_costs(
-    task: Task,
-    mixture: Mixture,
-    situations: Sequence[Situation],
-    *,
-    n_rollouts: int,
-    tied: bool,
-    seed: int,
-    once: bool = False,
+    task: Task, situations: Sequence[Situation], paths: Paths
 ) -> list[list[float]]:
-    """Mean losses of paths that follow the policy after each action.
-
-    Untied, every path draws for itself. Tied (Pegasus), the draws at a depth are the
-    same for all actions and states of an input, so that differences are due to the
-    actions alone; one path each. A path that draws once follows one policy to its end.
-    """
-    n_paths = 1 if tied or mixture.deterministic else n_rollouts
-    how = seed, n_paths, tied, once
+    """Mean losses of paths that follow a policy after each action."""
     costs: list[list[float]] = []
-    per_block = max(1, _BLOCK // max(1, n_paths))
+    per_block = max(1, _BLOCK // max(1, paths.number))
     block: list[Situation] = []
     size = 0
     for number, situation in enumerate(situations):
         block.append(situation)
         size += len(situation.actions)
         if size >= per_block or number == len(situations) - 1:
-            first = number + 1 - len(block)
-            costs += _block_costs(task, mixture, block, first, how)
+            costs += _block_costs(task, block, number + 1 - len(block), paths)
             block, size = [], 0
     return costs
 
 
 def _block_costs(
-    task: Task,
-    mixture: Mixture,
-    situations: Sequence[Situation],
-    first: int,
-    how: tuple[int, int, bool, bool],
+    task: Task, situations: Sequence[Situation], first: int, paths: Paths
 ) -> list[list[float]]:
-    seed, n_paths, tied, once = how
+    policy, seed, n_paths, tied, once = paths
     walks: list[Walk] = []
     labels: list[tuple[int, int, int]] = []
     for number, (place, x, y, state, actions, depth, fold) in enumerate(situations):
@@ -108,14 +89,14 @@ def _block_costs(
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     if once:
         states: list[Any] = [None] * len(walks)
-        drawn = mixture.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
-        for number, policy in enumerate(mixture.components()):
+        drawn = policy.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
+        for number, component in enumerate(policy.components()):
             rows = np.flatnonzero(drawn == number)
-            last = run(task, policy, [walks[row] for row in rows], keys[rows])
+            last = run(task, component, [walks[row] for row in rows], keys[rows])
             for row, state in zip(rows, last, strict=True):
                 states[row] = state
     else:
-        states = run(task, mixture, walks, keys)
+        states = run(task, policy, walks, keys)
     losses = final_losses(task, walks, states)
     means = losses.reshape(-1, n_paths).mean(axis=1)
     ends = np.cumsum([len(situation.actions) for situation in situations])
@@ -205,37 +186,49 @@ def roll_in(
     `out` is what paths of "rollout" follow, drawn once for each; by default the policy.
     """
     X, Y = data
-    task = mixture.task
-    costs = Costs(kind, n_rollouts, seed + 1, out)
-    keys = make_keys(seed, np.arange(len(X)))
-    if isinstance(X, CompiledInputs) and X.runs(mixture):
-        rolled = X.roll_in(mixture, Y, folds, costs, keys)
-        n = rolled.places.size
-        return Examples(
-            rolled.decisions,
-            rolled.costs,
-            rolled.places,
-            np.full(n, -1) if folds is None else folds[rolled.places],
-            float(rolled.losses.mean()) if rolled.losses.size else 0.0,
-            rolled.longest,
-        )
-    recorder = _Recorder(task, mixture.initial if kind == "optimal" else None)
-    walks = start_walks(task, X, Y, folds)
-    states = run(task, mixture, walks, keys, recorder.visit)
-    losses = final_losses(task, walks, states)
-    found = [one for part in recorder.parts for one in part.costs or ()]
+    paths = None
     if kind != "optimal":
-        after = mixture if out is None else out
-        seed, n, tied, once = costs.how(after)
-        options: dict[str, Any] = {"n_rollouts": n, "tied": tied, "once": once}
-        found = rollout_costs(task, after, recorder.situations, seed=seed, **options)
-    places = np.array(recorder.places, dtype=np.int64)
+        policy = mixture if out is None else out
+        tied, once = kind == "tied", out is not None
+        single = tied or once or policy.deterministic
+        paths = Paths(policy, seed + 1, 1 if single else n_rollouts, tied, once)
+    keys = make_keys(seed, np.arange(len(X)))
+    if isinstance(X, PreparedInputs) and X.runs(mixture):
+        rolled: tuple[Any, ...] = X.roll_in(mixture, Y, folds, paths, keys)
+    else:
+        rolled = _roll_in_python(mixture, data, folds, paths, keys)
+    decisions, costs, places, losses, longest = rolled
     return Examples(
-        Decisions.joined([part.decisions for part in recorder.parts]),
-        np.array([cost for one in found for cost in one], dtype=np.float64),
+        decisions,
+        costs,
         places,
         np.full(places.size, -1) if folds is None else folds[places],
         float(losses.mean()) if losses.size else 0.0,
+        longest,
+    )
+
+
+def _roll_in_python(
+    mixture: Mixture,
+    data: Data,
+    folds: Integers | None,
+    paths: Paths | None,
+    keys: Hashes,
+) -> tuple[Decisions, Floats, Integers, Floats, int]:
+    """What `PreparedInputs.roll_in` gives, of any task."""
+    task = mixture.task
+    recorder = _Recorder(task, mixture.initial if paths is None else None)
+    walks = start_walks(task, *data, folds)
+    losses = final_losses(task, walks, run(task, mixture, walks, keys, recorder.visit))
+    if paths is None:
+        found = [one for part in recorder.parts for one in part.costs or ()]
+    else:
+        found = rollout_costs(task, recorder.situations, paths)
+    return (
+        Decisions.joined([part.decisions for part in recorder.parts]),
+        np.array([cost for one in found for cost in one], dtype=np.float64),
+        np.array(recorder.places, dtype=np.int64),
+        losses,
         recorder.longest,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
@@ -41,86 +40,46 @@ def rows_of(hashes: Hashes, wanted: Hashes) -> Integers:
     return np.where(hashes[where] == wanted, where, -1)
 
 
-@dataclass(frozen=True, eq=False)
-class IndexedDecisions:
-    """Decisions as kernels take them."""
-
-    # indptr, rows of the table and values of rows of features
-    features: tuple[Integers, Integers, Floats]
-    which: Integers  # the row of features of each decision
-    extra: Integers  # further rows of the table for each decision, -1 for none
-    # owners, columns: the decision and the column of each action, -1 for an unknown one
-    owners: Integers
-    columns: Integers
-
-
 class TableDecisions:
     """Decisions whose features can be numbered."""
 
-    @property
-    def indptr(self) -> Integers:
-        """Where the actions of each decision begin."""
-        raise NotImplementedError
+    indptr: Integers  # where the actions of each decision begin
 
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def owners(self) -> Integers:
+        """The decision that each action belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @property
     def vocabulary(self) -> tuple[Hashes, Hashes]:
         """All features, sorted, and the code of the action of each column."""
         raise NotImplementedError
 
-    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
-        """The decisions by the numbers of their features and actions."""
+    def indexed(self) -> tuple[Any, ...]:
+        """Features and decisions as `kernels.weight_tables` takes them."""
         raise NotImplementedError
 
-    def scored(self, scorer: TableScorer) -> Floats:
-        """One score for each action of each decision; an unknown action has 0."""
-        found = self.indexed(scorer.hashes, scorer.codes)
-        matrix = scorer.matrix(found.features, found.which, found.extra)
-        scores = matrix[found.owners, found.columns]
-        return np.where(found.columns >= 0, scores, 0.0)
 
-    def learn(
-        self,
-        vocabulary: tuple[Hashes, Hashes],
-        regrets: Floats,
-        orders: Iterable[Integers],
-        options: tuple[Any, ...],
-        state: tuple[Any, ...],
-    ) -> None:
-        """Passes over the decisions in these orders, which change the state."""
-        from argmetric.search.kernels.sequences import learn_rows
-
-        found = self.indexed(*vocabulary)
-        table = np.full((found.which.size, vocabulary[1].size), np.inf)
-        table[found.owners, found.columns] = regrets
-        parts = found.features, found.which, found.extra, table
-        for order in orders:
-            learn_rows(*parts, order, options, state)
-
-
-@dataclass(frozen=True, eq=False)
 class _PlainDecisions(TableDecisions):
     """Decisions of any task whose actions have no features of their own."""
 
-    decisions: Decisions
+    def __init__(self, decisions: Decisions) -> None:
+        self.indptr, self.states = decisions.indptr, decisions.states
+        self.hashes, self.where = np.unique(self.states.hashes, return_inverse=True)
+        self.codes, self.numbers = np.unique(decisions.codes, return_inverse=True)
 
     @property
-    def indptr(self) -> Integers:
-        return self.decisions.indptr
-
     def vocabulary(self) -> tuple[Hashes, Hashes]:
-        codes, first = np.unique(self.decisions.codes, return_index=True)
-        return np.unique(self.decisions.states.hashes), codes[np.argsort(first)]
+        return self.hashes, self.codes
 
-    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
-        states, n = self.decisions.states, len(self.decisions)
-        order = np.argsort(codes)
-        where = rows_of(codes[order], self.decisions.codes)
-        return IndexedDecisions(
-            (states.indptr, rows_of(hashes, states.hashes), states.values),
-            np.arange(n),
-            np.zeros((n, 0), dtype=np.int64),
-            self.decisions.owners,
-            np.where(where >= 0, order[where], -1),
-        )
+    def indexed(self) -> tuple[Any, ...]:
+        n = len(self)
+        sizes, none = np.ones(n, dtype=np.int64), np.zeros((n, 0), dtype=np.int64)
+        features = self.states.indptr, self.where.astype(np.int32), self.states.values
+        return features, (np.arange(n), sizes, none, self.indptr, self.numbers)
 
 
 def as_table(decisions: Decisions | TableDecisions) -> TableDecisions:
@@ -143,19 +102,30 @@ class TableScorer:
     hashes: Hashes
     codes: Hashes
 
-    def matrix(
-        self, features: tuple[Any, ...], which: Integers, extra: Integers
-    ) -> Floats:
-        """Scores of all columns: of some rows of features, and rows besides."""
-        from argmetric.search.kernels.sequences import score_rows
-
-        out = np.empty((which.size, self.codes.size))
-        score_rows(features, which, extra, self.weights, out)
-        return out
+    def table(self, hashes: Hashes, codes: Hashes) -> Floats:
+        """Weights of these features and actions, 0 where they are unknown."""
+        found = self.weights
+        if self.hashes is not hashes:
+            rows = rows_of(self.hashes, hashes)
+            known = np.flatnonzero(rows >= 0)
+            found = np.zeros((hashes.size, self.codes.size))
+            found[known] = self.weights[rows[known]]
+        if not np.array_equal(self.codes, codes):
+            order = np.argsort(self.codes)
+            where = rows_of(self.codes[order], codes)
+            found = np.where(where >= 0, found[:, order[where]], 0.0)
+        return found
 
     def scores(self, decisions: Decisions | TableDecisions) -> Floats:
-        """One score for each action of each decision."""
-        return as_table(decisions).scored(self)
+        """One score for each action of each decision; an unknown action has 0."""
+        from argmetric.search.kernels.weight_tables import score_decisions
+
+        table = as_table(decisions)
+        out = np.empty(table.indptr[-1])
+        if len(table):
+            features, found = table.indexed()
+            score_decisions(features, found, self.table(*table.vocabulary), out)
+        return out
 
 
 def learn_table(
@@ -169,18 +139,20 @@ def learn_table(
 ) -> TableScorer:
     """A table of averaged weights; the steps are those of `LinearLearner`."""
     from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE
+    from argmetric.search.kernels.weight_tables import learn_decisions
 
     table = as_table(decisions)
-    hashes, codes = table.vocabulary()
+    hashes, codes = table.vocabulary
     regrets = cheapest_regrets(np.asarray(costs, dtype=np.float64), table.indptr)
     shape = hashes.size, codes.size
     weights, squares = np.zeros(shape), np.full(shape, FIRST_SQUARE)
     lags, clock = np.zeros(shape), np.zeros(1)
-    n = table.indptr.size - 1
     options = kind, target, step, importance_scale(regrets, table)
     state = weights, squares, lags, clock
-    orders = (rng.permutation(n) for _ in range(epochs if n else 0))
-    table.learn((hashes, codes), regrets, orders, options, state)
+    features, found = table.indexed()
+    for _ in range(epochs if len(table) else 0):
+        order = rng.permutation(len(table))
+        learn_decisions(features, found, regrets, order, options, state)
     if clock[0]:
         lags /= clock[0]
         weights -= lags

@@ -271,11 +271,16 @@ class Mixture(Shown):
         first = [] if self.initial is None else [self.initial]
         return [*first, *self.learned]
 
+    @property
+    def edges(self) -> Floats:
+        """Cumulated weights, the last of them above every draw."""
+        edges = np.cumsum(self.weights)
+        edges[np.flatnonzero(self.weights)[-1] :] = np.inf
+        return edges
+
     def drawn(self, draws: Floats) -> Integers:
         """The component that each draw from [0, 1) stands for."""
-        edges = np.cumsum(self.weights)
-        last = int(np.flatnonzero(self.weights)[-1])
-        return np.minimum(np.searchsorted(edges, draws, side="right"), last)
+        return np.searchsorted(self.edges, draws, side="right")
 
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None

@@ -1,6 +1,6 @@
 """SEARN's loop on sequences, compiled: what `Searn` runs where task and learner allow.
 
-Tokens are read once (`PreparedInputs`); then roll-in, costs and decoding are kernels.
+Features are read once (`PreparedInputs`); then roll-in, costs and decoding are kernels.
 All decisions are those of the generic way, which asks the task in Python.
 """
 
@@ -10,22 +10,16 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
-from argmetric.search._searn._compiled import CompiledInputs, Costs, Rolled, Voters
 from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
-from argmetric.search._searn._learners import (
-    IndexedDecisions,
-    TableDecisions,
-    TableScorer,
-    rows_of,
-)
-from argmetric.search._searn._policy import Mixture, draw
-from argmetric.search._searn._tasks import SequenceLabelling, same_length
+from argmetric.search._searn._learners import TableDecisions, TableScorer
+from argmetric.search._searn._policy import Mixture
+from argmetric.search._searn._tasks import SequenceLabelling, check_tokens, same_length
 from argmetric.search._searn._tasks_chunks import WordChunking, gold_chunks
 
 _MOST_HISTORIES = 2**19
@@ -41,48 +35,102 @@ def words_known(task: Any) -> bool:
     return n > 1 and (n + 1) ** task.history <= _MOST_HISTORIES
 
 
-class PreparedInputs(CompiledInputs):
-    """Inputs of a sequence task and the hashed features of all their tokens."""
+class Paths(NamedTuple):
+    """Paths whose mean loss at the end is the cost of the action that they follow."""
 
-    rows: HashedRows  # features of the tokens
+    policy: Mixture  # which takes their decisions
+    seed: int
+    number: int  # of paths for each action
+    # Pegasus: draws at a depth are the same for all actions and states of an input, so
+    # that costs differ by the actions alone
+    tied: bool
+    once: bool  # whether a path draws its policy once, and not at every decision
 
-    def __init__(self, task: SequenceLabelling, X: Sequence[Any]) -> None:
-        known = X if isinstance(X, PreparedInputs) else None
+
+class PreparedInputs(Sequence[Any]):
+    """Inputs of a sequence task, and the hashed features of all their tokens."""
+
+    starts: Integers  # where the tokens of each input begin
+    firsts: Integers  # the first row of features of each token, and their number
+    rows: HashedRows
+    longest: int  # words that a decision may be about
+
+    def __init__(self, task: Any, X: Sequence[Any]) -> None:
         self.task = task
-        self.items = X if known is None else known.items
-        self._index: tuple[Any, ...] = (None,)
-        if known is not None and known.task._token_features is task._token_features:
-            self.starts, self.rows = known.starts, known.rows
-        else:
-            self.starts, self.rows = _read_tokens(task, self.items)
+        self.items = X
+        self.longest = getattr(task, "max_length", 1)
+        if type(X) is type(self):
+            self.items = X.items
+            if (X.longest, X.read) == (self.longest, self.read):
+                self.starts, self.firsts, self.rows = X.starts, X.firsts, X.rows
+                return
+        gatherer, lengths, sizes = RowGatherer(), [], []
+        add, features, read = gatherer.add, self._features, self.read
+        for place, x in enumerate(self.items):
+            n = check_tokens(x)
+            lengths.append(n)
+            try:
+                for start in range(n):
+                    size = min(self.longest, n - start)
+                    sizes.append(size)
+                    for stop in range(start + 1, start + size + 1):
+                        add(features(read, x, start, stop))
+            except (TypeError, ValueError) as error:
+                error.add_note(f"at input {place}")
+                raise
+        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self.firsts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.rows = gatherer.rows()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, where: int) -> Any: ...
+    @overload
+    def __getitem__(self, where: slice) -> Sequence[Any]: ...
+    def __getitem__(self, where: int | slice) -> Any:
+        return self.items[where]
+
+    @property
+    def read(self) -> Any:
+        """What reads features, called by `_features`."""
+        return self.task._token_features
+
+    @staticmethod
+    def _features(read: Any, x: Any, start: int, stop: int) -> Any:
+        return read(x, start)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What the columns of a table of weights stand for."""
+        return tuple(self.task.labels)
+
+    @property
+    def form(self) -> int:
+        """The loss, as kernels know it."""
+        from argmetric.search.kernels.sequences import CHUNKS
+
+        return CHUNKS * isinstance(self.task, WordChunking)
 
     @cached_property
-    def owners(self) -> Integers:
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+    def allowed(self) -> Booleans:
+        """Which actions may follow each last label; one row where all may."""
+        labels = self.task.labels
+        if not isinstance(self.task, WordChunking):
+            return np.ones((1, len(labels)), dtype=np.bool_)
+        states = [(), *((label,) for label in labels)]
+        after = [self.task.actions((0,) * 9, state) for state in states]
+        return np.array([[label in own for label in labels] for own in after])
 
-    @cached_property
-    def depths(self) -> Integers:
-        """The number of tokens before each token."""
-        return np.asarray(np.arange(self.starts[-1]) - self.starts[self.owners])
-
-    @cached_property
-    def order(self) -> Integers:
-        """Tokens in the order in which walks that advance together meet them."""
-        return np.lexsort((self.owners, self.depths))
-
-    @cached_property
-    def codes(self) -> Hashes:
-        return np.array([hash_name(x) for x in self.task.labels], dtype=np.uint64)
-
-    @cached_property
-    def history_hashes(self) -> tuple[Hashes, Integers]:
-        """Hashes of all names of last labels, and which of them each history has.
+    def _histories(self) -> tuple[list[Any], Integers]:
+        """Names of the features of last labels, and which of them each history has.
 
         A constant is the last of them, as every state has it.
         """
         labels, length = self.task.labels, self.task.history
         base = len(labels) + 1
-        names: list[int] = []
+        names: list[Any] = []
         which = np.full((base**length, length + 1), -1, dtype=np.int64)
         for n in range(1, length + 1):
             for digits in itertools.product(range(len(labels)), repeat=n):
@@ -90,147 +138,170 @@ class PreparedInputs(CompiledInputs):
                 for digit in digits:
                     code = code * base + digit + 1
                 which[code :: base**n, n - 1] = len(names)
-                names.append(hash_name(("last", *(labels[digit] for digit in digits))))
+                names.append(("last", *(labels[digit] for digit in digits)))
         which[:, length] = len(names)
-        names.append(hash_name(BIAS))
-        return np.array(names, dtype=np.uint64), which
+        return [*names, BIAS], which
 
-    @cached_property
-    def vocabulary(self) -> Hashes:
-        """All features that decisions can have."""
-        return np.unique(np.concatenate([self.rows.hashes, self.history_hashes[0]]))
-
-    def indexed(self, hashes: Hashes) -> tuple[tuple[Any, ...], Integers]:
-        """Rows of token features among these, and rows of each history."""
-        if self._index[0] is not hashes:
-            names, which = self.history_hashes
-            rows = np.append(rows_of(hashes, names), -1)[which]
-            where = rows_of(hashes, self.rows.hashes)
-            features = self.rows.indptr, where, self.rows.values
-            self._index = hashes, features, rows
-        return self._index[1], self._index[2]
-
-    def legal(self, histories: Integers) -> Booleans:
-        """Which labels may follow each history."""
-        labels = self.task.labels
-        after = np.array(
-            [
-                [label in self.task.actions((0,) * 9, state) for label in labels]
-                for state in [(), *((label,) for label in labels)]
-            ]
-        )
-        base = len(labels) + 1 if self.task.history else 1
-        return np.asarray(after[histories % base])
-
-    def outputs(self, labels: Integers) -> list[tuple[Any, ...]]:
+    def outputs(self, chosen: Integers) -> list[tuple[Any, ...]]:
         """Labels by name, input by input."""
         names = self.task.labels
         edges = itertools.pairwise(self.starts.tolist())
-        flat = labels.tolist()
+        flat = chosen.tolist()
         return [tuple([names[label] for label in flat[a:b]]) for a, b in edges]
 
-    def gold(self, Y: Sequence[Any]) -> tuple[Any, ...]:
-        """Right labels of tokens, and the chunks among them by their first token."""
+    @cached_property
+    def owners(self) -> Integers:
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @cached_property
+    def places(self) -> Integers:
+        """Where the actions of each token begin, all laid end to end."""
+        sizes = 1 + (self.codes.size - 1) * np.diff(self.firsts)
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @cached_property
+    def codes(self) -> Hashes:
+        """The columns of a table of weights."""
+        return np.array([hash_name(x) for x in self.names], dtype=np.uint64)
+
+    @cached_property
+    def _index(self) -> tuple[Hashes, tuple[Any, ...], Integers]:
+        """All features that decisions can have; rows of tokens and of histories."""
+        names, which = self._histories()
+        own = np.array([hash_name(name) for name in names], dtype=np.uint64)
+        every = np.concatenate([self.rows.hashes, own])
+        vocabulary, where = np.unique(every, return_inverse=True)
+        tokens, last = np.split(where, [self.rows.hashes.size])
+        features = self.rows.indptr, tokens.astype(np.int32), self.rows.values
+        return vocabulary, features, np.append(last, -1)[which]
+
+    @property
+    def vocabulary(self) -> tuple[Hashes, Hashes]:
+        """All features that decisions can have; the columns."""
+        return self._index[0], self.codes
+
+    def gold(self, Y: Sequence[Any]) -> tuple[Integers, ...]:
+        """Right labels, and the right chunks, as kernels take them."""
         n = int(self.starts[-1])
         for x, y in zip(self.items, Y, strict=True):
             same_length(x, y)
-        numbers = {label: number for number, label in enumerate(self.task.labels)}
-        flat = [label for y in Y for label in y]
-        labels = np.array([numbers.get(label, -1) for label in flat], dtype=np.int64)
-        # Gold labels of chunks may be out of reach
-        if not isinstance(self.task, WordChunking) and (labels < 0).any():
-            wrong = next(label for label in flat if label not in numbers)
-            raise ValueError(f"label {wrong!r} is not among {self.task.labels!r}")
-        kinds, stops = np.full((2, n), -1, dtype=np.int64)
+        labels, kinds, stops = np.full((3, n), -1, dtype=np.int64)
         future, totals = np.zeros((2, n), dtype=np.int64)
-        if isinstance(self.task, WordChunking):
-            types = {kind: number for number, kind in enumerate(self.task.types)}
-            for first, y in zip(self.starts.tolist(), Y, strict=False):
-                chunks = gold_chunks(tuple(y), self.task.dangling)
-                for start, stop, kind in chunks:
-                    kinds[first + start] = types.get(kind, -2)
-                    stops[first + start] = first + stop
+        if type(self.task) is SequenceLabelling:
+            numbers = {label: number for number, label in enumerate(self.task.labels)}
+            flat = [label for y in Y for label in y]
+            labels[:] = [numbers.get(label, -1) for label in flat]
+            if (labels < 0).any():
+                wrong = next(label for label in flat if label not in numbers)
+                raise ValueError(f"label {wrong!r} is not among {self.task.labels!r}")
+            return labels, kinds, stops, future, totals
+        types = {kind: number for number, kind in enumerate(self.task.types)}
+        most = getattr(self.task, "max_length", n)
+        for first, y in zip(self.starts.tolist(), Y, strict=False):
+            chunks = gold_chunks(tuple(y), self.task.dangling)
+            for start, stop, kind in chunks:
+                kinds[first + start] = types.get(kind, -2)
+                stops[first + start] = first + stop
+                if stop - start <= most:
                     future[first : first + start + 1] += 1
-                totals[first : first + len(y)] = len(chunks)
+            totals[first : first + len(y)] = len(chunks)
         return labels, kinds, stops, future, totals
 
-    @property
-    def _form(self) -> int:
-        """The loss, as kernels know it."""
-        from argmetric.search.kernels.sequences import CHUNKS, WHOLE
+    def runs(self, mixture: Mixture) -> bool:
+        """Whether kernels can run a mixture over these inputs."""
+        return mixture.task is self.task and all(
+            isinstance(one, TableScorer) and np.array_equal(one.codes, self.codes)
+            for policy in mixture.learned
+            for one in (policy.scorer, *policy.folds)
+        )
 
-        chunks = CHUNKS * isinstance(self.task, WordChunking)
-        return int(chunks + WHOLE * self.task.whole)
+    def _fixed(self) -> tuple[Any, ...]:
+        """Scheme and text, as kernels take them."""
+        from argmetric.search.kernels.sequences import WHOLE
+
+        form = self.form + WHOLE * self.task.whole
+        scheme = form, self.longest, self.allowed, self._index[2]
+        return scheme, (self.starts, self.firsts)
+
+    def _voters(
+        self, mixture: Mixture, folds: Integers | None, keys: Hashes
+    ) -> tuple[Any, ...]:
+        """Features and the weights of policies; how the policies are drawn.
+
+        With folds, each policy has a table for each of them.
+        """
+        parts: list[Any] = [
+            [policy.scorer] if folds is None else policy.folds
+            for policy in mixture.learned
+        ]
+        tables = [one.table(*self.vocabulary) for part in parts for one in part]
+        none = np.zeros((0, 0, self.codes.size))
+        weights = np.stack(tables) if tables else none
+        own = np.zeros(len(self), dtype=np.int64) if folds is None else folds
+        first = int(mixture.initial is not None), mixture.edges, keys
+        draws = *first, len(parts[0]) if parts else 1, own
+        return (self._index[1], weights), draws
+
+    def _walked(self, voters: tuple[Any, ...], gold: Any) -> tuple[Any, ...]:
+        """What a policy did and met: see `kernels.sequences.walk`."""
+        from argmetric.search.kernels.sequences import walk
+
+        n, known = int(self.starts[-1]), gold is not None
+        chosen, depths = np.full((2, n), -1, dtype=np.int64)
+        histories, states = np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
+        costs, losses = np.empty(self.places[-1] if known else 0), np.zeros(len(self))
+        out = chosen, histories, depths, states, self.places, costs, losses
+        (scheme, text), (policies, draws) = self._fixed(), voters
+        walk(scheme, text, gold or (chosen,) * 5, policies, draws, known, out)
+        return out
 
     def roll_in(
         self,
         mixture: Mixture,
         Y: Sequence[Any],
         folds: Integers | None,
-        costs: Costs,
+        paths: Paths | None,
         keys: Hashes,
-    ) -> Rolled:
-        from argmetric.search.kernels.sequences import roll_out, walk
+    ) -> tuple[SequenceDecisions, Floats, Integers, Floats, int]:
+        """Decisions that a policy meets on its way, and the cost of each action.
+
+        Then the number of the input of each decision, the losses of the inputs, and the
+        decisions of the longest path.
+        """
+        from argmetric.search.kernels.sequences import roll_out
 
         gold = self.gold(Y)
-        policies = _drawn_policies(self, Voters.of(mixture, len(self), folds), keys)
-        n, n_labels = policies[1].shape
-        labels, histories = np.empty((2, n), dtype=np.int64)
-        found, losses = np.empty((n, n_labels)), np.zeros(len(self))
-        out = labels, histories, found, losses
-        walk(self._form, self.starts, gold, *policies, True, out)
-        if costs.kind != "optimal":
-            after = mixture if costs.out is None else costs.out
-            voters = Voters.of(after, len(self), folds)
-            weights, rows = _drawn_policies(self, voters, keys)[2:]
-            tokens = np.arange(n)
-            every = [_static(self, scorer, tokens) for scorer in voters.scorers]
-            static = np.stack(every) if every else np.zeros((0, n, n_labels))
-            first = voters.has_initial, voters.edges, static, weights, rows
-            path = labels, histories, self.owners
-            roll_out(
-                self._form, self.starts, gold, path,
-                (*first, voters.n_folds, voters.folds), costs.how(after), self.order,
-                found,
-            )  # fmt: skip
-        order = self.order
-        decisions = SequenceDecisions(self, order, histories[order])
-        longest = int(np.diff(self.starts).max(initial=0))
-        flat = found[order][decisions._legal]
-        return Rolled(decisions, flat, self.owners[order], losses, longest)
+        met = self._walked(self._voters(mixture, folds, keys), gold)
+        _, histories, depths, _, _, costs, losses = met
+        tokens = np.flatnonzero(depths >= 0)
+        order = np.lexsort((self.owners[tokens], depths[tokens]))
+        if paths is not None:
+            numbers = np.empty_like(order)
+            numbers[order] = np.arange(order.size)
+            scheme, text = self._fixed()
+            policies, draws = self._voters(paths.policy, folds, keys)
+            path = tokens, numbers, self.owners, *met[1:5]
+            how = tuple(paths[1:])
+            roll_out(scheme, text, gold, policies, draws, how, path, costs)
+        tokens = tokens[order]
+        decisions = SequenceDecisions(self, tokens, histories[tokens])
+        found = costs[self.places[tokens][decisions.owners] + decisions.numbers]
+        longest = int(depths.max(initial=-1)) + 1
+        return decisions, found, self.owners[tokens], losses, longest
 
     def decode(
         self, mixture: Mixture, *, width: int, logs: bool, keys: Hashes
     ) -> list[tuple[Any, ...]]:
-        from argmetric.search.kernels.sequences import search_beams, walk
+        """Outputs of a mixture without the initial policy, greedily or by a beam."""
+        from argmetric.search.kernels.sequences import search_beams
 
-        policy = _drawn_policies(self, Voters.of(mixture, len(self), None), keys)
-        labels, histories = np.empty((2, policy[0].size), dtype=np.int64)
-        if width > 1:
-            search_beams(self._form, self.starts, *policy, width, logs, labels)
-        else:
-            none, unknown = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
-            out = labels, histories, unknown, np.zeros(0)
-            walk(self._form, self.starts, (none,) * 5, *policy, False, out)
-        return self.outputs(labels)
-
-
-def _read_tokens(
-    task: SequenceLabelling, X: Sequence[Any]
-) -> tuple[Integers, HashedRows]:
-    """Where the tokens of each input begin, and the features of all tokens."""
-    gatherer = RowGatherer()
-    lengths = []
-    for place, x in enumerate(X):
-        lengths.append(len(x) if task.actions(x, ()) else 0)
-        try:
-            for i in range(lengths[-1]):
-                gatherer.add(task._token_features(x, i))
-        except (TypeError, ValueError) as error:
-            error.add_note(f"at input {place}")
-            raise
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return starts, gatherer.rows()
+        voters = self._voters(mixture, None, keys)
+        if width == 1:
+            return self.outputs(self._walked(voters, None)[0])
+        chosen = np.full(int(self.starts[-1]), -1, dtype=np.int64)
+        (scheme, text), (policies, draws) = self._fixed(), voters
+        search_beams(scheme, text, policies, draws, width, logs, chosen)
+        return self.outputs(chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,22 +311,6 @@ class SequenceDecisions(TableDecisions):
     inputs: PreparedInputs
     tokens: Integers
     histories: Integers
-
-    def __len__(self) -> int:
-        return self.tokens.size
-
-    @cached_property
-    def _legal(self) -> Booleans:
-        return self.inputs.legal(self.histories)
-
-    @cached_property
-    def indptr(self) -> Integers:
-        """Where the actions of each decision begin."""
-        return np.concatenate([[0], np.cumsum(self._legal.sum(axis=1))])
-
-    @property
-    def owners(self) -> Integers:
-        return np.nonzero(self._legal)[0]
 
     @classmethod
     def joined(cls, parts: Sequence[SequenceDecisions]) -> SequenceDecisions:
@@ -267,40 +322,32 @@ class SequenceDecisions(TableDecisions):
     def take(self, rows: Integers) -> SequenceDecisions:
         return SequenceDecisions(self.inputs, self.tokens[rows], self.histories[rows])
 
+    @property
+    def _legal(self) -> Booleans | None:
+        """Which actions each decision has; None: all that its token has."""
+        allowed = self.inputs.allowed
+        return allowed[self.histories % len(allowed)] if len(allowed) > 1 else None
+
+    @cached_property
+    def indptr(self) -> Integers:  # type: ignore[override]
+        legal, sizes = self._legal, np.diff(self.inputs.places)[self.tokens]
+        return np.append(0, np.cumsum(sizes if legal is None else legal.sum(axis=1)))
+
+    @property
+    def numbers(self) -> Integers:
+        """The number of each action among those of its token."""
+        if self._legal is not None:
+            return np.nonzero(self._legal)[1]
+        first = np.repeat(self.indptr[:-1], np.diff(self.indptr))
+        return np.arange(self.indptr[-1]) - first
+
+    @property
     def vocabulary(self) -> tuple[Hashes, Hashes]:
-        """Features of all tokens and histories; the labels."""
-        return self.inputs.vocabulary, self.inputs.codes
+        return self.inputs.vocabulary
 
-    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
-        """The decisions by the numbers of their features and labels."""
-        features, rows = self.inputs.indexed(hashes)
-        extra = rows[self.histories]
-        return IndexedDecisions(features, self.tokens, extra, *np.nonzero(self._legal))
-
-
-def _static(inputs: PreparedInputs, scorer: TableScorer, tokens: Integers) -> Floats:
-    """Scores of tokens by their own features, under one of the policies."""
-    none = np.zeros((tokens.size, 0), dtype=np.int64)
-    return scorer.matrix(inputs.indexed(scorer.hashes)[0], tokens, none)
-
-
-def _drawn_policies(
-    inputs: PreparedInputs, voters: Voters, keys: Hashes
-) -> tuple[Integers, Floats, Floats, Integers]:
-    """The policy of each token, its scores, and weights of histories of every policy.
-
-    Last, which of these weights each history has.
-    """
-    owners = inputs.owners
-    drawn = voters.mixture.drawn(draw(keys[owners], inputs.depths)) - voters.has_initial
-    drawn = np.where(drawn < 0, -1, drawn * voters.n_folds + voters.folds[owners])
-    static = np.zeros((drawn.size, len(inputs.task.labels)))
-    for number in np.unique(drawn[drawn >= 0]):
-        tokens = np.flatnonzero(drawn == number)
-        static[tokens] = _static(inputs, voters.scorers[number], tokens)
-    names, which = inputs.history_hashes
-    weights = np.zeros((len(voters.scorers), names.size, len(inputs.task.labels)))
-    for number, scorer in enumerate(voters.scorers):
-        rows = rows_of(scorer.hashes, names)
-        weights[number, rows >= 0] = scorer.weights[rows[rows >= 0]]
-    return drawn, static, weights, which
+    def indexed(self) -> tuple[Any, ...]:
+        _, features, rows = self.inputs._index
+        firsts = self.inputs.firsts
+        sizes = np.diff(firsts)[self.tokens]
+        own = firsts[self.tokens], sizes, rows[self.histories]
+        return features, (*own, self.indptr, self.numbers)

@@ -1,14 +1,22 @@
-"""SEARN on sequences, compiled: walks, costs, roll-outs, beams, and weights in a table.
+"""SEARN on sequences, compiled: walks, costs, roll-outs and beams.
 
-A sequence is a run of tokens; a decision gives one token its label. Its score is the
-sum of one row of weights (a column for each label) for each feature: those of the token
-are known beforehand, those of the last labels depend on the path. A history is a number
-in base L + 1 whose digits are the last labels plus 1, 0 before the first.
+A sequence is a run of tokens. A decision at a token takes an action: its label, or a
+chunk from here on (`weight_tables` numbers them). The features of a token are the same
+on every path; those of the last columns depend on it. A history is a number in base
+C + 1, C columns, whose digits are the last columns plus 1, 0 before the first.
 
-The loss is the number of wrong labels, or 1 - F1 of chunks, labels being O, B-X, I-X,
-B-Y, I-Y, ... In that case `state` holds: right closed chunks, opened chunks, start and
-type of the open chunk (-1: none). Otherwise only the number of wrong labels. `form` is
-CHUNKS or 0, plus WHOLE where the loss is 1 as soon as anything is wrong.
+`scheme`: the form, the longest chunk, which actions may follow the last column (one row
+where all may), and the rows of weights of each history. `text`: where sequences start,
+and the first row of features of each token. `policies`: features, and the weights of
+every policy. `draws`: whether the first policy is the initial one, cumulated weights of
+policies, keys of sequences, and the number of folds with the fold of each sequence.
+
+The loss is the number of wrong labels, or 1 - F1 of chunks (CHUNKS). Word by word
+labels are O, B-X, I-X, B-Y, I-Y, ... and `state` holds: right closed chunks, opened
+chunks, start and type of the open chunk (-1: none). Chunk by chunk (SPANS) none is left
+open. Otherwise it holds only the number of wrong labels. WHOLE: the loss is 1 as soon
+as anything is wrong. `gold`: right labels; type and stop of right chunks by their
+first token; right chunks in reach from each token on; all of its sequence.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -18,37 +26,45 @@ import math
 
 import numpy as np
 
-from argmetric._ground.jit import kernel
+from argmetric._ground.jit import borrowing, kernel
 from argmetric._ground.jit.hashing import GOLDEN, mix
-from argmetric.search.kernels.cost_sensitive import PERCEPTRON, fill_slopes
+from argmetric.search.kernels.weight_tables import (
+    action_of,
+    fill_action_scores,
+    fill_static,
+)
 
-NEGLIGIBLE = 1e-3  # slopes; weights of actions whose slope is smaller stay
-CHUNKS, WHOLE = 1, 2
+CHUNKS, WHOLE, SPANS = 1, 2, 4
 _S11 = np.uint64(11)
 
 
-@kernel
+@borrowing
 def scatter(key):
     """The splitmix64 of `_policy.scatter`."""
     return mix(key + GOLDEN)
 
 
-@kernel
+@borrowing
 def reset(state):
-    """The state before the first label."""
+    """The state before the first decision."""
     state[0] = state[1] = 0
     state[2] = state[3] = -1
 
 
-@kernel
-def advance(form, gold, token, label, state):
-    """Read one label more; `gold`: labels, type and stop of chunks by their start."""
+@borrowing
+def advance(form, gold, token, column, size, state):
+    """Read one action more."""
     labels, kinds, stops, _, _ = gold
-    if not form & CHUNKS:
-        state[0] += label != labels[token]
+    if form & SPANS:
+        if column > 0:
+            state[0] += kinds[token] == column - 1 and stops[token] == token + size
+            state[1] += 1
         return
-    kind = (label - 1) // 2 if label > 0 else -1
-    begins = label > 0 and label % 2 == 1
+    if not form & CHUNKS:
+        state[0] += column != labels[token]
+        return
+    kind = (column - 1) // 2 if column > 0 else -1
+    begins = column > 0 and column % 2 == 1
     if kind >= 0 and not begins and state[2] >= 0 and kind == state[3]:
         return
     start = state[2]
@@ -59,9 +75,9 @@ def advance(form, gold, token, label, state):
     state[3] = kind if begins else -1
 
 
-@kernel
+@borrowing
 def loss_in_reach(form, gold, token, stop, state):
-    """Least loss in reach once `token` is the next one to label."""
+    """Least loss in reach once `token` is the next one to decide on."""
     _, kinds, stops, future, n_gold = gold
     if not form & CHUNKS:
         return float(min(state[0], 1)) if form & WHOLE else float(state[0])
@@ -75,138 +91,163 @@ def loss_in_reach(form, gold, token, stop, state):
     return 1.0 - 2.0 * hits / both if both else 0.0
 
 
-@kernel
-def legal(form, history, n_labels, label):
-    """Whether a label may follow: I-X only after B-X and I-X."""
-    if not form & CHUNKS or label == 0 or label % 2 == 1:
-        return True
-    last = history % (n_labels + 1) - 1
-    return last == label or last == label - 1
-
-
-@kernel
-def fill_costs(form, gold, token, stop, history, state, after, costs):
-    """Fill `costs` with the least loss in reach after each label; return the cheapest.
+@borrowing
+def fill_costs(scheme, gold, token, stop, n_sizes, history, state, after, costs):
+    """Fill `costs` with the least loss in reach after each action; the cheapest one.
 
     Infinite where illegal; numbers of wrong labels less those made so far. `after` is
     scratch.
     """
-    best = -1
-    for label in range(costs.shape[0]):
-        costs[label] = np.inf
-        if legal(form, history, costs.shape[0], label):
-            after[:] = state
-            advance(form, gold, token, label, after)
-            costs[label] = loss_in_reach(form, gold, token + 1, stop, after)
+    form, _, allowed, _ = scheme
+    legal = allowed[history % allowed.shape[0]]
+    best = 0  # the first action is always legal
+    for number in range(costs.shape[0]):
+        costs[number] = np.inf
+        if legal[number]:
+            column, size = action_of(number, n_sizes)
+            for k in range(4):
+                after[k] = state[k]
+            advance(form, gold, token, column, size, after)
+            costs[number] = loss_in_reach(form, gold, token + size, stop, after)
             if form == 0:
-                costs[label] -= state[0]  # wrong labels before are no one's fault here
-            if best < 0 or costs[label] < costs[best]:
-                best = label
+                costs[number] -= state[0]  # mistakes made before are no one's fault
+            if costs[number] < costs[best]:
+                best = number
     return best
 
 
-@kernel
-def fill_path_scores(form, static, weights, rows, history, scores):
-    """Scores of labels: of the token, plus those of the last labels; the best one."""
-    scores[:] = static
-    for place in range(rows.shape[1]):
-        row = rows[history, place]
-        if row >= 0:
-            for label in range(scores.shape[0]):
-                scores[label] += weights[row, label]
-    best = -1
-    for label in range(scores.shape[0]):
-        if not legal(form, history, scores.shape[0], label):
-            scores[label] = -np.inf
-        elif best < 0 or scores[label] > scores[best]:
-            best = label
-    return best
+@borrowing
+def after_column(scheme, history, column, n_columns):
+    """The history with one column more."""
+    return (history * (n_columns + 1) + column + 1) % scheme[3].shape[0]
 
 
-@kernel
-def after_label(history, label, n_labels, n_histories):
-    """The history with one label more."""
-    return (history * (n_labels + 1) + label + 1) % n_histories
+@borrowing
+def drawn_policy(draws, sequence, key, depth):
+    """The table of the policy that is drawn at a depth, -1 for the initial one."""
+    has_initial, edges, _, n_folds, folds = draws
+    bits = scatter(key ^ scatter(np.uint64(depth)))
+    value = float(bits >> _S11) * 2.0**-53
+    policy = 0
+    while not value < edges[policy]:
+        policy += 1
+    if has_initial and policy == 0:
+        return -1
+    return (policy - has_initial) * n_folds + folds[sequence]
 
 
-@kernel
-def walk(form, starts, gold, drawn, static, weights, rows, known, out):
-    """Labels of a policy from the left, the histories met, costs if `known`, losses.
+@borrowing
+def fill_path_scores(scheme, text, policies, begin, now, who, history, room, scores):
+    """Scores of actions under a policy, those of illegal ones -inf; the best one.
 
-    `drawn` is the policy of each token, -1 for the initial one; `static` has the scores
-    of that policy for the token.
+    Sums of features are worked out once a sequence, which begins at `begin`.
     """
-    labels, histories, costs, losses = out
-    n_labels = static.shape[1]
-    n_histories = rows.shape[0]
-    scores = np.empty(n_labels)
-    regrets = np.empty(n_labels)
-    state, after = np.empty(4, np.int64), np.empty(4, np.int64)
+    _, _, allowed, rows = scheme
+    features, weights = policies
+    cache, fresh = room
+    firsts = text[1]
+    static = cache[who, now - begin, : firsts[now + 1] - firsts[now]]
+    if not fresh[who, now - begin]:
+        fresh[who, now - begin] = True
+        fill_static(features, firsts[now], weights[who], static)
+    fill_action_scores(static, weights[who], rows[history], scores)
+    legal = allowed[history % allowed.shape[0]]
+    best = 0
+    for number in range(scores.shape[0]):
+        if not legal[number]:
+            scores[number] = -np.inf
+        elif scores[number] > scores[best]:
+            best = number
+    return best
+
+
+@kernel
+def make_room(scheme, text, policies):
+    """Room for the longest sequence under all policies, and for scores of actions."""
+    starts, n_lengths = text[0], scheme[1]
+    longest = 1
     for i in range(starts.shape[0] - 1):
-        first, stop = starts[i], starts[i + 1]
-        history = 0
+        longest = max(longest, starts[i + 1] - starts[i])
+    n, _, n_columns = policies[1].shape
+    cache = np.empty((n, longest, n_lengths, n_columns))
+    scores = np.empty(1 + (n_columns - 1) * n_lengths)
+    return (cache, np.zeros((n, longest), np.bool_)), scores
+
+
+@kernel
+def walk(scheme, text, gold, policies, draws, known, out):
+    """Actions of a policy from the left; what it met, costs if `known`, and losses.
+
+    `out` is by token: action, history, depth (-1: no decision) and state before; costs
+    from `places` on. The losses are by sequence.
+    """
+    starts, firsts = text
+    form = scheme[0]
+    chosen, histories, depths, states, places, costs, losses = out
+    n_columns = policies[1].shape[2]
+    room, scores = make_room(scheme, text, policies)
+    state, after = np.empty((2, 4), np.int64)
+    for i in range(starts.shape[0] - 1):
+        now, stop = starts[i], starts[i + 1]
+        room[1][:] = False
         reset(state)
-        for token in range(first, stop):
-            histories[token] = history
-            label = -1
+        history, depth = 0, 0
+        while now < stop:
+            n_sizes = firsts[now + 1] - firsts[now]
+            n = 1 + (n_columns - 1) * n_sizes
+            histories[now], depths[now] = history, depth
+            states[now] = state
+            number = 0
             if known:
-                label = fill_costs(
-                    form, gold, token, stop, history, state, after, regrets
+                own = costs[places[now] : places[now] + n]
+                number = fill_costs(
+                    scheme, gold, now, stop, n_sizes, history, state, after, own
                 )
-                costs[token] = regrets
-            who = drawn[token]
+            who = drawn_policy(draws, i, draws[2][i], depth)
             if who >= 0:
-                label = fill_path_scores(
-                    form, static[token], weights[who], rows, history, scores
-                )
-            labels[token] = label
+                number = fill_path_scores(
+                    scheme, text, policies, starts[i], now, who, history, room,
+                    scores[:n],
+                )  # fmt: skip
+            chosen[now] = number
+            column, size = action_of(number, n_sizes)
             if known:
-                advance(form, gold, token, label, state)
-            history = after_label(history, label, n_labels, n_histories)
-        if known and stop > first:
+                advance(form, gold, now, column, size, state)
+            history = after_column(scheme, history, column, n_columns)
+            now += size
+            depth += 1
+        if known and stop > starts[i]:
             losses[i] = loss_in_reach(form, gold, stop, stop, state)
 
 
 @kernel
-def drawn_policy(edges, key, depth):
-    """The policy that is drawn at a depth; `edges` are cumulated weights."""
-    bits = scatter(key ^ scatter(np.uint64(depth)))
-    value = float(bits >> _S11) * 2.0**-53
-    for policy in range(edges.shape[0]):
-        if value < edges[policy]:
-            return policy
-    return edges.shape[0] - 1
+def roll_out(scheme, text, gold, policies, draws, how, path, costs):
+    """Replace costs by mean losses of paths under the mixture, after each action.
 
-
-@kernel
-def roll_out(form, starts, gold, path, policies, how, order, costs):
-    """Replace costs by mean losses of paths under the mixture, after each label.
-
-    `path`: labels and histories of the roll-in. `policies`: static scores of each and
-    their weights of histories; the first is the initial one if `has_initial`. Draws are
-    tied (one path, the same draws for all labels of a sequence) or not; a path may draw
-    `once` for all of its decisions. The policies of a sequence are those of its fold.
+    `how`: seed, number of paths, whether draws are tied (the same for all actions of a
+    sequence), and whether a path draws its policy once. `path`: tokens and numbers of
+    decisions, the sequences of tokens, and what the walk met there.
     """
-    labels, histories, owners = path
-    has_initial, edges, static, weights, rows, n_folds, folds = policies
+    starts, firsts = text
+    form, _, allowed, _ = scheme
     seed, n_paths, tied, once = how
-    n_labels, n_histories = costs.shape[1], rows.shape[0]
-    scores, spare = np.empty(n_labels), np.empty(n_labels)
-    state, now, after = np.empty((3, 4), np.int64)
-    prefix = np.empty((costs.shape[0], 4), np.int64)
-    for i in range(starts.shape[0] - 1):
-        reset(state)
-        for token in range(starts[i], starts[i + 1]):
-            prefix[token] = state
-            advance(form, gold, token, labels[token], state)
+    tokens, numbers, owners, histories, depths, states, places = path
+    n_columns = policies[1].shape[2]
+    room, scores = make_room(scheme, text, policies)
+    state, after = np.empty((2, 4), np.int64)
     base = scatter(np.uint64(seed))
-    for number in range(order.shape[0]):
-        first_token = order[number]
-        i = owners[first_token]
+    last = -1
+    for decision in range(tokens.shape[0]):
+        here, number = tokens[decision], numbers[decision]
+        i = owners[here]
         first, stop = starts[i], starts[i + 1]
+        if i != last:
+            room[1][:] = False
+            last = i
+        here_sizes = firsts[here + 1] - firsts[here]
         rank = 0
-        for label in range(n_labels):
-            if not legal(form, histories[first_token], n_labels, label):
+        for action in range(1 + (n_columns - 1) * here_sizes):
+            if not allowed[histories[here] % allowed.shape[0], action]:
                 continue
             rank += 1
             total = 0.0
@@ -217,161 +258,109 @@ def roll_out(form, starts, gold, path, policies, how, order, costs):
                 key = base
                 for part in parts:
                     key = scatter(key ^ scatter(np.uint64(part)))
-                now[:] = prefix[first_token]
-                chosen, history = label, histories[first_token]
-                for token in range(first_token, stop):
-                    if token > first_token:
-                        depth = 0 if once else token - first
-                        who = drawn_policy(edges, key, depth)
-                        if has_initial and who == 0:
-                            chosen = fill_costs(
-                                form, gold, token, stop, history, now, after, spare
-                            )
-                        else:
-                            who = (who - has_initial) * n_folds + folds[i]
-                            chosen = fill_path_scores(
-                                form, static[who, token], weights[who], rows, history,
-                                scores,
-                            )  # fmt: skip
-                    advance(form, gold, token, chosen, now)
-                    history = after_label(history, chosen, n_labels, n_histories)
-                total += loss_in_reach(form, gold, stop, stop, now)
-            costs[first_token, label] = total / n_paths
+                state[:] = states[here]
+                now, depth, history = here, depths[here], histories[here]
+                chosen, n_sizes = action, here_sizes
+                while True:
+                    column, size = action_of(chosen, n_sizes)
+                    advance(form, gold, now, column, size, state)
+                    history = after_column(scheme, history, column, n_columns)
+                    now += size
+                    depth += 1
+                    if now >= stop:
+                        break
+                    n_sizes = firsts[now + 1] - firsts[now]
+                    own = scores[: 1 + (n_columns - 1) * n_sizes]
+                    who = drawn_policy(draws, i, key, 0 if once else depth)
+                    if who < 0:
+                        chosen = fill_costs(
+                            scheme, gold, now, stop, n_sizes, history, state, after, own
+                        )
+                    else:
+                        chosen = fill_path_scores(
+                            scheme, text, policies, first, now, who, history, room, own
+                        )
+                total += loss_in_reach(form, gold, stop, stop, state)
+            costs[places[here] + action] = total / n_paths
+
+
+@borrowing
+def enter(total, member, totals, members, n):
+    """Enter a member into a beam in order; equal ones stay behind. The new size."""
+    place = n
+    while place > 0 and totals[place - 1] < total:
+        place -= 1
+    if place == totals.shape[0]:
+        return n
+    n = min(n + 1, totals.shape[0])
+    for j in range(n - 1, place, -1):
+        totals[j] = totals[j - 1]
+        for k in range(4):
+            members[j, k] = members[j - 1, k]
+    totals[place] = total
+    for k in range(4):
+        members[place, k] = member[k]
+    return n
 
 
 @kernel
-def search_beams(form, starts, drawn, static, weights, rows, width, logs, out):
-    """Labels of the best path of each sequence; `logs`: sum logs of probabilities."""
-    n_labels, n_histories = static.shape[1], rows.shape[0]
-    longest = 1
-    for i in range(starts.shape[0] - 1):
-        longest = max(longest, starts[i + 1] - starts[i])
-    scores = np.empty(n_labels)
+def search_beams(scheme, text, policies, draws, width, logs, out):
+    """Actions of the best path by their tokens; `logs`: sum logs of probabilities.
+
+    Members of a beam have taken equally many decisions, or are finished. A member: its
+    next token, history, parent, and the action that led to it.
+    """
+    (starts, firsts), keys = text, draws[2]
+    n_columns = policies[1].shape[2]
+    room, scores = make_room(scheme, text, policies)
     totals, new_totals = np.empty((2, width))
-    histories, new_histories = np.empty((2, width), np.int64)
-    parents, chosen = np.empty((2, longest, width), np.int64)
+    members = np.zeros((room[0].shape[1] + 2, width, 4), np.int64)
     for i in range(starts.shape[0] - 1):
-        n = 1
+        stop = starts[i + 1]
+        room[1][:] = False
         totals[0] = 0.0
-        histories[0] = 0
-        for token in range(starts[i], starts[i + 1]):
-            depth = token - starts[i]
+        members[0, 0] = 0
+        members[0, 0, 0] = starts[i]
+        n, depth = 1, 0
+        going = stop > starts[i]
+        while going:
             n_new = 0
-            for member in range(n):
-                history = histories[member]
+            grown = members[depth + 1]
+            for j in range(n):
+                if members[depth, j, 0] == stop:
+                    member = (stop, 0, j, 0)
+                    n_new = enter(totals[j], member, new_totals, grown, n_new)
+            who = drawn_policy(draws, i, keys[i], depth)
+            for j in range(n):
+                now, history = members[depth, j, 0], members[depth, j, 1]
+                if now == stop:
+                    continue
+                n_sizes = firsts[now + 1] - firsts[now]
+                own = scores[: 1 + (n_columns - 1) * n_sizes]
                 best = fill_path_scores(
-                    form, static[token], weights[drawn[token]], rows, history, scores
+                    scheme, text, policies, starts[i], now, who, history, room, own
                 )
                 norm = 0.0
                 if logs:
-                    for label in range(n_labels):
-                        norm += math.exp(scores[label] - scores[best])
-                    norm = scores[best] + math.log(norm)
-                for label in range(n_labels):
-                    if scores[label] == -np.inf:
+                    for number in range(own.shape[0]):
+                        norm += math.exp(own[number] - own[best])
+                    norm = own[best] + math.log(norm)
+                for number in range(own.shape[0]):
+                    total = totals[j] + own[number] - norm
+                    full = n_new == width and total <= new_totals[width - 1]
+                    if full or own[number] == -np.inf:
                         continue
-                    total = totals[member] + scores[label] - norm
-                    place = n_new
-                    while place > 0 and new_totals[place - 1] < total:
-                        place -= 1
-                    if place == width:
-                        continue
-                    n_new = min(n_new + 1, width)
-                    for j in range(n_new - 1, place, -1):
-                        new_totals[j] = new_totals[j - 1]
-                        new_histories[j] = new_histories[j - 1]
-                        parents[depth, j] = parents[depth, j - 1]
-                        chosen[depth, j] = chosen[depth, j - 1]
-                    new_totals[place] = total
-                    new_histories[place] = after_label(
-                        history, label, n_labels, n_histories
-                    )
-                    parents[depth, place] = member
-                    chosen[depth, place] = label
+                    column, size = action_of(number, n_sizes)
+                    after = after_column(scheme, history, column, n_columns)
+                    member = (now + size, after, j, number)
+                    n_new = enter(total, member, new_totals, grown, n_new)
             n = n_new
+            depth += 1
             totals[:n] = new_totals[:n]
-            histories[:n] = new_histories[:n]
-        member = 0
-        for token in range(starts[i + 1] - 1, starts[i] - 1, -1):
-            depth = token - starts[i]
-            out[token] = chosen[depth, member]
-            member = parents[depth, member]
-
-
-@kernel
-def score_rows(features, which, extra, weights, out):
-    """Scores of all labels: rows of weights of features and extra ones, summed up."""
-    indptr, indices, values = features
-    out[:] = 0.0
-    for decision in range(which.shape[0]):
-        token = which[decision]
-        scores = out[decision]
-        for f in range(indptr[token], indptr[token + 1]):
-            row, value = indices[f], values[f]
-            if row >= 0:
-                for label in range(scores.shape[0]):
-                    scores[label] += value * weights[row, label]
-        for place in range(extra.shape[1]):
-            row = extra[decision, place]
-            if row >= 0:
-                for label in range(scores.shape[0]):
-                    scores[label] += weights[row, label]
-
-
-@kernel
-def change_row(step, value, slopes, columns, kind, clock, row, tables):
-    """One step of AdaGrad, or of the perceptron, for the weights of one feature."""
-    weights, squares, lags = tables
-    for j in range(columns.shape[0]):
-        label = columns[j]
-        gradient = value * slopes[j]
-        change = -gradient
-        if kind != PERCEPTRON:
-            squares[row, label] += gradient * gradient
-            change = -step * gradient / math.sqrt(squares[row, label])
-        weights[row, label] += change
-        lags[row, label] += clock * change
-
-
-@kernel
-def learn_rows(features, which, extra, regrets, order, options, state):
-    """One pass over the decisions; regrets are infinite where a label is illegal.
-
-    `state`: weights, squares, lags and the clock, as in `cost_sensitive.learn`.
-    """
-    indptr, indices, values = features
-    kind, target, step, scale = options
-    weights, squares, lags, clock = state
-    tables = weights, squares, lags
-    n_labels = weights.shape[1]
-    scores = np.zeros((1, n_labels))
-    few_costs, few_scores, slopes = np.empty((3, n_labels))
-    columns = np.empty(n_labels, np.int64)
-    for decision in order:
-        token = which[decision]
-        one = slice(decision, decision + 1)
-        score_rows(features, which[one], extra[one], weights, scores)
-        n = 0
-        for label in range(n_labels):
-            if regrets[decision, label] < np.inf:
-                columns[n] = label
-                few_costs[n] = regrets[decision, label]
-                few_scores[n] = scores[0, label]
-                n += 1
-        if fill_slopes(kind, target, few_costs[:n], scale, few_scores[:n], slopes[:n]):
-            m = 0
-            for j in range(n):
-                if abs(slopes[j]) >= NEGLIGIBLE:
-                    slopes[m] = slopes[j]
-                    columns[m] = columns[j]
-                    m += 1
-            now, changed = clock[0], columns[:m]
-            for f in range(indptr[token], indptr[token + 1] if m else 0):
-                row, value = indices[f], values[f]
-                if row >= 0:
-                    change_row(step, value, slopes, changed, kind, now, row, tables)
-            for place in range(extra.shape[1] if m else 0):
-                row = extra[decision, place]
-                if row >= 0:
-                    change_row(step, 1.0, slopes, changed, kind, now, row, tables)
-        clock[0] += 1.0
+            going = members[depth, :n, 0].min() < stop
+        j = 0
+        for back in range(depth, 0, -1):
+            number, j = members[back, j, 3], members[back, j, 2]
+            begin = members[back - 1, j, 0]
+            if begin < stop:
+                out[begin] = number

@@ -268,6 +268,10 @@ def best_path(growth: Growth, beam: int) -> list[int]:
 
 
 def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
+    """Value and pieces of the best path of a beam, ranked by value per unit of length.
+
+    Paths that keep the same words count once.
+    """
     living: list[tuple[float, list[int], Growth]] = [(0.0, [], growth)]
     ended: list[tuple[float, list[int]]] = []
     while living:
