@@ -271,6 +271,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
+        """The map of a saved one; older formats had no reach, draws or counts."""
         wanted = {one.name for one in fields(cls)}
         if values.get("format", FORMAT) < FORMAT:
             values = dict.fromkeys({"reach", "draws", "counts"} & wanted) | values

@@ -238,7 +238,10 @@ def _from_table(
     n: int,
     coverage: float,
 ) -> tuple[EstimatedShare, Floats]:
-    """The share among n rows of which a table has some, and a θ for every map."""
+    """The share among n rows of which a table has some, and draws of θ.
+
+    The draws have one θ from its posterior for each alternative of the map.
+    """
     likelihood = ShareLikelihood.of(table, calibrator._family)
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)

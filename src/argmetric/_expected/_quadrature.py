@@ -124,7 +124,12 @@ def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]
 
 
 def without_one(cumulants: Floats, items: Floats, n_nodes: int) -> Floats:
-    """Weights (node, sum, item) of sums without an item, on the nodes of whole sums."""
+    """Weights (node, sum, item) of sums without an item, on the nodes of whole sums.
+
+    Without item i the cumulant of order r is κ_r - κ_r(i), over σ^r where σ² is the
+    variance of the whole sum. Its nodes have mean and variance of the whole sum, so
+    that of orders 1 and 2 only -κ_r(i) is left.
+    """
     orders, count = cumulants.shape
     deviation = np.sqrt(cumulants[1])[:, None]
     rest = np.repeat(-items[:, None, :], count, axis=1)

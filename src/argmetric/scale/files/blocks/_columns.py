@@ -159,7 +159,7 @@ def odd_bytes(text: Bytes) -> Any:
 def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, Any]:
     """Return the numbers that stand between offsets of a text, and where there is none.
 
-    `odd` are the places of `odd_bytes`.
+    `odd` are the places of `odd_bytes`. Every second value of `spans` is a number.
     """
     bad = ends <= starts
     cell = np.searchsorted(starts, odd, "right") - 1
