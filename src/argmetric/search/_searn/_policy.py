@@ -272,7 +272,7 @@ class Mixture(Shown):
         return [*first, *self.learned]
 
     @property
-    def edges(self) -> Floats:
+    def _edges(self) -> Floats:
         """Cumulated weights, the last of them above every draw."""
         edges = np.cumsum(self.weights)
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
@@ -280,7 +280,7 @@ class Mixture(Shown):
 
     def drawn(self, draws: Floats) -> Integers:
         """The component that each draw from [0, 1) stands for."""
-        return np.searchsorted(self.edges, draws, side="right")
+        return np.searchsorted(self._edges, draws, side="right")
 
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None

@@ -238,7 +238,7 @@ class PreparedInputs(Sequence[Any]):
         none = np.zeros((0, 0, self.codes.size))
         weights = np.stack(tables) if tables else none
         own = np.zeros(len(self), dtype=np.int64) if folds is None else folds
-        first = int(mixture.initial is not None), mixture.edges, keys
+        first = int(mixture.initial is not None), mixture._edges, keys
         draws = *first, len(parts[0]) if parts else 1, own
         return (self._index[1], weights), draws
 
