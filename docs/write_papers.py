@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import string
 import sys
 import textwrap
@@ -69,9 +70,21 @@ F1 or accuracy in percent (the bottom half of the table), the standard error ove
 or folds, and their number in parentheses (``python benchmarks/table1.py``). *Chunk at a
 time* is the paper's setting for chunks and entities: an action is a type and a length,
 six words at most; the features are ours. *Pairs of pixels* write out the quadratic
-kernel of the paper's SVMs. MEMM is the first iteration of SEARN. Not run: M3N and
-SVMstruct, which no package at hand has.
+kernel of the paper's SVMs. MEMM is the first iteration of SEARN.
 """
+TABLE_1_GAINS = """\
+What systems gain over others, in points; with standard errors where both were run with
+the same seeds or folds, two or more.
+"""
+_SEARN, _BEAM = "SEARN β = 1", "beam 10"
+GAINS = (
+    (_SEARN, "MEMM"),
+    (f"{_SEARN}, {_BEAM}", f"MEMM, {_BEAM}"),
+    (f"{_SEARN}, {_BEAM}", _SEARN),
+    (f"{_SEARN}, weighted all pairs with costing, {_BEAM}", f"{_SEARN}, {_BEAM}"),
+    (f"LOLS, {_BEAM}", f"{_SEARN}, {_BEAM}"),
+    (f"AggreVaTe, {_BEAM}", f"{_SEARN}, {_BEAM}"),
+)
 TABLE_1_WHOLE = """\
 Sequences that are right as a whole, in percent (the top half of the table). Rows *for
 whole sequences* are trained for that loss.
@@ -155,6 +168,9 @@ def page(
         parts.append("\n".join([*lines, *(_claim(one, notes) for one in mine)]))
     if systems:
         parts += [TABLE_1_HEAD, "\n".join(_systems(systems, "score", "error")) + "\n"]
+        parts += [f"{told}\n" for told in [_not_run(systems)] if told]
+        if table := _gains(systems):
+            parts += [TABLE_1_GAINS, "\n".join(table) + "\n"]
         whole = [one for one in systems if one.get("whole") is not None]
         table = _systems(whole, "whole", "whole_error")
         parts += [TABLE_1_WHOLE, "\n".join(table) + "\n"] if whole else []
@@ -339,6 +355,9 @@ def _systems(rows: Sequence[dict[str, Any]], score: str, error: str) -> list[str
     return _csv_table(table)
 
 
+_MORE = ("whole", "whole_error", "scores", "why")
+
+
 def _system(row: dict[str, Any]) -> dict[str, Any]:
     """What the table needs of a row, by the names of the benchmark or by ours."""
     return {
@@ -348,13 +367,48 @@ def _system(row: dict[str, Any]) -> dict[str, Any]:
         "error": row.get("error", row.get("standard_error")),
         "seconds": row.get("seconds", row.get("cpu_seconds")),
         "seeds": row.get("seeds"),
-        **{name: row[name] for name in ("whole", "whole_error") if name in row},
+        **{name: row[name] for name in _MORE if name in row},
     }
+
+
+def _gains(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What systems gain over others, by task."""
+    known = {(one["task"], one["system"]): one for one in rows if one["score"]}
+    tasks = list(dict.fromkeys(task for task, _ in known))
+    found = [["Difference", *map(_plain, tasks)]]
+    for one, other in GAINS:
+        pairs = [(known.get((x, one)), known.get((x, other))) for x in tasks]
+        cells = [_gain(*pair) if all(pair) else "" for pair in pairs]
+        if any(cells):
+            found.append([_plain(f"{one}, less {other}"), *cells])
+    kept = [i for i, column in enumerate(zip(*found[1:], strict=True)) if any(column)]
+    return _csv_table([[row[i] for i in kept] for row in found]) if kept else []
+
+
+def _gain(one: Any, other: Any) -> str:
+    """The difference of two means; its standard error where seeds are the same."""
+    scores = one.get("scores", {}), other.get("scores", {})
+    gaps = [scores[0][seed] - scores[1][seed] for seed in scores[0].keys() & scores[1]]
+    if len(gaps) < 2 or len({*map(len, scores), len(gaps)}) > 1:
+        return f"{one['score'] - other['score']:+.2f}"
+    error = statistics.stdev(gaps) / len(gaps) ** 0.5
+    return f"{statistics.mean(gaps):+.2f} ± {error:.2f}"
+
+
+def _not_run(rows: Sequence[dict[str, Any]]) -> str:
+    """The systems without figures, and why."""
+    systems: dict[str, list[str]] = {}
+    for system, why in {
+        one["system"]: one["why"] for one in rows if "why" in one
+    }.items():
+        systems.setdefault(why, []).append(f"*{_plain(system)}*")
+    told = (f"{' and '.join(x)}: {_plain(why)}." for why, x in systems.items())
+    return textwrap.fill(" ".join(["Not run:", *told]), 88) if systems else ""
 
 
 def _cell(one: dict[str, Any], score: str, error: str) -> str:
     if one[score] is None:
-        return ""
+        return "not run" if "why" in one else ""
     spread = f" ± {one[error]:.2f}" if one.get(error) else ""
     return f"{one[score]:.2f}{spread}" + (f" ({one['seeds']})" if one["seeds"] else "")
 
