@@ -67,14 +67,21 @@ Systems of Daumé et al.'s Table 1
 ---------------------------------
 
 F1 or accuracy in percent (the bottom half of the table), the standard error over seeds
-or folds, and their number in parentheses (``python benchmarks/table1.py``). *Chunk at a
-time* is the paper's setting for chunks and entities: an action is a type and a length,
-six words at most; the features are ours. *Pairs of pixels* write out the quadratic
-kernel of the paper's SVMs. MEMM is the first iteration of SEARN.
+or folds, and their number in parentheses. ``python benchmarks/table1.py FILE.jsonl``
+runs cells, and with ``--summary`` prints these figures. *Chunk at a time* is the
+paper's setting for chunks and entities: an action is a type and a length, six words at
+most; the features are ours. Tasks of *1,000 sentences* learn from the first 1,000 and
+are judged on the whole test set. Rows show the last iteration; none is chosen by its
+score. *Pairs of pixels* write out the quadratic kernel of the paper's SVMs. MEMM is the
+first iteration of SEARN.
 """
 TABLE_1_GAINS = """\
 What systems gain over others, in points; with standard errors where both were run with
-the same seeds or folds, two or more.
+the same seeds or folds, two or more. With beam 10, the paper's setting, SEARN gains a
+point or more over its first iteration on large letters only, and a third of a point at
+most elsewhere. LOLS and AggreVaTe lose on small letters and gain on 1,000 sentences.
+With these features, chunk at a time is below word at a time on all chunks and entities.
+The paper's 94.47 for chunks and 87.6 for small letters (quadratic) are not reached.
 """
 _SEARN, _BEAM = "SEARN β = 1", "beam 10"
 GAINS = (
@@ -87,7 +94,8 @@ GAINS = (
 )
 TABLE_1_WHOLE = """\
 Sequences that are right as a whole, in percent (the top half of the table). Rows *for
-whole sequences* are trained for that loss.
+whole sequences* are trained for that loss, and with beam 10 get fewer of them right
+than those that are not.
 """
 
 

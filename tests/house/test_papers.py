@@ -401,6 +401,37 @@ def test_what_a_system_gains_is_paired_by_seed(writer: Any) -> None:
     assert "What systems gain" not in writer.page([], {}, rows[-1:])
 
 
+def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
+    rows = {(one["task"], one["system"]): one for one in writer.table_1()}
+    tasks = {task for task, _ in rows}
+    searn, beam = "SEARN β = 1, beam 10", ", beam 10"
+
+    def gains(one: str, other: str, name: str = "score") -> dict[str, float]:
+        found = {
+            x: [rows.get((x, y), {}).get(name) for y in (one, other)] for x in tasks
+        }
+        return {x: a - b for x, (a, b) in found.items() if None not in (a, b)}
+
+    over_memm = gains(searn, f"MEMM{beam}")
+    assert over_memm.pop("handwriting, large") > 1
+    assert len(over_memm) > 5
+    assert max(over_memm.values()) < 1 / 3
+    for system in ("LOLS", "AggreVaTe"):
+        over_searn = gains(f"{system}{beam}", searn)
+        assert over_searn["handwriting, small"] < 0
+        assert over_searn["chunks, 1,000 sentences"] > 0
+        assert over_searn["chunks, chunk at a time, 1,000 sentences"] > 0
+    scores = {task: one["score"] for (task, x), one in rows.items() if x == searn}
+    for task in ("chunks", "NER"):
+        assert scores[f"{task}, chunk at a time"] < scores[task]
+    quadratic = "handwriting, small, pairs of pixels"
+    assert max(x["score"] or 0 for x in rows.values() if x["task"] == quadratic) < 87.6
+    of_chunks = [x["score"] or 0 for x in rows.values() if "chunks" in x["task"]]
+    assert max(of_chunks) < 94.47
+    fewer = gains(f"SEARN β = 1 for whole sequences{beam}", searn, "whole")
+    assert max(fewer.values()) < 0
+
+
 FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"
 
 
