@@ -396,7 +396,7 @@ def test_what_a_system_gains_is_paired_by_seed(writer: Any) -> None:
     ]
     page = writer.page([], {}, rows)
     assert '"Difference","chunks","joint"\n' in page
-    assert '"SEARN β = 1, less MEMM","+1.00 ± 0.50","-0.25"\n' in page
+    assert '"SEARN β = 1, less MEMM","+1.00 ± 0.50","+0.00"\n' in page
     assert ", less SEARN" not in page
     assert "What systems gain" not in writer.page([], {}, rows[-1:])
 
@@ -418,9 +418,10 @@ def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
     assert max(over_memm.values()) < 1 / 3
     for system in ("LOLS", "AggreVaTe"):
         over_searn = gains(f"{system}{beam}", searn)
-        assert over_searn["handwriting, small"] < 0
-        assert over_searn["chunks, 1,000 sentences"] > 0
-        assert over_searn["chunks, chunk at a time, 1,000 sentences"] > 0
+        assert over_searn.pop("handwriting, small") < 0
+        assert len(over_searn) > 2
+        assert min(over_searn.values()) > 0
+        assert max(over_searn.values()) < 0.55
     scores = {task: one["score"] for (task, x), one in rows.items() if x == searn}
     for task in ("chunks", "NER"):
         assert scores[f"{task}, chunk at a time"] < scores[task]
