@@ -3,7 +3,8 @@
     python benchmarks/table1.py FILE.jsonl               # all cells: hours
     python benchmarks/table1.py FILE.jsonl --task chunks --group searn lols --seed 0
     python benchmarks/table1.py FILE.jsonl --task chunks --sentences 1000
-    python benchmarks/table1.py FILE.jsonl --summary     # means over seeds, as JSON
+    python benchmarks/table1.py FILE.jsonl --summary     # means over seeds, as JSON;
+                                                         # and what is not run, and why
     python benchmarks/table1.py FILE.jsonl --quick       # few and small: mean nothing
 
 Each line of the file is one cell for one seed (a fold, of letters): the score, the
@@ -39,7 +40,8 @@ def main() -> int:
     text = given.file.read_text(encoding="utf-8") if given.file.exists() else ""
     rows = [json.loads(line) for line in text.splitlines()]
     if given.summary:
-        for line in table1.summary([row for row in rows if "system" in row]):
+        means = table1.summary([row for row in rows if "system" in row])
+        for line in [*means, *table1.not_run()]:
             print(json.dumps(line, ensure_ascii=False))
         return 0
     done = {(row["task"], row["group"], row["seed"]) for row in rows}

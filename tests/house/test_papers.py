@@ -355,8 +355,9 @@ def test_results_of_files_are_taken_in_and_judged_again(
     for one in new:
         del one["answers"]  # as results were once
     row = {"task": "chunks", "system": "CRF", "value": 93.5, "standard_error": 0.04}
-    rows = [row | {"cpu_seconds": 61.2, "seeds": 5, "scores": [1.0]}, {"cores": 2}]
+    rows = [row | {"cpu_seconds": 61.2, "seeds": 5, "cores": 1}, {"cores": 2}]
     rows.append(row | {"system": "MEMM", "standard_error": 0.0, "seeds": 1})
+    rows.append({"task": "chunks", "system": "M3N", "score": None, "why": "no package"})
     writer._write(writer.RESULTS, old)
     writer._write(tmp_path / "new", new)
     writer._write(tmp_path / "rows", rows)
@@ -371,11 +372,71 @@ def test_results_of_files_are_taken_in_and_judged_again(
     page = writer.PAGE.read_text()
     assert "- ✗ share (≥ 0.5): 0.4\n" in page
     assert '"CRF","93.50 ± 0.04 (5)"\n' in page
-    assert [list(one) for one in writer.table_1()] == [
-        ["task", "system", "score", "error", "seconds", "seeds"]
-    ] * 2
+    names = ["task", "system", "score", "error", "seconds", "seeds"]
+    kept = [list(one) for one in writer.table_1()]
+    assert kept == [names, names, [*names, "why"]]
+    assert '"M3N","not run"\n' in page
+    assert "Not run: *M3N*: no package.\n" in page
     assert '"MEMM","93.50 (1)"\n' in page
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
+
+
+def test_what_a_system_gains_is_paired_by_seed(writer: Any) -> None:
+    def row(task: str, system: str, *scores: float) -> dict[str, Any]:
+        told = {"task": task, "system": system, "score": sum(scores) / len(scores)}
+        by_seed = {str(seed): score for seed, score in enumerate(scores)}
+        return told | {"error": None, "seeds": len(scores), "scores": by_seed}
+
+    rows = [
+        row("chunks", "MEMM", 90.0, 91.0),
+        row("chunks", "SEARN β = 1", 91.5, 91.5),
+        row("joint", "MEMM", 96.0, 96.5),
+        row("joint", "SEARN β = 1", 96.0),
+        row("NER", "LOLS", 80.0),
+    ]
+    page = writer.page([], {}, rows)
+    assert '"Difference","chunks","joint"\n' in page
+    assert '"SEARN β = 1, less MEMM","+1.00 ± 0.50","+0.00"\n' in page
+    assert ", less SEARN" not in page
+    assert "What systems gain" not in writer.page([], {}, rows[-1:])
+
+
+def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
+    rows = {(one["task"], one["system"]): one for one in writer.table_1()}
+    tasks = {task for task, _ in rows}
+    searn, beam = "SEARN β = 1, beam 10", ", beam 10"
+
+    def gains(one: str, other: str, name: str = "score") -> dict[str, float]:
+        found = {
+            x: [rows.get((x, y), {}).get(name) for y in (one, other)] for x in tasks
+        }
+        return {x: a - b for x, (a, b) in found.items() if None not in (a, b)}
+
+    over_memm = gains(searn, f"MEMM{beam}")
+    assert over_memm.pop("handwriting, large") > 1
+    assert len(over_memm) > 5
+    assert max(over_memm.values()) < 1 / 3
+    for system in ("LOLS", "AggreVaTe"):
+        over_searn = gains(f"{system}{beam}", searn)
+        assert over_searn.pop("handwriting, small") < 0
+        assert len(over_searn) > 2
+        assert min(over_searn.values()) > 0
+        assert max(over_searn.values()) < 0.55
+    scores = {task: one["score"] for (task, x), one in rows.items() if x == searn}
+    for task in ("chunks", "NER"):
+        assert scores[f"{task}, chunk at a time"] < scores[task]
+    quadratic = "handwriting, small, pairs of pixels"
+    assert max(x["score"] or 0 for x in rows.values() if x["task"] == quadratic) < 87.6
+    of_chunks = [x["score"] or 0 for x in rows.values() if "chunks" in x["task"]]
+    assert max(of_chunks) < 94.47
+    all_pairs = gains(f"SEARN β = 1, weighted all pairs with costing{beam}", searn)
+    assert all_pairs.pop("handwriting, small") > 0
+    assert max(all_pairs.values()) < -5
+    whole = f"SEARN β = 1 for whole sequences{beam}"
+    more = gains(whole, searn, "whole")
+    assert more.pop("handwriting, large") > 0
+    assert max(more.values()) < 0
+    assert gains(whole, f"MEMM{beam}", "whole")["handwriting, large"] < 0
 
 
 FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"

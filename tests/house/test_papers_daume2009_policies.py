@@ -132,3 +132,17 @@ def test_every_task_has_the_paper_s_groups(parts: Any) -> None:
         groups = parts.table1.groups_of(task)
         assert {"searn", "lols", "aggrevate", "whole"} <= set(groups)
         assert ("pairs" in groups) == (task not in parts.table1.PHRASES)
+
+
+def test_what_is_not_run_has_no_group_and_a_reason(parts: Any) -> None:
+    lines = parts.table1.not_run()
+    assert all(line["score"] is None and line["why"] for line in lines)
+    for system in ("M3N", "SVMstruct"):
+        mine = [line["task"] for line in lines if line["system"] == system]
+        assert mine == list(parts.table1.TASKS)
+    left = {x["task"] for x in lines if x["system"] == parts.table1.ALL_PAIRS}
+    assert left == {
+        task
+        for task in parts.table1.TASKS
+        if "pairs" not in parts.table1.groups_of(task)
+    }
