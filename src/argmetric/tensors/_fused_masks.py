@@ -477,12 +477,12 @@ def settle_fused(
         here["LAST"] = level == len(sizes) - 1
         scan = state, bins[level], seen, sums[level]
         scan_rows[programs](p, *scan, n, FAINT=FAINT, **here, **blocks)
-        scan = state, bins[level], *entries, sums[level], sums[0]
+        known = state, bins[level], *entries, sums[level], sums[0]
         warps = {"num_warps": size // 256}
-        choose_bracket[(rows,)](*scan, table, n, **rest, **here, **common, **warps)
-    scan = state, bins[-1], *entries, above, sums[0]
+        choose_bracket[(rows,)](*known, table, n, **rest, **here, **common, **warps)
+    known = state, bins[-1], *entries, above, sums[0]
     of_bins = {"ROOM": ROOM, "BINS": sizes[-1], "DOUBLE": double}
-    bracket_rows[programs](p, *scan, n, **of_bins, **blocks)
+    bracket_rows[programs](p, *known, n, **of_bins, **blocks)
     keys, order = torch.sort(items, 1, descending=True)
     ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
     return run_window(

@@ -217,7 +217,8 @@ def nodes_of(metric: Metric, n: int, device: Any) -> Nodes:
         rates = d1 + d3, d3
     else:
         s, w, _ = two_sided(metric, n)
-    return Nodes(metric, *(torch.from_numpy(x).to(device) for x in (s, w)), rates)
+    s, w = (torch.from_numpy(x).to(device) for x in (s, w))
+    return Nodes(metric, s, w, rates)
 
 
 def decide_pixels(
