@@ -252,7 +252,7 @@ def choose_bracket(
         span = tl.minimum(high, 0x3F800001) - low
         finer = shift
         if LAST:
-            full = within & (count > 0.0) & over
+            full = within & (tl.where(over, count, 0.0) > 0.0)
             place = tl.cumsum(full.to(tl.int32), 0) - 1
             seen = tl.load(seen_ptr + row * BINS + bin, mask=full, other=0.0)
             tl.store(item_ptr + row * ROOM + place, seen, mask=full)
