@@ -5,6 +5,7 @@ A program of its own: TRITON_INTERPRET must be set before Triton is loaded.
 
 import numpy as np
 import torch
+from long_rows import hard_rows
 
 import argmetric as am
 from argmetric import tensors
@@ -13,6 +14,7 @@ from argmetric.tensors._pixels import masked_sums, settle_sorted_rows
 from argmetric.tensors._segments import Part
 
 _losses.USE_KERNEL = False
+_fused_masks.BLOCK = 1 << 15  # few programs: each is a loop here
 RNG = np.random.default_rng(0)
 
 
@@ -40,13 +42,12 @@ def same(p, metric):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15, equal_nan=True)
 
 
-def long_rows(metric):
-    """Many positives, half a one, and nearly all; with equal items for kappa."""
-    for n, dtype in ((1100, np.float64), (17000, np.float32)):
-        x = RNG.random(n)
-        run = np.minimum(3.0 * x, 1.0) if metric.name == "kappa" else x**3
-        laws = x**4, 0.5 * run / run.sum(), 1.0 - x**6
-        same(torch.from_numpy(np.stack(laws).astype(dtype)), metric)
+def long_rows(metric, names, *sizes):
+    """Hard rows, all sorted or from histograms."""
+    for n, dtype in sizes:
+        rows = hard_rows(n)
+        p = np.stack([rows[name] for name in names])
+        same(torch.from_numpy(p).to(dtype), metric)
 
 
 def masks(metric):
@@ -92,8 +93,16 @@ for one in (am.FBeta(1), am.Jaccard()):
     rows(one, 300, count=2)
 for one in (am.FBeta(zero_division=1.0), am.Jaccard(zero_division=1.0)):
     masks(one)
+TIES = "most", "sixteenths", "half a positive, ties"
 for one in (am.Kappa(), am.MCC()):
-    long_rows(one)
+    long_rows(one, TIES[:1], (1100, torch.float64))
+    long_rows(one, TIES, (17000, torch.float32))
+long_rows(
+    am.Tversky(1.5, 0.4),
+    ("uniform", "flat", *TIES[1:]),
+    (1100, torch.float32),
+    (17000, torch.float64),
+)
 for one in RATIOS:
     loss(one, 7)
 print("all equal")

@@ -5,7 +5,9 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
+from argmetric.tensors._pixels import settle_sorted_rows
 from tensors.libraries import library
+from tensors.long_rows import hard_rows, two_peaks
 
 torch = library("torch")
 library("triton")
@@ -59,6 +61,38 @@ def test_rows_with_few_and_many_expected_positives(shape, metric):
     fused = tensors.decide(x.cuda(), metric, average="samples", zero_division=1.0)
     assert torch.equal(fused.labels.cpu(), plain.labels)
     torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
+
+
+LONG = [*METRICS[:7], am.Kappa(zero_division=1.0)]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1025, 5000, 20000, 200000])
+@pytest.mark.parametrize("metric", LONG, ids=repr)
+def test_long_rows_get_the_labels_of_the_generic_path(metric, n, dtype):
+    rows = torch.from_numpy(np.stack(list(hard_rows(n).values())))
+    x = rows.to(getattr(torch, dtype)).cuda()
+    fused = tensors.decide(x, metric, average="samples")
+    best, value, _ = settle_sorted_rows(x.double(), metric)
+    known = best >= 0
+    assert int(known.sum()) > 8
+    assert torch.equal(fused.n_positives[known], best[known])
+    assert torch.equal(fused.labels.sum(1), fused.n_positives)
+    values = fused.expected[known], value[known]
+    torch.testing.assert_close(*values, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [3000, 30000])
+def test_each_maximum_of_mcc_is_looked_at(n, dtype):
+    shifts = (-0.02, -1e-3, 0.0, 1e-3, 3e-3, 0.01, 0.02)
+    rows = [two_peaks(n, 40, n // 6, one) for one in shifts]
+    x = torch.from_numpy(np.stack(rows)).to(dtype)
+    fused = tensors.decide(x.cuda(), "mcc", average="samples")
+    plain = tensors.decide(x, "mcc", average="samples", max_positives=n)
+    assert torch.equal(fused.labels.cpu(), plain.labels)
+    values = fused.expected.cpu(), plain.expected
+    torch.testing.assert_close(*values, rtol=1e-12, atol=0.0)
 
 
 @pytest.mark.parametrize("metric", ["dice", "iou"])

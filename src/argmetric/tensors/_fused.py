@@ -21,12 +21,18 @@ from argmetric._expected.kernels.nodes import (
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
 from argmetric.tensors._decide import counts_hits
-from argmetric.tensors._fused_agreement import agree_rows
-from argmetric.tensors._fused_rows import decide_rows, sort_rows, weigh_rows
-from argmetric.tensors._fused_window import kind_of, pruning, run_window
+from argmetric.tensors._fused_curve import kind_of, pruning
+from argmetric.tensors._fused_rows import (
+    agree_rows,
+    decide_rows,
+    sort_rows,
+    weigh_rows,
+)
+from argmetric.tensors._fused_window import run_window
 
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
+MOST_WHOLE = 4096  # longer rows need a window
 LONG_ROWS = 256  # longer rows are decided from a window where one is enough
 MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
@@ -54,12 +60,12 @@ def decide_fused(
     keys = sorted_keys(x.contiguous(), logits)
     if isinstance(form, ItemForm):
         found = weigh(keys, m, metric, logits)
-    elif not isinstance(form, RatioForm):
-        found = agree(keys, m, metric, logits)
-    elif whole or logits or m <= LONG_ROWS or kind_of(metric) == 2:
+    elif not (whole or logits or m <= LONG_ROWS or isinstance(metric, MCC)):
+        found = run_window(keys, m, metric, 1, 12, MANY)
+    elif isinstance(form, RatioForm):
         found = decide_all(keys, m, metric, logits)
     else:
-        found = run_window(keys, m, metric, 1, 12, MANY)
+        found = agree(keys, m, metric, logits)
     cut = found[2]
     level = as_single(cut) if x.dtype == torch.float32 else cut
     return found, x >= level[:, None]
@@ -82,19 +88,29 @@ def sorted_keys(x: Tensor, logits: bool) -> Tensor:
     return keys
 
 
-def layout(keys: Tensor) -> tuple[int, dict[str, int]]:
-    """Programs, and how many rows and threads each has."""
+def settle_fused_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
+    """As `_pixels.settle_whole`, of rows of up to MOST_WHOLE items."""
+    keys, m = torch.sort(p, 1, descending=True).values, p.shape[1]
+    more = max(16, triton.next_power_of_2(m)) - m
+    pad = -math.inf if logits else 0.0
+    keys = torch.nn.functional.pad(keys, (0, more), value=pad)
+    way = decide_all if isinstance(metric.form, RatioForm) else agree
+    return way(keys, m, metric, logits)
+
+
+def launch(
+    kernel: Any, keys: Tensor, m: int, tables: Any, *numbers: float, **flags: Any
+) -> Found:
+    """Best counts of rows of m, padded and in order, by a kernel of `_fused_rows`."""
     rows, n = keys.shape
     each = ROWS_OF.get(n, 1)
+    best = torch.empty(rows, dtype=torch.int64, device=keys.device)
+    value, cut = torch.empty((2, rows), dtype=torch.float64, device=keys.device)
     shape = {"ROWS": each, "N": n, "num_warps": max(n // 512, 1)}
-    return triton.cdiv(rows, each), shape
-
-
-def empty_found(key: Tensor) -> Found:
-    rows = key.shape[0]
-    best = torch.empty(rows, dtype=torch.int64, device=key.device)
-    value = torch.empty(rows, dtype=torch.float64, device=key.device)
-    return best, value, torch.empty_like(value)
+    kernel[(triton.cdiv(rows, each),)](
+        keys, *tables, best, value, cut, rows, m, *numbers, **shape, **flags
+    )
+    return best, value, cut
 
 
 # Numbers that a kernel is given are rounded to float32; those of a table are not.
@@ -118,30 +134,14 @@ def node_tables(metric: Metric, m: int, n: int, device: Any) -> tuple[Tensor, ..
 
 
 def decide_all(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts by sums over all items of rows of m, padded and in order."""
+    """Best counts by sums over all items."""
     form = metric.form
     assert isinstance(form, RatioForm)
-    rows, n = keys.shape
-    programs, shape = layout(keys)
-    table, s, *factors = node_tables(metric, m, n, keys.device)
-    found = empty_found(keys)
-    decide_rows[(programs,)](
-        keys,
-        table,
-        s,
-        *factors,
-        *found,
-        rows,
-        m,
-        s.shape[0],
-        metric.zero_division,
-        *pruning(form, m),
-        NODES=triton.next_power_of_2(s.shape[0]),
-        KIND=kind_of(metric),
-        LOGITS=logits,
-        **shape,
-    )
-    return found
+    tables = node_tables(metric, m, keys.shape[1], keys.device)
+    count = tables[1].shape[0]
+    numbers = count, metric.zero_division, *pruning(form, m)
+    flags = {"NODES": triton.next_power_of_2(count), "KIND": kind_of(metric)}
+    return launch(decide_rows, keys, m, tables, *numbers, **flags, LOGITS=logits)
 
 
 @lru_cache(maxsize=64)
@@ -179,25 +179,12 @@ def weigh(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
     """Best counts of metrics whose items have weights of their own."""
     form = metric.form
     assert isinstance(form, ItemForm)
-    rows, n = keys.shape
-    programs, shape = layout(keys)
-    tables, found = weight_tables(metric, m, n, keys.device), empty_found(keys)
-    n_nodes = tables[0].shape[1]
-    weigh_rows[(programs,)](
-        keys,
-        *tables,
-        *found,
-        rows,
-        m,
-        n_nodes,
-        -math.log(TOLERANCE) + 2.0 * math.log(m) + 1.0,
-        NODES=triton.next_power_of_2(n_nodes),
-        HITS=form.hits is not None,
-        REJECTIONS=form.rejections is not None,
-        LOGITS=logits,
-        **shape,
-    )
-    return found
+    tables = weight_tables(metric, m, keys.shape[1], keys.device)
+    count = tables[0].shape[1]
+    limit = -math.log(TOLERANCE) + 2.0 * math.log(m) + 1.0
+    flags = {"HITS": form.hits is not None, "REJECTIONS": form.rejections is not None}
+    flags |= {"NODES": triton.next_power_of_2(count), "LOGITS": logits}
+    return launch(weigh_rows, keys, m, tables, count, limit, **flags)
 
 
 @lru_cache(maxsize=64)
@@ -224,21 +211,9 @@ def agreement_tables(
 
 def agree(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
     """Best counts of MCC and kappa."""
-    rows, n = keys.shape
-    programs, shape = layout(keys)
-    tables, found = agreement_tables(metric, m, n, keys.device), empty_found(keys)
-    n_nodes = tables[0].shape[1]
-    agree_rows[(programs,)](
-        keys,
-        *tables,
-        *found,
-        rows,
-        m,
-        n_nodes,
-        -math.log(TOLERANCE) + 3.0 * math.log(m) + 1.0,
-        NODES=triton.next_power_of_2(n_nodes),
-        KAPPA=not isinstance(metric, MCC),
-        LOGITS=logits,
-        **shape,
-    )
-    return found
+    tables = agreement_tables(metric, m, keys.shape[1], keys.device)
+    count = tables[0].shape[1]
+    limit = -math.log(TOLERANCE) + 3.0 * math.log(m) + 1.0
+    flags = {"KAPPA": not isinstance(metric, MCC), "LOGITS": logits}
+    flags["NODES"] = triton.next_power_of_2(count)
+    return launch(agree_rows, keys, m, tables, count, limit, **flags)

@@ -1,28 +1,77 @@
-"""Parts of the kernel that settles a window: rough values, rivals, sums, the curve."""
+"""Values of a row on a GPU: at expected counts, its maxima, and those of a window.
+
+The table of a metric has a row of its numbers, and a row for each node: s, w, u of a
+hit and of a miss, and powers of 1 - u of both.
+"""
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
 import triton
 import triton.language as tl
 
-from argmetric.tensors._arrays import require_torch
-from argmetric.tensors._fused_rows import (
-    _nodes_needed,
-    _product,
-    _reciprocal,
-)
+from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric.metrics import MCC, Metric, RatioForm
+from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal
+from argmetric.tensors._pixels import two_sided
 
 torch = require_torch("the fused kernel")
+COLUMNS = 48
 
 
-@triton.jit
-def _larger(a, b):
-    return tl.maximum(a, b)
+def kind_of(metric: Metric) -> int:
+    """0: a denominator without tp; 1: one of k and misses; 2: another; MCC; kappa."""
+    form = metric.form
+    if not isinstance(form, RatioForm):
+        return 3 if isinstance(metric, MCC) else 4
+    _, d1, _, d3 = form.d
+    return 0 if d1 == 0 else 1 if d1 + d3 == 0 else 2
 
 
-@triton.jit
-def _smaller(a, b):
-    return tl.minimum(a, b)
+def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
+    """D ≥ low + step·(T - 1) with a hit: nodes with s·low + (E[T]-1)·(1-e^(-s·step))
+    above the limit add less than rounding.
+    """
+    _, d1, d2, d3 = form.d
+    low = d1 + d2 + d3
+    step = min(d3, low)
+    limit = -math.log(TOLERANCE) + math.log((d1 + d2 + d3 + d2 + d3) * n / low) + 1.0
+    return low, step, limit
+
+
+@lru_cache(maxsize=64)
+def window_table(metric: Metric, n: int, device: Any) -> tuple[Tensor, int]:
+    """Numbers and nodes of a metric for rows of n items, and the nodes of e^(-s·t).
+
+    The others are those of e^(-s(n-t)), as `_pixels.two_sided` has them.
+    """
+    form, zero = metric.form, float(metric.value(0, 0, 0, n))
+    if isinstance(form, RatioForm):
+        _, d1, d2, d3 = form.d
+        s, w = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
+        w, rates, count = w * form.c[1], (d1 + d3, d3), s.size
+        ahead = d2 if d1 == 0 else 0.0  # what a positive adds to low
+        numbers = [d1, d2, d3, *pruning(form, n), zero, 0.0, ahead]
+    else:
+        s, w, count = two_sided(metric, n)
+        rates = 1.0, 1.0
+        limit = -math.log(TOLERANCE) + 3.0 * math.log(n) + 1.0
+        floor = float(metric.tie_floor(n))
+        numbers = [0.0, 0.0, 0.0, 1.0, 1.0, limit, zero, floor, 0.0]
+    table = np.zeros((1 + s.size, COLUMNS))
+    table[0, : len(numbers)] = numbers
+    table[1:, 0], table[1:, 1] = s, w
+    powers = np.arange(1, 17)
+    for i, rate in enumerate(rates):
+        table[1:, 2 + i] = np.exp(-s * rate)
+        a = np.maximum(-np.expm1(-s * rate), -1e15)  # below it a node has no weight
+        table[1:, 16 + 16 * i : 32 + 16 * i] = a[:, None] ** powers
+    return torch.from_numpy(table).to(device), count
 
 
 @triton.jit
@@ -32,8 +81,12 @@ def _pick(x, at, power):
 
 
 @triton.jit
-def rough_value(hits, k, n, mean, second, table_ptr, KIND: tl.constexpr):
-    """As `_pixels.rough_value`, but for a factor."""
+def rough_value(hits, k, law, KIND: tl.constexpr):
+    """The value at expected counts, with one positive, but for a factor.
+
+    A law is the table of a metric, the number of items, Σp and Σp².
+    """
+    table_ptr, n, mean, second = law
     one = tl.where(mean > 0.0, 1.0 - second / tl.maximum(mean, 1e-300), 1.0)
     if KIND < 3:
         below = tl.load(table_ptr) * (hits + one) + tl.load(table_ptr + 1) * k
@@ -47,52 +100,62 @@ def rough_value(hits, k, n, mean, second, table_ptr, KIND: tl.constexpr):
 
 
 @triton.jit
-def _kept(i, split, copies, width, flip):
-    """Where the i-th item is kept: one stands for all copies."""
-    i = tl.where(i <= split, i, tl.maximum(i - copies + 1, split))
-    return tl.where(flip, width - 1 - i, i)
+def _larger(a, b):
+    return tl.maximum(a, b)
 
 
 @triton.jit
-def _items(key_ptr, at, end, width, flip):
-    """Kept items in order, as chances of what is rare, and the scores."""
+def _smaller(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
+def _entries(row, at, end, BRACKET: tl.constexpr):
+    """Entries in order: chances of what is rare, and how many items each has."""
+    key_ptr, end_ptr, width, _, flip = row
     kept = tl.where(flip, width - 1 - at, at)
-    p = tl.load(key_ptr + kept, mask=at < end, other=0.0).to(tl.float64)
-    return tl.where(at < end, tl.where(flip, 1.0 - p, p), 0.0), p
+    inside = at < end
+    p = tl.load(key_ptr + kept, mask=inside, other=0.0).to(tl.float64)
+    each = inside.to(tl.int32)
+    if BRACKET:
+        last = tl.load(end_ptr + kept, mask=inside, other=0)
+        each = last - tl.load(end_ptr + kept - 1, mask=inside & (kept >= 0), other=0)
+    return tl.where(inside, tl.where(flip, 1.0 - p, p), 0.0), each
+
+
+@triton.jit
+def _place(row, i, BRACKET: tl.constexpr):
+    """Where the i-th item in order is kept."""
+    _, end_ptr, width, length, flip = row
+    at = i
+    if BRACKET:
+        at = i * 0
+        for step in tl.static_range(13):
+            probe = at + (4096 >> step)
+            fits = probe <= width
+            last = tl.where(flip, width - probe, probe) - 1
+            before = tl.load(end_ptr + last, mask=fits, other=1) - 1
+            before = tl.where(flip, length - before, before)
+            at = tl.where(fits & (before <= i), probe, at)
+    return tl.where(flip, width - 1 - at, at)
 
 
 @triton.jit
 def _rough_best(
-    key_ptr,
-    table_ptr,
-    first,
-    head,
-    width,
-    copies,
-    same,
-    flip,
-    n,
-    mean,
-    second,
-    SCAN: tl.constexpr,
-    KIND: tl.constexpr,
+    row, law, first, head, SCAN: tl.constexpr, KIND: tl.constexpr, BRACKET: tl.constexpr
 ):
-    """The best value at expected counts, its item, and the item with copies."""
+    """The best value at expected counts, and its item."""
+    width = row[2]
     top = tl.full((), float("-inf"), tl.float64)
     near = tl.full((), 0, tl.int32)
-    split = tl.full((), 0, tl.int32)
     seen = tl.full((), 0, tl.int32)
     hits = head
     for begin in range(0, width, SCAN):
         at = begin + tl.arange(0, SCAN)
-        x, p = _items(key_ptr, at, width, width, flip)
-        equal = (at < width) & (p == same)
-        each = tl.where(at < width, tl.where(equal, copies, 1), 0)
-        split = tl.maximum(split, tl.max(tl.where(equal, at, 0), 0))
+        x, each = _entries(row, at, width, BRACKET)
         count = seen + tl.cumsum(each, 0)
         mass = hits + tl.cumsum(x * each, 0)
-        k = (first + count).to(tl.float64)
-        rough = rough_value(mass, k, n, mean, second, table_ptr, KIND)
+        rough = rough_value(mass, (first + count).to(tl.float64), law, KIND)
         rough = tl.where(at < width, rough, float("-inf"))
         high = tl.max(rough, 0)
         best = tl.min(tl.where(rough == high, count, 0x7FFFFFFF), 0)
@@ -100,120 +163,111 @@ def _rough_best(
         top = tl.maximum(top, high)
         hits += tl.sum(x * each, 0)
         seen += tl.sum(each, 0)
-    return top, near, split
+    if KIND == 2:
+        # Along equal items the value may fall from the first one on
+        single = rough_value(tl.load(row[0]).to(tl.float64), 1.0, law, KIND)
+        better = (first == 0) & (single > top)
+        near = tl.where(better, 0, near)
+        top = tl.where(better, single, top)
+    return top, near
+
+
+@triton.jit
+def _tail(hits, k, law):
+    """What the parts of all items may change MCC by, but for a rate."""
+    _, n, mean, _ = law
+    tail = tl.minimum(n * hits + k * mean, n * (mean - hits) + (n - k) * mean)
+    return tail / tl.sqrt(tl.maximum(k * (n - k), 1.0))
+
+
+@triton.jit
+def _upper(hits, k, best_hits, best, law):
+    """MCC at expected counts, and what it may be, as `_pixels.windows_of` has it."""
+    _, n, mean, _ = law
+    apart = n * tl.abs(hits - best_hits) + mean * tl.abs(k - best)
+    doubt = apart / tl.sqrt(tl.maximum(k * (n - k), 1.0))
+    doubt = tl.minimum(doubt, _tail(hits, k, law) + _tail(best_hits, best, law))
+    rough = rough_value(hits, k, law, 3)
+    mean = tl.maximum(mean, 1e-9)
+    rate = tl.abs(0.5 / mean - 0.5 / (n - mean)) + 4.0 / (mean * mean)
+    return rough, rough + doubt * tl.minimum(rate, 1.0)
 
 
 @triton.jit
 def _has_rival(
-    key_ptr,
-    table_ptr,
+    row,
+    law,
     top,
     near,
     start,
     first,
     head,
-    width,
-    flip,
-    n,
-    mean,
-    second,
     SCAN: tl.constexpr,
     WINDOW: tl.constexpr,
+    BRACKET: tl.constexpr,
 ):
-    """Whether MCC at expected counts has another maximum that is nearly as good.
-
-    Chances of T without an item differ by 1/mean of the value, so that two counts are
-    compared to so much of the share of items between them.
-    """
+    """Whether MCC at expected counts has another maximum that is nearly as good."""
+    width = row[2]
     rival = tl.full((), 0, tl.int32)
-    high = tl.full((), float("-inf"), tl.float64)
-    reach = tl.full((), float("-inf"), tl.float64)
     low = tl.full((), float("inf"), tl.float64)
+    seen = tl.full((), 0, tl.int32)
     hits = head
+    n = law[1]
     best = (first + near + 1).to(tl.float64)
-    share = 4.0 / tl.maximum(tl.minimum(best, n - best), 1.0)
+    best_hits = (top * tl.sqrt(tl.maximum(best * (n - best), 1.0)) + best * law[2]) / n
+    high, reach = _upper(head, first.to(tl.float64), best_hits, best, law)
+    high = tl.where(first > 0, high, float("-inf"))
+    reach = tl.where(first > 0, reach, float("-inf"))
     for begin in range(0, width, SCAN):
         at = begin + tl.arange(0, SCAN)
-        x, _ = _items(key_ptr, at, width, width, flip)
-        k = (first + at + 1).to(tl.float64)
-        mass = hits + tl.cumsum(x, 0)
-        rough = rough_value(mass, k, n, mean, second, table_ptr, 3)
-        doubt = tl.minimum(share * tl.abs(k - best), 1.0) * 2.0 / tl.maximum(mean, 2.0)
-        upper = rough + top * doubt
-        early = tl.where(at < start, rough, float("-inf"))
+        x, each = _entries(row, at, width, BRACKET)
+        count = seen + tl.cumsum(each, 0)
+        k = (first + count).to(tl.float64)
+        mass = hits + tl.cumsum(x * each, 0)
+        rough, upper = _upper(mass, k, best_hits, best, law)
+        ahead = count <= start
+        early = tl.where(ahead, rough, float("-inf"))
         most = tl.maximum(tl.associative_scan(early, 0, _larger), high)
-        upper_early = tl.where(at < start, upper, float("-inf"))
+        upper_early = tl.where(ahead, upper, float("-inf"))
         good = tl.maximum(tl.associative_scan(upper_early, 0, _larger), reach)
-        falls = (at < start) & (good >= top) & (rough < most * (1.0 - 1e-9))
-        behind = (at >= start + WINDOW) & (at < width)
+        falls = ahead & (good >= top) & (rough < most * (1.0 - 1e-9))
+        behind = (count > start + WINDOW) & (at < width) & (k < n)
         late = tl.where(behind, rough, float("inf"))
         least = tl.minimum(tl.associative_scan(late, 0, _smaller), low)
         rises = behind & (upper >= top) & (rough > least * (1.0 + 1e-9))
+        if BRACKET:
+            # Ends of long runs of equal items compete
+            other = _upper(mass - x * each, k - each, best_hits, best, law)[1]
+            begins = (count - each < start) & (k > each) & (other >= top)
+            rises |= (each > 64) & (begins | (behind & (upper >= top)))
         rival = tl.maximum(rival, tl.max((falls | rises).to(tl.int32), 0))
         high = tl.max(most, 0)
         reach = tl.max(good, 0)
         low = tl.min(least, 0)
-        hits += tl.sum(x, 0)
+        hits += tl.sum(x * each, 0)
+        seen += tl.sum(each, 0)
     return rival
 
 
 @triton.jit
-def _sums_around(
-    key_ptr,
-    start,
-    beside,
-    split,
-    copies,
-    width,
-    flip,
-    power,
-    SCAN: tl.constexpr,
-    WINDOW: tl.constexpr,
-    POWERS: tl.constexpr,
-):
-    """Sums of powers of the kept items before a window, behind it, and of all."""
-    before = tl.zeros((16,), dtype=tl.float64)
-    after = tl.zeros((16,), dtype=tl.float64)
-    inside = tl.zeros((16,), dtype=tl.float64)
-    for begin in range(0, beside, SCAN):
-        i = begin + tl.arange(0, SCAN)
-        x, _ = _items(key_ptr, i, beside, width, flip)
-        each = tl.where(i == split, copies, 1)
-        at = tl.where(i <= split, i, i + copies - 1)
-        y = x * tl.minimum(tl.maximum(start - at, 0), each)
-        z = x * tl.minimum(tl.maximum(at + each - start - WINDOW, 0), each)
-        v = x * each
-        for j in tl.static_range(POWERS):
-            before += tl.where(power == j, tl.sum(y, 0), 0.0)
-            after += tl.where(power == j, tl.sum(z, 0), 0.0)
-            inside += tl.where(power == j, tl.sum(v, 0), 0.0)
-            y = y * x
-            z = z * x
-            v = v * x
-    return before, after, inside
-
-
-@triton.jit
 def _curve(
-    table_ptr,
+    law,
     x,
     q,
     k,
-    start_k,
-    end_k,
-    before,
-    after,
-    mean,
-    n,
-    n_nodes,
-    n_rare,
-    power,
+    parts,
+    nodes,
     WINDOW: tl.constexpr,
     POWERS: tl.constexpr,
     NODES: tl.constexpr,
     KIND: tl.constexpr,
 ):
     """Expected values of the counts of a window, and what the series leave out."""
+    table_ptr, n, mean, _ = law
+    before, after, ends = parts
+    start_k, end_k = ends
+    n_nodes, n_rare = nodes
+    power = tl.arange(0, 16)
     order = (power + 1).to(tl.float64)
     real = power < POWERS
     node = tl.arange(0, NODES)

@@ -15,13 +15,19 @@ import triton.language as tl
 
 from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused_curve import _larger, rough_value
-from argmetric.tensors._fused_window import kind_of, run_window, window_table
+from argmetric.tensors._fused_curve import (
+    _larger,
+    kind_of,
+    rough_value,
+    window_table,
+)
+from argmetric.tensors._fused_window import run_window
 from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS
 
 torch = require_torch("the fused kernel")
 SHORTEST = 1 << 14  # shorter rows are sorted
-ROOM = 4096  # places for the items of the last bracket of a row
+WIDER = 1900  # items on both sides of the best, where ties of 1e-12 are wide
+ROOM = 4096  # places for the entries of the last bracket of a row, and its neighbours
 BLOCK = 2048  # items of a step
 STEPS = 8  # steps of a program
 BINS = 1024, 4096, 4096  # of each histogram; the last one of the first is for padding
@@ -122,7 +128,7 @@ def choose_bracket(
     bin_ptr,
     seen_ptr,
     item_ptr,
-    value_ptr,
+    each_ptr,
     count_ptr,
     above_ptr,
     total_ptr,
@@ -137,11 +143,13 @@ def choose_bracket(
     LEVEL: tl.constexpr,
     LAST: tl.constexpr,
     KIND: tl.constexpr,
+    DOUBLE: tl.constexpr,
 ):
     """The bins around the best value at expected counts, with items on both sides.
 
-    A state is the bits of the lower and upper end, and how many of them a bin of the
-    next histogram has, as a shift: -1 where no other is needed.
+    A state is the bits of the lower and upper end, how many of them a bin of the next
+    histogram has, as a shift (-1 where no other is needed), and where that begins. In
+    the end a bin with many items is one entry, with a count, for those that are equal.
     """
     row = tl.program_id(0).to(tl.int64)
     low = tl.full((), LOWEST, tl.int32)
@@ -150,8 +158,8 @@ def choose_bracket(
     ahead = tl.full((), 0.0, tl.float64)
     hits = tl.full((), 0.0, tl.float64)
     n = tl.full((), 0.0, tl.float64) + size
-    same = tl.full((), -1.0, tl.float64)
     state_ptr += 4 * row
+    count_ptr += 4 * row
     total_ptr += row * 2 * POWERS
     if LEVEL > 0:
         low = tl.load(state_ptr)
@@ -187,72 +195,89 @@ def choose_bracket(
             mass = tl.where(flip, chosen - rest, mass)
             mean = tl.where(flip, tl.load(total_ptr + POWERS), mean)
             second = tl.where(flip, tl.load(total_ptr + POWERS + 1), second)
-        rough = rough_value(mass, chosen, n, mean, second, table_ptr, KIND)
+        law = (table_ptr, n, mean, second)
+        rough = rough_value(mass, chosen, law, KIND)
         rough = tl.where(count > 0.0, rough, float("-inf"))
         top = tl.max(rough, 0)
         best = tl.min(tl.where(rough == top, bin, BINS), 0)
-        if KIND == 3 and LEVEL == 0:
-            # Another maximum is nearly as good; bins are known to a percent
-            good = top * (1.0 - tl.minimum(tl.maximum(2.0 / mean, 0.02), 1.0))
-            early = tl.where(bin < best, rough, float("-inf"))
-            late = tl.where(bin > best, rough, float("-inf"))
-            most = tl.associative_scan(early, 0, _larger)
-            falls = (bin < best) & (most >= good) & (rough < most * (1.0 - 1e-9))
-            most = tl.associative_scan(late, 0, _larger, reverse=True)
-            falls |= (bin > best) & (most >= good) & (rough < most * (1.0 - 1e-9))
-            rival = tl.max((falls & (count > 0.0)).to(tl.int32), 0)
-            tl.store(count_ptr + 4 * row + 3, rival)
+        lowest = tl.min(tl.where(count > 0.0, bin, BINS), 0)
+        highest = tl.max(tl.where(count > 0.0, bin, 0), 0)
+        if KIND == 2:
+            single = rough_value(tl.max(middle, 0), 1.0, law, KIND)
+            best = tl.where((ahead == 0.0) & (single > top), highest, best)
         of_best = tl.sum(tl.where(bin == best, k, 0.0), 0)
         above = of_best - tl.sum(tl.where(bin == best, count, 0.0), 0)
-        # Items on both sides; in the end unless they are many of nearly the same value
-        first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
-        few = 0
         if LAST:
-            few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
-        lowest = tl.min(tl.where(count > 0.0, bin, BINS), 0)
-        first = tl.maximum(tl.maximum(first, few), lowest)
-        first = tl.maximum(tl.minimum(first, best - 2), 0)
-        last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
-        few = BINS
-        if LAST:
-            few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
-        highest = tl.max(tl.where(count > 0.0, bin, 0), 0)
-        last = tl.minimum(tl.minimum(last, few), highest + 1)
-        last = tl.maximum(last, best + 3)
+            # Items of a very full bin are nearly always equal
+            alone = (count <= ROOM // 8) & ((shift > 0) | DOUBLE)
+            most = ROOM // 2 - ROOM // 8 + 128
+            entries = tl.where(alone, count, (count > 0.0).to(tl.float64))
+            place = tl.cumsum(entries, 0, reverse=True)
+            at_best = tl.sum(tl.where(bin == best, place, 0.0), 0)
+            first = tl.min(tl.where(place <= at_best + most, bin, BINS), 0)
+            last = tl.max(tl.where(place >= at_best - most, bin, 0), 0) + 1
+        else:
+            first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
+            last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
+        if KIND == 3 and LEVEL == 0:
+            # Bins are known to a percent
+            first = tl.minimum(
+                first, tl.min(tl.where(rough >= 0.98 * top, bin, BINS), 0)
+            )
+            last = tl.maximum(
+                last, tl.max(tl.where(rough >= 0.98 * top, bin, 0), 0) + 1
+            )
+        first = tl.maximum(tl.minimum(tl.maximum(first, lowest), best - 2), 0)
+        last = tl.maximum(tl.minimum(last, highest + 1), best + 3)
+        if KIND == 3:
+            # Another maximum outside is nearly as good
+            doubt = 0.02 if LEVEL == 0 else tl.exp2((shift - 22).to(tl.float64))
+            good = top * (1.0 - tl.minimum(tl.maximum(2.0 / mean, doubt), 1.0))
+            early = tl.where(bin <= first, rough, float("-inf"))
+            late = tl.where(bin >= last - 1, rough, float("-inf"))
+            most = tl.associative_scan(early, 0, _larger)
+            falls = (bin <= first) & (most >= good) & (rough < most * (1.0 - 1e-9))
+            most = tl.associative_scan(late, 0, _larger, reverse=True)
+            falls |= (bin >= last - 1) & (most >= good) & (rough < most * (1.0 - 1e-9))
+            rival = tl.max((falls & (count > 0.0)).to(tl.int32), 0)
+            tl.atomic_max(count_ptr + 3, rival, sem="relaxed")
         within = (bin >= first) & (bin < last)
-        items = tl.sum(tl.where(within, count, 0.0), 0)
-        over = items > ROOM - 3
-        if LAST:
-            # One of the items of the fullest bin
-            most = tl.max(tl.where(within, count, 0.0), 0)
-            fullest = tl.min(tl.where(within & (count == most), bin, BINS), 0)
-            seen = tl.load(seen_ptr + row * BINS + fullest, mask=over, other=0.0)
-            same = tl.where(over, seen.to(tl.float64), -1.0)
+        over = tl.sum(tl.where(within, count, 0.0), 0) > ROOM - 2
+        tl.store(state_ptr + 3, low)
         if last < BINS - (1 if LEVEL == 0 else 0):
             high = tl.minimum(low + (last << shift), high)
         low = low + (first << shift)
         if LEVEL == 0:
             low = tl.where(first == 0, 0, low)
         span = tl.minimum(high, 0x3F800001) - low
-        finer = 0
-        for _ in tl.static_range(24):
-            finer += ((span >> finer) >= 4095).to(tl.int32)
+        finer = shift
+        if LAST:
+            full = within & (tl.where(over, count, 0.0) > 0.0)
+            place = tl.cumsum(full.to(tl.int32), 0) - 1
+            seen = tl.load(seen_ptr + row * BINS + bin, mask=full, other=0.0)
+            tl.store(item_ptr + row * ROOM + place, seen, mask=full)
+            tl.store(each_ptr + row * ROOM + place, count.to(tl.int32), mask=full)
+            tl.store(bin_ptr + row * BINS + bin, place, mask=full)
+            tl.store(count_ptr, tl.sum(full.to(tl.int32), 0))
+        else:
+            finer = 0
+            for _ in tl.static_range(24):
+                finer += ((span >> finer) >= 4095).to(tl.int32)
         tl.store(state_ptr, low)
         tl.store(state_ptr + 1, high)
         tl.store(state_ptr + 2, tl.where(over, finer, -1))
     if LAST:
-        item_ptr += row * ROOM + ROOM
-        tl.store(item_ptr - 2, float("inf"))
-        tl.store(item_ptr - 3, tl.maximum(same, 0.0))
-        tl.store(value_ptr + row, same)
+        tl.store(item_ptr + row * ROOM + ROOM - 2, float("inf"))
 
 
 @triton.jit
 def bracket_rows(
     p_ptr,
     state_ptr,
+    bin_ptr,
+    seen_ptr,
     item_ptr,
-    value_ptr,
+    each_ptr,
     count_ptr,
     sums_ptr,
     total_ptr,
@@ -261,28 +286,31 @@ def bracket_rows(
     POWERS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
+    BINS: tl.constexpr,
     KIND: tl.constexpr,
     DOUBLE: tl.constexpr,
 ):
     """Items in a bracket of every row; count and powers of those before it.
 
-    The last places are for the smallest item above the bracket and the largest below.
+    An item that is not the entry of its bin gets one of its own. The last places are
+    for the smallest item above the bracket and the largest below.
     """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
     low = tl.load(state_ptr + 4 * row)
     high = tl.load(state_ptr + 4 * row + 1)
-    same = tl.load(value_ptr + row)
+    shift = tl.load(state_ptr + 4 * row + 2)
+    base = tl.load(state_ptr + 4 * row + 3)
     power = tl.arange(0, POWERS)
     sums = tl.zeros((POWERS,), dtype=tl.float64)
     flip = tl.full((), 0, tl.int1)
     if KIND >= 3:
         flip = tl.load(total_ptr + row * 2 * POWERS) > 0.5 * n
     first = tl.full((), 0, tl.int32)
-    copies = tl.full((), 0, tl.int32)
     below = tl.full((), 0.0, p_ptr.dtype.element_ty)
     above = tl.full((), float("inf"), p_ptr.dtype.element_ty)
     item_ptr += row * ROOM
+    each_ptr += row * ROOM
     count_ptr += 4 * row
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
@@ -291,17 +319,19 @@ def bracket_rows(
         over = bits >= high
         under = (place < n) & (bits < low)
         inside = (bits >= low) & (bits < high)
-        equal = inside & (p == same)
-        inside &= p != same
+        if shift >= 0:
+            at = row * BINS + tl.minimum((bits - base) >> shift, BINS - 1)
+            inside &= p != tl.load(seen_ptr + at, mask=inside, other=0.0)
+            entry = tl.load(bin_ptr + at, mask=inside, other=0)
+            tl.atomic_add(each_ptr + entry, -1, mask=inside, sem="relaxed")
         below = tl.maximum(below, tl.max(tl.where(under, p, 0.0), 0))
         above = tl.minimum(above, tl.min(tl.where(over, p, float("inf")), 0))
         first += tl.sum(over.to(tl.int32), 0)
-        copies += tl.sum(equal.to(tl.int32), 0)
         taken = tl.sum(inside.to(tl.int32), 0)
         if taken > 0:
             start = tl.atomic_add(count_ptr, taken, sem="relaxed")
             to = start + tl.cumsum(inside.to(tl.int32), 0) - 1
-            tl.store(item_ptr + to, p, mask=inside & (to < ROOM - 3))
+            tl.store(item_ptr + to, p, mask=inside & (to < ROOM - 2))
         before = over
         if KIND >= 3:
             before = tl.where(flip, under, over)
@@ -318,8 +348,6 @@ def bracket_rows(
     tl.atomic_min(last_ptr - 1, above.to(of_bits, bitcast=True), sem="relaxed")
     if first > 0:
         tl.atomic_add(count_ptr + 1, first, sem="relaxed")
-    if copies > 0:
-        tl.atomic_add(count_ptr + 2, copies, sem="relaxed")
     sums_ptr += row * POWERS + power
     tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
 
@@ -426,6 +454,7 @@ def settle_fused(
         return run_window(keys, n, metric, 2, POWERS, MANY_PIXELS)
     twice = TWICE[0] < n <= TWICE[1]
     sizes, kind = BINS[:2] if twice else BINS, kind_of(metric)
+    double = p.dtype == torch.float64
 
     def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
         """Zeros in one piece of memory: so many numbers for each row."""
@@ -433,51 +462,29 @@ def settle_fused(
         return list(whole.split([rows * size for size in sizes]))
 
     *bins, state, count = zeros(torch.int32, *sizes, 4, 4)
-    *sums, above, same = zeros(torch.float64, *[2 * POWERS] * len(sizes), POWERS, 1)
+    *sums, above = zeros(torch.float64, *[2 * POWERS] * len(sizes), POWERS)
     seen = torch.empty((rows, BINS[-1]), dtype=p.dtype, device=p.device)
-    items = torch.zeros((rows, ROOM), dtype=p.dtype, device=p.device)
+    items = torch.full((rows, ROOM), -1.0, dtype=p.dtype, device=p.device)
+    each = torch.ones((rows, ROOM), dtype=torch.int32, device=p.device)
     table, _ = window_table(metric, n, p.device)
     programs = triton.cdiv(n, BLOCK * STEPS), rows
-    blocks = {"POWERS": POWERS, "BLOCK": BLOCK, "STEPS": STEPS, "KIND": kind}
-    bits = {"LOWEST": LOWEST, "SHIFT": SHIFT}
+    common = {"POWERS": POWERS, "KIND": kind}
+    blocks = {"BLOCK": BLOCK, "STEPS": STEPS, **common}
+    rest = {"AHEAD": AHEAD if kind < 3 else WIDER, "ROOM": ROOM, "DOUBLE": double}
+    entries = seen, items, each, count
     for level, size in enumerate(sizes):
-        last = level == len(sizes) - 1
-        here = {**bits, "LEVEL": level, "LAST": last, "BINS": size}
-        scan_rows[programs](
-            p, state, bins[level], seen, sums[level], n, FAINT=FAINT, **here, **blocks
-        )
-        choose_bracket[(rows,)](
-            state,
-            bins[level],
-            seen,
-            items,
-            same,
-            count,
-            sums[level],
-            sums[0],
-            table,
-            n,
-            AHEAD=AHEAD,
-            ROOM=ROOM,
-            POWERS=POWERS,
-            KIND=kind,
-            num_warps=size // 256,
-            **here,
-        )
-    double = p.dtype == torch.float64
-    bracket_rows[programs](
-        p,
-        state,
-        items,
-        same,
-        count,
-        above,
-        sums[0],
-        n,
-        ROOM=ROOM,
-        DOUBLE=double,
-        **blocks,
+        here = {"LOWEST": LOWEST, "SHIFT": SHIFT, "LEVEL": level, "BINS": size}
+        here["LAST"] = level == len(sizes) - 1
+        scan = state, bins[level], seen, sums[level]
+        scan_rows[programs](p, *scan, n, FAINT=FAINT, **here, **blocks)
+        known = state, bins[level], *entries, sums[level], sums[0]
+        warps = {"num_warps": size // 256}
+        choose_bracket[(rows,)](*known, table, n, **rest, **here, **common, **warps)
+    known = state, bins[-1], *entries, above, sums[0]
+    of_bins = {"ROOM": ROOM, "BINS": sizes[-1], "DOUBLE": double}
+    bracket_rows[programs](p, *known, n, **of_bins, **blocks)
+    keys, order = torch.sort(items, 1, descending=True)
+    ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
+    return run_window(
+        keys, n, metric, 4, POWERS, MANY_PIXELS, ends, count, above, sums[0]
     )
-    keys = torch.sort(items, 1, descending=True).values
-    bracket = count, same, above, sums[0]
-    return run_window(keys, n, metric, 4, POWERS, MANY_PIXELS, *bracket)

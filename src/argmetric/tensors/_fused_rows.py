@@ -25,6 +25,12 @@ def _reciprocal(x):
 
 
 @triton.jit
+def _joined(chance, hit, next_chance, next_hit):
+    """Π φ of two runs of items, and Σ_i p_i·u·Π_{j≠i} φ_j of both."""
+    return chance * next_chance, hit * next_chance + chance * next_hit
+
+
+@triton.jit
 def _chances(key, LOGITS: tl.constexpr):
     """P and q = 1 - p of keys."""
     if LOGITS:
@@ -36,6 +42,25 @@ def _chances(key, LOGITS: tl.constexpr):
         p = key
         q = 1.0 - key
     return p, q
+
+
+@triton.jit
+def _read_rows(
+    key_ptr, rows, ROWS: tl.constexpr, N: tl.constexpr, LOGITS: tl.constexpr
+):
+    """Rows of a program, their keys, and p and q."""
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    at = row[:, None] * N + tl.arange(0, N)[None, :]
+    key = tl.load(key_ptr + at, mask=row[:, None] < rows, other=0.0).to(tl.float64)
+    p, q = _chances(key, LOGITS)
+    return row, key, p, q
+
+
+@triton.jit
+def _as_misses(p, q, m, N: tl.constexpr):
+    """Q and p, with what is behind the end as a certain 0 of the other class."""
+    inside = tl.arange(0, N)[None, :] < m
+    return tl.where(inside, q, 0.0), tl.where(inside, p, 1.0)
 
 
 @triton.jit
@@ -57,21 +82,10 @@ def _nodes_needed(s, low, step, mean, limit):
 
 
 @triton.jit
-def _settle(
-    curve,
-    nothing,
-    slack,
-    key,
-    col,
-    row,
-    rows,
-    m,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
-    N: tl.constexpr,
-):
+def _settle(curve, nothing, slack, key, row, rows, m, found, N: tl.constexpr):
     """Store the least count within the slack of the best value, and its cut-off."""
+    best_ptr, value_ptr, cut_ptr = found
+    col = tl.arange(0, N)[None, :]
     top = tl.maximum(tl.max(curve, 1), nothing)
     bar = top - tl.maximum(1e-12 * tl.abs(top), slack)
     tied = tl.where(curve >= bar[:, None], col + 1, N + 1)
@@ -135,18 +149,21 @@ def decide_rows(
 
     Three kinds of denominators: F-beta (d1 = 0), Jaccard (d1 + d3 = 0) and the rest.
     """
-    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
-    line = row[:, None]
     col = item[None, :]
-    key = tl.load(key_ptr + line * N + col, mask=line < rows, other=0.0)
-    key = key.to(tl.float64)
-    p, q = _chances(key, LOGITS)
     node = tl.arange(0, NODES)
     s = tl.load(s_ptr + node, mask=node < n_nodes, other=float("inf"))
     mean = tl.min(tl.where(row < rows, tl.sum(p, 1), m), 0)
     count = _nodes_needed(s, low, step, mean, limit)
     curve = p * 0.0
+    if KIND > 0:
+        # Of the next item, for products over all that follow
+        pad: tl.constexpr = float("-inf") if LOGITS else 0.0
+        line = row[:, None]
+        follows = (line < rows) & (col + 1 < N)
+        key_next = tl.load(key_ptr + line * N + col + 1, mask=follows, other=pad)
+        p_next, q_next = _chances(key_next.to(tl.float64), LOGITS)
     for j in range(count):
         weight = tl.load(table_ptr + j * N + item)[None, :]
         u1 = tl.load(hit_ptr + j)
@@ -156,39 +173,23 @@ def decide_rows(
             whole = (tl.reduce(phi, 1, _product) * u1)[:, None]
             hits = tl.cumsum(p * _reciprocal(phi), 1)
             curve += whole * weight * hits
-        elif KIND == 1:
-            phi = q + p * u3
-            after = tl.associative_scan(phi, 1, _product, reverse=True)
-            curve += weight * after * _reciprocal(phi)
         else:
-            # Each factor with its own e^(-s·d2), as u1 may be above 1
-            decay = tl.load(decay_ptr + j)
-            phi = q * decay + p * (u1 * decay)
-            before = tl.associative_scan(phi, 1, _product)
-            # Below 1e-30 the product is rounding, and 1/φ is no float32
-            hits = tl.cumsum(p * (u1 * decay) * _reciprocal(tl.maximum(phi, 1e-30)), 1)
-            phi = q + p * u3
+            phi = q_next + p_next * u3
             after = tl.associative_scan(phi, 1, _product, reverse=True)
-            curve += weight * before * (after / tl.maximum(phi, 1e-300)) * hits
+            if KIND == 2:
+                # Each factor with its own e^(-s·d2), as u1 may be above 1
+                decay = tl.load(decay_ptr + j)
+                hit = p * (u1 * decay)
+                _, hits = tl.associative_scan((q * decay + hit, hit), 1, _joined)
+                after *= hits
+            curve += weight * after
     if KIND == 1:
         curve = curve * tl.cumsum(p, 1)
     curve = tl.where(col < m, curve, float("-inf"))
     nothing = zero * tl.reduce(q, 1, _product)
     slack = nothing * 0.0
-    _settle(
-        curve,
-        nothing,
-        slack,
-        key,
-        col,
-        row,
-        rows,
-        m,
-        best_ptr,
-        value_ptr,
-        cut_ptr,
-        N,
-    )
+    found = (best_ptr, value_ptr, cut_ptr)
+    _settle(curve, nothing, slack, key, row, rows, m, found, N)
 
 
 @triton.jit
@@ -217,16 +218,10 @@ def weigh_rows(
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
     at T = 0 and T = n.
     """
-    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
-    line = row[:, None]
     col = item[None, :]
-    key = tl.load(key_ptr + line * N + col, mask=line < rows, other=0.0)
-    key = key.to(tl.float64)
-    p, q = _chances(key, LOGITS)
-    # As misses, what is behind the end is a certain 0
-    miss = tl.where(col < m, q, 0.0)
-    other = tl.where(col < m, p, 1.0)
+    miss, other = _as_misses(p, q, m, N)
     total = tl.sum(p, 1)
     node = tl.arange(0, NODES)
     s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
@@ -265,17 +260,79 @@ def weigh_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
-    _settle(
-        curve,
-        nothing,
-        slack,
-        key,
-        col,
-        row,
-        rows,
-        m,
-        best_ptr,
-        value_ptr,
-        cut_ptr,
-        N,
-    )
+    found = (best_ptr, value_ptr, cut_ptr)
+    _settle(curve, nothing, slack, key, row, rows, m, found, N)
+
+
+@triton.jit
+def agree_rows(
+    key_ptr,
+    nodes_ptr,
+    table_ptr,
+    edge_ptr,
+    best_ptr,
+    value_ptr,
+    cut_ptr,
+    rows,
+    m,
+    n_nodes,
+    limit,
+    ROWS: tl.constexpr,
+    N: tl.constexpr,
+    NODES: tl.constexpr,
+    KAPPA: tl.constexpr,
+    LOGITS: tl.constexpr,
+):
+    """Best counts of (n·tp - k·t)·f(k, t): MCC and kappa.
+
+    f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = G·u·(n·Y_k -
+    k·Y_n) with G = Π φ_i and Y_k = Σ_{i≤k} p_i/φ_i; p·u/φ = 1 - q/φ, so that -q takes
+    the place of p·u where positives are likely, and nothing cancels. The table has one
+    row for MCC, and one for each node of kappa: below k = n/2 its denominator is n - 2k
+    times c + t with c = n·k/(n - 2k); above that the classes are exchanged.
+    """
+    row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
+    item = tl.arange(0, N)
+    col = item[None, :]
+    miss, other = _as_misses(p, q, m, N)
+    total = tl.sum(p, 1)
+    few = total[:, None] <= 0.5 * m
+    z = tl.where(few, p, -miss)
+    k = (col + 1).to(tl.float64)
+    node = tl.arange(0, NODES)
+    s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
+    curve = p * 0.0
+    for side in tl.static_range(2):
+        mean = total if side == 0 else m - total
+        mean = tl.min(tl.where(row < rows, mean, m), 0)
+        early = 2 * (col + 1) < m if side == 0 else 2 * (col + 1) > m
+        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
+            u = tl.load(nodes_ptr + n_nodes + j)
+            if side == 0:
+                phi = q + p * u
+                factor = tl.where(few, u, 1.0)
+            else:
+                phi = other + miss * u
+                factor = tl.where(few, 1.0, u)
+            factor *= tl.reduce(phi, 1, _product)[:, None]
+            y = z * _reciprocal(phi)
+            if KAPPA:
+                gain = m * tl.cumsum(y, 1) - k * tl.sum(y, 1)[:, None]
+                weight = tl.load(table_ptr + j * N + item)[None, :]
+                curve += tl.where(early, weight * factor * gain, 0.0)
+            else:
+                curve += tl.load(nodes_ptr + 2 * n_nodes + j) * factor * y
+    if KAPPA:
+        half = (2.0 * tl.cumsum(p, 1) - total[:, None]) * 2.0 / m
+        curve = tl.where(2 * (col + 1) == m, half, curve)
+    else:
+        gain = m * tl.cumsum(curve, 1) - k * tl.sum(curve, 1)[:, None]
+        curve = gain * tl.load(table_ptr + item)[None, :]
+    nothing = tl.reduce(q, 1, _product) * tl.load(edge_ptr)
+    last = tl.reduce(other, 1, _product) * tl.load(edge_ptr + 1)
+    curve = tl.where(col == m - 1, last[:, None], curve)
+    curve = tl.where(col < m, curve, float("-inf"))
+    certain = tl.minimum(tl.minimum(total, m - total), 1.0)
+    slack = tl.load(edge_ptr + 2) * tl.maximum(certain, 0.0)
+    found = (best_ptr, value_ptr, cut_ptr)
+    _settle(curve, nothing, slack, key, row, rows, m, found, N)

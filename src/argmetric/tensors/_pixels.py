@@ -10,7 +10,6 @@ that is too much, or whose best count may lie elsewhere, is taken whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -33,7 +32,6 @@ from argmetric.tensors._decide import (
     choose,
     cut_between,
     has_triton,
-    mark,
 )
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 from argmetric.tensors._shared_effect import expected_shared
@@ -45,6 +43,7 @@ MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
 CELLS = 1 << 24  # of (rows, items of a window, nodes), or of (rows, items), at a time
 BLOCK = 1024  # items that are added up together
 FARTHEST = 90.0  # e^(-s·t) with s·n above it is rounding where t is n/2 or more
+MOST_WINDOWS = 8  # of a row
 MOST_ROWS = 1 << 15  # of one call of a kernel
 
 
@@ -100,16 +99,17 @@ class Window:
         k = self.k[:, None, :]
         out, slip = torch.zeros((2, *self.k.shape), dtype=k.dtype, device=k.device)
         step = max(CELLS // out.numel(), 1)
-        for nodes, terms in sides_of(metric, self.n, k.device):
-            for first in range(0, nodes.w.numel(), step):
-                part = nodes[first : first + step]
-                values, left = terms(self, part, k)
-                out += values.sum(1)
-                slip += (values.abs() * left[:, :, None]).sum(1)
+        nodes = nodes_of(metric, self.n, k.device)
+        ratio = isinstance(metric.form, RatioForm)
+        for first in range(0, nodes.w.numel(), step):
+            part = nodes[first : first + step]
+            values, left = (ratio_terms if ratio else agreement_terms)(self, part, k)
+            out += values.sum(1)
+            slip += (values.abs() * left[:, :, None]).sum(1)
         if isinstance(metric, MCC):
             scale = (self.k * (self.n - self.k)).clamp(min=1.0).rsqrt()
             out, slip = out * scale, slip * scale
-        elif not isinstance(metric.form, RatioForm):
+        elif not ratio:
             out = torch.where(2 * self.k == self.n, self.half(), out)
         return out, slip
 
@@ -172,75 +172,53 @@ def ratio_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor
     return form.c[1] * nodes.w[:, None] * power.exp() * tilted, last + left
 
 
-def rare_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
-    """E[(n·tp - k·t)·f(k, t)] of the part of f that is a sum of e^(-s·t)."""
+def agreement_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
+    """E[(n·tp - k·t)·f(k, t)] of MCC, but for its factor of k, and of kappa.
+
+    f is a sum of e^(-s·t), and of e^(-s(n-t)) with nodes below 0. Below k = n/2 the
+    denominator of kappa is n - 2k times c + t with c = n·k/(n - 2k). Above that the
+    classes are exchanged.
+    """
+    torch = require_torch("masks")
+    n, s, w = window.n, nodes.s[:, None], nodes.w[:, None]
     logs, total, last = nodes.series(window.before + window.after, True)
     _, ahead, _ = nodes.series(window.before, True)
     phi = nodes.phi(window.items, True)
     y = running(window.items[:, None, :] / phi)
-    gain = window.n * (ahead[:, :, None] + y) - k * (total + y[:, :, -1])[:, :, None]
-    power = (logs + phi.log().sum(2) - nodes.s)[:, :, None]
-    return weighted(nodes, window.n, k, power, gain), last
-
-
-def common_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
-    """The same of the part that is a sum of e^(-s(n-t)); n - t is n/2 or more.
-
-    Sums of powers of q = 1 - p, and of p·q^j, are those of p with binomial factors:
-    only small a have a weight, so that nothing cancels.
-    """
-    torch = require_torch("masks")
-    n, items = window.n, window.items
-    size = range(POWERS + 1)
-    signed = [[math.comb(j, i) * (-1.0) ** i for j in size] for i in size]
-    signs = torch.tensor(signed, device=items.device, dtype=torch.float64)
-    both = window.before + window.after
-    count = torch.full_like(both[:, :1], float(n - items.shape[1]))
-    logs, _, last = nodes.series(torch.cat([count, both], 1) @ signs[:, 1:], True)
-    ahead, total = (
-        nodes.series(x @ signs[:-1, :-1], True)[1] for x in (window.before, both)
-    )
-    phi = nodes.phi(1.0 - items, True)
-    y = running(items[:, None, :] / phi)
     gain = n * (ahead[:, :, None] + y) - k * (total + y[:, :, -1])[:, :, None]
-    power = (logs + phi.log().sum(2))[:, :, None]
-    return weighted(nodes, n, n - k, power, gain), last
+    power = (logs + phi.log().sum(2))[:, :, None] - s
+    if not isinstance(nodes.metric, MCC):
+        side = torch.where(s > 0.0, k, n - k)
+        below = torch.where(2.0 * side < n, n - 2.0 * side, math.inf)
+        power, w = power - s.abs() * (n * side / below), 2.0 * w / below
+    return w * power.exp() * gain, last
 
 
-def weighted(nodes: Nodes, n: int, k: Tensor, power: Tensor, gain: Tensor) -> Tensor:
-    """Terms of MCC, but for its factor of k; terms of kappa.
+def two_sided(metric: Metric, n: int) -> tuple[Any, Any, int]:
+    """Nodes and weights of MCC and kappa, and how many are those of e^(-s·t).
 
-    Below k = n/2 the denominator of kappa is n - 2k times c + t with c = n·k/(n - 2k).
-    Above that the classes are exchanged, and at n/2 it is constant.
+    The others are those of e^(-s(n-t)) = e^(-s·n)·e^(s·t), as nodes below 0.
     """
-    if isinstance(nodes.metric, MCC):
-        return nodes.w[:, None] * power.exp() * gain
-    torch = require_torch("masks")
-    below = torch.where(2.0 * k < n, n - 2.0 * k, math.inf)
-    c = torch.where(2.0 * k < n, n * k / below, 0.0)
-    scale = 2.0 * nodes.w[:, None] / below
-    return scale * (power - nodes.s[:, None] * c).exp() * gain
-
-
-@lru_cache(maxsize=32)
-def sides_of(metric: Metric, n: int, device: Any) -> tuple[tuple[Nodes, Any], ...]:
-    """Nodes of a metric for rows of n items, and the terms that they add."""
-    torch = require_torch("masks")
-
-    def nodes(s: Any, w: Any, *rates: float) -> Nodes:
-        s, w = (torch.from_numpy(x).to(device) for x in (s, w))
-        return Nodes(metric, s, w, (rates[0], rates[-1]))
-
-    form = metric.form
-    if isinstance(form, RatioForm):
-        _, d1, _, d3 = form.d
-        s, w = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
-        return ((nodes(s, w, d1 + d3, d3), ratio_terms),)
     rule = isinstance(metric, MCC)
     s, w = two_sided_sum(n) if rule else exponential_sum(1.0, 2.0, float(n) * n + n)
     near = s * n < FARTHEST
-    few = nodes(s, w, 1.0)
-    return (few, rare_terms), (nodes(s[near], w[near], 1.0), common_terms)
+    others = (w * np.exp(-s * n))[near]
+    return np.append(s, -s[near]), np.append(w, others), s.size
+
+
+@lru_cache(maxsize=32)
+def nodes_of(metric: Metric, n: int, device: Any) -> Nodes:
+    """Nodes of a metric for rows of n items."""
+    torch = require_torch("masks")
+    form, rates = metric.form, (1.0, 1.0)
+    if isinstance(form, RatioForm):
+        _, d1, _, d3 = form.d
+        s, w = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
+        rates = d1 + d3, d3
+    else:
+        s, w, _ = two_sided(metric, n)
+    s, w = (torch.from_numpy(x).to(device) for x in (s, w))
+    return Nodes(metric, s, w, rates)
 
 
 def decide_pixels(
@@ -257,10 +235,12 @@ def decide_pixels(
         best, value, cut, labels = map(torch.cat, zip(*parts, strict=True))
         return best, value, cut, labels
     ways = [settle_sorted_rows, settle_whole]
-    if p.is_cuda and has_triton() and not logits:
+    if p.is_cuda and has_triton():
+        from argmetric.tensors._fused import MOST_WHOLE, settle_fused_whole
         from argmetric.tensors._fused_masks import settle_fused
 
-        ways.insert(0, settle_fused)
+        ways = [settle_fused_whole] if n <= MOST_WHOLE else ways
+        ways = ways if logits else [settle_fused, *ways]
     best, value, cut = ways[0](p, metric, logits)
     single = p.dtype == torch.float32
     labels = p >= (as_single(cut) if single else cut)[:, None]
@@ -276,15 +256,18 @@ def decide_pixels(
                 (best, value, cut), way(p[left], metric, logits), strict=True
             ):
                 target[left] = values
-    # Of items with equal p the first ones are taken
-    part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
-    some = best[again], value[again], cut[again]
-    labels[again] = mark(namespace(p), p[again], some, part)
+    labels[again] = first_best(p[again], best[again][:, None])
     return best, value, cut, labels
 
 
-def in_parts(p: Tensor, cells: int) -> Iterator[Tensor]:
-    yield from p.split(max(cells // p.shape[1], 1))
+def first_best(p: Tensor, best: Tensor) -> Tensor:
+    """Labels of so many of the best items; of equal ones the first are taken."""
+    torch = require_torch("masks")
+    keys = torch.sort(p, 1, descending=True).values
+    level = keys.gather(1, (best - 1).clamp(min=0))
+    above, equal = p > level, p == level
+    room = best - above.sum(1, keepdim=True)
+    return above | (equal & (running_blocks(equal.double()) <= room))
 
 
 def settle_whole(
@@ -294,7 +277,7 @@ def settle_whole(
     torch = require_torch("masks")
     n, found = p.shape[1], []
     limits = TensorLimits(0, None, 0.0, 0.0)
-    for one in in_parts(p, CELLS_AT_ONCE):
+    for one in p.split(max(CELLS_AT_ONCE // n, 1)):
         part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
         found.append(choose(one, part, metric, limits, logits, torch.float64))
     best, value, cut = map(torch.cat, zip(*found, strict=True))
@@ -311,7 +294,7 @@ def settle_sorted_rows(
     """
     torch = require_torch("masks")
     xp, n, found = namespace(p), p.shape[1], []
-    for one in in_parts(p, CELLS):
+    for one in p.split(max(CELLS // n, 1)):
         scores = torch.sort(one, 1, descending=True).values
         keys, rest = chances(xp, scores.double(), logits)
         flip = torch.zeros(len(one), dtype=torch.bool, device=p.device)
@@ -353,68 +336,107 @@ def still_rises(
     return slope * (n * (k + true) - 2.0 * k * true) > gain * (n - 2.0 * true)
 
 
-def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Tensor]:
-    """Best counts of sorted rows and their values; -1 where a window is not enough."""
+def windows_of(
+    keys: Tensor, metric: Metric, sums: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows and first items of windows that may hold the best count; rows with too many.
+
+    MCC has one for each maximum at expected counts that may be the best.
+    """
     torch = require_torch("masks")
-    n, ratio = keys.shape[1], isinstance(metric.form, RatioForm)
-    place = torch.arange(n, device=keys.device)
-    first_two = torch.stack([keys.sum(1), (keys * keys).sum(1)], 1)
-    hits, k = running_blocks(keys), (place + 1).double()
-    rises = still_rises(metric, n, keys, hits, k, first_two)
+    rows, n = keys.shape
+    hits = running_blocks(keys)
+    k = torch.arange(1, n + 1, device=keys.device, dtype=torch.float64)
+    rises = still_rises(metric, n, keys, hits, k, sums)
     near = rises.sum(1, keepdim=True)
-    if isinstance(metric, MCC):  # it may have several best places
-        falls = ~torch.nn.functional.pad(rises, (0, 1))[:, 1:]
-        gain = (n * hits - k * first_two[:, :1]) * (k * (n - k)).clamp(min=1.0).rsqrt()
-        gain = torch.where(rises & falls, gain, 0.0)
-        near = gain.argmax(1, keepdim=True) + 1
-    start = (near - AHEAD).clamp(min=0, max=max(n - WINDOW, 0))
+    line, crowded = torch.arange(rows, device=keys.device), near < 0
+    if isinstance(metric, MCC):
+        peaks = rises & ~torch.nn.functional.pad(rises, (0, 1))[:, 1:]
+        peaks[:, -1] = False  # an edge
+        peaks[:, 0] |= ~peaks.any(1)
+        line, at = torch.nonzero(peaks, as_tuple=True)
+        k, h, mean = (at + 1).double(), hits[line, at], sums[line, 0]
+        scale = (k * (n - k)).clamp(min=1.0).rsqrt()
+        gain = (n * h - k * mean) * scale
+        best = gain >= of_rows(gain, line, rows, "amax")[line, 0]
+        other = of_rows(torch.where(best, at, -1), line, rows, "amax")[line, 0]
+        apart = n * (h - hits[line, other]).abs() + mean * (at - other).abs()
+        tail = (n * h + k * mean).minimum(n * (mean - h) + (n - k) * mean) * scale
+        top, far = (
+            of_rows(torch.where(best, x, -math.inf), line, rows, "amax")[line, 0]
+            for x in (gain, tail)
+        )
+        # E[g(1 + T)], g = (t(n-t))^-½, without one item or another
+        mean = mean.clamp(min=1e-9)
+        rate = (0.5 / mean - 0.5 / (n - mean)).abs() + 4.0 / mean**2
+        doubt = (apart * scale).minimum(tail + far) * rate.clamp(max=1.0)
+        good = gain + doubt >= top
+        count = torch.zeros_like(near[:, 0]).index_add_(0, line, good.long())
+        crowded = (count > MOST_WINDOWS)[:, None]
+        good &= best | ~crowded[line, 0]
+        line, near = line[good], at[good][:, None] + 1
+    return line, (near - AHEAD).clamp(min=0, max=max(n - WINDOW, 0)), crowded
+
+
+def of_rows(x: Tensor, line: Tensor, rows: int, how: str) -> Tensor:
+    """The least or largest number of each row, from numbers of several of them."""
+    out = x.new_empty(rows)
+    return out.scatter_reduce(0, line, x, how, include_self=False)[:, None]
+
+
+def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Tensor]:
+    """Best counts of sorted rows and their values; -1 where windows are not enough."""
+    torch = require_torch("masks")
+    (rows, n), ratio = keys.shape, isinstance(metric.form, RatioForm)
+    mean, square = keys.sum(1, keepdim=True), (keys * keys).sum(1, keepdim=True)
+    of_none, of_every = (float(metric.value(t, t, t, n)) for t in (0, n))
+    none = torch.log1p(-keys).sum(1, keepdim=True).exp()
+    nothing, every = of_none * none, torch.full_like(none, -math.inf)
+    if not ratio:
+        every = of_every * keys.log().sum(1, keepdim=True).exp()
+    equal = keys[:, :1] == keys[:, -1:]
+    line, start, crowded = windows_of(keys, metric, torch.cat([mean, square], 1))
+    if line.numel() > rows:
+        keys = keys[line]
+    place = torch.arange(n, device=keys.device)
     items = keys.gather(1, start + place[:WINDOW])
     _, sums, before = masked_sums(keys, place < start)
     after = (sums - before - power_sums(items)).clamp(min=0.0)
     window = Window(before, after, items, start[:, 0], n)
     curve, slip = window.curve(metric)
-    none = torch.log1p(-keys).sum(1, keepdim=True).exp()
-    of_none, of_every = (float(metric.value(t, t, t, n)) for t in (0, n))
-    nothing = of_none * none
-    curve = torch.where(window.k == 0, nothing, curve)
-    most = curve.amax(1, keepdim=True)
-    top = most.maximum(nothing)
-    every = torch.full_like(none, -math.inf)
+    curve = torch.where(window.k == 0, nothing[line], curve)
     if not ratio:
-        every = of_every * keys.log().sum(1, keepdim=True).exp()
-        curve = torch.where(window.k == n, every, curve)
-        most = curve.amax(1, keepdim=True)
-        top = most.maximum(nothing).maximum(every)
-    mean = sums[:, :1]
+        curve = torch.where(window.k == n, every[line], curve)
+    most = of_rows(curve.amax(1), line, rows, "amax")
+    top = most.maximum(nothing).maximum(every)
     certain = mean.minimum(n - mean).clamp(0.0, 1.0)
     slack = (TIE * top.abs()).maximum(float(metric.tie_floor(n)) * certain)
-    bar, width = top - slack, items.shape[1]
-    tied = (curve >= most - slack).to(torch.int8)
-    least = tied.argmax(1, keepdim=True)
-    last = width - tied.flip(1).argmax(1, keepdim=True)
-    at = torch.where(flip[:, None], last, least)
+    bar, width, turned = top - slack, items.shape[1], flip[:, None]
+    tied = curve >= (most - slack)[line]
+    counts = window.k.long()
+    least = of_rows(torch.where(tied, counts, n + 1).amin(1), line, rows, "amin")
+    last = of_rows(torch.where(tied, counts, -1).amax(1), line, rows, "amax")
+    best = torch.where(turned, last, least)
+    value = torch.where(counts == best[line], curve, -math.inf).amax(1)
+    value = of_rows(value, line, rows, "amax")
     # The end of a window is no best place, unless it is an end of the row
-    inner = (least > 0) | (start == 0)
-    inner &= (last < width) | (start + width == n)
-    inner &= slip.gather(1, at) <= slack
+    near_best = tied | (curve >= curve.amax(1, keepdim=True))
+    inner = ~near_best[:, :1] | (start == 0)
+    inner &= ~near_best[:, -1:] | (start + width == n)
+    inner &= (torch.where(near_best, slip, 0.0) <= slack[line]).all(1, keepdim=True)
     if ratio:
-        inner &= (
-            (mean >= MANY_PIXELS)
-            | (start + width == n)
-            | ends(window, metric, top, sums)
-        )
-    else:  # of equal items every number is worth the same
-        inner |= keys[:, :1] == keys[:, -1:]
-    found = most >= bar
-    best, value = start + at, curve.gather(1, at)
+        whole = (mean >= MANY_PIXELS) | (start + width == n)
+        inner &= whole | ends(window, metric, top, sums)
+    settled = (of_rows(inner[:, 0].to(torch.int8), line, rows, "amin") > 0) & ~crowded
+    if not ratio:  # of equal items every number is worth the same
+        settled |= equal
     for k, edge in ((0, nothing), (n, every)):
         # Fewest positives: after an exchange of classes these are the most
-        other = torch.where(flip[:, None], n - k, k) == 0
-        chosen = (edge >= bar) & (other | ~found)
+        other = torch.where(turned, n - k, k) == 0
+        chosen = (edge >= bar) & (other | (most < bar))
         best, value = torch.where(chosen, k, best), torch.where(chosen, edge, value)
-    absent = nothing >= 1.0 - none
-    best = torch.where(inner | absent, best, -1)
-    best = torch.where(flip[:, None] & (best >= 0), n - best, best)
+    best = torch.where(settled | (nothing >= 1.0 - none), best, -1)
+    best = torch.where(turned & (best >= 0), n - best, best)
     return best[:, 0], value[:, 0]
 
 
