@@ -26,12 +26,25 @@ def rows(metric, n, logits=False, zero=1.0, count=7):
     x = torch.from_numpy(p)
     if logits:
         x = torch.logit(x.clamp(1e-9, 1.0 - 1e-9))
+    both(x, metric, logits)
+
+
+def nearly_certain(metric, n):
+    """Of items that are positive but for 1e-10, or once in 1e10, no digit is lost."""
+    for sign in (1.0, -1.0):
+        x = torch.from_numpy(sign * RNG.normal(23.0, 2.0, (6, n)))
+        x[0] = sign * 23.0
+        both(x, metric, True, atol=0.0)
+
+
+def both(x, metric, logits, atol=1e-12):
+    (count, n) = x.shape
     plain = tensors.decide(x, metric, average="samples", logits=logits)
     part = Part(slice(0), np.broadcast_to(n, count), None, n)
     (best, value, _), labels = _decide.choose_fused(x, part, metric, logits)
     assert torch.equal(labels, plain.labels), (metric, n)
     assert torch.equal(best, plain.n_positives), (metric, n)
-    torch.testing.assert_close(value, plain.expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(value, plain.expected, rtol=1e-12, atol=atol)
 
 
 def same(p, metric):
@@ -89,6 +102,9 @@ for one in (*RATIOS, *WEIGHTS):
     for size in (1, 20):
         rows(one, size)
     rows(one, 33, logits=True, zero=0.0)
+for one in (am.MCC(), am.Kappa()):
+    for size in (2, 10, 64):
+        nearly_certain(one, size)
 for one in (am.FBeta(1), am.Jaccard()):
     rows(one, 300, count=2)
 for one in (am.FBeta(zero_division=1.0), am.Jaccard(zero_division=1.0)):

@@ -323,7 +323,7 @@ def agree_rows(
             else:
                 curve += tl.load(nodes_ptr + 2 * n_nodes + j) * factor * y
     if KAPPA:
-        half = (2.0 * tl.cumsum(p, 1) - total[:, None]) * 2.0 / m
+        half = (2.0 * tl.cumsum(z, 1) - tl.sum(z, 1)[:, None]) * 2.0 / m
         curve = tl.where(2 * (col + 1) == m, half, curve)
     else:
         gain = m * tl.cumsum(curve, 1) - k * tl.sum(curve, 1)[:, None]
