@@ -234,6 +234,8 @@ class AllPairs(Shown):
         columns = FeatureColumns.of(rows)
         X = columns.matrix(rows)
         i, j = pairs_of(decisions.indptr)
+        unlike = values[i] != values[j]  # others say nothing
+        i, j = i[unlike], j[unlike]
         differences = X[i] - X[j]
         labels = (values[j] > values[i]).astype(np.float64)
         both = vstack([differences, -differences]).tocsr()  # no side is favored
