@@ -31,6 +31,18 @@ def written(name):
     return np.stack([np.array(table[f"decision_{one}"]) for one in NAMES], axis=1)
 
 
+def test_so_many_labels_in_every_row(run):
+    both = "--scores", "p_*", "--per-row", "2"
+    ended = run("decide", write(), *both, "-o", "o.csv")
+    assert "2 a row, a local optimum for f1" in ended.err
+    wanted = am.decide(P, average="macro", per_row=2).labels
+    assert written("o.csv").tolist() == wanted.tolist()
+    assert wanted.sum(axis=1).tolist() == [2] * N
+    ended = run("decide", write(), "--score", "p_cat", "--per-row", "2")
+    assert ended.code == 2
+    assert "--per-row is a number of labels in every row" in ended.err
+
+
 @pytest.mark.parametrize("average", AVERAGES)
 def test_decide_forecast_and_evaluate_are_those_of_the_package(run, average):
     both = "--scores", "p_*", "--average", average

@@ -49,7 +49,10 @@ def call(tmp_path):
         path = tmp_path / "callee.py"
         path.write_text(CALLEE.format(step=step))
         os.utime(path, (1, 1))  # as where files of the same age were unpacked
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        environment = os.environ | {
+            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",  # Python, too, goes by the age of a file
+        }
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM.format(before=before)],
             cwd=tmp_path,

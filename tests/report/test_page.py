@@ -16,7 +16,7 @@ from argmetric._report import report_decision, report_stream, report_tags
 from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
 from argmetric.search.corpus.sentences import read_columns
-from argmetric.stream import Look, alarms_in
+from argmetric.stream import StreamMoment, alarms_in
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -172,7 +172,7 @@ def _other_pages(folder):
     monitored = am.monitor(
         P[400:], 0.3, reference=(Y[:400], P[:400]), time=day, every="week", by=halves
     )
-    looks = [Look(n, 0.5, 0.3, n // 8, n // 4, n // 2) for n in (64, 128)]
+    looks = [StreamMoment(n, 0.5, 0.3, n // 8, n // 4, n // 2) for n in (64, 128)]
     stream = {"metric": am.get_metric("f1"), "rows": 128, "file": "s.csv", "lines": []}
     (folder / "t.txt").write_text("Ana B-PER B-LOC\nran O O\n\n")
     text = read_columns(str(folder / "t.txt"))
@@ -291,7 +291,7 @@ def test_an_alarm_is_said_and_drawn():
     hits = np.cumsum(
         np.arange(25_600) % np.where(np.arange(25_600) < 12_800, 10, 4) > 0
     )
-    looks = [Look(n, 0.5, 0.5, *hits[[n - 1, n - 1]].tolist(), n)
+    looks = [StreamMoment(n, 0.5, 0.5, *hits[[n - 1, n - 1]].tolist(), n)
              for n in range(64, 25_601, 64)]  # fmt: skip
     words = {"metric": am.get_metric("f1"), "rows": 25_600, "file": "s.csv"}
     page = report_stream(looks, **words, lines=[])

@@ -171,6 +171,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         max_positives: Choose at most this many (500), or this share of the rows (5%,
             rounded down); with --group, in each group.
         min_positives: Choose at least this many; with --group, in each group.
+        per_row: With --scores: choose exactly this many labels in every row, for the
+            mean over labels.
         min_precision: Keep the expected precision at or above this; with --group, in
             each group.
         min_recall: Keep the expected recall at or above this; with --group, in each
@@ -187,6 +189,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         """,
         max_positives=Annotated[int | str | None, _MOST],
         min_positives=(Annotated[int, _WHOLE, Parameter(validator=COUNT)], 0),
+        per_row=Annotated[int | None, _WHOLE, Parameter(validator=COUNT)],
         min_precision=_PART,
         min_recall=_PART,
         min_specificity=_PART,

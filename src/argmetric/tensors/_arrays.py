@@ -65,6 +65,8 @@ class _Torch:
     """torch, loaded when something of it is first used."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by those who look at a module
+            raise AttributeError(name)
         return getattr(require_torch("this part of argmetric.tensors"), name)
 
 

@@ -246,7 +246,7 @@ def test_a_frame_and_the_rest_of_the_result():
         (
             {"per_row": 4},
             ValueError,
-            "per_row=4 .* than there are: row 0, .* has 3",
+            "per_row=4 is more than the 3 labels of a row",
         ),
         ({"per_row": -1}, ValueError, "per_row must be a whole number ≥ 0, not -1"),
         ({"per_row": 1.5}, ValueError, "per_row must be a whole number ≥ 0"),

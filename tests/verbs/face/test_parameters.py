@@ -89,11 +89,11 @@ def test_a_parameter_has_one_name_and_one_default(verb):
             assert parameter.default == SHARED[name][0], (name, parameter.default)
 
 
-def test_decide_has_sixteen_parameters_in_one_order():
+def test_decide_has_seventeen_parameters_in_one_order():
     assert list(parameters("decide")) == [
         *("p", "metric", "groups", "average", "zero_division", "min_positives"),
-        *("max_positives", "min_precision", "min_recall", "budget", "confidence"),
-        *("reference", "prior", "logits", "pos_label", "n_jobs"),
+        *("max_positives", "min_precision", "min_recall", "budget", "per_row"),
+        *("confidence", "reference", "prior", "logits", "pos_label", "n_jobs"),
     ]
 
 

@@ -56,7 +56,7 @@ def check_per_row(per_row: Any, budget: Any, question: Question) -> int:
             f"not {layout.average!r}" if len(layout.shape) == 2 else "and p is a vector"
         )
         raise ValueError(
-            f"per_row={shown(per_row)} labels a row goes with a matrix and "
+            f"per_row={shown(per_row)} goes with a matrix and "
             f"average='macro', {of}. For 'samples' pass min_positives and "
             "max_positives, which bound the labels of each row; for 'micro' the most "
             "probable labels of each row are the best ones"
@@ -70,10 +70,7 @@ def check_per_row(per_row: Any, budget: Any, question: Question) -> int:
         raise ValueError("per_row needs zero_division=0 or 1, not nan")
     count, width = check_count(per_row, "per_row"), layout.shape[1]
     if count > width:
-        raise ValueError(
-            f"per_row={count} labels a row is more than there are: row 0, as every "
-            f"row, has {width}"
-        )
+        raise ValueError(f"per_row={count} is more than the {width} labels of a row")
     return count
 
 

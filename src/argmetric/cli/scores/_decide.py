@@ -29,8 +29,8 @@ _NO_REFERENCE = (
 
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule max_positives min_positives min_precision min_recall confidence coverage "
-    "output "
+    "rule max_positives min_positives per_row min_precision min_recall confidence "
+    "coverage output "
     f"output_format new_decisions report json jobs {pieces.GROUPED} resume"
 )
 def decide(o: Given) -> int:
@@ -68,6 +68,7 @@ def decide(o: Given) -> int:
     rows, rule = _read(o, source)
     limits, decision = o.only(*LIMITS.split()), None
     limits |= {"confidence": o.confidence} if o.confidence else {}
+    limits |= {} if o.per_row is None else {"per_row": o.per_row}
     if rows.way == "classes":  # the others are refused
         limits = {"min_recall": o.min_recall}
     names = rows.named(o.new_decisions)
@@ -104,7 +105,8 @@ def decide(o: Given) -> int:
             told = [lines.positives(int(chosen.sum()), chosen.size)]
         facts = [("rule", text), *told]
     else:
-        facts = [("decision", f"optimal for {rows.metric.name}"), *told]
+        kind = "optimal" if o.per_row is None else f"{o.per_row} a row, a local optimum"
+        facts = [("decision", f"{kind} for {rows.metric.name}"), *told]
     if rows.way == "wide":
         table = lines.label_table(values)
     promise = getattr(rule or decision, "guarantee", None)

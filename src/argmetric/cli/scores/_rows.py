@@ -371,14 +371,14 @@ classes: labels
     true classes
     # a row has one label
 classes: pos_label score threshold reference_score overdispersion min_positives
-    max_positives min_precision no_label cost_fp known tune:group monitor:group jobs
-    monitor:by monitor:floor monitor:append monitor:late_labels
+    max_positives per_row min_precision no_label cost_fp known tune:group jobs
+    monitor:group monitor:by monitor:floor monitor:append monitor:late_labels
     min_specificity min_npv confidence
     tune:choice tune:report forecast:report calibrate:weight map
     = --one-label does not support {{}}: leave one out
     # no class is positive, there is no single cut, or the command does not pass it on
 rule: decide:metric forecast:metric decide:zero_division forecast:zero_division
-    {LIMITS} confidence
+    {LIMITS} per_row confidence
     = --rule brings its own threshold and metric; {{}} has no effect beside it
     # a rule is a threshold that was tuned for a metric
 map: method weight label pos_label group metric average zero_division scores
@@ -417,6 +417,9 @@ no pos_label: stream:neg_label stream:one_vs_rest
 no checkpoint: stream:resume
     = {{}} is about --checkpoint: pass the folder too
     # there is nothing to go on from
+no scores: decide:per_row
+    = {{}} is a number of labels in every row: pass their columns, --scores 'p_*'
+    # with one column of scores a row has one label
 no scores: decide:labels forecast:labels tune:labels calibrate:labels
     = {{}} goes with --scores: pass the pattern of both
     # labels go with the scores of the same names
