@@ -433,7 +433,7 @@ def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
     all_pairs = gains(f"SEARN β = 1, weighted all pairs with costing{beam}", searn)
     for size in ("small", "large"):
         assert 1 < all_pairs.pop(f"handwriting, {size}") < 3
-    assert max(all_pairs.values()) < -5
+    assert all(-9 < gain < -3 for gain in all_pairs.values())
     whole = f"SEARN β = 1 for whole sequences{beam}"
     more = gains(whole, searn, "whole")
     assert more.pop("handwriting, large") > 0
