@@ -13,9 +13,10 @@ from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._ground.arguments import as_flags, check_choice, check_path
 from argmetric._ground.display import Result
+from argmetric._ground.limits import Limits, check_limits
 from argmetric._ground.types import Path, ReferenceLike
 from argmetric._ground.whole_files import unfinished
-from argmetric._verbs.decide import Limits, check_limits, refuse_never_defined
+from argmetric._verbs.decide import refuse_never_defined
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
 from argmetric.scale._columns import WantedColumns

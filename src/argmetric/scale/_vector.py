@@ -22,16 +22,11 @@ from argmetric._expected import (
     carry,
     sums_in_bins,
 )
+from argmetric._ground.limits import Limits
 from argmetric._ground.odds import logit
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_scores
-from argmetric._verbs.decide import (
-    Limits,
-    cut_between,
-    decide_items,
-    error_note,
-    tie_note,
-)
+from argmetric._verbs.decide import cut_between, decide_items, error_note, tie_note
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns
 from argmetric.scale._pieces import Piece, PieceReader

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._verbs.decide._one import decide_items as decide_items
     from argmetric._verbs.decide._one import tie_note as tie_note
-    from argmetric._verbs.decide._question import Limits as Limits
-    from argmetric._verbs.decide._question import check_limits as check_limits
     from argmetric._verbs.decide._question import cut_between as cut_between
     from argmetric._verbs.decide._question import error_note as error_note
     from argmetric._verbs.decide._question import threshold_between as threshold_between
@@ -44,8 +42,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),
         "_question": (
-            "Limits",
-            "check_limits",
             "cut_between",
             "error_note",
             "threshold_between",

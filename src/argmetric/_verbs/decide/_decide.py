@@ -33,13 +33,12 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.limits import check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
-    check_limits,
-    refuse_more_than_all,
     require_no_zeros_chosen,
     require_ranking,
 )

@@ -24,10 +24,10 @@ from argmetric._expected import (
     short_curve,
 )
 from argmetric._ground.groups import Segments
+from argmetric._ground.limits import Limits, refuse_more_than_all
 from argmetric._ground.types import Floats, Integers
 from argmetric._verbs.decide._question import (
     OFTEN_EMPTY,
-    Limits,
     Question,
     allowed_range,
     choose,
@@ -37,7 +37,6 @@ from argmetric._verbs.decide._question import (
     error_note,
     raw_threshold,
     refuse_empty_range,
-    refuse_more_than_all,
     require_ranking,
     scores_at,
     threshold_between,

@@ -20,40 +20,15 @@ from argmetric._expected import (
     has_search,
     kernels,
 )
-from argmetric._ground.arguments import check_count, check_fraction, count_or_share
 from argmetric._ground.groups import Method, Segments
 from argmetric._ground.layout import UNITS, Layout
+from argmetric._ground.limits import UNLIMITED, Limits, refuse_more_than_all
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
 
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
-UNLIMITED = 2**63 - 1
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
-
-
-class Limits(NamedTuple):
-    """What the number of predicted positives of a segment has to obey."""
-
-    least: int
-    most: int | str  # a count, or a share of the segment such as "5%"
-    min_precision: float
-    min_recall: float
-
-    def most_of(self, n: Any) -> Any:
-        """The largest count in a segment of n rows, or in each of several segments."""
-        if isinstance(self.most, int):
-            return self.most
-        return count_or_share(self.most, "max_positives", n)
-
-    @property
-    def none(self) -> bool:
-        """Whether every number of positives is allowed."""
-        return self.no_floor and self.most == UNLIMITED
-
-    @property
-    def no_floor(self) -> bool:
-        return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
 
 
 class Question(NamedTuple):
@@ -139,29 +114,6 @@ class Question(NamedTuple):
         return curves, errors
 
 
-def check_limits(
-    least: int,
-    most: int | str | None,
-    min_precision: float | None,
-    min_recall: float | None,
-) -> Limits:
-    none = most is None and min_precision is None and min_recall is None
-    if none and type(least) is int and least == 0:
-        return Limits(0, UNLIMITED, 0.0, 0.0)
-    least = check_count(least, "min_positives")
-    if most is not None:
-        count = count_or_share(most, "max_positives", 0)  # refuses what is no limit
-        most = most if isinstance(most, str) else count
-    if isinstance(most, int) and most < least:
-        raise ValueError(f"max_positives={most} is below min_positives={least}")
-    return Limits(
-        least,
-        UNLIMITED if most is None else most,
-        check_fraction(min_precision, "min_precision"),
-        check_fraction(min_recall, "min_recall"),
-    )
-
-
 def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
     if metric.monotone_proof is not None:
@@ -233,19 +185,6 @@ def refuse_empty_range(
         f"needs {low[g]} positives or more (expected precision {mean[k - 1] / k:.4g} "
         f"there), min_precision or max_positives allows {high[g]} at most"
     )
-
-
-def refuse_more_than_all(limits: Limits, n: int, where: str = "") -> None:
-    if limits.least > n:
-        raise ValueError(
-            f"min_positives={limits.least} is more than the {n} items{where}"
-        )
-    most = limits.most_of(n)
-    if most < limits.least:
-        raise ValueError(
-            f"max_positives={limits.most!r} of {n} items is {most}{where}, below "
-            f"min_positives={limits.least}"
-        )
 
 
 def choose(
