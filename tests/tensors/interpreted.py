@@ -9,9 +9,10 @@ from long_rows import hard_rows
 
 import argmetric as am
 from argmetric import tensors
-from argmetric.tensors import _decide, _fused_loss, _fused_masks, _losses, _masks
-from argmetric.tensors._pixels import masked_sums, settle_sorted_rows
-from argmetric.tensors._segments import Part
+from argmetric.tensors import _fused_loss, _fused_masks, _losses
+from argmetric.tensors._best_rows import decide_rows, settle_whole
+from argmetric.tensors._fused import kernels_for
+from argmetric.tensors._pixels import masked_sums
 
 _losses.USE_KERNEL = False
 _fused_masks.BLOCK = 1 << 15  # few programs: each is a loop here
@@ -38,12 +39,11 @@ def nearly_certain(metric, n):
 
 
 def both(x, metric, logits, atol=1e-12):
-    (count, n) = x.shape
     plain = tensors.decide(x, metric, average="samples", logits=logits)
-    part = Part(slice(0), np.broadcast_to(n, count), None, n)
-    (best, value, _), labels = _decide.choose_fused(x, part, metric, logits)
-    assert torch.equal(labels, plain.labels), (metric, n)
-    assert torch.equal(best, plain.n_positives), (metric, n)
+    ways = [*kernels_for(x.shape[1], metric, logits), settle_whole]
+    best, value, _, labels = decide_rows(x, metric, logits, ways)
+    assert torch.equal(labels, plain.labels), (metric, x.shape)
+    assert torch.equal(best, plain.n_positives), (metric, x.shape)
     torch.testing.assert_close(value, plain.expected, rtol=1e-12, atol=atol)
 
 
@@ -51,7 +51,7 @@ def same(p, metric):
     """A window on sorted rows, or in a bracket of longer ones, beside its twin."""
     found = _fused_masks.settle_fused(p, metric)
     assert int(found[0].min()) >= 0, metric
-    for one, other in zip(found, settle_sorted_rows(p, metric), strict=True):
+    for one, other in zip(found, settle_whole(p, metric, False), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15, equal_nan=True)
 
 
@@ -69,17 +69,9 @@ def masks(metric):
         laws = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
         p = torch.from_numpy(np.stack([*laws, np.zeros(n)]).astype(np.float32))
         same(p, metric)
-    p = p[:3]
-    image, labels = p[None], (p >= 0.3)[None]
-    level = torch.full((1, 3), 0.3)
+    given = p[:3], p[:3] >= 0.3
     for one, other in zip(
-        _fused_masks.assign_fused(image, labels, level),
-        _masks.assign(image, labels, level),
-        strict=True,
-    ):
-        assert torch.equal(one, other)
-    for one, other in zip(
-        _fused_masks.sums_fused(p, labels[0]), masked_sums(p, labels[0]), strict=True
+        _fused_masks.sums_fused(*given), masked_sums(*given), strict=True
     ):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=0.0)
 

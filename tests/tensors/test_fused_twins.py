@@ -1,4 +1,4 @@
-"""The twin of the kernels for long rows, against arrays; it runs on a CPU."""
+"""Long rows of torch: the generic path, which is the twin of kernels, and a CPU's."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from tensors.libraries import library
 from tensors.long_rows import hard_rows, two_peaks
 
 torch = library("torch")
+GENERIC = {"max_positives": "100%"}  # forbids nothing
 LONG = [am.FBeta(1), am.Jaccard(), am.Tversky(1.5, 0.4), am.MCC(), am.Kappa()]
 
 
@@ -16,7 +17,8 @@ LONG = [am.FBeta(1), am.Jaccard(), am.Tversky(1.5, 0.4), am.MCC(), am.Kappa()]
 def test_each_maximum_of_mcc_is_looked_at(first, second):
     shifts = (-0.02, -1e-3, 0.0, 1e-3, 3e-3, 0.01, 0.02)
     p = np.stack([two_peaks(3000, first, second, one) for one in shifts])
-    found = tensors.decide(torch.from_numpy(p), "mcc", average="samples")
+    x = torch.from_numpy(p)
+    found = tensors.decide(x, "mcc", average="samples", **GENERIC)
     arrays = am.decide(p, "mcc", average="samples")
     assert set(found.n_positives.tolist()) == {first, first + second}
     np.testing.assert_array_equal(found.n_positives, arrays.labels.sum(1))
@@ -26,9 +28,23 @@ def test_each_maximum_of_mcc_is_looked_at(first, second):
 @pytest.mark.parametrize("metric", LONG, ids=repr)
 def test_long_rows_get_the_labels_of_arrays(metric):
     p = np.stack(list(hard_rows(1500).values()))
-    found = tensors.decide(torch.from_numpy(p), metric, average="samples")
     arrays = am.decide(p, metric, average="samples")
-    np.testing.assert_array_equal(found.labels, arrays.labels)
-    np.testing.assert_allclose(
-        found.expected, arrays.group_expected, rtol=1e-11, atol=1e-14
-    )
+    for options in ({}, GENERIC):
+        x = torch.from_numpy(p)
+        found = tensors.decide(x, metric, average="samples", **options)
+        np.testing.assert_array_equal(found.labels, arrays.labels)
+        np.testing.assert_allclose(
+            found.expected, arrays.group_expected, rtol=1e-11, atol=1e-14
+        )
+
+
+@pytest.mark.parametrize("metric", LONG, ids=repr)
+def test_rows_that_a_histogram_decides(metric):
+    rows = hard_rows(51_000)
+    p = np.stack([rows[name] for name in ("powers", "sixteenths", "zeros", "few")])
+    p = p.astype(np.float32)
+    found = tensors.decide(torch.from_numpy(p), metric, average="samples")
+    for row, labels, value in zip(p, found.labels, found.expected, strict=True):
+        plain = am.decide(row.astype(float), metric)
+        np.testing.assert_array_equal(labels, plain.labels)
+        assert float(value) == pytest.approx(plain.expected, rel=1e-11, abs=1e-14)

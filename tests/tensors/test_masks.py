@@ -5,6 +5,7 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
+from argmetric.tensors._best_rows import decide_rows, settle_on_host, settle_whole
 from tensors.libraries import library
 
 torch = library("torch")
@@ -33,7 +34,9 @@ def some_rows(n=4096):
 @pytest.mark.parametrize("zero", [0.0, 1.0])
 def test_masks_are_those_of_sorted_pixels(metric, zero):
     p = some_rows()
-    plain = tensors.decide(p, METRICS[metric], average="samples", zero_division=zero)
+    options = {"average": "samples", "zero_division": zero}
+    options["max_positives"] = "100%"  # forbids nothing, and takes all pixels
+    plain = tensors.decide(p, METRICS[metric], **options)
     found = tensors.decide_masks(p.reshape(1, -1, 64, 64), metric, zero_division=zero)
     assert found.n_pixels[0].tolist() == plain.n_positives.tolist()
     assert torch.equal(found.masks.reshape(p.shape), plain.labels)
@@ -44,15 +47,20 @@ def test_masks_are_those_of_sorted_pixels(metric, zero):
     np.testing.assert_allclose(again, found.expected, rtol=1e-12)
 
 
-@both
-def test_rows_that_are_not_settled_by_a_window_are_taken_whole(metric, monkeypatch):
+@pytest.mark.parametrize("metric", [am.FBeta(), am.Jaccard(), am.MCC(), am.Kappa()])
+def test_rows_that_a_way_refuses_are_taken_whole(metric):
     p = some_rows()
-    whole = tensors.decide_masks(p[None], metric)
-    monkeypatch.setattr("argmetric.tensors._pixels.WINDOW", 8)
-    monkeypatch.setattr("argmetric.tensors._pixels.AHEAD", 5)
-    sorted_ = tensors.decide_masks(p[None], metric)
-    assert torch.equal(whole.masks, sorted_.masks)
-    np.testing.assert_allclose(whole.expected, sorted_.expected, rtol=1e-12)
+    plain = decide_rows(p, metric)
+
+    def refuse_some(*asked):
+        best, value, cut = settle_on_host(*asked)
+        best[1::2], value[1::2], cut[1::2] = -1, -1.0, 0.5
+        return best, value, cut
+
+    found = decide_rows(p, metric, ways=[refuse_some, settle_whole])
+    assert torch.equal(found[3], plain[3])
+    for one, other in zip(found[:3], plain[:3], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=0, equal_nan=True)
 
 
 @both
@@ -87,10 +95,16 @@ def test_one_class_per_pixel(metric):
 def test_rows_in_several_parts(monkeypatch):
     p = some_rows()[None]
     whole = tensors.decide_masks(p)
-    monkeypatch.setattr("argmetric.tensors._pixels.CELLS", 4096 * 2)
+    before = tensors.forecast_masks(p, whole.masks)
+    monkeypatch.setattr("argmetric.tensors._best_rows.CELLS_ON_HOST", 4096 * 2)
+    monkeypatch.setattr("argmetric.tensors._best_rows.MOST_ROWS", 4)
+    monkeypatch.setattr("argmetric.tensors._best_rows.CELLS_AT_ONCE", 4096)
+    monkeypatch.setattr("argmetric.tensors._pixels.CELLS_AT_ONCE", 4096 * 4)
     parts = tensors.decide_masks(p)
     assert torch.equal(whole.masks, parts.masks)
     np.testing.assert_allclose(whole.expected, parts.expected, rtol=1e-13)
+    after = tensors.forecast_masks(p, whole.masks)
+    np.testing.assert_allclose(after, before, rtol=1e-13)
 
 
 def test_an_empty_mask_where_the_class_is_probably_absent():

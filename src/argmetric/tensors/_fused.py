@@ -1,6 +1,6 @@
-"""Decide rows of up to 1,024 labels on a GPU: sort, find the best count, compare.
+"""Decide rows on a GPU: which kernels, and short rows by sums over all their items.
 
-The twin of every kernel is the generic path of `_decide.choose`.
+The twin of every kernel is the generic path, `_best_rows.choose`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from argmetric._expected.kernels.nodes import (
     two_sided_sum,
 )
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
-from argmetric.tensors._arrays import Tensor, as_single, require_torch
-from argmetric.tensors._decide import counts_hits
+from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._best_rows import Found
 from argmetric.tensors._fused_curve import kind_of, pruning
+from argmetric.tensors._fused_masks import settle_fused
 from argmetric.tensors._fused_rows import (
     agree_rows,
     decide_rows,
@@ -37,38 +38,44 @@ LONG_ROWS = 256  # longer rows are decided from a window where one is enough
 MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
-Found = tuple[Tensor, Tensor, Tensor]  # best count, expected value, cut-off
+
+def can_fuse(metric: Metric, length: int) -> bool:
+    """Whether a kernel knows the metric for rows of a length."""
+    if isinstance(metric.form, ItemForm):
+        return length <= MOST_LABELS
+    return isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
 
 
-def can_fuse(metric: Metric) -> bool:
-    """Whether a kernel knows the metric."""
-    if math.isnan(metric.zero_division):
+def counts_hits(form: Any) -> bool:
+    """Whether a form is tp by a sum of counts, which is 0 for k = t = 0 alone."""
+    if not isinstance(form, RatioForm):
         return False
-    items = isinstance(metric.form, ItemForm) or isinstance(metric, MCC | Kappa)
-    return items or counts_hits(metric.form)
+    d0, _, d2, d3 = form.d
+    return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
 
 
-def decide_fused(
-    x: Tensor, metric: Metric, logits: bool, whole: bool = False
-) -> tuple[Found, Tensor]:
-    """Best counts of rows with their values and cut-offs, and the labels.
+def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
+    """What decides rows of n items, the quickest first.
 
-    A cut-off is nan where a tie is split, and a count -1 where a window was not enough
-    and the row is to be taken whole.
+    A count is -1 where a window was not enough, and the row is to be taken whole.
     """
-    form, m = metric.form, x.shape[1]
-    keys = sorted_keys(x.contiguous(), logits)
-    if isinstance(form, ItemForm):
-        found = weigh(keys, m, metric, logits)
-    elif not (whole or logits or m <= LONG_ROWS or isinstance(metric, MCC)):
-        found = run_window(keys, m, metric, 1, 12, MANY)
-    elif isinstance(form, RatioForm):
-        found = decide_all(keys, m, metric, logits)
-    else:
-        found = agree(keys, m, metric, logits)
-    cut = found[2]
-    level = as_single(cut) if x.dtype == torch.float32 else cut
-    return found, x >= level[:, None]
+    whole = [decide_whole] if n <= MOST_WHOLE else []
+    short = LONG_ROWS if not isinstance(metric, MCC) else MOST_LABELS
+    if logits or n <= short or isinstance(metric.form, ItemForm):
+        return whole
+    return [decide_window if n <= MOST_LABELS else settle_fused, *whole]
+
+
+def decide_window(x: Tensor, metric: Metric, logits: bool) -> Found:
+    """Best counts of rows from a window of their items."""
+    return run_window(sorted_keys(x, logits), x.shape[1], metric, 1, 12, MANY)
+
+
+def decide_whole(x: Tensor, metric: Metric, logits: bool) -> Found:
+    """Best counts of rows from all their items."""
+    ratio = isinstance(metric.form, RatioForm)
+    way = weigh if isinstance(metric.form, ItemForm) else decide_all if ratio else agree
+    return way(sorted_keys(x, logits), x.shape[1], metric, logits)
 
 
 def sorted_keys(x: Tensor, logits: bool) -> Tensor:
@@ -78,24 +85,17 @@ def sorted_keys(x: Tensor, logits: bool) -> Tensor:
     1.2 ms for 10⁵ of 1,000 on an H200, where torch.sort takes 5.8 and 3.2.
     """
     rows, m = x.shape
-    n = max(16, triton.next_power_of_2(m))
+    n, pad = max(16, triton.next_power_of_2(m)), -math.inf if logits else 0.0
+    if m > MOST_LABELS:
+        keys = torch.sort(x, 1, descending=True).values
+        return torch.nn.functional.pad(keys, (0, n - m), value=pad)
+    x = x.contiguous()
     keys = torch.empty((rows, n), dtype=x.dtype, device=x.device)
     each = max(512 // n, 1)
-    pad = -math.inf if logits else 0.0
     sort_rows[(triton.cdiv(rows, each),)](
         x, keys, rows, m, pad, ROWS=each, N=n, num_warps=1
     )
     return keys
-
-
-def settle_fused_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
-    """As `_pixels.settle_whole`, of rows of up to MOST_WHOLE items."""
-    keys, m = torch.sort(p, 1, descending=True).values, p.shape[1]
-    more = max(16, triton.next_power_of_2(m)) - m
-    pad = -math.inf if logits else 0.0
-    keys = torch.nn.functional.pad(keys, (0, more), value=pad)
-    way = decide_all if isinstance(metric.form, RatioForm) else agree
-    return way(keys, m, metric, logits)
 
 
 def launch(

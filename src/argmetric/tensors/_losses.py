@@ -9,7 +9,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._decide import has_triton
+from argmetric.tensors._best_rows import has_triton
 
 torch: Any = require_torch("a loss of argmetric.tensors")
 USE_KERNEL = has_triton()

@@ -9,9 +9,10 @@ from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
 from argmetric.tensors._arrays import Checks, Tensor, read_labels, torch, when_checked
-from argmetric.tensors._decide import has_triton, mean_defined
+from argmetric.tensors._best_rows import decide_rows
+from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._mask_calibrator import MaskCalibrator, read_pixels
-from argmetric.tensors._pixels import decide_pixels, expected_of
+from argmetric.tensors._pixels import expected_of
 from argmetric.tensors._shared_effect import decide_shared
 
 
@@ -119,7 +120,7 @@ def decide_masks(
     def run(scores: Tensor) -> MaskDecision:
         rows = scores.reshape(images * classes, -1).float()
         if sd is None:
-            best, value, cut, labels = decide_pixels(rows, found)
+            best, value, cut, labels = decide_rows(rows, found)
         else:
             best, value, cut, labels = decide_shared(rows, sd, found)
         value, best, cut = (x.reshape(images, classes) for x in (value, best, cut))
@@ -201,10 +202,6 @@ def read_masks(
 
 def assign(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
     """The class of every pixel, -1 without a claim, and masks that do not overlap."""
-    if p.is_cuda and has_triton():
-        from argmetric.tensors._fused_masks import assign_fused
-
-        return assign_fused(p.contiguous(), labels.contiguous(), level)
     top, owner = torch.where(labels, p / level[:, :, None], -1.0).max(1)
     owner = torch.where(top < 0, -1, owner)
     places = torch.arange(p.shape[1], device=p.device)[None, :, None]

@@ -1,0 +1,258 @@
+"""The best count of every row: under limits, or by the quickest way where none are set.
+
+Rows on a GPU are decided by kernels, rows of torch on a CPU as arrays are. `choose`
+takes any rows, from the values of all counts.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from argmetric._expected import (
+    MOST_COUNTS,
+    TIE,
+    Array,
+    CountRange,
+    Tables,
+    choose_counts,
+    choose_in_long,
+    is_long,
+)
+from argmetric._ground.groups import Segments
+from argmetric._ground.limits import Limits, check_limits
+from argmetric._ground.types import Floats
+from argmetric.metrics import Metric, Recall
+from argmetric.tensors._arrays import (
+    Tensor,
+    TorchNamespace,
+    as_single,
+    capturing,
+    chances,
+    descending,
+    namespace,
+    torch,
+)
+from argmetric.tensors._curves import Padded, expected_curves, running_sum
+from argmetric.tensors._segments import CELLS_AT_ONCE, Part
+
+MOST_ROWS = 1 << 15  # of one call of a kernel for long rows
+CELLS_ON_HOST = 1 << 18  # sorted at a time: they stay in the cache
+
+Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # best count, its value, the cut-off
+
+
+def allowed_counts(
+    rows: Padded, metric: Metric, limits: Limits
+) -> tuple[Tensor, Tensor]:
+    """Smallest and largest allowed k of every row, as columns."""
+    xp, p = rows.xp, rows.p
+    low = xp.zeros_like(p[:, :1]) + float(limits.least)
+    most = np.minimum(rows.distinct, limits.most_of(rows.distinct))
+    high = xp.zeros_like(low) + rows.lift(most[:, None])
+    if math.isnan(metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        likely = xp.sum(xp.astype(p > 0.0, p.dtype), axis=-1, keepdims=True)
+        likely = xp.where(likely < limits.least, float(limits.least), likely)
+        high = xp.where(high < likely, high, likely)
+    if limits.min_precision:
+        fine = running_sum(xp, p) >= (limits.min_precision - 1e-12) * rows.k[:, 1:]
+        count = _leading(xp, fine, p.dtype)
+        high = xp.where(high < count, high, count)
+    if limits.min_recall:
+        recall = expected_curves(rows, Recall(zero_division=math.nan))
+        few = (recall < limits.min_recall - 1e-12) & (recall == recall)
+        count = _leading(xp, few, p.dtype)
+        low = xp.where(low > count, low, count)
+    if (limits.min_precision or limits.min_recall) and bool(xp.any(low > high)):
+        raise ValueError(
+            "no number of positives meets all limits in some rows: min_recall or "
+            "min_positives needs more than min_precision or max_positives allows"
+        )
+    return low, high
+
+
+def _leading(xp: Any, flags: Tensor, dtype: Any) -> Tensor:
+    """How many flags are true before the first that is not, as a column."""
+    wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
+    return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)
+
+
+def choose(
+    given: Tensor,
+    part: Part,
+    metric: Metric,
+    limits: Limits,
+    logits: bool,
+    work: Any,
+) -> Found:
+    """Best count of every row, its expected value, and the cut-off."""
+    xp = namespace(given)
+    keys = xp.astype(descending(xp, given), work)
+    rows = Padded(xp, *chances(xp, keys, logits), part.sizes)
+    curve = expected_curves(rows, metric)
+    low, high = allowed_counts(rows, metric, limits)
+    signed = curve if metric.greater_is_better else -curve
+    allowed = (rows.k >= low) & (rows.k <= high) & (curve == curve)
+    signed = xp.where(allowed, signed, -math.inf)
+    top = xp.max(signed, axis=-1, keepdims=True)
+    floors = metric.tie_floor(rows.distinct)
+    slack = TIE * xp.abs(top)
+    if floors.any():
+        mean = xp.sum(rows.p, axis=-1, keepdims=True)
+        rest = rows.n - mean
+        certain = xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)
+        floor = rows.lift(floors[:, None]) * certain
+        slack = xp.where(slack > floor, slack, floor)
+    # Where the metric is never defined nothing is allowed: the least count is taken
+    tied = xp.astype((signed >= top - slack) & allowed, xp.int8)
+    best = xp.argmax(tied, axis=-1, keepdims=True)
+    found = xp.max(tied, axis=-1, keepdims=True) > 0
+    best = xp.where(found, best, xp.astype(low, best.dtype))
+    expected = xp.take_along_axis(curve, best, axis=-1)[:, 0]
+    # A cut with exactly so many scores at or above it
+    upper = xp.take_along_axis(keys, xp.clip(best - 1, 0, None), axis=-1)
+    following = xp.clip(best, None, part.length - 1)
+    lower = xp.take_along_axis(keys, following, axis=-1)
+    lower = xp.where(xp.astype(best, keys.dtype) < rows.n, lower, -math.inf)
+    cut = cut_between(xp, xp.where(best > 0, upper, math.inf), lower)
+    return best[:, 0], expected, cut[:, 0]
+
+
+def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
+    """A cut below one score and above the next; nan where they are equal.
+
+    Half-way, if that survives rounding to float32.
+    """
+    finite = xp.isfinite(upper) & xp.isfinite(lower)
+    middle = xp.where(finite, lower / 2.0 + upper / 2.0, upper)
+    rounded = xp.astype(xp.astype(middle, xp.float32), middle.dtype)
+    fits = finite & (lower < rounded) & (rounded <= upper)
+    return xp.where(upper == lower, math.nan, xp.where(fits, middle, upper))
+
+
+def mark(xp: Any, given: Tensor, best: Tensor, cut: Tensor) -> Tensor:
+    """Labels of rows: all above a cut-off, and of a split tie the first in order."""
+    best, cut = best[:, None], cut[:, None]
+    labels = xp.astype(given, cut.dtype) >= cut
+    split = xp.isnan(cut)
+    if bool(xp.any(split)):
+        keys = descending(xp, given)
+        level = xp.take_along_axis(keys, xp.clip(best - 1, 0, None), axis=-1)
+        above, equal = given > level, given == level
+        rank = running_sum(xp, xp.astype(equal, xp.int64))
+        room = best - xp.sum(xp.astype(above, xp.int64), axis=-1, keepdims=True)
+        labels = xp.where(split, above | (equal & (rank <= room)), labels)
+    return labels
+
+
+@cache
+def has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def is_quick(p: Tensor, length: int, metric: Metric) -> bool:
+    """Whether `decide_rows` has a quicker way than `choose` for rows of a length."""
+    if not isinstance(namespace(p), TorchNamespace):
+        return False
+    if not (p.is_cuda and has_triton()):
+        return bool(p.device.type == "cpu")
+    from argmetric.tensors._fused import can_fuse
+
+    return can_fuse(metric, length)
+
+
+def ways_for(p: Tensor, metric: Metric, logits: bool) -> list[Any]:
+    """What decides rows, the quickest first; the next takes rows that it refuses."""
+    if p.device.type == "cpu":
+        return [settle_on_host]
+    if not (p.is_cuda and has_triton()):
+        return [settle_whole]
+    from argmetric.tensors._fused import kernels_for
+
+    return [*kernels_for(p.shape[1], metric, logits), settle_whole]
+
+
+def decide_rows(
+    p: Tensor, metric: Metric, logits: bool = False, ways: list[Any] | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Best counts of rows of torch, their expected scores, cut-offs, and the labels.
+
+    No number is read before the labels are queued.
+    """
+    if p.shape[0] > MOST_ROWS and p.shape[1] > CELLS_AT_ONCE // MOST_ROWS:
+        parts = [decide_rows(one, metric, logits, ways) for one in p.split(MOST_ROWS)]
+        best, value, cut, labels = map(torch.cat, zip(*parts, strict=True))
+        return best, value, cut, labels
+    first, *others = ways_for(p, metric, logits) if ways is None else ways
+    found = best, value, cut = first(p, metric, logits)
+    labels = p >= (as_single(cut) if p.dtype == torch.float32 else cut)[:, None]
+    if capturing(p):
+        return best, torch.where(best < 0, math.nan, value), cut, labels
+    again = (best < 0) | torch.isnan(cut)
+    if bool(again.any()):  # rows that were refused, and ties
+        for way in others:
+            left = torch.nonzero(best < 0)[:, 0]
+            if left.numel():
+                some = way(p[left], metric, logits)
+                for target, values in zip(found, some, strict=True):
+                    target[left] = values
+        labels[again] = mark(namespace(p), p[again], best[again], cut[again])
+    return best, value, cut, labels
+
+
+def settle_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
+    """By the generic path."""
+    n, found = p.shape[1], []
+    limits = check_limits(0, None, None, None)
+    for one in p.split(max(CELLS_AT_ONCE // n, 1)):
+        part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
+        found.append(choose(one, part, metric, limits, logits, torch.float64))
+    best, value, cut = map(torch.cat, zip(*found, strict=True))
+    return best, value, cut
+
+
+def settle_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
+    """As arrays are decided: long rows from histograms, the others sorted."""
+    rows, n = p.shape
+    best, ends, value = np.zeros(rows, np.int64), np.zeros((2, rows)), np.zeros(rows)
+    scores, left = p.numpy(), np.arange(rows)
+    if is_long(n) and not logits:
+        floor = float(metric.tie_floor(n))
+        for i, row in enumerate(scores):
+            items = Array(row.astype(np.float64))
+            count = choose_in_long(items, metric, 0, n, floor, MOST_COUNTS)
+            if count is not None:
+                left[i] = -1
+                best[i], value[i] = count.best, count.expected
+                ends[:, i] = count.upper, count.lower
+        left = left[left >= 0]
+    tables, step = Tables(metric), max(CELLS_ON_HOST // n, 1)
+    for first in range(0, left.size, step):
+        some = left[first : first + step]
+        keys = np.sort(scores[some], axis=1)[:, ::-1].astype(np.float64)
+        best[some], value[some] = count_sorted(keys, metric, logits, tables)
+        edges = np.pad(keys, ((0, 0), (1, 1)), constant_values=(np.inf, -np.inf))
+        for one, at in zip(ends, (best[some], best[some] + 1), strict=True):
+            one[some] = np.take_along_axis(edges, at[:, None], axis=1)[:, 0]
+    best, value, upper, lower = map(torch.from_numpy, (best, value, *ends))
+    return best, value, cut_between(namespace(p), upper, lower)
+
+
+def count_sorted(
+    keys: Floats, metric: Metric, logits: bool, tables: Tables
+) -> tuple[Any, Any]:
+    """Best counts of arrays of sorted rows, and their values."""
+    rows, n = keys.shape
+    p, q = (x.reshape(-1) for x in chances(np, keys, logits))
+    sizes, none = np.full(rows, n), np.zeros(rows, np.int64)
+    mean = p.reshape(rows, n).sum(axis=1)
+    certain = np.clip(np.minimum(mean, n - mean), 0.0, 1.0)
+    asked = CountRange(none, sizes, metric.tie_floor(sizes) * certain, none)
+    segments = Segments(p, q, np.arange(rows + 1) * n, sizes)
+    choice = choose_counts(segments, metric, asked, tables=tables)
+    return choice.best, choice.expected
