@@ -40,7 +40,6 @@ from argmetric.tensors._arrays import (
 from argmetric.tensors._curves import Padded, expected_curves, running_sum
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 
-MOST_ROWS = 1 << 15  # of one call of a kernel for long rows
 CELLS_ON_HOST = 1 << 18  # sorted at a time: they stay in the cache
 
 Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # best count, its value, the cut-off
@@ -184,10 +183,6 @@ def decide_rows(
 
     No number is read before the labels are queued.
     """
-    if p.shape[0] > MOST_ROWS and p.shape[1] > CELLS_AT_ONCE // MOST_ROWS:
-        parts = [decide_rows(one, metric, logits, ways) for one in p.split(MOST_ROWS)]
-        best, value, cut, labels = map(torch.cat, zip(*parts, strict=True))
-        return best, value, cut, labels
     first, *others = ways_for(p, metric, logits) if ways is None else ways
     found = best, value, cut = first(p, metric, logits)
     labels = p >= (as_single(cut) if p.dtype == torch.float32 else cut)[:, None]
@@ -208,7 +203,7 @@ def decide_rows(
 def settle_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
     """By the generic path."""
     n, found = p.shape[1], []
-    limits = check_limits(0, None, None, None)
+    limits = check_limits(0, None, None, None)  # none at all
     for one in p.split(max(CELLS_AT_ONCE // n, 1)):
         part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
         found.append(choose(one, part, metric, limits, logits, torch.float64))

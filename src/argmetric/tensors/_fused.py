@@ -34,6 +34,7 @@ from argmetric.tensors._fused_window import run_window
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
 MOST_WHOLE = 4096  # longer rows need a window
+MOST_ROWS = 1 << 15  # of a launch for long rows
 LONG_ROWS = 256  # longer rows are decided from a window where one is enough
 MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
@@ -63,12 +64,21 @@ def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
     short = LONG_ROWS if not isinstance(metric, MCC) else MOST_LABELS
     if logits or n <= short or isinstance(metric.form, ItemForm):
         return whole
-    return [decide_window if n <= MOST_LABELS else settle_fused, *whole]
+    return [decide_window if n <= MOST_LABELS else decide_long, *whole]
 
 
 def decide_window(x: Tensor, metric: Metric, logits: bool) -> Found:
     """Best counts of rows from a window of their items."""
     return run_window(sorted_keys(x, logits), x.shape[1], metric, 1, 12, MANY)
+
+
+def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
+    """Best counts of long rows from a window of their items, or of a bracket."""
+    found = [settle_fused(one, metric) for one in x.split(MOST_ROWS)]
+    if len(found) == 1:
+        return found[0]
+    best, value, cut = map(torch.cat, zip(*found, strict=True))
+    return best, value, cut
 
 
 def decide_whole(x: Tensor, metric: Metric, logits: bool) -> Found:
