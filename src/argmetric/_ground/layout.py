@@ -64,10 +64,13 @@ class Layout(NamedTuple):
 
     def segment_rows(self, first: int, last: int) -> Integers:
         """Positions of the items of segments first…last-1."""
-        start, stop = int(self.indptr[first]), int(self.indptr[last])
-        if self.rows is None:
-            return np.arange(start, stop)
-        return self.rows[start:stop]
+        at = self.segment(first, last)
+        return np.arange(at.start, at.stop) if isinstance(at, slice) else at
+
+    def segment(self, first: int, last: int) -> slice | Integers:
+        """As `segment_rows`, without numbers where items lie behind each other."""
+        at = slice(int(self.indptr[first]), int(self.indptr[last]))
+        return at if self.rows is None else self.rows[at]
 
 
 def lay_out(

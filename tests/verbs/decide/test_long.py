@@ -140,3 +140,40 @@ def test_few_hits_at_one_half_have_their_exact_law(monkeypatch):
     assert takes_no_sort(p, "gmean")
     assert am.decide(p, "gmean").cut_half.n_positives == 20
     assert_same(am.decide(p, "gmean"), by_sorting(monkeypatch, p, "gmean"))
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "gmean", "markedness"])
+@pytest.mark.parametrize("options", [{}, {"max_positives": "10%"}], ids=str)
+def test_long_groups_are_decided_as_if_each_were_alone(metric, options):
+    """Long groups and short ones, with ties, in any order of their rows."""
+    rng = np.random.default_rng(12)
+    sizes = 300, N, 50, 0, N + 5, 70, N
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    p = rng.beta(0.2, 2, groups.size)
+    p[groups == 4] = p[groups == 4].round(2)
+    whole = am.decide(p, metric, groups=groups, average="groups", **options)
+    half = 0.0
+    for g, best, value in zip(
+        whole.group_ids, whole.group_n_positives, whole.group_expected, strict=True
+    ):
+        alone = am.decide(p[groups == g], metric, **options)
+        np.testing.assert_array_equal(whole.labels[groups == g], alone.labels)
+        assert best == alone.n_positives
+        assert value == pytest.approx(alone.expected, rel=2e-12)
+        half += alone.cut_half.expected / whole.group_ids.size
+    assert whole.cut_half.expected == pytest.approx(half, rel=2e-12)
+    assert whole.cut_half.n_positives == (p >= 0.5).sum()
+    assert "the longest by histogram" in whole.plan
+
+
+def test_long_labels_of_a_matrix_are_recalibrated_without_a_sort(monkeypatch):
+    rng = np.random.default_rng(13)
+    p = rng.beta(0.3, 2, (N, 2))
+    y = rng.random(2000) < 0.5 * p[:2000, 0]
+    options = {"average": "macro", "reference": (y, p[:2000, 0])}
+    got = am.decide(p, **options)
+    wanted = by_sorting(monkeypatch, p, "f1", **options)
+    np.testing.assert_array_equal(got.labels, wanted.labels)
+    assert got.expected == pytest.approx(wanted.expected, rel=2e-12)
+    assert got.cut_half.expected == pytest.approx(wanted.cut_half.expected, rel=1e-11)
+    assert "without a sort" in got.plan

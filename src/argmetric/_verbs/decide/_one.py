@@ -71,14 +71,8 @@ def decide_one(question: Question) -> Decision:
         return best_single_cut(question, found.key(), found.curve(), floor)
 
     notes = []
-    if threshold is not None:
-        labels = (layout.scores >= threshold).astype(np.int64)
-    else:
-        # Some of those that share the score at the cut
-        labels = (layout.scores > count.lower).astype(np.int64)
-        order = layout.segment_rows(0, 1)
-        tied = order[layout.scores[order] == count.lower]
-        labels[tied[: count.best - int(labels.sum())]] = 1
+    labels = np.zeros(layout.scores.size, dtype=np.int64)
+    tied = mark_best(question, 0, count, labels)
     raw = threshold
     if question.raw is not None:
         raw = raw_threshold(question.raw, labels)
@@ -111,6 +105,24 @@ def decide_one(question: Question) -> Decision:
         _plan=found.plan,
         _asked=question.asked,
     )
+
+
+def mark_best(
+    question: Question, group: int, count: BestCount, labels: Integers
+) -> Integers:
+    """Mark the best rows of a group; rows that share the score at the cut, if any."""
+    layout = question.layout
+    at = layout.segment(group, group + 1)
+    scores = layout.scores[at]
+    threshold = cut_between(count.upper, count.lower)
+    if threshold is not None:
+        labels[at] = scores >= threshold
+        return np.zeros(0, dtype=np.int64)
+    above = scores > count.lower
+    labels[at] = above
+    tied = layout.segment_rows(group, group + 1)[scores == count.lower]
+    labels[tied[: count.best - int(above.sum())]] = 1
+    return tied
 
 
 def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[], Cut]:
@@ -235,14 +247,21 @@ def best_of_items(
     return choose_in_long(items, metric, limits.least, high, floor, most)
 
 
+def count_by_histogram(question: Question, group: int) -> BestCount | None:
+    """The best count of a long group, without a sort; None where that does not do."""
+    layout, raw = question.layout, question.raw
+    plain = question.method == "auto" and not question.logits and not layout.sparse
+    at = layout.segment(group, group + 1)
+    scores = layout.scores[at]
+    if not plain or not is_long(scores.size):
+        return None
+    items = Array(scores, None if raw is None else raw[at])
+    return best_of_items(items, question.metric, question.limits)
+
+
 def decide_by_histogram(question: Question) -> Found | None:
     """Decide a long vector from a histogram of its scores, without a sort."""
-    layout = question.layout
-    plain = question.method == "auto" and not question.logits and not layout.sparse
-    if not plain or not is_long(layout.scores.size):
-        return None
-    items = Array(layout.scores, question.raw)
-    count = best_of_items(items, question.metric, question.limits)
+    layout, count = question.layout, count_by_histogram(question, 0)
     if count is None:
         return None
 
@@ -251,10 +270,12 @@ def decide_by_histogram(question: Question) -> Found | None:
         return sorted_segment(question)
 
     curve = cache(lambda: question.curves(in_order()[1])[0])
-    route = Plan(
-        "histogram of the scores, without a sort", f"{layout.scores.size:,} rows"
-    )
+    route = histogram_plan(layout.scores.size)
     return Found(count, 0.0, lambda: in_order()[0], curve, lambda: route)
+
+
+def histogram_plan(rows: int) -> Plan:
+    return Plan("histogram of the scores, without a sort", f"{rows:,} rows")
 
 
 def best_single_cut(
@@ -280,11 +301,17 @@ BLOCK = 1 << 18  # rows worked on at a time: they stay in the cache
 
 
 def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
-    """Ranges of segments of about BLOCK rows, whatever the number of threads."""
-    first, count = 0, indptr.size - 1
+    """Ranges of segments of about BLOCK rows, whatever the number of threads.
+
+    A long segment has a range of its own.
+    """
+    count = indptr.size - 1
+    long = np.append(np.flatnonzero(is_long(np.diff(indptr))), count)
+    first = 0
     while first < count:
         last = int(np.searchsorted(indptr, indptr[first] + BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), count)
+        alone = int(long[np.searchsorted(long, first)])
+        last = min(max(last, first + 1), max(alone, first + 1), count)
         yield first, last
         first = last
 
@@ -329,6 +356,12 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
 
     def work(block: tuple[int, int]) -> None:
         first, last = block
+        count = count_by_histogram(question, first) if last - first == 1 else None
+        if count is not None:
+            mark_best(question, first, count, labels)
+            best[first], expected[first], errors[first] = count[:3]
+            n_half[first], at_half[first] = count[3:5]
+            return
         segments, key, order = sorted_block(question, first, last)
         low, high = allowed_range(question, segments)
         refuse_empty_range(question, low, high, segments, first)
@@ -406,15 +439,14 @@ def _planned(question: Question) -> Plan:
     """The routes of the shortest and of the longest group."""
     lengths = np.diff(question.layout.indptr)
     ends = [int(lengths.argmin()), int(lengths.argmax())]
-    first, last = (
-        plan_of(
-            sorted_block(question, g, g + 1)[0],
-            question.metric,
-            question.method,
-            lengths.size,
-        )
-        for g in ends
-    )
+
+    def route(group: int) -> Plan:
+        if count_by_histogram(question, group) is not None:
+            return histogram_plan(lengths[group])
+        segments = sorted_block(question, group, group + 1)[0]
+        return plan_of(segments, question.metric, question.method, lengths.size)
+
+    first, last = map(route, ends)
     if lengths[ends[0]] == lengths[ends[1]]:
         return first
     name = first.name
