@@ -14,7 +14,7 @@ from argmetric.tensors._arrays import Checks, Tensor, read_labels, read_tensor, 
 from argmetric.tensors._shared_effect import CELLS, LARGEST_SD, fit_shared_sd
 
 SLOPES = (0.05, 20.0)  # of 1/temperature
-LOWEST_LOG = -100.0  # in the place of log 0
+CERTAIN = -1e4  # in the place of ±∞: e^(z·slope) is 0
 MODES = ("multiclass", "multilabel")
 
 
@@ -176,18 +176,14 @@ def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) ->
         loss = slope = torch.zeros_like(each[:, 0])
         for x_, y_ in zip(x.split(step), y.split(step), strict=True):
             z = log_scale(x_, mode, logits)
-            certain = torch.isinf(z)
-            true = (y_ & ~certain).double()
+            true = (y_ & torch.isfinite(z)).double()
+            z = torch.where(torch.isfinite(z), z, CERTAIN)
             if mode == "multilabel":
-                z = torch.where(certain, 0.0, z)
                 p = torch.sigmoid(each * z)
                 logs = true * each * z - torch.nn.functional.softplus(each * z)
-                logs = torch.where(certain, 0.0, logs)
             else:
-                z = torch.where(certain, LOWEST_LOG, z)
                 logs = torch.log_softmax(each * z, 1)
-                p = logs.exp() * true.sum(1, keepdim=True)
-                logs = true * logs
+                p, logs = logs.exp() * true.sum(1, keepdim=True), true * logs
             loss = loss - logs.sum((0, 2))
             slope = slope + (z * (p - true)).sum((0, 2))
         return float(loss.sum()) / scale, slope.cpu().numpy() / scale
@@ -195,5 +191,5 @@ def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) ->
     scale, start = 1.0, np.ones(free.size)
     scale = cost(start)[0] or 1.0
     bounds = [SLOPES if one else (1.0, 1.0) for one in free]
-    options = {"ftol": 0.0, "gtol": 1e-9}
+    options = {"ftol": 0.0, "gtol": 1e-8}
     return minimize(cost, start, jac=True, bounds=bounds, options=options).x

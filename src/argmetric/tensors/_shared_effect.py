@@ -61,7 +61,7 @@ def find_root(
         new = x - value / slope
         new = torch.where((new > low) & (new < high), new, (low + high) / 2.0)
         moved, x = (new - x).abs(), new
-        if not bool((moved > CLOSE * (1.0 + x.abs())).any()):
+        if not bool((moved > CLOSE).any()):
             break
     return x
 
