@@ -192,4 +192,5 @@ def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) ->
     scale = cost(start)[0] or 1.0
     bounds = [SLOPES if one else (1.0, 1.0) for one in free]
     options = {"ftol": 0.0, "gtol": 1e-8}
-    return minimize(cost, start, jac=True, bounds=bounds, options=options).x
+    found = minimize(cost, start, jac=True, bounds=bounds, options=options)
+    return np.asarray(found.x)

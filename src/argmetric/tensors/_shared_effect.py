@@ -185,7 +185,7 @@ def fit_shared_sd(p: Tensor, y: Tensor, known: Tensor) -> Floats:
         wide = np.concatenate([grid[:1], grid, grid[-1:]])
         low, best, high = (wide[top + i, classes] for i in range(3))
         grid = np.linspace(low, high, len(GRID))
-    return best
+    return np.asarray(best)
 
 
 def group_labels(p: Tensor, y: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
