@@ -191,6 +191,6 @@ def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) ->
     scale, start = 1.0, np.ones(free.size)
     scale = cost(start)[0] or 1.0
     bounds = [SLOPES if one else (1.0, 1.0) for one in free]
-    options = {"ftol": 0.0, "gtol": 1e-8}
+    options = {"ftol": 0.0, "gtol": 1e-8}  # at 1e-9 sums that err by 1e-16 mislead it
     found = minimize(cost, start, jac=True, bounds=bounds, options=options)
     return np.asarray(found.x)

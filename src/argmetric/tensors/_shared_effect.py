@@ -26,7 +26,7 @@ from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, to_host, torch
 from argmetric.tensors._curves import each_node, tilted
 
-FEW_PIXELS = 1024  # of an image that are taken one by one
+FEW_PIXELS = 1024  # up to so many are taken one by one
 PER_OCTAVE = 16  # bins of the odds of pixels
 OCTAVES = 20  # odds below 2^-20 share a bin
 BINS = 2 * ((OCTAVES - 1) * PER_OCTAVE + 1)  # half of them up to odds of 1
