@@ -11,7 +11,11 @@ from scipy.special import expit, log_softmax, logit
 
 from argmetric import tensors
 from argmetric.metrics import FBeta, Jaccard
-from argmetric.tensors._shared_effect import SharedLikelihood, effect_nodes
+from argmetric.tensors._shared_effect import (
+    effect_likelihood,
+    effect_nodes,
+    group_labels,
+)
 from tensors.libraries import library
 from tensors.test_masks import some_rows
 
@@ -171,15 +175,14 @@ def test_the_likelihood_of_an_effect_is_its_integral():
     z, y = simulated(images=3, n=6)
     p, known = torch.sigmoid(z), torch.ones(3, 6, dtype=torch.bool)
     sd = np.array([0.8, 3.0])
-    got = SharedLikelihood(p, y, known)(sd)
+    got = effect_likelihood(*group_labels(p, y, known), sd)
     for c in range(2):
         u, w = dense_nodes(sd[c])
         total = 0.0
         for pixels, true in zip(p[:, c].numpy(), y[:, c].numpy(), strict=True):
             at = conditional(pixels, sd[c], effect_nodes(3.0), u)
             total += np.log(w @ np.where(true, at, 1.0 - at).prod(1))
-        # Pixels of an image lie at the mean of their bins
-        assert got[c] == pytest.approx(total, abs=0.02)
+        assert got[c] == pytest.approx(total, abs=1e-4)
 
 
 def test_classes_of_a_softmax():
@@ -257,6 +260,34 @@ def test_temperatures_have_the_highest_likelihood(mode):
     slopes = 1.0 / np.array(found.temperatures)
     np.testing.assert_allclose(slopes, best.x, rtol=1e-4)
     assert cost(slopes) <= best.fun + 1e-9
+
+
+def test_a_temperature_at_its_bound_leaves_the_others_best():
+    """A class that also has the labels of another one wants to lose its scores."""
+    x, label, _ = some_pixels(4)
+    label[label == 0] = 3
+    given = torch.from_numpy(x), torch.from_numpy(label)
+    with pytest.warns(UserWarning, match=r"classes \[0\] are in no mask"):
+        found = tensors.calibrate_masks(*given, mode="multiclass", logits=True)
+    slopes = 1.0 / np.array(found.temperatures)
+    assert slopes[3] == pytest.approx(0.05, rel=1e-12)
+
+    def cost(inner):
+        z = log_softmax(x, 1) * np.array([1.0, *inner, 0.05])[None, :, None]
+        logs = log_softmax(z, 1)
+        return -np.take_along_axis(logs, label[:, None, :], 1).sum()
+
+    best = minimize(cost, np.ones(2), tol=1e-12)
+    np.testing.assert_allclose(slopes[1:3], best.x, rtol=1e-4)
+
+
+def test_masks_without_any_label_change_nothing():
+    nothing = torch.full((2, 3, 3), 255)
+    with pytest.warns(UserWarning, match=r"classes \[0, 1\] are in no mask"):
+        found = tensors.calibrate_masks(
+            torch.full((2, 2, 3, 3), 0.5), nothing, mode="multiclass"
+        )
+    assert found == tensors.MaskCalibrator((1.0, 1.0), (0.0, 0.0), "multiclass")
 
 
 def test_certain_pixels_count_nothing_for_temperatures():

@@ -10,19 +10,11 @@ import numpy as np
 
 from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.types import Booleans, Floats
-from argmetric.tensors._arrays import (
-    Checks,
-    Tensor,
-    read_labels,
-    read_tensor,
-    to_host,
-    torch,
-)
-from argmetric.tensors._shared_effect import LARGEST_SD, fit_shared_sd
+from argmetric.tensors._arrays import Checks, Tensor, read_labels, read_tensor, torch
+from argmetric.tensors._shared_effect import CELLS, LARGEST_SD, fit_shared_sd
 
-CELLS = 1 << 22  # pixels at a time
 SLOPES = (0.05, 20.0)  # of 1/temperature
-LOWEST_LOG = -100.0  # in the place of log 0
+CERTAIN = -1e4  # in the place of ±∞: e^(z·slope) is 0
 MODES = ("multiclass", "multilabel")
 
 
@@ -117,22 +109,21 @@ def calibrate_masks(
     """
     (logits,) = as_flags(logits=logits)
     x = read_pixels(probabilities, mode, logits)
-    images, classes = x.shape[:2]
     y, known = true_masks(x, masks, mode)
-    x = x.reshape(images, classes, -1)
-    beta = fit_slopes(x, y, known, mode, logits)
-    found = MaskCalibrator(tuple(1.0 / beta), (0.0,) * classes, mode)
-    bare = np.flatnonzero(absent(y, known)).tolist()
-    if bare:
+    x = x.flatten(2)
+    positives = y.sum((0, 2))
+    free = ((positives > 0) & (positives < known.sum())).cpu().numpy()
+    if not free.all():
         warnings.warn(
-            f"classes {bare} are in no mask, or fill all of them: they keep "
-            "temperature 1 and independent pixels",
+            f"classes {np.flatnonzero(~free).tolist()} are in no mask, or fill all of "
+            "them: they keep temperature 1 and independent pixels",
             UserWarning,
             stacklevel=2,
         )
+    beta = fit_slopes(x, y, free, mode, logits)
+    found = MaskCalibrator(tuple(1.0 / beta), (0.0,) * free.size, mode)
     p = found.apply(x, logits=logits).float()
-    sd = fit_shared_sd(p, y, known)
-    sd[bare] = 0.0
+    sd = np.where(free, fit_shared_sd(p, y, known), 0.0)
     return MaskCalibrator(found.temperatures, tuple(sd), mode)
 
 
@@ -143,8 +134,7 @@ def true_masks(x: Tensor, masks: Tensor, mode: str) -> tuple[Tensor, Tensor]:
         places = torch.arange(classes, device=x.device)[:, None]
         y = masks.to(x.device, torch.int64).reshape(images, 1, -1) == places
     else:
-        y = read_labels(masks, "masks", x, "probabilities")
-        y = y.reshape(images, classes, -1)
+        y = read_labels(masks, "masks", x, "probabilities").flatten(2).contiguous()
     return y, y.any(1) if mode == "multiclass" else torch.ones_like(y[:, 0])
 
 
@@ -171,75 +161,36 @@ def log_scale(x: Tensor, mode: str, logits: bool) -> Tensor:
     return torch.log_softmax(x, 1) if logits else x.log()
 
 
-def fit_slopes(x: Tensor, y: Tensor, known: Tensor, mode: str, logits: bool) -> Floats:
-    """1/temperature of every class by Newton's method, on a convex likelihood.
+def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) -> Floats:
+    """1/temperature of every free class, of highest likelihood; 1 of the others.
 
-    A pixel whose label is certain at any temperature (p of 0 or 1) counts nothing. So
-    does a class that is absent from all masks, or everywhere: its slope stays 1.
+    A pixel whose label is certain at any temperature (p of 0 or 1) counts nothing.
     """
-    classes, n = x.shape[1:]
-    step = max(CELLS // (classes * n), 1)
+    from scipy.optimize import minimize
 
-    def sums(beta: Floats) -> tuple[float, Floats, Floats]:
-        each = torch.from_numpy(beta).to(x.device)[:, None]
-        terms = [
-            slope_terms(log_scale(x_, mode, logits), y_, known_, each, mode)
-            for x_, y_, known_ in zip(
-                *(a.split(step) for a in (x, y, known)), strict=True
-            )
-        ]
-        loss, slope, bend = (to_host(sum(one)) for one in zip(*terms, strict=True))
-        return float(loss), slope, bend
+    step = max(CELLS // x[0].numel(), 1)
 
-    beta = np.ones(classes)
-    free = ~absent(y, known)
-    loss, slope, bend = sums(beta)
-    for _ in range(50):
-        inner = bend[np.ix_(free, free)] + 1e-12 * np.eye(int(free.sum()))
-        move = np.zeros(classes)
-        move[free] = np.linalg.solve(inner, slope[free])
-        for _ in range(30):
-            new = np.clip(beta + move, *SLOPES)
-            found = sums(new)
-            if found[0] <= loss:
-                break
-            move = move / 2.0
-        moved = np.abs(new - beta).max()
-        beta, (loss, slope, bend) = new, found
-        if moved < 1e-9:
-            break
-    return beta
+    def cost(beta: Floats) -> tuple[float, Floats]:
+        """-log likelihood over its start, and its slope: Σ z·(π-y) with π of βz."""
+        each = torch.tensor(beta, device=x.device)[:, None]
+        loss = slope = torch.zeros_like(each[:, 0])
+        for x_, y_ in zip(x.split(step), y.split(step), strict=True):
+            z = log_scale(x_, mode, logits)
+            true = (y_ & torch.isfinite(z)).double()
+            z = torch.where(torch.isfinite(z), z, CERTAIN)
+            if mode == "multilabel":
+                p = torch.sigmoid(each * z)
+                logs = true * each * z - torch.nn.functional.softplus(each * z)
+            else:
+                logs = torch.log_softmax(each * z, 1)
+                p, logs = logs.exp() * true.sum(1, keepdim=True), true * logs
+            loss = loss - logs.sum((0, 2))
+            slope = slope + (z * (p - true)).sum((0, 2))
+        return float(loss.sum()) / scale, slope.cpu().numpy() / scale
 
-
-def absent(y: Tensor, known: Tensor) -> Booleans:
-    """Classes without a positive pixel in all masks, or without a negative one."""
-    positives = (y & known[:, None, :]).sum((0, 2))
-    return np.asarray(to_host((positives == 0) | (positives == known.sum())))
-
-
-def slope_terms(
-    z: Tensor, y: Tensor, known: Tensor, beta: Tensor, mode: str
-) -> tuple[Tensor, Tensor, Tensor]:
-    """-log likelihood of some images, its slope downwards, and its second derivative.
-
-    With π of βz: Σ z·(y-π), and Σ z²·π(1-π) or Σ z·z'·(π·[same class] - π·π').
-    """
-    certain, weight = ~torch.isfinite(z), known.double()[:, None, :]
-    if mode == "multilabel":
-        weight = torch.where(certain, 0.0, weight)
-        z = torch.where(certain, 0.0, z)
-        x = beta * z
-        p = torch.sigmoid(x)
-        logs = torch.nn.functional.logsigmoid(torch.where(y, x, -x))
-        bend = torch.diag((weight * z * z * p * torch.sigmoid(-x)).sum((0, 2)))
-    else:
-        weight = weight * ~(y & certain).any(1, keepdim=True)
-        z = torch.where(certain, LOWEST_LOG, z)
-        logs = torch.log_softmax(beta * z, 1)
-        p = logs.exp()
-        logs = torch.where(y, logs, 0.0)
-        moved = weight * z * p
-        bend = torch.diag((moved * z).sum((0, 2)))
-        bend = bend - (moved @ (z * p).transpose(1, 2)).sum(0)
-    slope = (weight * z * (y.double() - p)).sum((0, 2))
-    return -(weight * logs).sum(), slope, bend
+    scale, start = 1.0, np.ones(free.size)
+    scale = cost(start)[0] or 1.0
+    bounds = [SLOPES if one else (1.0, 1.0) for one in free]
+    options = {"ftol": 0.0, "gtol": 1e-8}  # at 1e-9 sums that err by 1e-16 mislead it
+    found = minimize(cost, start, jac=True, bounds=bounds, options=options)
+    return np.asarray(found.x)
