@@ -40,7 +40,7 @@ def nearly_certain(metric, n):
 
 def both(x, metric, logits, atol=1e-12):
     plain = tensors.decide(x, metric, average="samples", logits=logits)
-    ways = [*kernels_for(x.shape[1], metric, logits), settle_whole]
+    ways = kernels_for(x.shape[1], metric, logits)
     best, value, _, labels = decide_rows(x, metric, logits, ways)
     assert torch.equal(labels, plain.labels), (metric, x.shape)
     assert torch.equal(best, plain.n_positives), (metric, x.shape)

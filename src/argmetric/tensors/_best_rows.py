@@ -154,26 +154,18 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def is_quick(p: Tensor, length: int, metric: Metric) -> bool:
-    """Whether `decide_rows` has a quicker way than `choose` for rows of a length."""
+def quick_ways(p: Tensor, length: int, metric: Metric, logits: bool) -> list[Any]:
+    """What decides rows of a length quicker than `choose`, the quickest first.
+
+    The next way takes the rows that one refuses; their count is -1.
+    """
     if not isinstance(namespace(p), TorchNamespace):
-        return False
-    if not (p.is_cuda and has_triton()):
-        return bool(p.device.type == "cpu")
-    from argmetric.tensors._fused import can_fuse
+        return []
+    if p.is_cuda and has_triton():
+        from argmetric.tensors._fused import kernels_for
 
-    return can_fuse(metric, length)
-
-
-def ways_for(p: Tensor, metric: Metric, logits: bool) -> list[Any]:
-    """What decides rows, the quickest first; the next takes rows that it refuses."""
-    if p.device.type == "cpu":
-        return [settle_on_host]
-    if not (p.is_cuda and has_triton()):
-        return [settle_whole]
-    from argmetric.tensors._fused import kernels_for
-
-    return [*kernels_for(p.shape[1], metric, logits), settle_whole]
+        return kernels_for(length, metric, logits)
+    return [settle_on_host] if p.device.type == "cpu" else []
 
 
 def decide_rows(
@@ -183,7 +175,9 @@ def decide_rows(
 
     No number is read before the labels are queued.
     """
-    first, *others = ways_for(p, metric, logits) if ways is None else ways
+    if ways is None:
+        ways = quick_ways(p, p.shape[1], metric, logits)
+    first, *others = *ways, settle_whole
     found = best, value, cut = first(p, metric, logits)
     labels = p >= (as_single(cut) if p.dtype == torch.float32 else cut)[:, None]
     if capturing(p):

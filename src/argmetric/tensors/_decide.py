@@ -21,7 +21,7 @@ from argmetric.tensors._arrays import (
     when_checked,
     work_dtype,
 )
-from argmetric.tensors._best_rows import choose, decide_rows, is_quick, mark
+from argmetric.tensors._best_rows import choose, decide_rows, mark, quick_ways
 from argmetric.tensors._curves import usable_form
 from argmetric.tensors._segments import SegmentedTensor
 
@@ -140,8 +140,8 @@ def decide(
         )
     refuse_more_than_all(limits, int(sizes[0]))
     plain = limits.none and segments.group_ids is None and dtype == "float64"
-    plain = plain and not math.isnan(metric.zero_division)
-    quick = plain and is_quick(p, segments.length, metric)
+    plain &= not math.isnan(metric.zero_division)
+    quick = quick_ways(p, segments.length, metric, logits) if plain else []
     nothing = -math.inf if logits else 0.0
 
     def run(p: Tensor) -> TensorDecision:
@@ -149,7 +149,7 @@ def decide(
         for part in segments.parts(segments.count if quick else None):
             given = segments.take(p, part, nothing)
             if quick:
-                best, value, cut, found = decide_rows(given, metric, logits)
+                best, value, cut, found = decide_rows(given, metric, logits, quick)
             else:
                 best, value, cut = choose(given, part, metric, limits, logits, work)
                 found = mark(xp, given, best, cut)

@@ -40,13 +40,6 @@ MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
 
-def can_fuse(metric: Metric, length: int) -> bool:
-    """Whether a kernel knows the metric for rows of a length."""
-    if isinstance(metric.form, ItemForm):
-        return length <= MOST_LABELS
-    return isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
-
-
 def counts_hits(form: Any) -> bool:
     """Whether a form is tp by a sum of counts, which is 0 for k = t = 0 alone."""
     if not isinstance(form, RatioForm):
@@ -56,13 +49,14 @@ def counts_hits(form: Any) -> bool:
 
 
 def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
-    """What decides rows of n items, the quickest first.
-
-    A count is -1 where a window was not enough, and the row is to be taken whole.
-    """
+    """Kernels for rows of n items, the quickest first; none for other metrics."""
+    if isinstance(metric.form, ItemForm):
+        return [decide_whole] if n <= MOST_LABELS else []
+    if not (isinstance(metric, MCC | Kappa) or counts_hits(metric.form)):
+        return []
     whole = [decide_whole] if n <= MOST_WHOLE else []
-    short = LONG_ROWS if not isinstance(metric, MCC) else MOST_LABELS
-    if logits or n <= short or isinstance(metric.form, ItemForm):
+    short = MOST_LABELS if isinstance(metric, MCC) else LONG_ROWS
+    if logits or n <= short:
         return whole
     return [decide_window if n <= MOST_LABELS else decide_long, *whole]
 
