@@ -14,11 +14,22 @@ torch: Any = require_torch("BestAchievable")
 BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
 
 
-Base: Any = torch.nn.Module
-if find_spec("torchmetrics") is not None:
-    import torchmetrics
+class PlainMetric(torch.nn.Module):  # type: ignore[misc]
+    """What is used of torchmetrics.Metric, for where that is not installed."""
 
-    Base = torchmetrics.Metric
+    def add_state(self, name: str, default: Tensor, dist_reduce_fx: str) -> None:
+        self.register_buffer(name, default)
+
+    def forward(self, preds: Tensor, target: Tensor) -> None:
+        self.update(preds, target)
+
+    def reset(self) -> None:
+        self.counts.zero_()
+
+
+Base: Any = PlainMetric
+if find_spec("torchmetrics") is not None:
+    from torchmetrics import Metric as Base
 
 
 class BestAchievable(Base):  # type: ignore[misc]
@@ -62,10 +73,7 @@ class BestAchievable(Base):  # type: ignore[misc]
         self.metric = get_metric(metric, zero_division=zero_division)
         self.logits = logits
         counts = torch.zeros((2, BINS + 1), dtype=torch.int64)  # of both labels
-        if hasattr(self, "add_state"):
-            self.add_state("counts", default=counts, dist_reduce_fx="sum")
-        else:
-            self.register_buffer("counts", counts)
+        self.add_state("counts", default=counts, dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count a batch of scores and 0/1 labels of the same shape."""
@@ -93,20 +101,6 @@ class BestAchievable(Base):  # type: ignore[misc]
             )
         self.counts += other.counts.to(self.counts.device)
         self._computed = None  # what torchmetrics keeps of the counts before
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        if hasattr(super(), "reset"):
-            super().reset()
-        else:
-            self.counts.zero_()
-
-    def forward(self, preds: Tensor, target: Tensor) -> Any:
-        """Count a batch; with torchmetrics also return the result of this batch."""
-        if hasattr(self, "add_state"):
-            return super().forward(preds, target)
-        self.update(preds, target)
-        return None
 
     def compute(self) -> dict[str, Tensor]:
         """The best `score`, its `threshold` (predict p >= threshold), and `at_half`."""

@@ -103,10 +103,14 @@ def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tens
     if exponent < 0.0:  # φ = u·(p + q/u): no power is above 1
         _, log = tilted(xp, q, p, -exponent)
         return p * xp.exp(-log), log - exponent
+    if exponent == 0.0:
+        return p, xp.zeros_like(p)
     u, gain = math.exp(-exponent), p * math.expm1(-exponent)
     phi = xp.clip(q + p * u, float(xp.finfo(p.dtype).smallest_normal), None)
-    near = xp.log1p(xp.clip(gain, -0.5, None))
-    return p * u / phi, xp.where(gain > -0.5, near, xp.log(phi))
+    log = xp.log1p(xp.clip(gain, -0.5, None))
+    if u < 0.5:  # else φ is at least a half
+        log = xp.where(gain > -0.5, log, xp.log(phi))
+    return p * u / phi, log
 
 
 def each_node(rule: tuple[Floats, Floats]) -> Iterator[tuple[float, float]]:

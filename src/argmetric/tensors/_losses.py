@@ -33,10 +33,10 @@ def ratio_and_slope(
     value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
     given = namespace(x), p, q, z > 0.5, form, n, nodes_of_ratio(form, n)
     for head, share, log in tilted_sets(*given):
-        hits = (z * share).sum(1, keepdim=True)
-        lost = q * torch.expm1(-log)  # p - r, and 1 - r is q more
+        hit, lost = z * share, q * torch.expm1(-log)  # p - r, and 1 - r is q more
+        hits = hit.sum(1, keepdim=True)
         value += head * hits
-        slope += head * (z * share * (q + lost) - hits * lost)
+        slope += head * (hit * (q + lost) - hits * lost)
     none = empty * torch.nn.functional.logsigmoid(-x).sum(1, keepdim=True).exp()
     some = z.sum(1, keepdim=True) > 0
     value = torch.where(some, scale * value, none)
