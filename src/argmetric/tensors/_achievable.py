@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric.metrics import MetricLike, get_metric, require_defined
-from argmetric.tensors._arrays import Tensor, require_torch, to_host
+from argmetric.tensors._arrays import Tensor, read_labels, require_torch, to_host
 
 torch: Any = require_torch("BestAchievable")
 BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
@@ -29,7 +29,9 @@ class PlainMetric(torch.nn.Module):  # type: ignore[misc]
 
 Base: Any = PlainMetric
 if find_spec("torchmetrics") is not None:
-    from torchmetrics import Metric as Base
+    import torchmetrics
+
+    Base = torchmetrics.Metric
 
 
 class BestAchievable(Base):  # type: ignore[misc]
@@ -77,11 +79,7 @@ class BestAchievable(Base):  # type: ignore[misc]
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count a batch of scores and 0/1 labels of the same shape."""
-        if preds.shape != target.shape:
-            raise ValueError(
-                f"target has shape {tuple(target.shape)} but preds has shape "
-                f"{tuple(preds.shape)}"
-            )
+        true = read_labels(target, "target", preds, "preds")
         p = preds.detach().double()
         p = torch.sigmoid(p) if self.logits else p
         if p.numel() and not bool(((p >= 0) & (p <= 1)).all()):
@@ -89,7 +87,7 @@ class BestAchievable(Base):  # type: ignore[misc]
                 "preds must be probabilities within [0, 1], without NaN; for log-odds "
                 "use BestAchievable(..., logits=True)"
             )
-        place = torch.floor(p * BINS).long() + (BINS + 1) * (target > 0)
+        place = torch.floor(p * BINS).long() + (BINS + 1) * true
         counts = torch.bincount(place.reshape(-1), minlength=2 * (BINS + 1))
         self.counts += counts.reshape(2, -1)
 
@@ -120,9 +118,8 @@ class BestAchievable(Base):  # type: ignore[misc]
                 "zero_division=0 or 1 gives it a value"
             )
         # Of the highest cut-offs that are as good, the middle one
-        gaps = np.flatnonzero(np.diff(equal) > 1)
-        first = equal[gaps[-1] + 1] if gaps.size else equal[0]
-        place = int(first + equal[-1]) // 2
+        run = np.split(equal, np.flatnonzero(np.diff(equal) > 1) + 1)[-1]
+        place = int(run[0] + run[-1]) // 2
         found = {
             "score": values[place],
             "threshold": np.inf if place > BINS else place / BINS,

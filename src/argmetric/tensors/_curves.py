@@ -118,12 +118,10 @@ def each_node(rule: tuple[Floats, Floats]) -> Iterator[tuple[float, float]]:
     return zip(*(x.tolist() for x in rule), strict=True)
 
 
-def nodes_of_ratio(
-    form: RatioForm, sizes: Any, power: float = 1.0
-) -> tuple[Floats, Floats]:
+def nodes_of_ratio(form: RatioForm, sizes: Any, power: int) -> tuple[Floats, Floats]:
     """Nodes and weights of 1/D^power over all counts of rows of these sizes."""
     low, high = form.denominator_range(sizes, sizes)
-    return exponential_sum(power, float(low.min()), float(high.max()))
+    return exponential_sum(float(power), float(low.min()), float(high.max()))
 
 
 def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
@@ -135,7 +133,7 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
     xp, p, q, n, k = rows.xp, rows.p, rows.q, rows.n, rows.k
     (c0, c1, c2, c3), (d0, d1, d2, d3) = form.c, form.d
     out = 0.0
-    for s, w in each_node(nodes_of_ratio(form, rows.distinct)):
+    for s, w in each_node(nodes_of_ratio(form, rows.distinct, 1)):
         share, log = tilted(xp, p, q, s * (d1 + d3))
         rest, logs = share, total(xp, log)
         if d1 != 0:
@@ -149,38 +147,35 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
 
 
 def tilted_sets(
-    xp: Any,
-    p: Tensor,
-    q: Tensor,
-    chosen: Tensor,
-    form: RatioForm,
-    n: Any,
-    rule: tuple[Floats, Floats],
+    rows: Padded, chosen: Tensor, form: RatioForm, power: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """w·E[e^(-s·D)] of one set of items of each row, for every node s.
+    """w·E[e^(-s·D)] of one set of items of each row, for every node s of 1/D^power.
 
     D = d0·n + d2·k + Σ y·(d1·chosen + d3) with y drawn by p. Beside it p·u/φ and log φ
     of every item.
     """
-    d0, d1, d2, d3 = form.d
-    k = total(xp, xp.astype(chosen, p.dtype))
-    for s, w in each_node(rule):
+    xp, p, q, (d0, d1, d2, d3) = rows.xp, rows.p, rows.q, form.d
+    base = d0 * rows.n + d2 * total(xp, xp.astype(chosen, p.dtype))
+    for s, w in each_node(nodes_of_ratio(form, rows.distinct, power)):
         share, log = tilted(xp, p, q, s * (d1 + d3))
         if d1 != 0:
             rest, after = tilted(xp, p, q, s * d3)
             share, log = xp.where(chosen, share, rest), xp.where(chosen, log, after)
-        yield w * xp.exp(total(xp, log) - s * (d0 * n + d2 * k)), share, log
+        yield w * xp.exp(total(xp, log) - s * base), share, log
+
+
+def without_each(xp: Any, p: Tensor, q: Tensor, u: Any) -> Tensor:
+    """Π φ_j over the other items of every item, with φ = q + p·u."""
+    phi = q + p * u
+    return xp.prod(phi, axis=-1, keepdims=True) / phi
 
 
 def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
-    """p_i·E[(1 + T without i)^-exponent] of every item: Σ w·Πφ·p·u/φ."""
-    weights = xp.zeros_like(p)
-    for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
-        u = math.exp(-s)
-        phi = q + p * u
-        whole = xp.prod(phi, axis=-1, keepdims=True)
-        weights = weights + w * u * whole * p / phi
-    return weights
+    """p_i·E[(1 + T without i)^-exponent] of every item."""
+    rule, weights = exponential_sum(exponent, 1.0, p.shape[1]), 0.0
+    for s, w in each_node(rule):
+        weights = weights + w * math.exp(-s) * without_each(xp, p, q, math.exp(-s))
+    return p * weights
 
 
 def item_curve(rows: Padded, form: ItemForm) -> Tensor:
@@ -211,16 +206,11 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     few = total(xp, rows.p) <= 0.5 * n
     y = xp.where(few, rows.p, -miss)
 
-    def weights(s: Any) -> tuple[Tensor, Tensor]:
+    def weights(s: Any) -> Iterator[Tensor]:
         """E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
-        u, sides = xp.exp(-s), []
-        for p, q, factor in (
-            (rows.p, rows.q, xp.where(few, u, 1.0)),
-            (miss, hit, xp.where(few, 1.0, u)),
-        ):
-            phi = q + p * u
-            sides.append(factor * xp.prod(phi, axis=-1, keepdims=True) * y / phi)
-        return sides[0], sides[1]
+        u = xp.exp(-s)
+        for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
+            yield xp.where(rare, u, 1.0) * y * without_each(xp, p, q, u)
 
     def gain(weights: Tensor) -> Tensor:
         sums = sum_to(xp, weights)
@@ -229,8 +219,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     if isinstance(metric, MCC):
         stretch, both = largest / n, 0.0
         for s, w in each_node(two_sided_sum(int(largest))):
-            one, other = weights(s * stretch)
-            both = both + w * (one + other)
+            both = both + w * sum(weights(s * stretch))
         scale = np.sqrt(np.maximum(k_ * (n_ - k_), 1.0))
         return gain(both) * rows.lift(largest / n_ / scale)
     smaller = np.clip(np.minimum(k_, n_ - k_), 0.0, (n_ - 1.0) // 2.0)

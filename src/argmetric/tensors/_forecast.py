@@ -27,7 +27,6 @@ from argmetric.tensors._curves import (
     Padded,
     expected_curves,
     law_of,
-    nodes_of_ratio,
     tilted_sets,
     total,
     usable_form,
@@ -136,7 +135,7 @@ def forecast(
         order = xp.argsort(-flags, stable=True)
         flags = xp.take_along_axis(flags, order, axis=-1)
         scores = xp.take_along_axis(scores, order, axis=-1)
-        k = xp.sum(xp.astype(flags, xp.int64), axis=-1, keepdims=True)
+        k = total(xp, xp.astype(flags, xp.int64))
         rows = Padded(xp, *chances(xp, scores, logits), part.sizes)
         found.append((part, moments(rows, flags > 0, k, metric, coverage)))
     mean, std, low, high = segments.gather(found)
@@ -166,22 +165,22 @@ def law_moments(
     defined = ~xp.isnan(values)
     weights = xp.where(defined, probabilities, 0.0)
     values = xp.where(defined, values, 0.0)
-    mass = xp.sum(weights, axis=-1, keepdims=True)
+    mass = total(xp, weights)
     safe = xp.where(mass > 0.0, mass, math.nan)
-    mean = xp.sum(weights * values, axis=-1, keepdims=True) / safe
-    variance = xp.sum(weights * (values - mean) ** 2, axis=-1) / safe[:, 0]
+    mean = total(xp, weights * values) / safe
+    variance = total(xp, weights * (values - mean) ** 2) / safe
     order = xp.argsort(values, stable=True)
-    values = xp.take_along_axis(values, order, axis=-1)
-    below = xp.cumulative_sum(
-        xp.take_along_axis(weights, order, axis=-1) / safe, axis=-1
+    weights, values = (
+        xp.take_along_axis(x, order, axis=-1) for x in (weights / safe, values)
     )
+    below = xp.cumulative_sum(weights, axis=-1)
     rest = (1.0 - coverage) / 2.0
     ends = []
     for reached in (below <= rest + ROUNDING, below < 1.0 - rest - ROUNDING):
-        count = xp.sum(xp.astype(reached, xp.int64), axis=-1, keepdims=True)
+        count = total(xp, xp.astype(reached, xp.int64))
         place = xp.clip(count, None, width * width - 1)
         ends.append(xp.take_along_axis(values, place, axis=-1)[:, 0])
-    return mean[:, 0], xp.sqrt(variance), ends[0], ends[1]
+    return mean[:, 0], xp.sqrt(variance)[:, 0], ends[0], ends[1]
 
 
 def long_moments(
@@ -190,8 +189,8 @@ def long_moments(
     """Mean and deviation of ratios of hits; else the mean, from the curve of all k."""
     xp, form = rows.xp, usable_form(metric, tuple(rows.distinct.tolist()))
     nothing = xp.zeros_like(rows.p[:, 0]) + math.nan
-    ratio_of_hits = isinstance(form, RatioForm) and form.counts_hits_only
-    if not ratio_of_hits or math.isnan(metric.zero_division):
+    defined = not math.isnan(metric.zero_division)
+    if not (isinstance(form, RatioForm) and form.counts_hits_only and defined):
         mean = xp.take_along_axis(expected_curves(rows, metric), k, axis=-1)
         return mean[:, 0], nothing, nothing, nothing
     none = xp.prod(rows.q, axis=-1, keepdims=True)
@@ -211,9 +210,7 @@ def hit_moment(rows: Padded, chosen: Tensor, form: RatioForm, power: int) -> Ten
     M is Σr for power 1 and (Σr)² + Σr(1-r) for 2, with the r = p·u/φ of those items.
     """
     xp, out = rows.xp, 0.0
-    rule = nodes_of_ratio(form, rows.distinct, float(power))
-    given = xp, rows.p, rows.q, chosen, form, rows.n, rule
-    for head, share, _ in tilted_sets(*given):
+    for head, share, _ in tilted_sets(rows, chosen, form, power):
         r = xp.where(chosen, share, 0.0)
         hits = total(xp, r)
         out = out + head * (hits if power == 1 else hits**2 + total(xp, r * (1.0 - r)))

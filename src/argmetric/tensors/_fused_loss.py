@@ -39,8 +39,7 @@ def expected_rows(
 ):
     """E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
 
-    With D = base + Σ y_i·(d2 + d1·z_i), base = d0·n + d3·Σz, u_i = e^(-s(d2 + d1·z_i)),
-    φ = q + p·u and r = p·u/φ: J = scale·Σ w·e^(-s·base)·Πφ·V, V = Σ z·r, and dJ/dp_j =
+    J = scale·Σ w·e^(-s·base)·Πφ·V with V = Σ z·r, as in the twin, and dJ/dp_j =
     scale·Σ w·e^(-s·base)·Πφ/φ_j·(z_j·u_j - (1-u_j)·(V - z_j·r_j)). A positive has its
     share e^(-s·d3) of e^(-s·base) in its own factor, which is then at most 1.
     """
@@ -101,7 +100,7 @@ def loss_nodes(
     """
     d0, d1, d2, d3 = d
     form = RatioForm((0.0, 1.0, 0.0, 0.0), d)  # type: ignore[arg-type]
-    s, w = nodes_of_ratio(form, n)
+    s, w = nodes_of_ratio(form, n, 1)
     miss = np.exp(-s * d3)
     rows = [
         s,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, chances, namespace, require_torch
-from argmetric.tensors._curves import nodes_of_ratio, tilted_sets
+from argmetric.tensors._curves import Padded, tilted_sets
 from argmetric.tensors._decide import has_triton
 
 torch: Any = require_torch("a loss of argmetric.tensors")
@@ -28,11 +30,12 @@ def ratio_and_slope(
 
         if n <= MOST_LABELS:
             return ratio_and_slope_fused(x, z, d, scale, empty)
-    p, q = chances(namespace(x), x, True)
+    xp = namespace(x)
+    p, q = chances(xp, x, True)
+    rows = Padded(xp, p, q, np.array([n]))
     form = RatioForm((0.0, scale, 0.0, 0.0), (d[0], d[1], d[3], d[2]))
     value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
-    given = namespace(x), p, q, z > 0.5, form, n, nodes_of_ratio(form, n)
-    for head, share, log in tilted_sets(*given):
+    for head, share, log in tilted_sets(rows, z > 0.5, form, 1):
         hit, lost = z * share, q * torch.expm1(-log)  # p - r, and 1 - r is q more
         hits = hit.sum(1, keepdim=True)
         value += head * hits
