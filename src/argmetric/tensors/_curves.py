@@ -164,18 +164,19 @@ def tilted_sets(
         yield w * xp.exp(total(xp, log) - s * base), share, log
 
 
-def without_each(xp: Any, p: Tensor, q: Tensor, u: Any) -> Tensor:
-    """Π φ_j over the other items of every item, with φ = q + p·u."""
+def with_others(xp: Any, p: Tensor, q: Tensor, u: Any, y: Tensor, w: Any) -> Tensor:
+    """w·y_i·Π φ_j over the other items j of every item i, with φ = q + p·u."""
     phi = q + p * u
-    return xp.prod(phi, axis=-1, keepdims=True) / phi
+    return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
 
 def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
     """p_i·E[(1 + T without i)^-exponent] of every item."""
-    rule, weights = exponential_sum(exponent, 1.0, p.shape[1]), 0.0
-    for s, w in each_node(rule):
-        weights = weights + w * math.exp(-s) * without_each(xp, p, q, math.exp(-s))
-    return p * weights
+    weights = 0.0
+    for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
+        u = math.exp(-s)
+        weights = weights + with_others(xp, p, q, u, p, w * u)
+    return weights
 
 
 def item_curve(rows: Padded, form: ItemForm) -> Tensor:
@@ -210,7 +211,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
         """E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
-            yield xp.where(rare, u, 1.0) * y * without_each(xp, p, q, u)
+            yield with_others(xp, p, q, u, y, xp.where(rare, u, 1.0))
 
     def gain(weights: Tensor) -> Tensor:
         sums = sum_to(xp, weights)
@@ -219,7 +220,8 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     if isinstance(metric, MCC):
         stretch, both = largest / n, 0.0
         for s, w in each_node(two_sided_sum(int(largest))):
-            both = both + w * sum(weights(s * stretch))
+            one, other = weights(s * stretch)
+            both = both + w * (one + other)
         scale = np.sqrt(np.maximum(k_ * (n_ - k_), 1.0))
         return gain(both) * rows.lift(largest / n_ / scale)
     smaller = np.clip(np.minimum(k_, n_ - k_), 0.0, (n_ - 1.0) // 2.0)
