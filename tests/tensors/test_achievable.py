@@ -66,6 +66,8 @@ def test_log_odds_and_refusals():
         tensors.BestAchievable().update(x, y)
     with pytest.raises(ValueError, match="target has shape"):
         best.update(x, y[:1])
+    with pytest.raises(ValueError, match="target must hold 0 and 1"):
+        best.update(x, y - 1)
 
 
 def test_nothing_predicted_can_be_best():

@@ -50,6 +50,20 @@ def test_long_rows_have_mean_and_deviation(metric, zero_division):
         assert float(got.std[i]) == pytest.approx(plain.std, rel=1e-10)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 30.0, 1e3])
+def test_a_heavy_false_positive_does_not_overflow(alpha):
+    p = np.random.default_rng(6).beta(0.3, 0.6, 90)
+    metric = am.Tversky(alpha, 0.5)
+    got = tensors.forecast(p, p > 0.6, metric)
+    plain = am.forecast(p, p > 0.6, metric)
+    assert float(got.means) == pytest.approx(plain.mean, rel=1e-12)
+    assert float(got.std) == pytest.approx(plain.std, rel=1e-10)
+    decision = tensors.decide(p, metric)
+    expected = am.forecast(p, decision.labels, metric).mean
+    assert float(decision.expected) == pytest.approx(expected, rel=1e-12)
+    assert expected >= plain.mean
+
+
 def test_long_rows_of_other_metrics_have_a_mean():
     rng = np.random.default_rng(3)
     p = rng.random(80)

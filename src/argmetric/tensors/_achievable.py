@@ -8,13 +8,26 @@ from typing import Any
 import numpy as np
 
 from argmetric.metrics import MetricLike, get_metric, require_defined
-from argmetric.tensors._arrays import Tensor, require_torch, to_host
+from argmetric.tensors._arrays import Tensor, read_labels, require_torch, to_host
 
 torch: Any = require_torch("BestAchievable")
 BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
 
 
-Base: Any = torch.nn.Module
+class PlainMetric(torch.nn.Module):  # type: ignore[misc]
+    """What is used of torchmetrics.Metric, for where that is not installed."""
+
+    def add_state(self, name: str, default: Tensor, dist_reduce_fx: str) -> None:
+        self.register_buffer(name, default)
+
+    def forward(self, preds: Tensor, target: Tensor) -> None:
+        self.update(preds, target)
+
+    def reset(self) -> None:
+        self.counts.zero_()
+
+
+Base: Any = PlainMetric
 if find_spec("torchmetrics") is not None:
     import torchmetrics
 
@@ -62,18 +75,11 @@ class BestAchievable(Base):  # type: ignore[misc]
         self.metric = get_metric(metric, zero_division=zero_division)
         self.logits = logits
         counts = torch.zeros((2, BINS + 1), dtype=torch.int64)  # of both labels
-        if hasattr(self, "add_state"):
-            self.add_state("counts", default=counts, dist_reduce_fx="sum")
-        else:
-            self.register_buffer("counts", counts)
+        self.add_state("counts", default=counts, dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count a batch of scores and 0/1 labels of the same shape."""
-        if preds.shape != target.shape:
-            raise ValueError(
-                f"target has shape {tuple(target.shape)} but preds has shape "
-                f"{tuple(preds.shape)}"
-            )
+        true = read_labels(target, "target", preds, "preds")
         p = preds.detach().double()
         p = torch.sigmoid(p) if self.logits else p
         if p.numel() and not bool(((p >= 0) & (p <= 1)).all()):
@@ -81,7 +87,7 @@ class BestAchievable(Base):  # type: ignore[misc]
                 "preds must be probabilities within [0, 1], without NaN; for log-odds "
                 "use BestAchievable(..., logits=True)"
             )
-        place = torch.floor(p * BINS).long() + (BINS + 1) * (target > 0)
+        place = torch.floor(p * BINS).long() + (BINS + 1) * true
         counts = torch.bincount(place.reshape(-1), minlength=2 * (BINS + 1))
         self.counts += counts.reshape(2, -1)
 
@@ -93,20 +99,6 @@ class BestAchievable(Base):  # type: ignore[misc]
             )
         self.counts += other.counts.to(self.counts.device)
         self._computed = None  # what torchmetrics keeps of the counts before
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        if hasattr(super(), "reset"):
-            super().reset()
-        else:
-            self.counts.zero_()
-
-    def forward(self, preds: Tensor, target: Tensor) -> Any:
-        """Count a batch; with torchmetrics also return the result of this batch."""
-        if hasattr(self, "add_state"):
-            return super().forward(preds, target)
-        self.update(preds, target)
-        return None
 
     def compute(self) -> dict[str, Tensor]:
         """The best `score`, its `threshold` (predict p >= threshold), and `at_half`."""
@@ -126,9 +118,8 @@ class BestAchievable(Base):  # type: ignore[misc]
                 "zero_division=0 or 1 gives it a value"
             )
         # Of the highest cut-offs that are as good, the middle one
-        gaps = np.flatnonzero(np.diff(equal) > 1)
-        first = equal[gaps[-1] + 1] if gaps.size else equal[0]
-        place = int(first + equal[-1]) // 2
+        run = np.split(equal, np.flatnonzero(np.diff(equal) > 1) + 1)[-1]
+        place = int(run[0] + run[-1]) // 2
         found = {
             "score": values[place],
             "threshold": np.inf if place > BINS else place / BINS,

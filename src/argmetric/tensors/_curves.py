@@ -80,15 +80,19 @@ def running_sum(xp: Any, x: Tensor) -> Tensor:
     return xp.reshape(inner + before[:, :, None], (rows, -1))[:, :m]
 
 
+def sum_to(xp: Any, x: Tensor) -> Tensor:
+    """Sums of the first k items, for k = 0…m."""
+    return xp.concat([xp.zeros_like(x[:, :1]), running_sum(xp, x)], axis=-1)
+
+
 def sum_from(xp: Any, x: Tensor) -> Tensor:
     """Sums of the items behind the first k, for k = 0…m."""
-    whole = xp.flip(running_sum(xp, xp.flip(x, axis=-1)), axis=-1)
-    return xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
+    return xp.flip(sum_to(xp, xp.flip(x, axis=-1)), axis=-1)
 
 
-def from_zero(xp: Any, x: Tensor) -> Tensor:
-    """A curve from k = 1 on, with 0 at k = 0 in front."""
-    return xp.concat([xp.zeros_like(x[:, :1]), x], axis=-1)
+def total(xp: Any, x: Tensor) -> Tensor:
+    """Sums of rows, as a column."""
+    return xp.sum(x, axis=-1, keepdims=True)
 
 
 def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
@@ -96,15 +100,28 @@ def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tens
 
     φ = q + p·u, and the logarithm is accurate for small and for large p.
     """
+    if exponent < 0.0:  # φ = u·(p + q/u): no power is above 1
+        _, log = tilted(xp, q, p, -exponent)
+        return p * xp.exp(-log), log - exponent
+    if exponent == 0.0:
+        return p, xp.zeros_like(p)
     u, gain = math.exp(-exponent), p * math.expm1(-exponent)
     phi = xp.clip(q + p * u, float(xp.finfo(p.dtype).smallest_normal), None)
-    near = xp.log1p(xp.clip(gain, -0.5, None))
-    return p * u / phi, xp.where(gain > -0.5, near, xp.log(phi))
+    log = xp.log1p(xp.clip(gain, -0.5, None))
+    if u < 0.5:  # else φ is at least a half
+        log = xp.where(gain > -0.5, log, xp.log(phi))
+    return p * u / phi, log
 
 
 def each_node(rule: tuple[Floats, Floats]) -> Iterator[tuple[float, float]]:
     """Nodes and weights of an exponential sum, one after the other."""
     return zip(*(x.tolist() for x in rule), strict=True)
+
+
+def nodes_of_ratio(form: RatioForm, sizes: Any, power: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of 1/D^power over all counts of rows of these sizes."""
+    low, high = form.denominator_range(sizes, sizes)
+    return exponential_sum(float(power), float(low.min()), float(high.max()))
 
 
 def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
@@ -113,56 +130,62 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
     1/D = Σ w·e^(-s·D), and E[tp·e^(-s·D)] = e^(-s(d0·n + d2·k))·Π_{j≤k} φ_j(u1)·
     Π_{j>k} φ_j(u3)·Σ_{i≤k} p_i·u1/φ_i(u1) for u1 = e^(-s(d1+d3)), u3 = e^(-s·d3).
     """
-    xp, p, q = rows.xp, rows.p, rows.q
+    xp, p, q, n, k = rows.xp, rows.p, rows.q, rows.n, rows.k
     (c0, c1, c2, c3), (d0, d1, d2, d3) = form.c, form.d
-    low, high = form.denominator_range(rows.distinct, rows.distinct)
-    n, k = rows.n, rows.k[:, 1:]
-    out = xp.zeros_like(p)
-    first = xp.zeros_like(p[:, :1])  # k = 0
-    hits = running_sum(xp, p) if d1 + d3 == 0 else None
-    rule = exponential_sum(1.0, float(low.min()), float(high.max()))
-    for s, w in each_node(rule):
-        share, log1 = tilted(xp, p, q, s * (d1 + d3))
-        tilted_hits = running_sum(xp, share) if hits is None else hits
-        rest = share
-        if d1 == 0:
-            whole = log_after = xp.sum(log1, axis=-1, keepdims=True)
-        else:
-            rest, log3 = tilted(xp, p, q, s * d3)
-            log_after = sum_from(xp, log3)
-            whole, log_after = log_after[:, :1], log_after[:, 1:]
-            if hits is None:
-                log_after = log_after + running_sum(xp, log1)
-        scale = w * xp.exp(log_after - s * (d0 * n + d2 * k))
-        if form.counts_hits_only:
-            out = out + scale * (c1 * tilted_hits)
-            continue
-        rest = sum_from(xp, rest)
-        hit = (c1 + c3) * tilted_hits + c3 * rest[:, 1:]
-        out = out + scale * (c0 * n + c2 * k + hit)
-        at_none = c0 * n + c3 * rest[:, :1]
-        first = first + w * xp.exp(whole - s * d0 * n) * at_none
-    return xp.concat([first, out], axis=-1)
+    out = 0.0
+    for s, w in each_node(nodes_of_ratio(form, rows.distinct, 1)):
+        share, log = tilted(xp, p, q, s * (d1 + d3))
+        rest, logs = share, total(xp, log)
+        if d1 != 0:
+            rest, after = tilted(xp, p, q, s * d3)
+            logs = total(xp, after) + sum_to(xp, log - after)
+        counts = (c1 + c3) * sum_to(xp, share)
+        if not form.counts_hits_only:
+            counts = counts + c0 * n + c2 * k + c3 * sum_from(xp, rest)
+        out = out + w * xp.exp(logs - s * (d0 * n + d2 * k)) * counts
+    return out
+
+
+def tilted_sets(
+    rows: Padded, chosen: Tensor, form: RatioForm, power: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """w·E[e^(-s·D)] of one set of items of each row, for every node s of 1/D^power.
+
+    D = d0·n + d2·k + Σ y·(d1·chosen + d3) with y drawn by p. Beside it p·u/φ and log φ
+    of every item.
+    """
+    xp, p, q, (d0, d1, d2, d3) = rows.xp, rows.p, rows.q, form.d
+    base = d0 * rows.n + d2 * total(xp, xp.astype(chosen, p.dtype))
+    for s, w in each_node(nodes_of_ratio(form, rows.distinct, power)):
+        share, log = tilted(xp, p, q, s * (d1 + d3))
+        if d1 != 0:
+            rest, after = tilted(xp, p, q, s * d3)
+            share, log = xp.where(chosen, share, rest), xp.where(chosen, log, after)
+        yield w * xp.exp(total(xp, log) - s * base), share, log
+
+
+def with_others(xp: Any, p: Tensor, q: Tensor, u: Any, y: Tensor, w: Any) -> Tensor:
+    """w·y_i·Π φ_j over the other items j of every item i, with φ = q + p·u."""
+    phi = q + p * u
+    return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
 
 def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
-    """p_i·E[(1 + T without i)^-exponent] of every item: Σ w·Πφ·p·u/φ."""
-    weights = xp.zeros_like(p)
+    """p_i·E[(1 + T without i)^-exponent] of every item."""
+    weights = 0.0
     for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
         u = math.exp(-s)
-        phi = q + p * u
-        whole = xp.prod(phi, axis=-1, keepdims=True)
-        weights = weights + w * u * whole * p / phi
+        weights = weights + with_others(xp, p, q, u, p, w * u)
     return weights
 
 
 def item_curve(rows: Padded, form: ItemForm) -> Tensor:
     """E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 as 0."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
-    out = xp.zeros_like(from_zero(xp, rows.p)) + form.offset
+    out = form.offset + 0.0 * rows.k
     if form.hits is not None:
         weights = item_weights(xp, rows.p, rows.q, form.exponent)
-        out = out + rows.lift(form.hits(k, n)) * from_zero(xp, running_sum(xp, weights))
+        out = out + rows.lift(form.hits(k, n)) * sum_to(xp, weights)
     if form.rejections is not None:
         weights = item_weights(xp, *rows.misses(), form.exponent)
         out = out + rows.lift(form.rejections(k, n)) * sum_from(xp, weights)
@@ -178,58 +201,49 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     n, N, times N/n. Below k = n/2 the denominator of kappa is n - 2k times c + t with
     c = n·k/(n - 2k); above that the classes are exchanged.
     """
-    xp, n, k = rows.xp, rows.n, rows.k[:, 1:]
+    xp, n, k, n_, k_ = rows.xp, rows.n, rows.k, rows.host_n, rows.host_k
     largest = max(float(rows.distinct[-1]), 2.0)
     miss, hit = rows.misses()
-    few = xp.sum(rows.p, axis=-1, keepdims=True) <= 0.5 * n
+    few = total(xp, rows.p) <= 0.5 * n
     y = xp.where(few, rows.p, -miss)
 
-    def weights(s: Any) -> tuple[Tensor, Tensor]:
+    def weights(s: Any) -> Iterator[Tensor]:
         """E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
-        u, sides = xp.exp(-s), []
-        for p, q, factor in (
-            (rows.p, rows.q, xp.where(few, u, 1.0)),
-            (miss, hit, xp.where(few, 1.0, u)),
-        ):
-            phi = q + p * u
-            sides.append(factor * xp.prod(phi, axis=-1, keepdims=True) * y / phi)
-        return sides[0], sides[1]
+        u = xp.exp(-s)
+        for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
+            yield with_others(xp, p, q, u, y, xp.where(rare, u, 1.0))
 
     def gain(weights: Tensor) -> Tensor:
-        sums = running_sum(xp, weights)
+        sums = sum_to(xp, weights)
         return n * sums - k * sums[:, -1:]
 
-    k_, n_ = rows.host_k[:, 1:], rows.host_n[:, 1:]
     if isinstance(metric, MCC):
-        stretch, both = largest / n, xp.zeros_like(y)
+        stretch, both = largest / n, 0.0
         for s, w in each_node(two_sided_sum(int(largest))):
             one, other = weights(s * stretch)
             both = both + w * (one + other)
         scale = np.sqrt(np.maximum(k_ * (n_ - k_), 1.0))
-        return from_zero(xp, gain(both) * rows.lift(largest / n_ / scale))
+        return gain(both) * rows.lift(largest / n_ / scale)
     smaller = np.clip(np.minimum(k_, n_ - k_), 0.0, (n_ - 1.0) // 2.0)
     scale = np.maximum(n_ - 2.0 * smaller, 1.0)
     c, early = rows.lift(n_ * smaller / scale), 2.0 * k < n
-    out = xp.zeros_like(y)
+    out = 0.0
     for s, w in each_node(exponential_sum(1.0, 2.0, largest + largest**2)):
         one, other = weights(s * xp.ones_like(n))
         out = out + w * xp.exp(-s * c) * xp.where(early, gain(one), gain(other))
     half = 4.0 * gain(y) / (n * n)
-    curve = xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
-    return from_zero(xp, curve)
+    return xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
 
 
 def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
     """E[metric] of a metric that is affine in tp and t, from the expected counts."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
-    hits = from_zero(xp, running_sum(xp, rows.p))
-    missed = sum_from(xp, rows.p)
+    hits, missed = sum_to(xp, rows.p), sum_from(xp, rows.p)
     if form.cells is not None and form.scale is not None:
         q, _ = rows.misses()
-        false, rejected = from_zero(xp, running_sum(xp, q)), sum_from(xp, q)
-        a, b, c, d = form.cells
-        total = a * hits + b * false + c * missed + d * rejected
-        return total / rows.lift(form.scale(k, n))
+        counts = hits, sum_to(xp, q), missed, sum_from(xp, q)
+        weighted = sum(a * x for a, x in zip(form.cells, counts, strict=True))
+        return weighted / rows.lift(form.scale(k, n))
     none = metric.value(0.0, k, 0.0, n)
     per_hit = (metric.value(k, k, k, n) - none) / np.maximum(k, 1.0)
     per_miss = (metric.value(0.0, k, n - k, n) - none) / np.maximum(n - k, 1.0)
@@ -238,16 +252,17 @@ def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
 
 def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     """P(sum = t) of every row, item after item."""
-    law = xp.concat([xp.ones_like(p[:, :1]), xp.zeros_like(p)], axis=-1)
+    nothing = xp.zeros_like(p[:, :1])
+    law = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
     for i in range(p.shape[1]):
-        moved = from_zero(xp, law[:, :-1])
+        moved = xp.concat([nothing, law[:, :-1]], axis=-1)
         law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
     return law
 
 
 def chance_of_none(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """P(no positive) and P(some) of every row, accurate for tiny p and for tiny q."""
-    log = xp.sum(tilted(xp, p, q, math.inf)[1], axis=-1, keepdims=True)
+    log = total(xp, tilted(xp, p, q, math.inf)[1])
     return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)
 
 
@@ -301,22 +316,20 @@ def settle_edges(rows: Padded, metric: Metric, form: Form, curve: Tensor) -> Ten
     every, not_every = chance_of_none(xp, *rows.misses())
     inside = xp.where(every > none, not_every - none, some - every)
     inside = xp.clip(inside, 0.0, None)
-    at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
-    regular = regular_at_edges(form, metric, k, n)
+    counted_none, counted_all = regular_at_edges(form, metric, k, n)
     alike = (k == 0) & (not isinstance(form, RatioForm))
     alike |= (k == n) & isinstance(form, AffineForm)
     between = np.where(alike, metric.value(np.minimum(k, 1.0), k, 1, n), 0.0)
-    if alike.any():
-        settled = inside * rows.lift(np.nan_to_num(between))
-        curve = xp.where(rows.lift(alike) > 0.5, settled, curve)
-    for chance, value, counted in zip(
-        (none, every), (at_none, at_all), regular, strict=True
-    ):
+    outcomes = (
+        (none, metric.value(0, k, 0, n), counted_none),
+        (every, metric.value(k, k, n, n), counted_all),
+        (inside, between, 0.0),
+    )
+    curve = xp.where(rows.lift(alike) > 0.5, 0.0, curve)
+    for chance, value, counted in outcomes:
         missing = np.nan_to_num(value) - np.where(alike, 0.0, counted)
         curve = curve + chance * rows.lift(missing)
     if not math.isnan(metric.zero_division):
         return curve
-    mass = xp.zeros_like(curve)
-    for chance, value in ((none, at_none), (inside, between), (every, at_all)):
-        mass = mass + chance * rows.lift(~np.isnan(value))
+    mass = sum(chance * rows.lift(~np.isnan(value)) for chance, value, _ in outcomes)
     return xp.where(mass > 0.0, curve / xp.where(mass > 0.0, mass, 1.0), math.nan)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._ground.arguments import as_flags, check_share
 from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.display import metric_title
@@ -26,11 +25,11 @@ from argmetric.tensors._arrays import (
 )
 from argmetric.tensors._curves import (
     Padded,
-    chance_of_none,
-    each_node,
     expected_curves,
     law_of,
-    tilted,
+    tilted_sets,
+    total,
+    usable_form,
 )
 from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._segments import CELLS_AT_ONCE, SegmentedTensor
@@ -136,7 +135,7 @@ def forecast(
         order = xp.argsort(-flags, stable=True)
         flags = xp.take_along_axis(flags, order, axis=-1)
         scores = xp.take_along_axis(scores, order, axis=-1)
-        k = xp.sum(xp.astype(flags, xp.int64), axis=-1, keepdims=True)
+        k = total(xp, xp.astype(flags, xp.int64))
         rows = Padded(xp, *chances(xp, scores, logits), part.sizes)
         found.append((part, moments(rows, flags > 0, k, metric, coverage)))
     mean, std, low, high = segments.gather(found)
@@ -166,66 +165,56 @@ def law_moments(
     defined = ~xp.isnan(values)
     weights = xp.where(defined, probabilities, 0.0)
     values = xp.where(defined, values, 0.0)
-    mass = xp.sum(weights, axis=-1, keepdims=True)
+    mass = total(xp, weights)
     safe = xp.where(mass > 0.0, mass, math.nan)
-    mean = xp.sum(weights * values, axis=-1, keepdims=True) / safe
-    variance = xp.sum(weights * (values - mean) ** 2, axis=-1) / safe[:, 0]
+    mean = total(xp, weights * values) / safe
+    variance = total(xp, weights * (values - mean) ** 2) / safe
     order = xp.argsort(values, stable=True)
-    values = xp.take_along_axis(values, order, axis=-1)
-    below = xp.cumulative_sum(
-        xp.take_along_axis(weights, order, axis=-1) / safe, axis=-1
+    weights, values = (
+        xp.take_along_axis(x, order, axis=-1) for x in (weights / safe, values)
     )
+    below = xp.cumulative_sum(weights, axis=-1)
     rest = (1.0 - coverage) / 2.0
     ends = []
     for reached in (below <= rest + ROUNDING, below < 1.0 - rest - ROUNDING):
-        count = xp.sum(xp.astype(reached, xp.int64), axis=-1, keepdims=True)
+        count = total(xp, xp.astype(reached, xp.int64))
         place = xp.clip(count, None, width * width - 1)
         ends.append(xp.take_along_axis(values, place, axis=-1)[:, 0])
-    return mean[:, 0], xp.sqrt(variance), ends[0], ends[1]
+    return mean[:, 0], xp.sqrt(variance)[:, 0], ends[0], ends[1]
 
 
 def long_moments(
     rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Mean from the curve of the first k items, deviation of ratios of hits."""
-    xp = rows.xp
-    mean = xp.take_along_axis(expected_curves(rows, metric), k, axis=-1)
-    nothing = xp.zeros_like(mean[:, 0]) + math.nan
-    form = metric.form
+    """Mean and deviation of ratios of hits; else the mean, from the curve of all k."""
+    xp, form = rows.xp, usable_form(metric, tuple(rows.distinct.tolist()))
+    nothing = xp.zeros_like(rows.p[:, 0]) + math.nan
     defined = not math.isnan(metric.zero_division)
     if not (isinstance(form, RatioForm) and form.counts_hits_only and defined):
+        mean = xp.take_along_axis(expected_curves(rows, metric), k, axis=-1)
         return mean[:, 0], nothing, nothing, nothing
-    second = second_moment(rows, chosen, xp.astype(k, mean.dtype), form)
-    none, _ = chance_of_none(xp, rows.p, rows.q)
+    none = xp.prod(rows.q, axis=-1, keepdims=True)
     at_none = rows.lift(metric.value(0, rows.host_k, 0, rows.host_n)) + 0.0 * none
     at_none = xp.take_along_axis(at_none, k, axis=-1)
-    second = second + none * at_none * at_none
+    mean, second = (
+        hit_moment(rows, chosen, form, power) + none * at_none**power
+        for power in (1, 2)
+    )
     variance = xp.clip(second - mean * mean, 0.0, None)
     return mean[:, 0], xp.sqrt(variance)[:, 0], nothing, nothing
 
 
-def second_moment(rows: Padded, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
-    """E[(c1·tp/D)²] = c1²·Σ w·e^(-s·(d0·n + d2·k))·Πφ·((Σr)² + Σr(1-r)).
+def hit_moment(rows: Padded, chosen: Tensor, form: RatioForm, power: int) -> Tensor:
+    """E[(c1·tp/D)^power] of the chosen items: c1^power·Σ w·E[e^(-s·D)]·M.
 
-    r = p·u/φ over the predicted positives, with the nodes of 1/D².
+    M is Σr for power 1 and (Σr)² + Σr(1-r) for 2, with the r = p·u/φ of those items.
     """
-    xp, p, q = rows.xp, rows.p, rows.q
-    d0, d1, d2, d3 = form.d
-    low, high = form.denominator_range(rows.distinct, rows.distinct)
-    out = xp.zeros_like(k)
-    rule = exponential_sum(2.0, float(low.min()), float(high.max()))
-
-    def total(x: Tensor) -> Tensor:
-        return xp.sum(x, axis=-1, keepdims=True)
-
-    for s, w in each_node(rule):
-        share, log1 = tilted(xp, p, q, s * (d1 + d3))
-        log3 = log1 if d1 == 0 else tilted(xp, p, q, s * d3)[1]
-        logs = total(xp.where(chosen, log1, log3))
+    xp, out = rows.xp, 0.0
+    for head, share, _ in tilted_sets(rows, chosen, form, power):
         r = xp.where(chosen, share, 0.0)
-        moment = total(r) ** 2 + total(r * (1.0 - r))
-        out = out + w * xp.exp(logs - s * (d0 * rows.n + d2 * k)) * moment
-    return form.c[1] ** 2 * out
+        hits = total(xp, r)
+        out = out + head * (hits if power == 1 else hits**2 + total(xp, r * (1.0 - r)))
+    return form.c[1] ** power * out
 
 
 def count(

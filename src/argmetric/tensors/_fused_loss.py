@@ -1,6 +1,6 @@
 """The expected metric of drawn labels and its gradient, one program for each row.
 
-The twin is the generic path of `_losses.ExpectedRatio`.
+The twin is the generic path of `_losses.ratio_and_slope`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric._expected.kernels.nodes import TOLERANCE
 from argmetric.metrics import RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._curves import nodes_of_ratio
 from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal
 
 torch = require_torch("the fused loss")
@@ -38,8 +39,9 @@ def expected_rows(
 ):
     """E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
 
-    The formulas are those of `ExpectedRatio`. A positive has its share e^(-s·d3) of
-    e^(-s·base) in its own factor, which is then at most 1.
+    J = scale·Σ w·e^(-s·base)·Πφ·V with V = Σ z·r, as in the twin, and dJ/dp_j =
+    scale·Σ w·e^(-s·base)·Πφ/φ_j·(z_j·u_j - (1-u_j)·(V - z_j·r_j)). A positive has its
+    share e^(-s·d3) of e^(-s·base) in its own factor, which is then at most 1.
     """
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, N)
@@ -98,8 +100,7 @@ def loss_nodes(
     """
     d0, d1, d2, d3 = d
     form = RatioForm((0.0, 1.0, 0.0, 0.0), d)  # type: ignore[arg-type]
-    low, high = form.denominator_range(n, n)
-    s, w = exponential_sum(1.0, float(low), float(high))
+    s, w = nodes_of_ratio(form, n, 1)
     miss = np.exp(-s * d3)
     rows = [
         s,
@@ -114,11 +115,10 @@ def loss_nodes(
     return torch.from_numpy(np.stack(rows)).to(device)
 
 
-def ratio_and_slope(
+def ratio_and_slope_fused(
     x: Any, z: Any, d: Any, scale: float, empty: float
 ) -> tuple[Tensor, Tensor]:
     """Value of each row, and its gradient, by one kernel."""
-    x, z = x.contiguous(), z.contiguous()
     rows, n = x.shape
     d0, d1, d2, d3 = d
     value = torch.empty(rows, dtype=x.dtype, device=x.device)
@@ -144,19 +144,3 @@ def ratio_and_slope(
             num_warps=min(max(padded // 256, 1), 8),
         )
     return value, slope
-
-
-# As an operator of torch the kernel is one step for torch.compile
-expected_ratio = torch.library.custom_op(
-    "argmetric::expected_ratio",
-    ratio_and_slope,
-    mutates_args=(),
-    device_types="cuda",
-    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
-    " -> (Tensor, Tensor)",
-)
-
-
-@expected_ratio.register_fake
-def _(x: Any, z: Any, d: Any, scale: float, empty: float) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape[0]), torch.empty_like(x)

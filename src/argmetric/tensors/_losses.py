@@ -2,102 +2,65 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from argmetric._expected.kernels.nodes import exponential_sum
+import numpy as np
+
 from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
-from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._arrays import Tensor, chances, namespace, require_torch
 from argmetric.tensors._best_rows import has_triton
+from argmetric.tensors._curves import Padded, tilted_sets
 
 torch: Any = require_torch("a loss of argmetric.tensors")
-USE_KERNEL = has_triton()
-MOST_LABELS = 0
-if USE_KERNEL:
-    from argmetric.tensors._fused_loss import MOST_LABELS
 
 
-def node_lists(
-    d: tuple[float, float, float, float], n: int
-) -> tuple[list[float], list[float]]:
-    """Nodes and weights of 1/denominator over all counts of n items with a hit."""
-    low, high = RatioForm((0.0, 1.0, 0.0, 0.0), d).denominator_range(n, n)
-    s, w = exponential_sum(1.0, float(low), float(high))
-    return s.tolist(), w.tolist()
+def ratio_and_slope(
+    x: Tensor, z: Tensor, d: list[float], scale: float, empty: float
+) -> tuple[Tensor, Tensor]:
+    """E[scale·tp/D] of y ~ Bernoulli(sigmoid(x)) against z of each row; its gradient.
 
-
-# What torch.compiler.assume_constant_result sets, without loading the compiler
-node_lists._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-class ExpectedRatio(torch.autograd.Function):  # type: ignore[misc]
-    """E[c·tp/(d·counts)] of y ~ Bernoulli(sigmoid(x)) against z, for each row.
-
-    With D = base + Σ y_i·(d2 + d1·z_i), base = d0·n + d3·Σz, u_i = e^(-s(d2 + d1·z_i)),
-    φ = q + p·u and r = p·u/φ: J = c·Σ w·e^(-s·base)·Πφ·V, V = Σ z·r, and
-    dJ/dp_j = c·Σ w·e^(-s·base)·Πφ/φ_j·(z_j·u_j - (1-u_j)·(V - z_j·r_j)). The gradient
-    is taken with the value, so that one tensor of the shape of x is kept.
+    The targets are the chosen set of `tilted_sets`, where labels and truth, d2 and d3,
+    change places. By log-odds r = p·u/φ has the slope r(1-r) and log φ has r - p =
+    -q·(1/φ - 1), so that nothing has to be kept for a backward pass.
     """
+    x, z, n = x.contiguous(), z.contiguous(), x.shape[1]
+    if x.is_cuda and has_triton():
+        from argmetric.tensors._fused_loss import MOST_LABELS, ratio_and_slope_fused
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        z: Tensor,
-        d: tuple[float, float, float, float],
-        scale: float,
-        empty: float,
-    ) -> Tensor:
-        if x.is_cuda and USE_KERNEL and x.shape[1] <= MOST_LABELS:
-            value, slope = torch.ops.argmetric.expected_ratio(x, z, d, scale, empty)
-            ctx.save_for_backward(slope)
-            return value
-        n = x.shape[1]
-        p, q = torch.sigmoid(x), torch.sigmoid(-x)
-        d0, d1, d2, d3 = d
-        positives = z.sum(1, keepdim=True)
-        base = d0 * n + d3 * positives
-        some = positives > 0
-        chosen = z > 0.5
-        nodes, weights = node_lists(d, n)
-        tiny = torch.finfo(x.dtype).tiny
-        one = torch.ones((), dtype=x.dtype, device=x.device)
+        if n <= MOST_LABELS:
+            return ratio_and_slope_fused(x, z, d, scale, empty)
+    xp = namespace(x)
+    p, q = chances(xp, x, True)
+    rows = Padded(xp, p, q, np.array([n]))
+    form = RatioForm((0.0, scale, 0.0, 0.0), (d[0], d[1], d[3], d[2]))
+    value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
+    for head, share, log in tilted_sets(rows, z > 0.5, form, 1):
+        hit, lost = z * share, q * torch.expm1(-log)  # p - r, and 1 - r is q more
+        hits = hit.sum(1, keepdim=True)
+        value += head * hits
+        slope += head * (hit * (q + lost) - hits * lost)
+    none = empty * torch.nn.functional.logsigmoid(-x).sum(1, keepdim=True).exp()
+    some = z.sum(1, keepdim=True) > 0
+    value = torch.where(some, scale * value, none)
+    return value[:, 0], torch.where(some, scale * slope, -none * p)
 
-        def factors(s: float) -> tuple[Tensor, Any, Any]:
-            """φ, u and 1 - u of every item."""
-            u, lost = math.exp(-s * d2), -math.expm1(-s * d2)
-            if d1:
-                of_hit = math.exp(-s * (d1 + d2)), -math.expm1(-s * (d1 + d2))
-                u = torch.where(chosen, of_hit[0] * one, u * one)
-                lost = torch.where(chosen, of_hit[1] * one, lost * one)
-            return torch.clamp(q + p * u, min=tiny), u, lost
 
-        heads, hits = [], []
-        for s, w in zip(nodes, weights, strict=True):
-            phi, u, lost = factors(s)
-            logs = torch.where(p * lost < 0.5, torch.log1p(-p * lost), torch.log(phi))
-            heads.append(w * torch.exp(logs.sum(1, keepdim=True) - s * base))
-            hits.append((z * p * u / phi).sum(1, keepdim=True))
-        none = torch.nn.functional.logsigmoid(-x).sum(1, keepdim=True).exp()
-        value = sum(head * hit for head, hit in zip(heads, hits, strict=True)) * scale
-        value = torch.where(some, value, empty * none)
-        if ctx.needs_input_grad[0]:
-            slope = torch.zeros_like(x)
-            for s, head, hit in zip(nodes, heads, hits, strict=True):
-                phi, u, lost = factors(s)
-                rest = hit - z * p * u / phi
-                slope = slope + head / phi * (z * u - lost * rest)
-            # dJ/dx = p·q·dJ/dp; without a positive J = Π(1-p), so dJ/dx = -p·J
-            ctx.save_for_backward(
-                torch.where(some, scale * slope * p * q, -empty * none * p)
-            )
-        return value[:, 0]
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        (slope,) = ctx.saved_tensors
-        return grad[:, None] * slope, None, None, None, None
+# As an operator of torch it is one step for torch.compile
+expected_ratio = torch.library.custom_op(
+    "argmetric::expected_ratio",
+    ratio_and_slope,
+    mutates_args=(),
+    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
+    " -> (Tensor, Tensor)",
+)
+expected_ratio.register_fake(
+    lambda x, *_: (x.new_empty(x.shape[0]), x.new_empty(x.shape))
+)
+expected_ratio.register_autograd(
+    lambda ctx, grad, _: (grad[:, None] * ctx.saved_tensors[0], *[None] * 4),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
+)
 
 
 class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
@@ -169,7 +132,7 @@ class ExpectedMetricLoss(_MetricLoss):
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Loss of log-odds against targets, both of the shape (rows, labels)."""
         x, z = self._rows(logits, targets)
-        scores = ExpectedRatio.apply(x, z, self.form.d, self.form.c[1], self.zero)
+        scores, _ = expected_ratio(x, z, self.form.d, self.form.c[1], self.zero)
         return 1.0 - scores.mean()
 
 
