@@ -65,6 +65,28 @@ def test_curves_of_groups(name, law):
 
 
 @pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "weights", [(60, 0.5), (1000, 0.5), (0.01, 300), (300, 300), (1e4, 1e-3)]
+)
+def test_heavy_weights_of_false_alarms_and_misses(weights, law):
+    """Against sums over the laws of hits and misses; e^(s·weight) overflows."""
+    metric, n = am.Tversky(*weights), 90
+    p = -np.sort(-LAWS[law](np.random.default_rng(4), n))
+    laws = [np.ones(1)], [np.ones(1)]
+    for of, items in zip(laws, (p, p[::-1]), strict=True):
+        for one in items:
+            of.append(np.convolve(of[-1], [1.0 - one, one]))
+    curve = np.empty(n + 1)
+    for k in range(n + 1):
+        hits, misses = np.ogrid[: k + 1, : n - k + 1]
+        values = metric.value(hits, k, hits + misses, n)
+        curve[k] = laws[0][k] @ values @ laws[1][n - k]
+    found = am.decide(p, metric)
+    np.testing.assert_allclose(found.curve, curve, rtol=1e-11, atol=1e-13)
+    assert curve[found.n_positives] >= curve.max() - 1e-13
+
+
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "kappa", "gmean", "recall"])
 def test_groups_are_decided_as_they_are_alone(name, law):
     rng, sizes = np.random.default_rng(6), [1, 34, 200, 201, 501, 700, 1501]

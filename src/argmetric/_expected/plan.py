@@ -44,8 +44,8 @@ SHARING = 40  # such a table pays for as many groups as its squared size over th
 # accuracy, by the law of T without one item: 380 and 670 at 128 rows, 410 and 650 at
 # 200.
 QUADRATIC_ROWS = 200
-# A vector or group of as many rows is decided from a histogram. F1: 7.5 ms by the histogram
-# and 12 sorted at 50,000 rows, 6.2 and 5.8 at 20,000. MCC: 10 and 12; 8.4 and 6.8.
+# A vector or group of as many rows is decided from a histogram. F1: 7.5 ms by it and
+# 12 sorted at 50,000 rows, 6.2 and 5.8 at 20,000. MCC: 10 and 12; 8.4 and 6.8.
 HISTOGRAM_ROWS = 50_000
 # A function on which quadratures disagree is summed again over whole laws: 0.04 s by
 # quadrature and 1 s by whole laws at 5,000 rows. Longer vectors keep their error.

@@ -17,12 +17,13 @@ LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
 PRUNE = 34.0  # -log of the tolerance, and a little
 SERIES = 12  # a power series in p longer than this is slower than the products
+TINY = 1e-300  # a factor that underflows ends a block, which has one item then
 LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot underflow
 
 
 @inner
 def log_generating(p, q, start, stop, u, lanes, result):
-    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p descending.
+    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p in order.
 
     Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
     numbers near 1 loses a rounding error per item, of the same sign when p repeats.
@@ -36,7 +37,7 @@ def log_generating(p, q, start, stop, u, lanes, result):
     drop, first = one - odds, start
     while first < stop:
         last = min(first + LOG_BLOCK, stop)
-        if p[first] * largest <= 0.5:
+        if max(p[first], p[last - 1]) * largest <= 0.5:
             product = alike(odds, 0.0)
             for i in range(first, last):
                 a = -p[i] * drop
@@ -263,13 +264,15 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     + c2·k + (c1+c3)·Σ_{i≤k} rho_i(u1) + c3·Σ_{j>k} rho_j(u2)], u1 = e^(-s(d1+d3)),
     u2 = e^(-s·d3), rho = p·u/phi. The logarithms are summed anew at every block;
     inside a block the product is carried, over so few items that it cannot overflow.
-    O(n·Q).
+    Where u1 is above 1, phi(u1) = u1·(p + q/u1), and u1 goes into e^(-s·d2·k). O(n·Q).
     """
     hit, miss = d[1] + d[3], d[3]
+    step = d[2] + min(hit, 0.0)
     rate = max(0.0, min(d[1] + d[2] + d[3], d[3])) if d[2] >= 0 else 0.0
     shrinking = d[2] >= 0 and d[1] + d[2] >= 0  # the terms fall as k grows
     turn = abs(d[2]) + abs(hit) + abs(miss)
-    u1, u2, decay = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    u1, v1 = np.ones(LANES), np.ones(LANES)  # phi(u1) = p·u1 + q·v1
+    u2, decay = np.empty(LANES), np.empty(LANES)
     scaled, drop, growth = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     log_w, logs = np.empty(LANES), np.empty(LANES)
     current, hits, term = np.empty(LANES), np.empty(LANES), np.empty(LANES)
@@ -311,11 +314,14 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
                 scaled[j] = s[source] * unit
-                u1[j] = math.exp(-scaled[j] * hit)
+                if hit < 0.0:
+                    v1[j] = math.exp(scaled[j] * hit)
+                else:
+                    u1[j] = math.exp(-scaled[j] * hit)
                 u2[j] = math.exp(-scaled[j] * miss)
                 drop[j] = -math.expm1(-scaled[j] * miss)
                 growth[j] = math.exp(scaled[j] * d[2])
-                decay[j] = math.exp(-scaled[j] * d[2])
+                decay[j] = math.exp(-scaled[j] * step)
                 log_w[j] = math.log(w[source] * unit) - scaled[j] * d[0] * n
                 if node + j >= last_node:
                     log_w[j] = -np.inf
@@ -323,8 +329,11 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
             for b in range(blocks):
                 first = start + b * width
                 last = min(first + width, stop)
-                if hit != 0.0:
+                if hit < 0.0:
+                    log_generating(q, p, first, last, v1, term, logs)
+                elif hit > 0.0:
                     log_generating(p, q, first, last, u1, term, logs)
+                if hit != 0.0:
                     for j in range(LANES):
                         log_hit[b + 1, j] = log_hit[b, j] + logs[j]
             for b in range(blocks - 1, -1, -1):
@@ -344,7 +353,9 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                         rho_miss[b, j] = 0.0
                     for i in range(first, last):
                         for j in range(LANES):
-                            rho_miss[b, j] += p[i] * u2[j] / (q[i] + p[i] * u2[j])
+                            rho_miss[b, j] += (
+                                p[i] * u2[j] / max(q[i] + p[i] * u2[j], TINY)
+                            )
                     for j in range(LANES):
                         rho_miss[b, j] += rho_miss[b + 1, j]
             least = -(limit + PRUNE) - math.log(high[g]) if shrinking else -np.inf
@@ -354,7 +365,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                 highest = -np.inf
                 for j in range(LANES):
                     level = log_w[j] + log_hit[b, j] + log_miss[b, j]
-                    level -= scaled[j] * d[2] * (first - start)
+                    level -= scaled[j] * step * (first - start)
                     highest = max(highest, level)
                     current[j] = math.exp(level)
                 if highest < least:
@@ -372,7 +383,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     for i in range(last - 1, first - 1, -1):
                         row = i - first
                         for j in range(LANES):
-                            rho = p[i] * u2[j] / (q[i] + p[i] * u2[j])
+                            rho = p[i] * u2[j] / max(q[i] + p[i] * u2[j], TINY)
                             misses[row, j] = misses[row + 1, j] + rho
                 for i in range(first, last):
                     pi, qi = p[i], q[i]
@@ -384,11 +395,11 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                             term[j] += c[3] * misses[i - first, j]
                     out[offset + i - start] += dot(current, term)
                     for j in range(LANES):
-                        phi = qi + pi * u1[j]
+                        phi = max(qi * v1[j] + pi * u1[j], TINY)
                         hits[j] += pi * u1[j] / phi
-                        current[j] *= decay[j] * phi / (qi + pi * u2[j])
+                        current[j] *= decay[j] * phi / max(qi + pi * u2[j], TINY)
             for j in range(LANES):
-                level = log_w[j] + log_hit[blocks, j] - scaled[j] * d[2] * m
+                level = log_w[j] + log_hit[blocks, j] - scaled[j] * step * m
                 current[j] = math.exp(level)
                 term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * hits[j]
             out[offset + m] += lane_sum(current) if apart else dot(current, term)
