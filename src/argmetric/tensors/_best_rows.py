@@ -102,10 +102,11 @@ def choose(
     floors = metric.tie_floor(rows.distinct)
     slack = TIE * xp.abs(top)
     if floors.any():
-        mean = xp.sum(rows.p, axis=-1, keepdims=True)
-        rest = rows.n - mean
-        certain = xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)
-        floor = rows.lift(floors[:, None]) * certain
+        floor = rows.lift(floors[:, None])
+        if not math.isnan(metric.zero_division):
+            mean = xp.sum(rows.p, axis=-1, keepdims=True)
+            rest = rows.n - mean
+            floor = floor * xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)
         slack = xp.where(slack > floor, slack, floor)
     # Where the metric is never defined nothing is allowed: the least count is taken
     tied = xp.astype((signed >= top - slack) & allowed, xp.int8)

@@ -149,3 +149,15 @@ def test_a_small_chance_beside_large_ones_is_a_tie_at_no_positives():
     found = am.decide(np.stack([usual, np.full(n, 1e-15)]), "mcc", average="samples")
     alone = am.decide(usual, "mcc").n_positives
     assert found.group_n_positives.tolist() == [alone, 0]
+
+
+@pytest.mark.parametrize("p", [1e-200, 0.3, 1.0 - 2.0**-53])
+@pytest.mark.parametrize(("metric", "fewest"), [("mcc", 1), ("kappa", 0)])
+def test_equal_items_tie_also_where_0_over_0_is_left_out(metric, fewest, p):
+    """Values of rare outcomes are divided by their chance, and so is rounding."""
+    for n in (34, 70, 201):
+        options = {"zero_division": math.nan}
+        alone = am.decide(np.full(n, p), metric, **options)
+        groups = np.repeat([0, 1], n)
+        both = am.decide(np.full(2 * n, p), metric, groups=groups, **options)
+        assert [alone.n_positives, *both.group_n_positives] == [fewest] * 3

@@ -193,7 +193,7 @@ def decide_short(question: Question) -> Found | None:
     high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor
-    if floor > 0.0:
+    if floor > 0.0 and not math.isnan(metric.zero_division):
         mean = float(p.sum())
         floor *= min(max(min(mean, n - mean), 0.0), 1.0)
     values, in_order = curve.tolist(), ascending.tolist()

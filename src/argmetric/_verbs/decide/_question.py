@@ -73,7 +73,10 @@ class Question(NamedTuple):
         return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
 
     def tie_floor(self, segments: Segments) -> Floats:
-        """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1)."""
+        """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1).
+
+        Where 0/0 is left out, values are those of what is left: the floor is whole.
+        """
         if segments.n_segments == 1:
             floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
         else:
@@ -82,7 +85,7 @@ class Question(NamedTuple):
             if not floors.any():
                 return np.zeros(segments.n_segments)
             floor = floors[np.searchsorted(distinct, segments.sizes)]
-        if floor.any():
+        if floor.any() and not math.isnan(self.metric.zero_division):
             # Each by itself: a difference of running sums loses a small one
             mean, there = np.zeros(segments.n_segments), segments.lengths > 0
             if there.any():
