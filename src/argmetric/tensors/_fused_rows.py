@@ -103,15 +103,7 @@ def _settle(curve, nothing, slack, key, row, rows, m, found, N: tl.constexpr):
 
 
 @triton.jit
-def sort_rows(
-    x_ptr,
-    key_ptr,
-    rows,
-    m,
-    pad,
-    ROWS: tl.constexpr,
-    N: tl.constexpr,
-):
+def sort_rows(x_ptr, key_ptr, rows, m, pad, ROWS: tl.constexpr, N: tl.constexpr):
     """Sort rows in descending order, and fill them up to N items."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     col = tl.arange(0, N)[None, :]
@@ -124,14 +116,8 @@ def sort_rows(
 @triton.jit
 def decide_rows(
     key_ptr,
-    table_ptr,
-    s_ptr,
-    hit_ptr,
-    miss_ptr,
-    decay_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    tables,
+    found,
     rows,
     m,
     n_nodes,
@@ -149,6 +135,7 @@ def decide_rows(
 
     Three kinds of denominators: F-beta (d1 = 0), Jaccard (d1 + d3 = 0) and the rest.
     """
+    table_ptr, s_ptr, hit_ptr, miss_ptr, decay_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -188,19 +175,28 @@ def decide_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     nothing = zero * tl.reduce(q, 1, _product)
     slack = nothing * 0.0
-    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)
+
+
+@triton.jit
+def _weights(x, rest, s, nodes_ptr, n_nodes, real, limit):
+    """x_i·E[f(1 + T without i)] of items with the chances x, f the sum of nodes."""
+    out = x * 0.0
+    mean = tl.min(tl.where(real, tl.sum(x, 1), float("inf")), 0)
+    for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
+        w = tl.load(nodes_ptr + n_nodes + j)
+        u = tl.load(nodes_ptr + 2 * n_nodes + j)
+        phi = rest + x * u
+        whole = (tl.reduce(phi, 1, _product) * (w * u))[:, None]
+        out += whole * x * _reciprocal(phi)
+    return out
 
 
 @triton.jit
 def weigh_rows(
     key_ptr,
-    nodes_ptr,
-    table_ptr,
-    edge_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    tables,
+    found,
     rows,
     m,
     n_nodes,
@@ -218,6 +214,7 @@ def weigh_rows(
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
     at T = 0 and T = n.
     """
+    nodes_ptr, table_ptr, edge_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -228,21 +225,9 @@ def weigh_rows(
     a = p * 0.0
     b = p * 0.0
     if HITS:
-        mean = tl.min(tl.where(row < rows, total, m), 0)
-        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
-            w = tl.load(nodes_ptr + n_nodes + j)
-            u = tl.load(nodes_ptr + 2 * n_nodes + j)
-            phi = q + p * u
-            whole = (tl.reduce(phi, 1, _product) * (w * u))[:, None]
-            a += whole * p * _reciprocal(phi)
+        a = _weights(p, q, s, nodes_ptr, n_nodes, row < rows, limit)
     if REJECTIONS:
-        mean = tl.min(tl.where(row < rows, m - total, m), 0)
-        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
-            w = tl.load(nodes_ptr + n_nodes + j)
-            u = tl.load(nodes_ptr + 2 * n_nodes + j)
-            phi = other + miss * u
-            whole = tl.reduce(phi, 1, _product)[:, None]
-            b += whole * (w * u) * miss * _reciprocal(phi)
+        b = _weights(miss, other, s, nodes_ptr, n_nodes, row < rows, limit)
     none = tl.reduce(q, 1, _product)
     every = tl.reduce(other, 1, _product)
     of_hits = tl.load(table_ptr + item)[None, :]
@@ -260,19 +245,14 @@ def weigh_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
-    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)
 
 
 @triton.jit
 def agree_rows(
     key_ptr,
-    nodes_ptr,
-    table_ptr,
-    edge_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    tables,
+    found,
     rows,
     m,
     n_nodes,
@@ -291,6 +271,7 @@ def agree_rows(
     row for MCC, and one for each node of kappa: below k = n/2 its denominator is n - 2k
     times c + t with c = n·k/(n - 2k); above that the classes are exchanged.
     """
+    nodes_ptr, table_ptr, edge_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -334,5 +315,4 @@ def agree_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 2) * tl.maximum(certain, 0.0)
-    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)

@@ -9,7 +9,7 @@ from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
 from argmetric.tensors._arrays import Checks, Tensor, read_labels, torch, when_checked
-from argmetric.tensors._decide import has_triton, mean_defined
+from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._mask_calibrator import MaskCalibrator, read_pixels
 from argmetric.tensors._pixels import decide_pixels, expected_of
 from argmetric.tensors._shared_effect import decide_shared
@@ -201,10 +201,6 @@ def read_masks(
 
 def assign(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
     """The class of every pixel, -1 without a claim, and masks that do not overlap."""
-    if p.is_cuda and has_triton():
-        from argmetric.tensors._fused_masks import assign_fused
-
-        return assign_fused(p.contiguous(), labels.contiguous(), level)
     top, owner = torch.where(labels, p / level[:, :, None], -1.0).max(1)
     owner = torch.where(top < 0, -1, owner)
     places = torch.arange(p.shape[1], device=p.device)[None, :, None]
