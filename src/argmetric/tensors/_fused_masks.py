@@ -201,7 +201,7 @@ def choose_bracket(
             entries = tl.where(equal, (count > 0.0).to(tl.float64), count)
             place = tl.cumsum(entries, 0, reverse=True)
             at_best = tl.sum(tl.where(bin == best, place, 0.0), 0)
-            fits = (place <= at_best + most) & (place >= at_best - most)
+            fits = (place <= at_best + most) & (place - entries >= at_best - most)
             first = tl.minimum(first, tl.min(tl.where(fits, bin, BINS), 0))
             last = tl.maximum(last, tl.max(tl.where(fits, bin, 0), 0) + 1)
         if KIND == 3 and LEVEL == 0:
