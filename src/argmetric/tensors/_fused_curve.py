@@ -115,7 +115,7 @@ def rough_value(hits, k, law, KIND: tl.constexpr):
 
 
 @triton.jit
-def _chances(row, kept, inside):
+def _items(row, kept, inside):
     """Chances x of what is rare and 1 - x of kept entries, in the order of x."""
     key = tl.load(row[0] + kept, mask=inside, other=0.0).to(tl.float64)
     x = tl.where(row[4], 1.0 - key, key)
@@ -129,7 +129,7 @@ def _entries(row, at, end, BRACKET: tl.constexpr):
     _, end_ptr, width, _, flip = row
     kept = tl.where(flip, width - 1 - at, at)
     inside = at < end
-    x, q = _chances(row, kept, inside)
+    x, q = _items(row, kept, inside)
     each = inside.to(tl.int32)
     if BRACKET:
         last = tl.load(end_ptr + kept, mask=inside, other=0)
@@ -261,10 +261,8 @@ def _curve(
     curve = tl.zeros((WINDOW,), dtype=tl.float64)
     slip = tl.zeros((WINDOW,), dtype=tl.float64)
     leads = tl.zeros((NODES,), dtype=tl.float64)
-    ahead = tl.full((), 0.0, tl.float64)
-    whole = tl.full((), 0.0, tl.float64)
-    slip_ahead = tl.full((), 0.0, tl.float64)
-    slip_whole = tl.full((), 0.0, tl.float64)
+    nil = tl.full((), 0.0, tl.float64)
+    ahead, whole, slip_ahead, slip_whole = nil, nil, nil, nil
     for j in range(rare + common):
         at = tl.where(j < rare, j, j - rare + n_rare)
         node_ptr = table_ptr + COLUMNS * (1 + at)

@@ -126,7 +126,6 @@ def choose_bracket(
     LEVEL: tl.constexpr,
     LAST: tl.constexpr,
     KIND: tl.constexpr,
-    DOUBLE: tl.constexpr,
 ):
     """The bins around the best value at expected counts, with items on both sides.
 
@@ -197,7 +196,8 @@ def choose_bracket(
         if LAST:
             # As many as there is room for, though no items of a bin were equal
             most = ROOM // 2 - ROOM // 8 + 128
-            equal = (shift == 0) & (not DOUBLE)
+            single: tl.constexpr = seen_ptr.dtype.element_ty == tl.float32
+            equal = (shift == 0) & single
             entries = tl.where(equal, (count > 0.0).to(tl.float64), count)
             place = tl.cumsum(entries, 0, reverse=True)
             at_best = tl.sum(tl.where(bin == best, place, 0.0), 0)
@@ -261,7 +261,6 @@ def bracket_rows(
     n,
     BINS: tl.constexpr,
     KIND: tl.constexpr,
-    DOUBLE: tl.constexpr,
 ):
     """Items in a bracket of every row; count and powers of those before it.
 
@@ -312,7 +311,7 @@ def bracket_rows(
             x = p.to(tl.float64)
             x = tl.where(before, tl.where(flip, 1.0 - x, x), 0.0)
             sums += _powers(x, x, 0, POWERS)
-    of_bits = tl.int64 if DOUBLE else tl.int32
+    of_bits = tl.int64 if p_ptr.dtype.element_ty == tl.float64 else tl.int32
     last_ptr = (item_ptr + ROOM - 1).to(tl.pointer_type(of_bits))
     tl.atomic_max(last_ptr, below.to(of_bits, bitcast=True), sem="relaxed")
     tl.atomic_min(last_ptr - 1, above.to(of_bits, bitcast=True), sem="relaxed")
@@ -385,25 +384,13 @@ def settle_fused(
     each = torch.ones((rows, room), dtype=torch.int32, device=p.device)
     table = window_table(metric, n, p.device)
     of_kind = {"KIND": kind_of(metric)}
-    double = {"DOUBLE": p.dtype == torch.float64}
     for level, size in enumerate(sizes):
         here = {"BINS": size, "LEVEL": level, "LAST": level == len(sizes) - 1}
         known = state, bins[level], seen, items, each, count
         scan_rows[programs(p)](p, known, sums[level], n, **here, **of_kind)
-        choose_bracket[(rows,)](
-            known,
-            sums[level],
-            sums[0],
-            table,
-            n,
-            **here,
-            **of_kind,
-            **double,
-            num_warps=size // 256,
-        )
-    bracket_rows[programs(p)](
-        p, known, above, sums[0], n, BINS=sizes[-1], **of_kind, **double
-    )
+        ahead = sums[level], sums[0], table, n
+        choose_bracket[(rows,)](known, *ahead, **here, **of_kind, num_warps=size // 256)
+    bracket_rows[programs(p)](p, known, above, sums[0], n, BINS=sizes[-1], **of_kind)
     keys, order = torch.sort(items, 1, descending=True)
     ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
     bracket = ends, count, above, sums[0]

@@ -20,9 +20,9 @@ from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._fused_curve import (
     _best_place,
-    _chances,
     _curve,
     _entries,
+    _items,
     _pick,
     _place,
     _powers,
@@ -99,7 +99,7 @@ def _window(
         before += above
     at = start + tl.arange(0, WINDOW)
     valid = at < end
-    x, q = _chances(row, _place(row, at, BRACKET), valid)
+    x, q = _items(row, _place(row, at, BRACKET), valid)
     k = (first + at + 1).to(tl.float64)
     stop = tl.minimum(start + WINDOW, end)
     ends = ((first + start).to(tl.float64), (first + stop).to(tl.float64))
@@ -265,18 +265,12 @@ def settle_window(
         certain = tl.maximum(tl.minimum(tl.minimum(mean, n - mean), 1.0), 0.0)
         floor = tl.load(table_ptr + 7) * certain
         place = tl.arange(0, WINDOW)
-        going = tl.full((), 1, tl.int32)
-        turns = tl.full((), 0, tl.int32)
-        fresh = tl.full((), 1, tl.int32)
         okay = tl.full((), 1, tl.int1)
         nowhere = tl.full((), 0, tl.int1)
-        low = tl.full((), 0, tl.int32)
-        high = tl.full((), 0, tl.int32)
-        chosen = tl.full((), 0, tl.int32)
-        value = tl.full((), 0.0, tl.float64)
-        top = tl.full((), 0.0, tl.float64)
-        level = tl.full((), 0.0, tl.float64)
-        slack = tl.full((), 0.0, tl.float64)
+        nil = tl.full((), 0, tl.int32)
+        turns, low, high, chosen = nil, nil, nil, nil
+        going, fresh = nil + 1, nil + 1
+        value, top, level, slack = mean * 0.0, mean * 0.0, mean * 0.0, mean * 0.0
         while going == 1:
             curve, slip, x, q, before, after, _ = _window(
                 row, law, known, start, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
@@ -363,7 +357,7 @@ def run_window(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Best counts, values and cut-offs of rows in order, or of parts of longer ones."""
     rows, m = keys.shape[0], keys.shape[1] if bracket else n
-    table = window_table(metric, n, keys.device)
+    table, kind = window_table(metric, n, keys.device), kind_of(metric)
     found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
     settle_window[(rows,)](
         keys,
@@ -376,10 +370,10 @@ def run_window(
         rows,
         many,
         WINDOW=min(128 * warps, 256),
-        SCAN=1024 if bracket else 128 * warps,
+        SCAN=(256 if bracket or kind == 3 else 128) * warps,
         POWERS=powers,
         NODES=triton.next_power_of_2(table.shape[0] - 1),
-        KIND=kind_of(metric),
+        KIND=kind,
         BRACKET=bool(bracket),
         num_warps=warps,
     )
