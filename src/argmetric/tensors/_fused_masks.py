@@ -194,11 +194,11 @@ def choose_bracket(
         first = tl.max(tl.where(k >= of_best + ahead_of, bin, 0), 0)
         last = tl.min(tl.where(k <= above - ahead_of, bin, BINS), 0)
         if LAST:
-            # As many as there is room for, though no items of a bin were equal
+            # As many as there is room for, even if no items of a bin are equal
             most = ROOM // 2 - ROOM // 8 + 128
-            single: tl.constexpr = seen_ptr.dtype.element_ty == tl.float32
-            equal = (shift == 0) & single
-            entries = tl.where(equal, (count > 0.0).to(tl.float64), count)
+            entries = count
+            if seen_ptr.dtype.element_ty == tl.float32:
+                entries = tl.where(shift == 0, (count > 0.0).to(tl.float64), count)
             place = tl.cumsum(entries, 0, reverse=True)
             at_best = tl.sum(tl.where(bin == best, place, 0.0), 0)
             fits = (place <= at_best + most) & (place - entries >= at_best - most)
