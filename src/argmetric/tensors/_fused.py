@@ -106,12 +106,11 @@ def launch(
     each = ROWS_OF.get(n, 1)
     best = torch.empty(rows, dtype=torch.int64, device=keys.device)
     value, cut = torch.empty((2, rows), dtype=torch.float64, device=keys.device)
-    found = best, value, cut
     shape = {"ROWS": each, "N": n, "num_warps": max(n // 512, 1)}
     kernel[(triton.cdiv(rows, each),)](
-        keys, tables, found, rows, m, *numbers, **shape, **flags
+        keys, *tables, best, value, cut, rows, m, *numbers, **shape, **flags
     )
-    return found
+    return best, value, cut
 
 
 # Numbers that a kernel is given are rounded to float32; those of a table are not.

@@ -58,7 +58,9 @@ def _add_powers(to_ptr, sums, COUNT: tl.constexpr):
 @triton.jit
 def scan_rows(
     p_ptr,
-    known,
+    state_ptr,
+    bin_ptr,
+    seen_ptr,
     sums_ptr,
     n,
     BINS: tl.constexpr,
@@ -69,7 +71,6 @@ def scan_rows(
     """Items of every bin of a bracket. At level 0 sums of powers of all p, and of 1 - p
     for MCC and kappa; else the number of items above the bracket, and their sum.
     """
-    state_ptr, bin_ptr, seen_ptr, _, _, _ = known
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
     sums = tl.zeros((16,), dtype=tl.float64)
@@ -117,7 +118,12 @@ def scan_rows(
 
 @triton.jit
 def choose_bracket(
-    known,
+    state_ptr,
+    bin_ptr,
+    seen_ptr,
+    item_ptr,
+    each_ptr,
+    count_ptr,
     above_ptr,
     total_ptr,
     table_ptr,
@@ -133,7 +139,6 @@ def choose_bracket(
     histogram has, as a shift (-1 where no other is needed), and where that begins. In
     the end a bin with many items is one entry, with a count, for those that are equal.
     """
-    state_ptr, bin_ptr, seen_ptr, item_ptr, each_ptr, count_ptr = known
     row = tl.program_id(0).to(tl.int64)
     low = tl.full((), LOWEST, tl.int32)
     high = tl.full((), 0x7F800000, tl.int32)
@@ -255,7 +260,12 @@ def choose_bracket(
 @triton.jit
 def bracket_rows(
     p_ptr,
-    known,
+    state_ptr,
+    bin_ptr,
+    seen_ptr,
+    item_ptr,
+    each_ptr,
+    count_ptr,
     sums_ptr,
     total_ptr,
     n,
@@ -267,7 +277,6 @@ def bracket_rows(
     An item that is not the entry of its bin gets one of its own. The last places are
     for the smallest item above the bracket and the largest below.
     """
-    state_ptr, bin_ptr, seen_ptr, item_ptr, each_ptr, count_ptr = known
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
     low = tl.load(state_ptr + 4 * row)
@@ -387,10 +396,12 @@ def settle_fused(
     for level, size in enumerate(sizes):
         here = {"BINS": size, "LEVEL": level, "LAST": level == len(sizes) - 1}
         known = state, bins[level], seen, items, each, count
-        scan_rows[programs(p)](p, known, sums[level], n, **here, **of_kind)
+        scan_rows[programs(p)](p, *known[:3], sums[level], n, **here, **of_kind)
         ahead = sums[level], sums[0], table, n
-        choose_bracket[(rows,)](known, *ahead, **here, **of_kind, num_warps=size // 256)
-    bracket_rows[programs(p)](p, known, above, sums[0], n, BINS=sizes[-1], **of_kind)
+        choose_bracket[(rows,)](
+            *known, *ahead, **here, **of_kind, num_warps=size // 256
+        )
+    bracket_rows[programs(p)](p, *known, above, sums[0], n, BINS=sizes[-1], **of_kind)
     keys, order = torch.sort(items, 1, descending=True)
     ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
     bracket = ends, count, above, sums[0]

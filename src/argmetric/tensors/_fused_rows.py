@@ -116,8 +116,14 @@ def sort_rows(x_ptr, key_ptr, rows, m, pad, ROWS: tl.constexpr, N: tl.constexpr)
 @triton.jit
 def decide_rows(
     key_ptr,
-    tables,
-    found,
+    table_ptr,
+    s_ptr,
+    hit_ptr,
+    miss_ptr,
+    decay_ptr,
+    best_ptr,
+    value_ptr,
+    cut_ptr,
     rows,
     m,
     n_nodes,
@@ -135,7 +141,6 @@ def decide_rows(
 
     Three kinds of denominators: F-beta (d1 = 0), Jaccard (d1 + d3 = 0) and the rest.
     """
-    table_ptr, s_ptr, hit_ptr, miss_ptr, decay_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -175,6 +180,7 @@ def decide_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     nothing = zero * tl.reduce(q, 1, _product)
     slack = nothing * 0.0
+    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)
 
 
@@ -195,8 +201,12 @@ def _weights(x, rest, s, nodes_ptr, n_nodes, real, limit):
 @triton.jit
 def weigh_rows(
     key_ptr,
-    tables,
-    found,
+    nodes_ptr,
+    table_ptr,
+    edge_ptr,
+    best_ptr,
+    value_ptr,
+    cut_ptr,
     rows,
     m,
     n_nodes,
@@ -214,7 +224,6 @@ def weigh_rows(
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
     at T = 0 and T = n.
     """
-    nodes_ptr, table_ptr, edge_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -245,14 +254,19 @@ def weigh_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
+    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)
 
 
 @triton.jit
 def agree_rows(
     key_ptr,
-    tables,
-    found,
+    nodes_ptr,
+    table_ptr,
+    edge_ptr,
+    best_ptr,
+    value_ptr,
+    cut_ptr,
     rows,
     m,
     n_nodes,
@@ -271,7 +285,6 @@ def agree_rows(
     row for MCC, and one for each node of kappa: below k = n/2 its denominator is n - 2k
     times c + t with c = n·k/(n - 2k); above that the classes are exchanged.
     """
-    nodes_ptr, table_ptr, edge_ptr = tables
     row, key, p, q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
     item = tl.arange(0, N)
     col = item[None, :]
@@ -315,4 +328,5 @@ def agree_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 2) * tl.maximum(certain, 0.0)
+    found = (best_ptr, value_ptr, cut_ptr)
     _settle(curve, nothing, slack, key, row, rows, m, found, N)

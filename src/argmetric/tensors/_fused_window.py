@@ -177,7 +177,10 @@ def _store_found(
 def settle_window(
     key_ptr,
     table_ptr,
-    bracket,
+    end_ptr,
+    count_ptr,
+    above_ptr,
+    total_ptr,
     found_ptr,
     stride,
     m,
@@ -196,7 +199,6 @@ def settle_window(
     A bracket has the last item of each entry, its counts (entries, items above it, and
     whether another maximum lies outside), and sums of those above and of all.
     """
-    end_ptr, count_ptr, above_ptr, total_ptr = bracket
     line = tl.program_id(0).to(tl.int64)
     power = tl.arange(0, 16)
     real = power < POWERS
@@ -362,7 +364,7 @@ def run_window(
     settle_window[(rows,)](
         keys,
         table,
-        bracket or (keys,) * 4,
+        *(bracket or (keys,) * 4),
         found,
         keys.stride(0),
         m,
