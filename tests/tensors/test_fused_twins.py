@@ -1,4 +1,4 @@
-"""The twin of the kernels for long rows, against arrays; it runs on a CPU."""
+"""Long rows on a CPU, against arrays."""
 
 import numpy as np
 import pytest
