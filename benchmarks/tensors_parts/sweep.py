@@ -121,6 +121,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
     lengths = options.lengths or (LENGTHS if device.cuda else LENGTHS[:3])
     for length in lengths:
         took: dict[str, float] = {}
+        refused: dict[str, int] = {}
         worst = 0.0
         unlike = checked = 0
         for kind, absent, dtype in cells(length):
@@ -133,7 +134,9 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
 
                 name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
                 try:
-                    ask()  # compiles
+                    left = refusals(device, ask)  # compiles
+                    if left:
+                        refused[name[6:]] = left
                     start = time.perf_counter()
                     found = ask()
                     device.wait()
@@ -177,11 +180,34 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
                 [(name[6:], ms) for name, ms in took.items() if ms > 4.0 * best_ms],
                 key=lambda one: -one[1],
             )[:40],
+            refused=refused,
             range_ms={one: [min(ms), max(ms)] for one, ms in table.items()},
             rows_compared=checked,
             rows_unlike_arrays=unlike,
             largest_error=worst,
         )
+
+
+def refusals(device: Any, ask: Callable[[], Any]) -> int:
+    """Rows that the kernel of long rows leaves to the generic path in a call."""
+    if not device.cuda:
+        ask()
+        return 0
+    from argmetric.tensors import _fused_masks
+
+    settle, left = _fused_masks.settle_fused, []
+
+    def counted(*args: Any) -> Any:
+        found = settle(*args)
+        left.append(int((found[0] < 0).sum()))
+        return found
+
+    _fused_masks.settle_fused = counted
+    try:
+        ask()
+    finally:
+        _fused_masks.settle_fused = settle
+    return sum(left)
 
 
 def top_rows(torch: Any, p: Any, found: Any) -> Any:

@@ -5,6 +5,7 @@ A program of its own: TRITON_INTERPRET must be set before Triton is loaded.
 
 import numpy as np
 import torch
+import triton.language as tl
 from long_rows import hard_rows
 
 import argmetric as am
@@ -14,7 +15,7 @@ from argmetric.tensors._best_rows import decide_rows, settle_whole
 from argmetric.tensors._fused import kernels_for
 from argmetric.tensors._pixels import masked_sums
 
-_fused_masks.BLOCK = 1 << 15  # few programs: each is a loop here
+_fused_masks.BLOCK = tl.constexpr(1 << 15)  # few programs: each is a loop here
 RNG = np.random.default_rng(0)
 
 

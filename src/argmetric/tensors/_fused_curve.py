@@ -1,7 +1,8 @@
 """Values of a row on a GPU: at expected counts, its maxima, and those of a window.
 
 The table of a metric has a row of its numbers, and a row for each node: s, w, u of a
-hit and of a miss, and powers of 1 - u of both.
+hit and of a miss, and powers of 1 - u of both. Its nodes are those of e^(-s·t), and for
+MCC and kappa those of e^(-s(n-t)) = e^(-s·n)·e^(s·t) as nodes below 0.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric._expected.kernels.nodes import (
+    TOLERANCE,
+    exponential_sum,
+    two_sided_sum,
+)
 from argmetric.metrics import MCC, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal
-from argmetric.tensors._pixels import two_sided
 
 torch = require_torch("the fused kernel")
-COLUMNS = 48
+COLUMNS = tl.constexpr(48)
+FARTHEST = 90.0  # e^(-s·t) with s·n above it is rounding where t is n/2 or more
 
 
 def kind_of(metric: Metric) -> int:
@@ -45,11 +50,8 @@ def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
 
 
 @lru_cache(maxsize=64)
-def window_table(metric: Metric, n: int, device: Any) -> tuple[Tensor, int]:
-    """Numbers and nodes of a metric for rows of n items, and the nodes of e^(-s·t).
-
-    The others are those of e^(-s(n-t)), as `_pixels.two_sided` has them.
-    """
+def window_table(metric: Metric, n: int, device: Any) -> Tensor:
+    """Numbers and nodes of a metric for rows of n items."""
     form, zero = metric.form, float(metric.value(0, 0, 0, n))
     if isinstance(form, RatioForm):
         _, d1, d2, d3 = form.d
@@ -58,26 +60,39 @@ def window_table(metric: Metric, n: int, device: Any) -> tuple[Tensor, int]:
         ahead = d2 if d1 == 0 else 0.0  # what a positive adds to low
         numbers = [d1, d2, d3, *pruning(form, n), zero, 0.0, ahead]
     else:
-        s, w, count = two_sided(metric, n)
-        rates = 1.0, 1.0
+        rule = isinstance(metric, MCC)
+        s, w = two_sided_sum(n) if rule else exponential_sum(1.0, 2.0, float(n) * n + n)
+        near, count, rates = s * n < FARTHEST, s.size, (1.0, 1.0)
+        s, w = np.append(s, -s[near]), np.append(w, (w * np.exp(-s * n))[near])
         limit = -math.log(TOLERANCE) + 3.0 * math.log(n) + 1.0
         floor = float(metric.tie_floor(n))
         numbers = [0.0, 0.0, 0.0, 1.0, 1.0, limit, zero, floor, 0.0]
-    table = np.zeros((1 + s.size, COLUMNS))
-    table[0, : len(numbers)] = numbers
+    table = np.zeros((1 + s.size, COLUMNS.value))
+    table[0, :11] = *numbers, s.size, count
     table[1:, 0], table[1:, 1] = s, w
     powers = np.arange(1, 17)
     for i, rate in enumerate(rates):
         table[1:, 2 + i] = np.exp(-s * rate)
         a = np.maximum(-np.expm1(-s * rate), -1e15)  # below it a node has no weight
         table[1:, 16 + 16 * i : 32 + 16 * i] = a[:, None] ** powers
-    return torch.from_numpy(table).to(device), count
+    return torch.from_numpy(table).to(device)
 
 
 @triton.jit
 def _pick(x, at, power):
     """The number at a place of a short vector."""
     return tl.sum(tl.where(power == at, x, 0.0), 0)
+
+
+@triton.jit
+def _powers(y, x, FROM: tl.constexpr, TO: tl.constexpr):
+    """Sums of y, y·x, y·x² … at places of a short vector."""
+    power = tl.arange(0, 16)
+    sums = tl.zeros((16,), dtype=tl.float64)
+    for j in tl.static_range(FROM, TO):
+        sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+        y = y * x
+    return sums
 
 
 @triton.jit
@@ -100,27 +115,26 @@ def rough_value(hits, k, law, KIND: tl.constexpr):
 
 
 @triton.jit
-def _larger(a, b):
-    return tl.maximum(a, b)
-
-
-@triton.jit
-def _smaller(a, b):
-    return tl.minimum(a, b)
+def _items(row, kept, inside):
+    """Chances x of what is rare and 1 - x of kept entries, in the order of x."""
+    key = tl.load(row[0] + kept, mask=inside, other=0.0).to(tl.float64)
+    x = tl.where(row[4], 1.0 - key, key)
+    q = tl.where(row[4], key, 1.0 - key)
+    return tl.where(inside, x, 0.0), tl.where(inside, q, 1.0)
 
 
 @triton.jit
 def _entries(row, at, end, BRACKET: tl.constexpr):
-    """Entries in order: chances of what is rare, and how many items each has."""
-    key_ptr, end_ptr, width, _, flip = row
+    """Entries in order: x and 1 - x of each, and how many items it has."""
+    _, end_ptr, width, _, flip = row
     kept = tl.where(flip, width - 1 - at, at)
     inside = at < end
-    p = tl.load(key_ptr + kept, mask=inside, other=0.0).to(tl.float64)
+    x, q = _items(row, kept, inside)
     each = inside.to(tl.int32)
     if BRACKET:
         last = tl.load(end_ptr + kept, mask=inside, other=0)
         each = last - tl.load(end_ptr + kept - 1, mask=inside & (kept >= 0), other=0)
-    return tl.where(inside, tl.where(flip, 1.0 - p, p), 0.0), each
+    return x, q, each
 
 
 @triton.jit
@@ -141,112 +155,65 @@ def _place(row, i, BRACKET: tl.constexpr):
 
 
 @triton.jit
-def _rough_best(
-    row, law, first, head, SCAN: tl.constexpr, KIND: tl.constexpr, BRACKET: tl.constexpr
+def _best_place(
+    row,
+    law,
+    first,
+    head,
+    leads,
+    SCAN: tl.constexpr,
+    NODES: tl.constexpr,
+    KIND: tl.constexpr,
+    BRACKET: tl.constexpr,
 ):
-    """The best value at expected counts, and its item."""
+    """The item with which the value is best: at expected counts, exact for MCC.
+
+    MCC of k items is (n·A_k - k·A_n)/√(k(n-k)), A_k the sum of a_i = p_i·Σ lead_j/φ_ij
+    over nodes. Along equal items it has no maximum but at an end: where the derivative
+    of log((αk + β)/√(k(n-k))) is 0, the second one is (1/k + 1/(n-k))²/4.
+    """
+    table_ptr, n, _, _ = law
     width = row[2]
+    flip = row[4]
+    node = tl.arange(0, NODES)
     top = tl.full((), float("-inf"), tl.float64)
     near = tl.full((), 0, tl.int32)
     seen = tl.full((), 0, tl.int32)
     hits = head
     for begin in range(0, width, SCAN):
         at = begin + tl.arange(0, SCAN)
-        x, each = _entries(row, at, width, BRACKET)
+        x, q, each = _entries(row, at, width, BRACKET)
+        gain = x * each
+        if KIND == 3:
+            y = x * 0.0
+            for j in range(tl.load(table_ptr + 9).to(tl.int32)):
+                lead = _pick(leads, j, node)
+                if lead > 0.0:
+                    u = tl.load(table_ptr + COLUMNS * (1 + j) + 2)
+                    y += lead * _reciprocal(q + x * u)
+            gain = gain * y
         count = seen + tl.cumsum(each, 0)
-        mass = hits + tl.cumsum(x * each, 0)
-        rough = rough_value(mass, (first + count).to(tl.float64), law, KIND)
-        rough = tl.where(at < width, rough, float("-inf"))
-        high = tl.max(rough, 0)
-        best = tl.min(tl.where(rough == high, count, 0x7FFFFFFF), 0)
-        near = tl.where(high > top, best - 1, near)
+        k = (first + count).to(tl.float64)
+        value = rough_value(hits + tl.cumsum(gain, 0), k, law, KIND)
+        value = tl.where(at < width, value, float("-inf"))
+        if KIND >= 3:
+            value = tl.where(k < n, value, float("-inf"))
+        # Of equal values that with the fewest positives
+        high = tl.max(value, 0)
+        slack = 1e-14 * tl.abs(high)
+        tied = value >= high - slack
+        least = tl.min(tl.where(tied, count, 0x7FFFFFFF), 0)
+        most = tl.max(tl.where(tied, count, 0), 0)
+        better = high > top + tl.where(flip, -slack, slack)
+        near = tl.where(better, tl.where(flip, most, least) - 1, near)
         top = tl.maximum(top, high)
-        hits += tl.sum(x * each, 0)
+        hits += tl.sum(gain, 0)
         seen += tl.sum(each, 0)
     if KIND == 2:
         # Along equal items the value may fall from the first one on
         single = rough_value(tl.load(row[0]).to(tl.float64), 1.0, law, KIND)
-        better = (first == 0) & (single > top)
-        near = tl.where(better, 0, near)
-        top = tl.where(better, single, top)
-    return top, near
-
-
-@triton.jit
-def _tail(hits, k, law):
-    """What the parts of all items may change MCC by, but for a rate."""
-    _, n, mean, _ = law
-    tail = tl.minimum(n * hits + k * mean, n * (mean - hits) + (n - k) * mean)
-    return tail / tl.sqrt(tl.maximum(k * (n - k), 1.0))
-
-
-@triton.jit
-def _upper(hits, k, best_hits, best, law):
-    """MCC at expected counts, and what it may be, as `_pixels.windows_of` has it."""
-    _, n, mean, _ = law
-    apart = n * tl.abs(hits - best_hits) + mean * tl.abs(k - best)
-    doubt = apart / tl.sqrt(tl.maximum(k * (n - k), 1.0))
-    doubt = tl.minimum(doubt, _tail(hits, k, law) + _tail(best_hits, best, law))
-    rough = rough_value(hits, k, law, 3)
-    mean = tl.maximum(mean, 1e-9)
-    rate = tl.abs(0.5 / mean - 0.5 / (n - mean)) + 4.0 / (mean * mean)
-    return rough, rough + doubt * tl.minimum(rate, 1.0)
-
-
-@triton.jit
-def _has_rival(
-    row,
-    law,
-    top,
-    near,
-    start,
-    first,
-    head,
-    SCAN: tl.constexpr,
-    WINDOW: tl.constexpr,
-    BRACKET: tl.constexpr,
-):
-    """Whether MCC at expected counts has another maximum that is nearly as good."""
-    width = row[2]
-    rival = tl.full((), 0, tl.int32)
-    low = tl.full((), float("inf"), tl.float64)
-    seen = tl.full((), 0, tl.int32)
-    hits = head
-    n = law[1]
-    best = (first + near + 1).to(tl.float64)
-    best_hits = (top * tl.sqrt(tl.maximum(best * (n - best), 1.0)) + best * law[2]) / n
-    high, reach = _upper(head, first.to(tl.float64), best_hits, best, law)
-    high = tl.where(first > 0, high, float("-inf"))
-    reach = tl.where(first > 0, reach, float("-inf"))
-    for begin in range(0, width, SCAN):
-        at = begin + tl.arange(0, SCAN)
-        x, each = _entries(row, at, width, BRACKET)
-        count = seen + tl.cumsum(each, 0)
-        k = (first + count).to(tl.float64)
-        mass = hits + tl.cumsum(x * each, 0)
-        rough, upper = _upper(mass, k, best_hits, best, law)
-        ahead = count <= start
-        early = tl.where(ahead, rough, float("-inf"))
-        most = tl.maximum(tl.associative_scan(early, 0, _larger), high)
-        upper_early = tl.where(ahead, upper, float("-inf"))
-        good = tl.maximum(tl.associative_scan(upper_early, 0, _larger), reach)
-        falls = ahead & (good >= top) & (rough < most * (1.0 - 1e-9))
-        behind = (count > start + WINDOW) & (at < width) & (k < n)
-        late = tl.where(behind, rough, float("inf"))
-        least = tl.minimum(tl.associative_scan(late, 0, _smaller), low)
-        rises = behind & (upper >= top) & (rough > least * (1.0 + 1e-9))
-        if BRACKET:
-            # Ends of long runs of equal items compete
-            other = _upper(mass - x * each, k - each, best_hits, best, law)[1]
-            begins = (count - each < start) & (k > each) & (other >= top)
-            rises |= (each > 64) & (begins | (behind & (upper >= top)))
-        rival = tl.maximum(rival, tl.max((falls | rises).to(tl.int32), 0))
-        high = tl.max(most, 0)
-        reach = tl.max(good, 0)
-        low = tl.min(least, 0)
-        hits += tl.sum(x * each, 0)
-        seen += tl.sum(each, 0)
-    return rival
+        near = tl.where((first == 0) & (single > top), 0, near)
+    return near
 
 
 @triton.jit
@@ -256,22 +223,27 @@ def _curve(
     q,
     k,
     parts,
-    nodes,
     WINDOW: tl.constexpr,
     POWERS: tl.constexpr,
     NODES: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Expected values of the counts of a window, and what the series leave out."""
+    """Expected values of the counts of a window, and what the series leave out.
+
+    For MCC also the lead of every node, and A of the items ahead and of all.
+    """
     table_ptr, n, mean, _ = law
     before, after, ends = parts
     start_k, end_k = ends
-    n_nodes, n_rare = nodes
+    n_nodes = tl.load(table_ptr + 9).to(tl.int32)
+    n_rare = tl.load(table_ptr + 10).to(tl.int32)
     power = tl.arange(0, 16)
     order = (power + 1).to(tl.float64)
     real = power < POWERS
     node = tl.arange(0, NODES)
-    s = tl.load(table_ptr + 48 * (1 + node), mask=node < n_rare, other=float("inf"))
+    s = tl.load(
+        table_ptr + COLUMNS * (1 + node), mask=node < n_rare, other=float("inf")
+    )
     outside = before + after
     last_before = _pick(before, POWERS - 1, power) / POWERS
     last_after = _pick(after, POWERS - 1, power) / POWERS
@@ -288,12 +260,12 @@ def _curve(
         common = tl.where(2.0 * end_k > n, common, 0)
     curve = tl.zeros((WINDOW,), dtype=tl.float64)
     slip = tl.zeros((WINDOW,), dtype=tl.float64)
-    ahead = tl.full((), 0.0, tl.float64)
-    whole = tl.full((), 0.0, tl.float64)
-    slip_ahead = tl.full((), 0.0, tl.float64)
-    slip_whole = tl.full((), 0.0, tl.float64)
+    leads = tl.zeros((NODES,), dtype=tl.float64)
+    nil = tl.full((), 0.0, tl.float64)
+    ahead, whole, slip_ahead, slip_whole = nil, nil, nil, nil
     for j in range(rare + common):
-        node_ptr = table_ptr + 48 * (1 + tl.where(j < rare, j, j - rare + n_rare))
+        at = tl.where(j < rare, j, j - rare + n_rare)
+        node_ptr = table_ptr + COLUMNS * (1 + at)
         w = tl.load(node_ptr + 1)
         u = tl.load(node_ptr + 2)
         rate = tl.load(node_ptr) * tl.load(table_ptr + 1)
@@ -347,6 +319,7 @@ def _curve(
             left = (last_before + last_after) * left_hits
             if KIND == 3:
                 term = lead * y
+                leads += tl.where(node == at, lead, 0.0)
                 ahead += lead * y_ahead
                 whole += lead * y_whole
                 slip_ahead += left * lead * y_ahead
@@ -374,4 +347,4 @@ def _curve(
         curve = (n * (ahead + tl.cumsum(curve, 0)) - k * whole) * scale
         slip = n * (slip_ahead + tl.cumsum(slip, 0)) - k * slip_whole
         slip = tl.abs(slip) * scale
-    return curve, slip
+    return curve, slip, (leads, ahead, whole)

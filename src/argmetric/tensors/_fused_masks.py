@@ -3,7 +3,7 @@
 The histogram of the bits of p, in float32, brackets the best cut-off by values at
 expected counts. Where many items lie in the bracket, it gets a histogram of its own,
 and so on. The items of the last bracket are sorted; where very many are equal, one
-stands for all. The twin of the kernels is `_pixels`.
+stands for all.
 """
 
 from __future__ import annotations
@@ -15,33 +15,44 @@ import triton.language as tl
 
 from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused_curve import (
-    _larger,
-    kind_of,
-    rough_value,
-    window_table,
-)
+from argmetric.tensors._fused_curve import _powers, kind_of, rough_value, window_table
 from argmetric.tensors._fused_window import run_window
-from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS
 
 torch = require_torch("the fused kernel")
 SHORTEST = 1 << 14  # shorter rows are sorted
-WIDER = 1900  # items on both sides of the best, where ties of 1e-12 are wide
-ROOM = 4096  # places for the entries of the last bracket of a row, and its neighbours
-BLOCK = 2048  # items of a step
-STEPS = 8  # steps of a program
 BINS = 1024, 4096, 4096  # of each histogram; the last one of the first is for padding
-SHIFT = 18  # 32 bins an octave, from 2^-31 to 1
-LOWEST = (127 - 31) << 23
 # Equal items need a third histogram. It takes 0.15 ms, which images of 512² do not have
 TWICE = 1 << 17, 1 << 18
-FAINT = 1e-5  # the fourth power of such items is rounding
+MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
+POWERS = tl.constexpr(8)
+AHEAD = tl.constexpr(192)  # items on both sides of the best,
+WIDER = tl.constexpr(1900)  # or so many where ties of 1e-12 are wide
+ROOM = tl.constexpr(4096)  # entries of the last bracket of a row, and its neighbours
+BLOCK = tl.constexpr(2048)  # items of a step
+STEPS = tl.constexpr(8)  # steps of a program
+SHIFT = tl.constexpr(18)  # 32 bins an octave, from 2^-31 to 1
+LOWEST = tl.constexpr((127 - 31) << 23)
+FAINT = tl.constexpr(1e-5)  # the fourth power of such items is rounding
 
 
 @triton.jit
 def _bits(p):
     """The bits of p in float32, which are in the order of p."""
     return p.to(tl.float32).to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def _larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _add_powers(to_ptr, sums, COUNT: tl.constexpr):
+    """Add sums of powers to those of a row."""
+    power = tl.arange(0, 16)
+    tl.atomic_add(
+        to_ptr + power, sums, mask=(power < COUNT) & (sums > 0.0), sem="relaxed"
+    )
 
 
 @triton.jit
@@ -52,12 +63,6 @@ def scan_rows(
     seen_ptr,
     sums_ptr,
     n,
-    LOWEST: tl.constexpr,
-    SHIFT: tl.constexpr,
-    FAINT: tl.constexpr,
-    POWERS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    STEPS: tl.constexpr,
     BINS: tl.constexpr,
     LEVEL: tl.constexpr,
     LAST: tl.constexpr,
@@ -68,8 +73,7 @@ def scan_rows(
     """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    power = tl.arange(0, 2 * POWERS)
-    sums = tl.zeros((2 * POWERS,), dtype=tl.float64)
+    sums = tl.zeros((16,), dtype=tl.float64)
     bin_ptr += row * BINS
     if LEVEL == 0:
         count = tl.zeros((BINS,), dtype=tl.int32)
@@ -79,20 +83,12 @@ def scan_rows(
             p = tl.load(p_ptr + row * n + place, mask=inside, other=0.0)
             at = tl.minimum(tl.maximum((_bits(p) - LOWEST) >> SHIFT, 0), BINS - 2)
             x = p.to(tl.float64)
-            y = x
-            for j in tl.static_range(3):
-                sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-                y = y * x
+            sums += _powers(x, x, 0, 3)
             if tl.max(p, 0) > FAINT:
-                for j in tl.static_range(3, POWERS):
-                    sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-                    y = y * x
+                sums += _powers(x * x * x * x, x, 3, POWERS)
             if KIND >= 3:
                 x = tl.where(inside, 1.0 - x, 0.0)
-                y = x
-                for j in tl.static_range(POWERS, 2 * POWERS):
-                    sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-                    y = y * x
+                sums += _powers(x, x, POWERS, 2 * POWERS)
             count += tl.histogram(tl.where(inside, at, BINS - 1), BINS)
         bins = tl.arange(0, BINS)
         keep = (bins < BINS - 1) & (count > 0)
@@ -116,10 +112,8 @@ def scan_rows(
                 tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
                 if LAST:
                     tl.store(seen_ptr + row * BINS + at, p, mask=inside)
-            sums += tl.where(power == 0, tl.sum(size, 0).to(tl.float64), 0.0)
-            sums += tl.where(power == 1, tl.sum(mass, 0), 0.0)
-    sums_ptr += row * 2 * POWERS + power
-    tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
+            sums += _powers(size.to(tl.float64), 0.0, 0, 1) + _powers(mass, 0.0, 1, 2)
+    _add_powers(sums_ptr + row * 2 * POWERS, sums, 2 * POWERS)
 
 
 @triton.jit
@@ -134,16 +128,10 @@ def choose_bracket(
     total_ptr,
     table_ptr,
     size,
-    AHEAD: tl.constexpr,
-    ROOM: tl.constexpr,
-    LOWEST: tl.constexpr,
-    SHIFT: tl.constexpr,
-    POWERS: tl.constexpr,
     BINS: tl.constexpr,
     LEVEL: tl.constexpr,
     LAST: tl.constexpr,
     KIND: tl.constexpr,
-    DOUBLE: tl.constexpr,
 ):
     """The bins around the best value at expected counts, with items on both sides.
 
@@ -207,26 +195,25 @@ def choose_bracket(
             best = tl.where((ahead == 0.0) & (single > top), highest, best)
         of_best = tl.sum(tl.where(bin == best, k, 0.0), 0)
         above = of_best - tl.sum(tl.where(bin == best, count, 0.0), 0)
+        ahead_of: tl.constexpr = AHEAD if KIND < 3 or LAST else WIDER
+        first = tl.max(tl.where(k >= of_best + ahead_of, bin, 0), 0)
+        last = tl.min(tl.where(k <= above - ahead_of, bin, BINS), 0)
         if LAST:
-            # Items of a very full bin are nearly always equal
-            alone = (count <= ROOM // 8) & ((shift > 0) | DOUBLE)
+            # As many as there is room for, even if no items of a bin are equal
             most = ROOM // 2 - ROOM // 8 + 128
-            entries = tl.where(alone, count, (count > 0.0).to(tl.float64))
+            entries = count
+            if seen_ptr.dtype.element_ty == tl.float32:
+                entries = tl.where(shift == 0, (count > 0.0).to(tl.float64), count)
             place = tl.cumsum(entries, 0, reverse=True)
             at_best = tl.sum(tl.where(bin == best, place, 0.0), 0)
-            first = tl.min(tl.where(place <= at_best + most, bin, BINS), 0)
-            last = tl.max(tl.where(place >= at_best - most, bin, 0), 0) + 1
-        else:
-            first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
-            last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
+            fits = (place <= at_best + most) & (place - entries >= at_best - most)
+            first = tl.minimum(first, tl.min(tl.where(fits, bin, BINS), 0))
+            last = tl.maximum(last, tl.max(tl.where(fits, bin, 0), 0) + 1)
         if KIND == 3 and LEVEL == 0:
             # Bins are known to a percent
-            first = tl.minimum(
-                first, tl.min(tl.where(rough >= 0.98 * top, bin, BINS), 0)
-            )
-            last = tl.maximum(
-                last, tl.max(tl.where(rough >= 0.98 * top, bin, 0), 0) + 1
-            )
+            good = rough >= 0.98 * top
+            first = tl.minimum(first, tl.min(tl.where(good, bin, BINS), 0))
+            last = tl.maximum(last, tl.max(tl.where(good, bin, 0), 0) + 1)
         first = tl.maximum(tl.minimum(tl.maximum(first, lowest), best - 2), 0)
         last = tl.maximum(tl.minimum(last, highest + 1), best + 3)
         if KIND == 3:
@@ -282,13 +269,8 @@ def bracket_rows(
     sums_ptr,
     total_ptr,
     n,
-    ROOM: tl.constexpr,
-    POWERS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    STEPS: tl.constexpr,
     BINS: tl.constexpr,
     KIND: tl.constexpr,
-    DOUBLE: tl.constexpr,
 ):
     """Items in a bracket of every row; count and powers of those before it.
 
@@ -301,8 +283,7 @@ def bracket_rows(
     high = tl.load(state_ptr + 4 * row + 1)
     shift = tl.load(state_ptr + 4 * row + 2)
     base = tl.load(state_ptr + 4 * row + 3)
-    power = tl.arange(0, POWERS)
-    sums = tl.zeros((POWERS,), dtype=tl.float64)
+    sums = tl.zeros((16,), dtype=tl.float64)
     flip = tl.full((), 0, tl.int1)
     if KIND >= 3:
         flip = tl.load(total_ptr + row * 2 * POWERS) > 0.5 * n
@@ -338,61 +319,23 @@ def bracket_rows(
         if tl.max(before.to(tl.int32), 0) > 0:
             x = p.to(tl.float64)
             x = tl.where(before, tl.where(flip, 1.0 - x, x), 0.0)
-            y = x
-            for j in tl.static_range(POWERS):
-                sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-                y = y * x
-    of_bits = tl.int64 if DOUBLE else tl.int32
+            sums += _powers(x, x, 0, POWERS)
+    of_bits = tl.int64 if p_ptr.dtype.element_ty == tl.float64 else tl.int32
     last_ptr = (item_ptr + ROOM - 1).to(tl.pointer_type(of_bits))
     tl.atomic_max(last_ptr, below.to(of_bits, bitcast=True), sem="relaxed")
     tl.atomic_min(last_ptr - 1, above.to(of_bits, bitcast=True), sem="relaxed")
     if first > 0:
         tl.atomic_add(count_ptr + 1, first, sem="relaxed")
-    sums_ptr += row * POWERS + power
-    tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
+    _add_powers(sums_ptr + row * POWERS, sums, POWERS)
 
 
 @triton.jit
-def assign_pixels(
-    p_ptr, label_ptr, level_ptr, owner_ptr, mask_ptr, n, classes, BLOCK: tl.constexpr
-):
-    """Give a pixel to the class with the largest p/level among those that claim it."""
-    image = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < n
-    top = tl.full((BLOCK,), -1.0, tl.float32)
-    owner = tl.full((BLOCK,), -1, tl.int32)
-    for c in range(classes):
-        row = image * classes + c
-        p = tl.load(p_ptr + row * n + place, mask=inside, other=0.0)
-        label = tl.load(label_ptr + row * n + place, mask=inside, other=0)
-        claim = tl.where(label != 0, tl.div_rn(p, tl.load(level_ptr + row)), -1.0)
-        owner = tl.where(claim > top, c, owner)
-        top = tl.maximum(claim, top)
-    tl.store(owner_ptr + image * n + place, owner.to(tl.int64), mask=inside)
-    for c in range(classes):
-        row = image * classes + c
-        tl.store(mask_ptr + row * n + place, (owner == c).to(tl.int8), mask=inside)
-
-
-@triton.jit
-def sum_powers(
-    p_ptr,
-    label_ptr,
-    count_ptr,
-    total_ptr,
-    chosen_ptr,
-    n,
-    POWERS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    STEPS: tl.constexpr,
-):
+def sum_powers(p_ptr, label_ptr, count_ptr, total_ptr, chosen_ptr, n):
     """Sums of powers of all pixels and of the labelled ones, and their count."""
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    power = tl.arange(0, POWERS)
-    total = tl.zeros((POWERS,), dtype=tl.float64)
-    chosen = tl.zeros((POWERS,), dtype=tl.float64)
+    total = tl.zeros((16,), dtype=tl.float64)
+    chosen = tl.zeros((16,), dtype=tl.float64)
     count = tl.full((), 0, tl.int64)
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
@@ -400,61 +343,43 @@ def sum_powers(
         label = tl.load(label_ptr + row * n + place, mask=place < n, other=0) != 0
         count += tl.sum(label.to(tl.int64), 0)
         x = p.to(tl.float64)
-        y = x
-        for j in tl.static_range(POWERS):
-            total += tl.where(power == j, tl.sum(y, 0), 0.0)
-            chosen += tl.where(power == j, tl.sum(tl.where(label, y, 0.0), 0), 0.0)
-            y = y * x
+        total += _powers(x, x, 0, POWERS)
+        chosen += _powers(tl.where(label, x, 0.0), x, 0, POWERS)
     tl.atomic_add(count_ptr + row, count)
-    tl.atomic_add(total_ptr + row * POWERS + power, total)
-    tl.atomic_add(chosen_ptr + row * POWERS + power, chosen)
-
-
-def assign_fused(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
-    """As `_masks.assign`."""
-    images, classes, n = p.shape
-    owner = torch.empty((images, n), dtype=torch.int64, device=p.device)
-    masks = torch.empty_like(labels)
-    assign_pixels[(triton.cdiv(n, 1024), images)](
-        p,
-        labels.view(torch.int8),
-        level.contiguous(),
-        owner,
-        masks.view(torch.int8),
-        n,
-        classes,
-        BLOCK=1024,
-    )
-    return owner, masks
+    _add_powers(total_ptr + row * POWERS, total, POWERS)
+    _add_powers(chosen_ptr + row * POWERS, chosen, POWERS)
 
 
 def sums_fused(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """As `_pixels.masked_sums`."""
     rows, n = p.shape
     count = torch.zeros(rows, dtype=torch.int64, device=p.device)
-    sums = torch.zeros((2, rows, POWERS), dtype=torch.float64, device=p.device)
-    blocks = {"POWERS": POWERS, "BLOCK": BLOCK, "STEPS": STEPS}
-    sum_powers[(triton.cdiv(n, BLOCK * STEPS), rows)](
-        p, chosen.view(torch.int8), count, *sums, n, **blocks
-    )
-    return count, sums[0], sums[1]
+    size = 2, rows, POWERS.value
+    total, inside = torch.zeros(size, dtype=torch.float64, device=p.device)
+    sum_powers[programs(p)](p, chosen.view(torch.int8), count, total, inside, n)
+    return count, total, inside
+
+
+def programs(p: Tensor) -> tuple[int, int]:
+    rows, n = p.shape
+    return triton.cdiv(n, BLOCK.value * STEPS.value), rows
 
 
 def settle_fused(
     p: Tensor, metric: Metric, logits: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `_pixels.settle_sorted_rows`, from probabilities.
+    """Best count of rows of probabilities, its expected score and the cut-off.
 
-    No number leaves the device, so the calls can be captured in a CUDA graph.
+    The count is -1 where a window is not enough; the cut-off is nan where a tie is
+    split. No number leaves the device, so the calls can be captured in a CUDA graph.
     """
     p = p.contiguous()
     rows, n = p.shape
+    powers, room = POWERS.value, ROOM.value
     if n <= SHORTEST:
         keys = torch.sort(p, 1, descending=True).values
-        return run_window(keys, n, metric, 2, POWERS, MANY_PIXELS)
-    twice = TWICE[0] < n <= TWICE[1]
-    sizes, kind = BINS[:2] if twice else BINS, kind_of(metric)
-    double = p.dtype == torch.float64
+        return run_window(keys, n, metric, 2, powers, MANY_PIXELS)
+    sizes = BINS[:2] if TWICE[0] < n <= TWICE[1] else BINS
 
     def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
         """Zeros in one piece of memory: so many numbers for each row."""
@@ -462,29 +387,22 @@ def settle_fused(
         return list(whole.split([rows * size for size in sizes]))
 
     *bins, state, count = zeros(torch.int32, *sizes, 4, 4)
-    *sums, above = zeros(torch.float64, *[2 * POWERS] * len(sizes), POWERS)
+    *sums, above = zeros(torch.float64, *[2 * powers] * len(sizes), powers)
     seen = torch.empty((rows, BINS[-1]), dtype=p.dtype, device=p.device)
-    items = torch.full((rows, ROOM), -1.0, dtype=p.dtype, device=p.device)
-    each = torch.ones((rows, ROOM), dtype=torch.int32, device=p.device)
-    table, _ = window_table(metric, n, p.device)
-    programs = triton.cdiv(n, BLOCK * STEPS), rows
-    common = {"POWERS": POWERS, "KIND": kind}
-    blocks = {"BLOCK": BLOCK, "STEPS": STEPS, **common}
-    rest = {"AHEAD": AHEAD if kind < 3 else WIDER, "ROOM": ROOM, "DOUBLE": double}
-    entries = seen, items, each, count
+    items = torch.full((rows, room), -1.0, dtype=p.dtype, device=p.device)
+    each = torch.ones((rows, room), dtype=torch.int32, device=p.device)
+    table = window_table(metric, n, p.device)
+    of_kind = {"KIND": kind_of(metric)}
     for level, size in enumerate(sizes):
-        here = {"LOWEST": LOWEST, "SHIFT": SHIFT, "LEVEL": level, "BINS": size}
-        here["LAST"] = level == len(sizes) - 1
-        scan = state, bins[level], seen, sums[level]
-        scan_rows[programs](p, *scan, n, FAINT=FAINT, **here, **blocks)
-        known = state, bins[level], *entries, sums[level], sums[0]
-        warps = {"num_warps": size // 256}
-        choose_bracket[(rows,)](*known, table, n, **rest, **here, **common, **warps)
-    known = state, bins[-1], *entries, above, sums[0]
-    of_bins = {"ROOM": ROOM, "BINS": sizes[-1], "DOUBLE": double}
-    bracket_rows[programs](p, *known, n, **of_bins, **blocks)
+        here = {"BINS": size, "LEVEL": level, "LAST": level == len(sizes) - 1}
+        known = state, bins[level], seen, items, each, count
+        scan_rows[programs(p)](p, *known[:3], sums[level], n, **here, **of_kind)
+        ahead = sums[level], sums[0], table, n
+        choose_bracket[(rows,)](
+            *known, *ahead, **here, **of_kind, num_warps=size // 256
+        )
+    bracket_rows[programs(p)](p, *known, above, sums[0], n, BINS=sizes[-1], **of_kind)
     keys, order = torch.sort(items, 1, descending=True)
     ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
-    return run_window(
-        keys, n, metric, 4, POWERS, MANY_PIXELS, ends, count, above, sums[0]
-    )
+    bracket = ends, count, above, sums[0]
+    return run_window(keys, n, metric, 4, powers, MANY_PIXELS, *bracket)

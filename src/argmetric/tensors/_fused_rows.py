@@ -103,15 +103,7 @@ def _settle(curve, nothing, slack, key, row, rows, m, found, N: tl.constexpr):
 
 
 @triton.jit
-def sort_rows(
-    x_ptr,
-    key_ptr,
-    rows,
-    m,
-    pad,
-    ROWS: tl.constexpr,
-    N: tl.constexpr,
-):
+def sort_rows(x_ptr, key_ptr, rows, m, pad, ROWS: tl.constexpr, N: tl.constexpr):
     """Sort rows in descending order, and fill them up to N items."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     col = tl.arange(0, N)[None, :]
@@ -193,6 +185,20 @@ def decide_rows(
 
 
 @triton.jit
+def _weights(x, rest, s, nodes_ptr, n_nodes, real, limit):
+    """x_i·E[f(1 + T without i)] of items with the chances x, f the sum of nodes."""
+    out = x * 0.0
+    mean = tl.min(tl.where(real, tl.sum(x, 1), float("inf")), 0)
+    for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
+        w = tl.load(nodes_ptr + n_nodes + j)
+        u = tl.load(nodes_ptr + 2 * n_nodes + j)
+        phi = rest + x * u
+        whole = (tl.reduce(phi, 1, _product) * (w * u))[:, None]
+        out += whole * x * _reciprocal(phi)
+    return out
+
+
+@triton.jit
 def weigh_rows(
     key_ptr,
     nodes_ptr,
@@ -228,21 +234,9 @@ def weigh_rows(
     a = p * 0.0
     b = p * 0.0
     if HITS:
-        mean = tl.min(tl.where(row < rows, total, m), 0)
-        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
-            w = tl.load(nodes_ptr + n_nodes + j)
-            u = tl.load(nodes_ptr + 2 * n_nodes + j)
-            phi = q + p * u
-            whole = (tl.reduce(phi, 1, _product) * (w * u))[:, None]
-            a += whole * p * _reciprocal(phi)
+        a = _weights(p, q, s, nodes_ptr, n_nodes, row < rows, limit)
     if REJECTIONS:
-        mean = tl.min(tl.where(row < rows, m - total, m), 0)
-        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
-            w = tl.load(nodes_ptr + n_nodes + j)
-            u = tl.load(nodes_ptr + 2 * n_nodes + j)
-            phi = other + miss * u
-            whole = tl.reduce(phi, 1, _product)[:, None]
-            b += whole * (w * u) * miss * _reciprocal(phi)
+        b = _weights(miss, other, s, nodes_ptr, n_nodes, row < rows, limit)
     none = tl.reduce(q, 1, _product)
     every = tl.reduce(other, 1, _product)
     of_hits = tl.load(table_ptr + item)[None, :]

@@ -1,9 +1,12 @@
 """A kernel of a GPU that finds the best count of a row from a window of its items.
 
-The twin is `_pixels.best_counts`. A row is all its scores in order, or a bracket: the
-score above it, entries in order, each for one item or for several equal ones, and the
-score below. Where most items are positive, MCC and kappa exchange the classes and the
-order.
+A row is all its scores in order, or a bracket: the score above it, entries in order,
+each for one item or for several equal ones, and the score below. Where most items are
+positive, MCC and kappa exchange the classes and the order.
+
+The items of a window are taken one by one. The others enter by the sums of their
+powers, log(1 - a·p) = -Σ a^j·p^j/j and p/(1 - a·p) = Σ a^(j-1)·p^j with a = 1 - e^(-s)
+at every node s. The last term of the logarithm bounds what is left out.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import triton.language as tl
 from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._fused_curve import (
+    _best_place,
     _curve,
     _entries,
-    _has_rival,
+    _items,
     _pick,
     _place,
-    _rough_best,
+    _powers,
     kind_of,
     rough_value,
     window_table,
@@ -42,48 +46,78 @@ def _sums_around(
     BRACKET: tl.constexpr,
 ):
     """Sums of powers of the items before a window, behind it, and of all."""
-    power = tl.arange(0, 16)
     before = tl.zeros((16,), dtype=tl.float64)
     after = tl.zeros((16,), dtype=tl.float64)
     inside = tl.zeros((16,), dtype=tl.float64)
     seen = tl.full((), 0, tl.int32)
     for begin in range(0, beside, SCAN):
-        x, each = _entries(row, begin + tl.arange(0, SCAN), beside, BRACKET)
+        x, _, each = _entries(row, begin + tl.arange(0, SCAN), beside, BRACKET)
         end = seen + tl.cumsum(each, 0)
         seen += tl.sum(each, 0)
-        y = x * tl.minimum(tl.maximum(start - end + each, 0), each)
-        z = x * tl.minimum(tl.maximum(end - start - WINDOW, 0), each)
-        v = x * each
-        for j in tl.static_range(POWERS):
-            before += tl.where(power == j, tl.sum(y, 0), 0.0)
-            after += tl.where(power == j, tl.sum(z, 0), 0.0)
-            inside += tl.where(power == j, tl.sum(v, 0), 0.0)
-            y = y * x
-            z = z * x
-            v = v * x
+        ahead = tl.minimum(tl.maximum(start - end + each, 0), each)
+        behind = tl.minimum(tl.maximum(end - start - WINDOW, 0), each)
+        before += _powers(x * ahead, x, 0, POWERS)
+        after += _powers(x * behind, x, 0, POWERS)
+        inside += _powers(x * each, x, 0, POWERS)
     return before, after, inside
 
 
 @triton.jit
 def _first_sums(key_ptr, m, SCAN: tl.constexpr, KIND: tl.constexpr):
     """Σp and Σp² of a row in order, and those of 1 - p."""
-    power = tl.arange(0, 16)
     total = tl.zeros((16,), dtype=tl.float64)
     for begin in range(0, m, SCAN):
         at = begin + tl.arange(0, SCAN)
         p = tl.load(key_ptr + at, mask=at < m, other=0.0).to(tl.float64)
-        total += tl.where(power == 0, tl.sum(p, 0), 0.0)
-        total += tl.where(power == 1, tl.sum(p * p, 0), 0.0)
+        total += _powers(p, p, 0, 2)
         if KIND >= 3:
             p = tl.where(at < m, 1.0 - p, 0.0)
-            total += tl.where(power == 2, tl.sum(p, 0), 0.0)
-            total += tl.where(power == 3, tl.sum(p * p, 0), 0.0)
+            total += _powers(p, p, 2, 4)
     return total
 
 
 @triton.jit
+def _window(
+    row,
+    law,
+    known,
+    start,
+    WINDOW: tl.constexpr,
+    SCAN: tl.constexpr,
+    POWERS: tl.constexpr,
+    NODES: tl.constexpr,
+    KIND: tl.constexpr,
+    BRACKET: tl.constexpr,
+):
+    """Values of a window and what they leave out; its items, and sums of the others."""
+    first, beside, end, above, total = known
+    before, after, inside = _sums_around(
+        row, start, beside, SCAN, WINDOW, POWERS, BRACKET
+    )
+    if BRACKET:
+        after = tl.maximum(after + total - above - inside, 0.0)
+        before += above
+    at = start + tl.arange(0, WINDOW)
+    valid = at < end
+    x, q = _items(row, _place(row, at, BRACKET), valid)
+    k = (first + at + 1).to(tl.float64)
+    stop = tl.minimum(start + WINDOW, end)
+    ends = ((first + start).to(tl.float64), (first + stop).to(tl.float64))
+    parts = (before, after, ends)
+    curve, slip, weights = _curve(law, x, q, k, parts, WINDOW, POWERS, NODES, KIND)
+    if KIND >= 3:
+        curve = tl.where(k == law[1], 0.0, curve)
+    curve = tl.where(valid, curve, float("-inf"))
+    return curve, slip, x, q, before, after, weights
+
+
+@triton.jit
 def _falls_behind(law, hits, k, top, KIND: tl.constexpr):
-    """Whether no count behind a window is better, as `_pixels.ends` has it."""
+    """Whether no count behind a window is better.
+
+    E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
+    counts falls behind the window, as it has its best place there.
+    """
     table_ptr, _, mean, _ = law
     d1 = tl.load(table_ptr)
     d2 = tl.load(table_ptr + 1)
@@ -152,21 +186,18 @@ def settle_window(
     m,
     size,
     rows,
-    n_nodes,
-    n_rare,
     many,
     WINDOW: tl.constexpr,
-    AHEAD: tl.constexpr,
     SCAN: tl.constexpr,
     POWERS: tl.constexpr,
     NODES: tl.constexpr,
     KIND: tl.constexpr,
     BRACKET: tl.constexpr,
 ):
-    """As `_pixels.best_counts`: best count, value and cut-off; -1 where it refuses.
+    """Best count, value and cut-off; -1 where a window is not enough.
 
-    With BRACKET `first` items are above it, with sums `above`, and `total` has the
-    sums of all.
+    A bracket has the last item of each entry, its counts (entries, items above it, and
+    whether another maximum lies outside), and sums of those above and of all.
     """
     line = tl.program_id(0).to(tl.int64)
     power = tl.arange(0, 16)
@@ -205,7 +236,6 @@ def settle_window(
     mean = _pick(total, of_rare, power)
     row = (key_ptr, end_ptr, width, length, flip)
     law = (table_ptr, n, mean, _pick(total, of_rare + 1, power))
-    nodes = (n_nodes, n_rare)
     if BRACKET:
         # Without a window where the class is probably absent
         none = tl.exp(-tl.sum(total / order, 0))
@@ -216,57 +246,39 @@ def settle_window(
         tl.store(found_ptr + rows + line, zero * none)
         tl.store(found_ptr + 2 * rows + line, float("inf"))
     if fits:
-        head = _pick(above, 0, power)
-        top, near = _rough_best(row, law, first, head, SCAN, KIND, BRACKET)
         behind = (first + length < size).to(tl.int32)
         beside = width + behind  # the item behind it is there as well
         end = length + behind
-        start = tl.maximum(tl.minimum(near + 1 - AHEAD, end - WINDOW), 0)
-        rival = tl.full((), 0, tl.int32)
+        known = (first, beside, end, above, total)
+        guide = law
+        head = _pick(above, 0, power)
+        leads = tl.zeros((NODES,), dtype=tl.float64)
         if KIND == 3:
-            rival = _has_rival(
-                row, law, top, near, start, first, head, SCAN, WINDOW, BRACKET
-            )
+            # The first window has the largest items, and leaves out the least
+            leads, head, whole = _window(
+                row, law, known, 0, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
+            )[6]
+            guide = (table_ptr, n, whole, mean)
+        near = _best_place(row, guide, first, head, leads, SCAN, NODES, KIND, BRACKET)
+        start = tl.maximum(tl.minimum(near + 1 - WINDOW * 3 // 4, end - WINDOW), 0)
         begins = tl.load(key_ptr + tl.where(flip, width - 1, 0)).to(tl.float64)
         last_one = tl.load(key_ptr + tl.where(flip, 0, width - 1)).to(tl.float64)
         equal = (length == size) & (begins == last_one)
         certain = tl.maximum(tl.minimum(tl.minimum(mean, n - mean), 1.0), 0.0)
         floor = tl.load(table_ptr + 7) * certain
         place = tl.arange(0, WINDOW)
-        going = tl.full((), 1, tl.int32)
-        turns = tl.full((), 0, tl.int32)
-        fresh = tl.full((), 1, tl.int32)
         okay = tl.full((), 1, tl.int1)
         nowhere = tl.full((), 0, tl.int1)
-        low = tl.full((), 0, tl.int32)
-        high = tl.full((), 0, tl.int32)
-        chosen = tl.full((), 0, tl.int32)
-        value = tl.full((), 0.0, tl.float64)
-        level = tl.full((), 0.0, tl.float64)
-        slack = tl.full((), 0.0, tl.float64)
+        nil = tl.full((), 0, tl.int32)
+        turns, low, high, chosen = nil, nil, nil, nil
+        going, fresh = nil + 1, nil + 1
+        value, top, level, slack = mean * 0.0, mean * 0.0, mean * 0.0, mean * 0.0
         while going == 1:
-            before, after, inside = _sums_around(
-                row, start, beside, SCAN, WINDOW, POWERS, BRACKET
+            curve, slip, x, q, before, after, _ = _window(
+                row, law, known, start, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
             )
-            if BRACKET:
-                after = tl.maximum(after + total - above - inside, 0.0)
-                before += above
             at = start + place
-            valid = at < end
-            kept = _place(row, at, BRACKET)
-            key = tl.load(key_ptr + kept, mask=valid, other=0.0).to(tl.float64)
-            x = tl.where(valid, tl.where(flip, 1.0 - key, key), 0.0)
-            q = tl.where(valid, tl.where(flip, key, 1.0 - key), 1.0)
             stop = tl.minimum(start + WINDOW, end)
-            k = (first + at + 1).to(tl.float64)
-            ends = ((first + start).to(tl.float64), (first + stop).to(tl.float64))
-            parts = (before, after, ends)
-            curve, slip = _curve(
-                law, x, q, k, parts, nodes, WINDOW, POWERS, NODES, KIND
-            )
-            if KIND >= 3:
-                curve = tl.where(k == n, 0.0, curve)
-            curve = tl.where(valid, curve, float("-inf"))
             # The series is an upper bound of the chance of no positives
             outside = before + after
             unsure = _pick(outside, POWERS - 1, power) > 1e-13
@@ -294,9 +306,10 @@ def settle_window(
                 inner |= (rise <= 0.01 * slack) & (flip == 0) & at_near
                 if KIND < 3:
                     mass = _pick(before, 0, power) + tl.sum(x, 0)
-                    less = _falls_behind(law, mass, ends[1], top, KIND)
+                    last_k = (first + stop).to(tl.float64)
+                    less = _falls_behind(law, mass, last_k, top, KIND)
                     inner &= ended | (mean >= many) | less
-                inner &= exact & (rival == 0)
+                inner &= exact
                 inner |= equal
                 of_edge = tl.where(flip, 0.0, nothing)
                 nowhere = of_edge >= top - slack
@@ -346,9 +359,8 @@ def run_window(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Best counts, values and cut-offs of rows in order, or of parts of longer ones."""
     rows, m = keys.shape[0], keys.shape[1] if bracket else n
-    table, rare = window_table(metric, n, keys.device)
+    table, kind = window_table(metric, n, keys.device), kind_of(metric)
     found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
-    nodes = table.shape[0] - 1
     settle_window[(rows,)](
         keys,
         table,
@@ -358,15 +370,12 @@ def run_window(
         m,
         n,
         rows,
-        nodes,
-        rare,
         many,
         WINDOW=min(128 * warps, 256),
-        AHEAD=min(96 * warps, 192),
-        SCAN=1024 if bracket else 128 * warps,
+        SCAN=(256 if bracket or kind == 3 else 128) * warps,
         POWERS=powers,
-        NODES=triton.next_power_of_2(rare),
-        KIND=kind_of(metric),
+        NODES=triton.next_power_of_2(table.shape[0] - 1),
+        KIND=kind,
         BRACKET=bool(bracket),
         num_warps=warps,
     )
