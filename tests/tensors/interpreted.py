@@ -13,7 +13,7 @@ from argmetric import tensors
 from argmetric.tensors import _fused_loss, _fused_masks, _losses
 from argmetric.tensors._best_rows import decide_rows, settle_whole
 from argmetric.tensors._fused import kernels_for
-from argmetric.tensors._pixels import masked_sums
+from argmetric.tensors._pixels import power_sums
 
 _fused_masks.BLOCK = tl.constexpr(1 << 15)  # few programs: each is a loop here
 RNG = np.random.default_rng(0)
@@ -69,11 +69,8 @@ def masks(metric):
         laws = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
         p = torch.from_numpy(np.stack([*laws, np.zeros(n)]).astype(np.float32))
         same(p, metric)
-    given = p[:3], p[:3] >= 0.3
-    for one, other in zip(
-        _fused_masks.sums_fused(*given), masked_sums(*given), strict=True
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=0.0)
+    sums = _fused_masks.sums_fused(p), power_sums(p)
+    torch.testing.assert_close(*sums, rtol=1e-12, atol=0.0)
 
 
 def loss(metric, n):
@@ -111,6 +108,13 @@ long_rows(
     (1100, torch.float32),
     (17000, torch.float64),
 )
-for one in RATIOS:
+HEAVY = am.Tversky(100.0, 0.5), am.Tversky(0.01, 300.0)
+for one in HEAVY:
+    rows(one, 20)
+    rows(one, 300, count=4)
+    hard = hard_rows(1100)
+    given = np.stack([hard[name] for name in ("uniform", "clipped", "few")])
+    both(torch.from_numpy(given), one, logits=False)
+for one in (*RATIOS, *HEAVY):
     loss(one, 7)
 print("all equal")

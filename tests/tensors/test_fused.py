@@ -19,6 +19,8 @@ METRICS = [
     am.Jaccard(),
     am.Tversky(1.5, 0.4),
     am.Tversky(0.3, 4.0),
+    am.Tversky(100.0, 0.5),
+    am.Tversky(0.01, 300.0),
     am.MCC(),
     am.Kappa(),
     am.BalancedAccuracy(),
@@ -62,7 +64,7 @@ def test_rows_with_few_and_many_expected_positives(shape, metric):
     torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
 
 
-LONG = [*METRICS[:7], am.Kappa(zero_division=1.0)]
+LONG = [*METRICS[:9], am.Kappa(zero_division=1.0)]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])

@@ -108,33 +108,34 @@ def launch(
     """Best counts of rows of m, padded and in order, by a kernel of `_fused_rows`."""
     rows, n = keys.shape
     each = ROWS_OF.get(n, 1)
-    best = torch.empty(rows, dtype=torch.int64, device=keys.device)
-    value, cut = torch.empty((2, rows), dtype=torch.float64, device=keys.device)
+    found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
     shape = {"ROWS": each, "N": n, "num_warps": max(n // 512, 1)}
     kernel[(triton.cdiv(rows, each),)](
-        keys, *tables, best, value, cut, rows, m, *numbers, **shape, **flags
+        keys, *tables, found, rows, m, *numbers, **shape, **flags
     )
-    return best, value, cut
+    best, value, cut = found
+    return best.long(), value, cut
 
 
 # Numbers that a kernel is given are rounded to float32; those of a table are not.
 @lru_cache(maxsize=64)
-def node_tables(metric: Metric, m: int, n: int, device: Any) -> tuple[Tensor, ...]:
-    """c1·w·e^(-s·d2·k) for k = 1…n, s, u of a hit, u of a miss, and e^(-s·d2).
+def node_tables(metric: Metric, m: int, n: int, device: Any) -> tuple[Tensor, Tensor]:
+    """Nodes s, u of a hit, u of a miss, e^(-s·d2); and c1·w·e^(-s·d2·k) for k = 1…n.
 
-    For kind 2 the first is c1·w alone.
+    For kind 2 the first has u·e^(-s·d2) of a hit, and the other c1·w alone.
     """
     form = metric.form
     assert isinstance(form, RatioForm)
     low, high = map(float, form.denominator_range(m, m))
-    s, w = on_device(device, *exponential_sum(1.0, low, high))
+    s, w = exponential_sum(1.0, low, high)
     _, d1, d2, d3 = form.d
-    k = torch.arange(1, n + 1, dtype=torch.float64, device=device)
-    table = form.c[1] * w[:, None] * torch.exp(-d2 * s[:, None] * k)
+    hit, rates = d1 + d3, d2 * np.arange(1.0, n + 1)
     if kind_of(metric) == 2:
-        table = (form.c[1] * w)[:, None].expand_as(table)
-    factors = [torch.exp(-s * x) for x in (d1 + d3, d3, d2)]
-    return table.contiguous(), s, *factors
+        hit, rates = d1 + d2 + d3, np.zeros(n)
+    nodes = [s, *(np.exp(-s * rate) for rate in (hit, d3, d2))]
+    table = form.c[1] * w[:, None] * np.exp(-s[:, None] * rates)
+    found = on_device(device, np.stack(nodes), table)
+    return found[0], found[1]
 
 
 def decide_all(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
@@ -142,7 +143,7 @@ def decide_all(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
     form = metric.form
     assert isinstance(form, RatioForm)
     tables = node_tables(metric, m, keys.shape[1], keys.device)
-    count = tables[1].shape[0]
+    count = tables[0].shape[1]
     numbers = count, metric.zero_division, *pruning(form, m)
     flags = {"NODES": triton.next_power_of_2(count), "KIND": kind_of(metric)}
     return launch(decide_rows, keys, m, tables, *numbers, **flags, LOGITS=logits)

@@ -70,9 +70,11 @@ def window_table(metric: Metric, n: int, device: Any) -> Tensor:
     table = np.zeros((1 + s.size, COLUMNS.value))
     table[0, :11] = *numbers, s.size, count
     table[1:, 0], table[1:, 1] = s, w
+    if isinstance(form, RatioForm):
+        table[1:, 4] = np.exp(-s * (d1 + d2 + d3))
     powers = np.arange(1, 17)
     for i, rate in enumerate(rates):
-        table[1:, 2 + i] = np.exp(-s * rate)
+        table[1:, 2 + i] = np.exp(np.minimum(-s * rate, 690.0))
         a = np.maximum(-np.expm1(-s * rate), -1e15)  # below it a node has no weight
         table[1:, 16 + 16 * i : 32 + 16 * i] = a[:, None] ** powers
     return torch.from_numpy(table).to(device)
@@ -276,9 +278,10 @@ def _curve(
             miss = tl.load(node_ptr + 3)
             missed = tl.load(node_ptr + 32 + power, mask=real, other=0.0)
             left_after = last_after * _pick(missed, POWERS - 1, power)
-            phi = q + x * miss
+            # A factor that underflows is 1e-30: it is divided out for its own item
+            phi = tl.maximum(q + x * miss, 1e-30)
             behind = tl.associative_scan(phi, 0, _product, reverse=True)
-            behind = behind / tl.maximum(phi, 1e-300)
+            behind = behind * _reciprocal(phi)
             logs = -tl.sum(missed * after / order, 0)
         if KIND == 0:
             phi = q + x * u
@@ -292,21 +295,23 @@ def _curve(
             term = w * tl.exp(logs - rate * k) * behind
             left = left_after
         elif KIND == 2:
-            # Bounds where the series diverge
             of_hits = -tl.sum(powers * before / order, 0)
-            share = tl.sum(powers * before, 0) / a
-            most = tl.maximum(_pick(before, 0, power), 0.0)
+            share = u * tl.sum(powers * before, 0) / a
             if u > 1.0:
+                # Where the series diverge: p·log u ≤ log φ ≤ log u, p ≤ p·u/φ ≤ 1
                 log_u = -tl.load(node_ptr) * (
                     tl.load(table_ptr) + tl.load(table_ptr + 2)
                 )
+                sure = _pick(before, 0, power)
+                of_hits = tl.maximum(of_hits, log_u * sure)
                 of_hits = tl.minimum(of_hits, log_u * start_k)
-                share = tl.minimum(tl.maximum(share, 0.0), most)
+                share = tl.minimum(tl.maximum(share, sure), start_k)
             # Each factor with its own e^(-s·d2), as u may be above 1
-            phi = q + x * u
-            product = tl.associative_scan(phi * tl.exp(-rate), 0, _product)
-            term = share + tl.cumsum(x * _reciprocal(tl.maximum(phi, 1e-30)), 0)
-            lead = w * u * tl.exp(logs + of_hits - rate * start_k)
+            hit = x * tl.load(node_ptr + 4)
+            phi = q * tl.exp(-rate) + hit
+            product = tl.associative_scan(phi, 0, _product)
+            term = share + tl.cumsum(hit * _reciprocal(tl.maximum(phi, 1e-30)), 0)
+            lead = w * tl.exp(logs + of_hits - rate * start_k)
             term = term * product * behind * lead
             left = last_before * left_hits + left_after
         else:

@@ -17,7 +17,7 @@ from argmetric._expected.kernels.nodes import TOLERANCE
 from argmetric.metrics import RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._curves import nodes_of_ratio
-from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal
+from argmetric.tensors._fused_rows import _chances, _nodes_needed, _product, _reciprocal
 
 torch = require_torch("the fused loss")
 MOST_LABELS = 4096
@@ -48,10 +48,7 @@ def expected_rows(
     inside = col < n
     x = tl.load(x_ptr + row * n + col, mask=inside, other=float("-inf")).to(tl.float64)
     z = tl.load(z_ptr + row * n + col, mask=inside, other=0.0).to(tl.float64)
-    small = tl.exp(-tl.abs(x))
-    large = 1.0 / (1.0 + small)
-    p = tl.where(x >= 0, large, small * large)
-    q = tl.where(x >= 0, small * large, large)
+    p, q = _chances(x, True)
     # Numbers that a kernel is given are rounded to float32; those of a table are not
     base = tl.load(nodes_ptr + 7 * n_nodes)
     scale = tl.load(nodes_ptr + 7 * n_nodes + 2)
@@ -101,17 +98,11 @@ def loss_nodes(
     d0, d1, d2, d3 = d
     form = RatioForm((0.0, 1.0, 0.0, 0.0), d)  # type: ignore[arg-type]
     s, w = nodes_of_ratio(form, n, 1)
-    miss = np.exp(-s * d3)
-    rows = [
-        s,
-        w,
-        np.exp(-s * d2),
-        -np.expm1(-s * d2),
-        np.exp(-s * (d1 + d2 + d3)),
-        -np.expm1(-s * (d1 + d2)) * miss,
-        miss,
-        np.resize([d0 * n, min(d3, d1 + d2 + d3), scale, empty], s.size),
-    ]
+    hit, miss = np.exp(-s * (d1 + d2 + d3)), np.exp(-s * d3)
+    # The difference of both, without a power above 1
+    apart = -np.expm1(-s * abs(d1 + d2)) * (miss if d1 + d2 > 0 else -hit)
+    numbers = np.resize([d0 * n, min(d3, d1 + d2 + d3), scale, empty], s.size)
+    rows = [s, w, np.exp(-s * d2), -np.expm1(-s * d2), hit, apart, miss, numbers]
     return torch.from_numpy(np.stack(rows)).to(device)
 
 

@@ -330,34 +330,23 @@ def bracket_rows(
 
 
 @triton.jit
-def sum_powers(p_ptr, label_ptr, count_ptr, total_ptr, chosen_ptr, n):
-    """Sums of powers of all pixels and of the labelled ones, and their count."""
+def sum_powers(x_ptr, sums_ptr, n):
+    """Sums of the powers of rows."""
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    total = tl.zeros((16,), dtype=tl.float64)
-    chosen = tl.zeros((16,), dtype=tl.float64)
-    count = tl.full((), 0, tl.int64)
+    sums = tl.zeros((16,), dtype=tl.float64)
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
-        p = tl.load(p_ptr + row * n + place, mask=place < n, other=0.0)
-        label = tl.load(label_ptr + row * n + place, mask=place < n, other=0) != 0
-        count += tl.sum(label.to(tl.int64), 0)
-        x = p.to(tl.float64)
-        total += _powers(x, x, 0, POWERS)
-        chosen += _powers(tl.where(label, x, 0.0), x, 0, POWERS)
-    tl.atomic_add(count_ptr + row, count)
-    _add_powers(total_ptr + row * POWERS, total, POWERS)
-    _add_powers(chosen_ptr + row * POWERS, chosen, POWERS)
+        x = tl.load(x_ptr + row * n + place, mask=place < n, other=0.0).to(tl.float64)
+        sums += _powers(x, x, 0, POWERS)
+    _add_powers(sums_ptr + row * POWERS, sums, POWERS)
 
 
-def sums_fused(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As `_pixels.masked_sums`."""
-    rows, n = p.shape
-    count = torch.zeros(rows, dtype=torch.int64, device=p.device)
-    size = 2, rows, POWERS.value
-    total, inside = torch.zeros(size, dtype=torch.float64, device=p.device)
-    sum_powers[programs(p)](p, chosen.view(torch.int8), count, total, inside, n)
-    return count, total, inside
+def sums_fused(x: Tensor) -> Tensor:
+    """As `_pixels.power_sums`."""
+    sums = x.new_zeros((len(x), POWERS.value), dtype=torch.float64)
+    sum_powers[programs(x)](x.contiguous(), sums, x.shape[1])
+    return sums
 
 
 def programs(p: Tensor) -> tuple[int, int]:

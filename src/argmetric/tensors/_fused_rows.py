@@ -82,9 +82,8 @@ def _nodes_needed(s, low, step, mean, limit):
 
 
 @triton.jit
-def _settle(curve, nothing, slack, key, row, rows, m, found, N: tl.constexpr):
+def _settle(curve, nothing, slack, key, row, rows, m, found_ptr, N: tl.constexpr):
     """Store the least count within the slack of the best value, and its cut-off."""
-    best_ptr, value_ptr, cut_ptr = found
     col = tl.arange(0, N)[None, :]
     top = tl.maximum(tl.max(curve, 1), nothing)
     bar = top - tl.maximum(1e-12 * tl.abs(top), slack)
@@ -97,9 +96,10 @@ def _settle(curve, nothing, slack, key, row, rows, m, found, N: tl.constexpr):
     lower = tl.sum(tl.where(next, key, 0.0), 1)
     upper = tl.where(best == 0, float("inf"), upper)
     lower = tl.where(best == m, float("-inf"), lower)
-    tl.store(best_ptr + row, best.to(tl.int64), mask=row < rows)
-    tl.store(value_ptr + row, value, mask=row < rows)
-    tl.store(cut_ptr + row, _cut_between(upper, lower), mask=row < rows)
+    tl.store(found_ptr + row, best.to(tl.float64), mask=row < rows)
+    tl.store(found_ptr + rows + row, value, mask=row < rows)
+    cut = _cut_between(upper, lower)
+    tl.store(found_ptr + 2 * rows + row, cut, mask=row < rows)
 
 
 @triton.jit
@@ -116,14 +116,9 @@ def sort_rows(x_ptr, key_ptr, rows, m, pad, ROWS: tl.constexpr, N: tl.constexpr)
 @triton.jit
 def decide_rows(
     key_ptr,
+    nodes_ptr,
     table_ptr,
-    s_ptr,
-    hit_ptr,
-    miss_ptr,
-    decay_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    found_ptr,
     rows,
     m,
     n_nodes,
@@ -145,33 +140,28 @@ def decide_rows(
     item = tl.arange(0, N)
     col = item[None, :]
     node = tl.arange(0, NODES)
-    s = tl.load(s_ptr + node, mask=node < n_nodes, other=float("inf"))
+    s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
     mean = tl.min(tl.where(row < rows, tl.sum(p, 1), m), 0)
     count = _nodes_needed(s, low, step, mean, limit)
     curve = p * 0.0
-    if KIND > 0:
-        # Of the next item, for products over all that follow
-        pad: tl.constexpr = float("-inf") if LOGITS else 0.0
-        line = row[:, None]
-        follows = (line < rows) & (col + 1 < N)
-        key_next = tl.load(key_ptr + line * N + col + 1, mask=follows, other=pad)
-        p_next, q_next = _chances(key_next.to(tl.float64), LOGITS)
     for j in range(count):
         weight = tl.load(table_ptr + j * N + item)[None, :]
-        u1 = tl.load(hit_ptr + j)
-        u3 = tl.load(miss_ptr + j)
+        u1 = tl.load(nodes_ptr + n_nodes + j)
+        u3 = tl.load(nodes_ptr + 2 * n_nodes + j)
         if KIND == 0:
             phi = q + p * u1
             whole = (tl.reduce(phi, 1, _product) * u1)[:, None]
             hits = tl.cumsum(p * _reciprocal(phi), 1)
             curve += whole * weight * hits
         else:
-            phi = q_next + p_next * u3
+            # A factor that underflows is 1e-30: it is divided out for its own item
+            phi = tl.maximum(q + p * u3, 1e-30)
             after = tl.associative_scan(phi, 1, _product, reverse=True)
+            after *= _reciprocal(phi)
             if KIND == 2:
-                # Each factor with its own e^(-s·d2), as u1 may be above 1
-                decay = tl.load(decay_ptr + j)
-                hit = p * (u1 * decay)
+                # Each factor with its own e^(-s·d2), as u of a hit may be above 1
+                decay = tl.load(nodes_ptr + 3 * n_nodes + j)
+                hit = p * u1
                 _, hits = tl.associative_scan((q * decay + hit, hit), 1, _joined)
                 after *= hits
             curve += weight * after
@@ -180,8 +170,7 @@ def decide_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     nothing = zero * tl.reduce(q, 1, _product)
     slack = nothing * 0.0
-    found = (best_ptr, value_ptr, cut_ptr)
-    _settle(curve, nothing, slack, key, row, rows, m, found, N)
+    _settle(curve, nothing, slack, key, row, rows, m, found_ptr, N)
 
 
 @triton.jit
@@ -204,9 +193,7 @@ def weigh_rows(
     nodes_ptr,
     table_ptr,
     edge_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    found_ptr,
     rows,
     m,
     n_nodes,
@@ -254,8 +241,7 @@ def weigh_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
-    found = (best_ptr, value_ptr, cut_ptr)
-    _settle(curve, nothing, slack, key, row, rows, m, found, N)
+    _settle(curve, nothing, slack, key, row, rows, m, found_ptr, N)
 
 
 @triton.jit
@@ -264,9 +250,7 @@ def agree_rows(
     nodes_ptr,
     table_ptr,
     edge_ptr,
-    best_ptr,
-    value_ptr,
-    cut_ptr,
+    found_ptr,
     rows,
     m,
     n_nodes,
@@ -328,5 +312,4 @@ def agree_rows(
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
     slack = tl.load(edge_ptr + 2) * tl.maximum(certain, 0.0)
-    found = (best_ptr, value_ptr, cut_ptr)
-    _settle(curve, nothing, slack, key, row, rows, m, found, N)
+    _settle(curve, nothing, slack, key, row, rows, m, found_ptr, N)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.display import metric_title
-from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
+from argmetric.metrics import FBeta, Jaccard, Metric
 from argmetric.tensors._arrays import Checks, Tensor, read_labels, torch, when_checked
 from argmetric.tensors._best_rows import decide_rows
 from argmetric.tensors._decide import mean_defined
@@ -61,14 +61,12 @@ class MaskDecision:
         )
 
 
-def mask_metric(metric: str, zero_division: float) -> tuple[Metric, RatioForm]:
+def mask_metric(metric: str, zero_division: float) -> Metric:
     check_choice(metric, "metric", ("dice", "iou"))
     kind: type[Metric] = FBeta if metric == "dice" else Jaccard
-    found = kind(zero_division=zero_division)
     if math.isnan(zero_division):
         raise ValueError("zero_division must be 0 or 1 for masks")
-    assert isinstance(found.form, RatioForm)
-    return found, found.form
+    return kind(zero_division=zero_division)
 
 
 def decide_masks(
@@ -110,7 +108,7 @@ def decide_masks(
     -------
     MaskDecision
     """
-    found, form = mask_metric(metric, zero_division)
+    found = mask_metric(metric, zero_division)
     later: Checks = []
     scores = read_masks(probabilities, mode, logits, reference, later)
     shape = tuple(scores.shape)
@@ -130,7 +128,7 @@ def decide_masks(
         pixels = (images, classes, -1)
         level = cut.float().nan_to_num(1.0)
         owner, masks = assign(rows.reshape(pixels), labels.reshape(pixels), level)
-        expected = expected_of(rows, masks.reshape(rows.shape), found, form, sd)
+        expected = expected_of(rows, masks.reshape(rows.shape), found, sd)
         return MaskDecision(
             masks.reshape(shape),
             owner.reshape(images, *shape[2:]),
@@ -168,14 +166,14 @@ def forecast_masks(
     -------
     tensor of shape (images, classes)
     """
-    found, form = mask_metric(metric, zero_division)
+    found = mask_metric(metric, zero_division)
     mode = "multilabel" if reference is None else reference.mode
     p = read_masks(probabilities, mode, logits, reference)
     chosen = read_labels(masks, "masks", p, "probabilities")
     images, classes = p.shape[:2]
     rows = p.reshape(images * classes, -1).float()
     sd = None if reference is None else reference.row_sd(images, p)
-    value = expected_of(rows, chosen.reshape(rows.shape), found, form, sd)
+    value = expected_of(rows, chosen.reshape(rows.shape), found, sd)
     return value.reshape(images, classes)
 
 

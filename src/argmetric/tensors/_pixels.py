@@ -22,17 +22,12 @@ LARGEST = 128  # pixels inside and outside of a mask that are taken one by one
 NODES = 100  # of an exponential sum, about
 
 
-def masked_sums(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Pixels of masks, and sums of powers of all pixels and of those."""
-    if p.is_cuda and has_triton():
-        from argmetric.tensors._fused_masks import sums_fused
-
-        return sums_fused(p.contiguous(), chosen.contiguous())
-    return chosen.sum(1), power_sums(p), power_sums(torch.where(chosen, p, 0.0))
-
-
 def power_sums(x: Tensor) -> Tensor:
     """Sums of the powers 1…POWERS of every row, in float64."""
+    if x.is_cuda and has_triton():
+        from argmetric.tensors._fused_masks import sums_fused
+
+        return sums_fused(x)
     x = x.double()
     power, sums = x, [x.sum(1)]
     for _ in range(POWERS - 1):
@@ -42,16 +37,18 @@ def power_sums(x: Tensor) -> Tensor:
 
 
 def expected_of(
-    p: Tensor, chosen: Tensor, metric: Metric, form: RatioForm, sd: Tensor | None = None
+    p: Tensor, chosen: Tensor, metric: Metric, sd: Tensor | None = None
 ) -> Tensor:
     """Expected score of given masks of rows of pixels, which may share an effect."""
     if sd is not None:
         return expected_shared(p, chosen, sd, metric)
-    k, sums, inside = masked_sums(p, chosen)
-    outside, n = sums - inside, p.shape[1]
-    nothing = sums.new_empty((len(p), 0))
+    k, n, form = chosen.sum(1), p.shape[1], metric.form
+    assert isinstance(form, RatioForm)
+    inside = power_sums(torch.where(chosen, p, 0.0))
+    outside = power_sums(torch.where(chosen, 0.0, p))
+    nothing = inside.new_empty((len(p), 0))
     value = value_of(form, n, k, (inside, nothing), (outside, nothing))
-    rare = torch.nonzero(sums[:, 0] < MANY_PIXELS)[:, 0]
+    rare = torch.nonzero(inside[:, 0] + outside[:, 0] < MANY_PIXELS)[:, 0]
     for few in rare.split(max(CELLS_AT_ONCE // max(n, LARGEST * NODES), 1)):
         some, flags, kinds = p[few].double(), chosen[few], []
         for one, total in ((flags, inside[few]), (~flags, outside[few])):
