@@ -6,7 +6,12 @@ from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._base import is_lasting as is_lasting
 from argmetric.metrics._base import size_facts as size_facts
 from argmetric.metrics._base import slopes as slopes
-from argmetric.metrics._check import check_metric, feasible_counts, require_defined
+from argmetric.metrics._check import (
+    check_metric,
+    feasible_counts,
+    require_defined,
+    require_ranking,
+)
 from argmetric.metrics._classes import ClassAgreement as ClassAgreement
 from argmetric.metrics._classes import ClassAverage as ClassAverage
 from argmetric.metrics._classes import ClassCorrelation as ClassCorrelation
@@ -94,4 +99,5 @@ __all__ = [
     "get_metric",
     "metric_names",
     "require_defined",
+    "require_ranking",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from argmetric._ground.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._forms import EXHAUSTIVE_LIMIT, RankingPrinciple
 from argmetric.metrics._names import MetricLike, get_metric
+
+MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
 
 
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
@@ -40,6 +43,23 @@ def require_defined(metric: Metric, n: int) -> None:
         f"the metric {metric.name} gives nan for all counts of n={n} items, such "
         f"as tp={tp[-1]}, k={k[-1]}, t={t[-1]}: see check_metric"
     )
+
+
+def require_ranking(metric: Metric, sizes: Any) -> None:
+    """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
+    if metric.monotone_proof is not None:
+        return
+    sizes = np.unique(sizes)
+    if sizes.size > MANY_SIZES:
+        sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
+    for n in sizes.tolist():
+        principle = metric.ranking_principle(n)
+        if not principle:
+            raise ValueError(
+                f"the best decision for {metric.name} need not be a top-k set: "
+                f"{principle.detail}. argmetric.published.decide takes the best top-k "
+                "set anyway"
+            )
 
 
 def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:

@@ -11,7 +11,13 @@ from argmetric._ground.arguments import as_flags
 from argmetric._ground.display import metric_title
 from argmetric._ground.limits import check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+    require_ranking,
+)
 from argmetric.tensors._arrays import (
     Checks,
     Tensor,
@@ -129,15 +135,9 @@ def decide(
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
     sizes = segments.distinct
-    largest = int(sizes[-1])
-    require_defined(metric, largest)
+    require_defined(metric, int(sizes[-1]))
     usable_form(metric, tuple(sizes.astype(np.float64).tolist()))
-    principle = metric.ranking_principle(largest)
-    if not principle:
-        raise ValueError(
-            f"the best decision for {metric.name} need not be a top-k set: "
-            f"{principle.detail}"
-        )
+    require_ranking(metric, sizes)
     refuse_more_than_all(limits, int(sizes[0]))
     plain = limits.none and segments.group_ids is None and dtype == "float64"
     plain &= not math.isnan(metric.zero_division)

@@ -40,19 +40,16 @@ MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
 
-def counts_hits(form: Any) -> bool:
-    """Whether a form is tp by a sum of counts, which is 0 for k = t = 0 alone."""
-    if not isinstance(form, RatioForm):
-        return False
-    d0, _, d2, d3 = form.d
-    return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
-
-
 def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
     """Kernels for rows of n items, the quickest first; none for other metrics."""
-    if isinstance(metric.form, ItemForm):
+    form, known = metric.form, isinstance(metric, MCC | Kappa)
+    if isinstance(form, ItemForm):
         return [decide_whole] if n <= MOST_LABELS else []
-    if not (isinstance(metric, MCC | Kappa) or counts_hits(metric.form)):
+    if isinstance(form, RatioForm):
+        # tp by a sum of counts, which is 0 for k = t = 0 alone
+        d0, _, d2, d3 = form.d
+        known = form.counts_hits_only and d0 == 0 and min(d2, d3, form.c[1]) > 0
+    if not known:
         return []
     whole = [decide_whole] if n <= MOST_WHOLE else []
     short = MOST_LABELS if isinstance(metric, MCC) else LONG_ROWS
@@ -77,9 +74,18 @@ def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
 
 def decide_whole(x: Tensor, metric: Metric, logits: bool) -> Found:
     """Best counts of rows from all their items."""
-    ratio = isinstance(metric.form, RatioForm)
-    way = weigh if isinstance(metric.form, ItemForm) else decide_all if ratio else agree
-    return way(sorted_keys(x, logits), x.shape[1], metric, logits)
+    keys, (rows, m) = sorted_keys(x, logits), x.shape
+    n = keys.shape[1]
+    kernel, tables, numbers, flags = row_kernel(metric, m, n, keys.device)
+    count, each = tables[0].shape[1], ROWS_OF.get(n, 1)
+    found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
+    kernel[(triton.cdiv(rows, each),)](
+        *(keys, *tables, found, rows, m, count, *numbers),
+        **{"ROWS": each, "N": n, "NODES": triton.next_power_of_2(count)},
+        **{"LOGITS": logits, "num_warps": max(n // 512, 1), **flags},
+    )
+    best, value, cut = found
+    return best.long(), value, cut
 
 
 def sorted_keys(x: Tensor, logits: bool) -> Tensor:
@@ -102,64 +108,51 @@ def sorted_keys(x: Tensor, logits: bool) -> Tensor:
     return keys
 
 
-def launch(
-    kernel: Any, keys: Tensor, m: int, tables: Any, *numbers: float, **flags: Any
-) -> Found:
-    """Best counts of rows of m, padded and in order, by a kernel of `_fused_rows`."""
-    rows, n = keys.shape
-    each = ROWS_OF.get(n, 1)
-    found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
-    shape = {"ROWS": each, "N": n, "num_warps": max(n // 512, 1)}
-    kernel[(triton.cdiv(rows, each),)](
-        keys, *tables, found, rows, m, *numbers, **shape, **flags
-    )
-    best, value, cut = found
-    return best.long(), value, cut
-
-
-# Numbers that a kernel is given are rounded to float32; those of a table are not.
 @lru_cache(maxsize=64)
-def node_tables(metric: Metric, m: int, n: int, device: Any) -> tuple[Tensor, Tensor]:
+def row_kernel(
+    metric: Metric, m: int, n: int, device: Any
+) -> tuple[Any, list[Tensor], Any, Any]:
+    """The kernel for rows of m labels, padded to n: tables, numbers and flags for it.
+
+    Numbers that a kernel is given are rounded to float32; those of a table are not.
+    """
+    form, limit = metric.form, 1.0 - math.log(TOLERANCE)
+    if isinstance(form, RatioForm):
+        kernel, tables = decide_rows, ratio_tables(form, kind_of(metric), m, n)
+        numbers: Any = metric.zero_division, *pruning(form, m)
+        flags: Any = {"KIND": kind_of(metric)}
+    elif isinstance(form, ItemForm):
+        kernel, tables = weigh_rows, weight_tables(metric, form, m, n)
+        numbers = [limit + 2.0 * math.log(m)]
+        flags = {"HITS": bool(form.hits), "REJECTIONS": bool(form.rejections)}
+    else:
+        kernel, tables = agree_rows, agreement_tables(metric, m, n)
+        numbers = [limit + 3.0 * math.log(m)]
+        flags = {"KAPPA": not isinstance(metric, MCC)}
+    placed = [torch.from_numpy(np.array(x, dtype=float)).to(device) for x in tables]
+    return kernel, placed, numbers, flags
+
+
+def ratio_tables(form: RatioForm, kind: int, m: int, n: int) -> tuple[Any, ...]:
     """Nodes s, u of a hit, u of a miss, e^(-s·d2); and c1·w·e^(-s·d2·k) for k = 1…n.
 
     For kind 2 the first has u·e^(-s·d2) of a hit, and the other c1·w alone.
     """
-    form = metric.form
-    assert isinstance(form, RatioForm)
-    low, high = map(float, form.denominator_range(m, m))
-    s, w = exponential_sum(1.0, low, high)
+    s, w = exponential_sum(1.0, *map(float, form.denominator_range(m, m)))
     _, d1, d2, d3 = form.d
     hit, rates = d1 + d3, d2 * np.arange(1.0, n + 1)
-    if kind_of(metric) == 2:
+    if kind == 2:
         hit, rates = d1 + d2 + d3, np.zeros(n)
     nodes = [s, *(np.exp(-s * rate) for rate in (hit, d3, d2))]
-    table = form.c[1] * w[:, None] * np.exp(-s[:, None] * rates)
-    found = on_device(device, np.stack(nodes), table)
-    return found[0], found[1]
+    return np.stack(nodes), form.c[1] * w[:, None] * np.exp(-s[:, None] * rates)
 
 
-def decide_all(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts by sums over all items."""
-    form = metric.form
-    assert isinstance(form, RatioForm)
-    tables = node_tables(metric, m, keys.shape[1], keys.device)
-    count = tables[0].shape[1]
-    numbers = count, metric.zero_division, *pruning(form, m)
-    flags = {"NODES": triton.next_power_of_2(count), "KIND": kind_of(metric)}
-    return launch(decide_rows, keys, m, tables, *numbers, **flags, LOGITS=logits)
-
-
-@lru_cache(maxsize=64)
-def weight_tables(
-    metric: Metric, m: int, n: int, device: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+def weight_tables(metric: Metric, form: ItemForm, m: int, n: int) -> tuple[Any, ...]:
     """Nodes (s, w, u), factors of k = 1…n, and values at the edges.
 
     Factors: of hits, of rejections, and what T = 0 and T = n add. Edges: the value of
     k = 0 at T = 0, between, and T = n; offset; and the tie floor.
     """
-    form = metric.form
-    assert isinstance(form, ItemForm)
     k = np.arange(1.0, m + 1)
     sizes = np.full(m, float(m))
     s, w = exponential_sum(form.exponent, 1.0, float(m))
@@ -171,31 +164,10 @@ def weight_tables(
     table[3, :m] = metric.value(k, k, sizes, sizes) - regular[1]
     first = [metric.value(0, 0, t, m) for t in (0, min(1, m), m)]
     edges = [*first, form.offset, metric.tie_floor(m)]
-    return on_device(device, np.stack([s, w, np.exp(-s)]), table, edges)
+    return np.stack([s, w, np.exp(-s)]), table, edges
 
 
-def on_device(device: Any, *tables: Any) -> tuple[Tensor, ...]:
-    return tuple(
-        torch.from_numpy(np.array(x, dtype=np.float64)).to(device) for x in tables
-    )
-
-
-def weigh(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts of metrics whose items have weights of their own."""
-    form = metric.form
-    assert isinstance(form, ItemForm)
-    tables = weight_tables(metric, m, keys.shape[1], keys.device)
-    count = tables[0].shape[1]
-    limit = -math.log(TOLERANCE) + 2.0 * math.log(m) + 1.0
-    flags = {"HITS": form.hits is not None, "REJECTIONS": form.rejections is not None}
-    flags |= {"NODES": triton.next_power_of_2(count), "LOGITS": logits}
-    return launch(weigh_rows, keys, m, tables, count, limit, **flags)
-
-
-@lru_cache(maxsize=64)
-def agreement_tables(
-    metric: Metric, m: int, n: int, device: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+def agreement_tables(metric: Metric, m: int, n: int) -> tuple[Any, ...]:
     """Nodes (s, u, w), factors of k = 1…n, and edges.
 
     Edges: the value of k = t = 0, of k = t = m, and the tie floor.
@@ -211,14 +183,4 @@ def agreement_tables(
         c = m * smaller / scale
         table = 2.0 * w[:, None] * np.exp(-s[:, None] * c) / scale
     edges = [*(metric.value(t, t, t, m) for t in (0, m)), metric.tie_floor(m)]
-    return on_device(device, np.stack([s, np.exp(-s), w]), table, edges)
-
-
-def agree(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts of MCC and kappa."""
-    tables = agreement_tables(metric, m, keys.shape[1], keys.device)
-    count = tables[0].shape[1]
-    limit = -math.log(TOLERANCE) + 3.0 * math.log(m) + 1.0
-    flags = {"KAPPA": not isinstance(metric, MCC), "LOGITS": logits}
-    flags["NODES"] = triton.next_power_of_2(count)
-    return launch(agree_rows, keys, m, tables, count, limit, **flags)
+    return np.stack([s, np.exp(-s), w]), table, edges

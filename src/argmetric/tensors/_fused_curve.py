@@ -71,7 +71,7 @@ def window_table(metric: Metric, n: int, device: Any) -> Tensor:
     table[0, :11] = *numbers, s.size, count
     table[1:, 0], table[1:, 1] = s, w
     if isinstance(form, RatioForm):
-        table[1:, 4] = np.exp(-s * (d1 + d2 + d3))
+        table[1:, 4], table[1:, 5] = np.exp(-s * (d1 + d2 + d3)), -s * (d1 + d3)
     powers = np.arange(1, 17)
     for i, rate in enumerate(rates):
         table[1:, 2 + i] = np.exp(np.minimum(-s * rate, 690.0))
@@ -299,9 +299,7 @@ def _curve(
             share = u * tl.sum(powers * before, 0) / a
             if u > 1.0:
                 # Where the series diverge: p·log u ≤ log φ ≤ log u, p ≤ p·u/φ ≤ 1
-                log_u = -tl.load(node_ptr) * (
-                    tl.load(table_ptr) + tl.load(table_ptr + 2)
-                )
+                log_u = tl.load(node_ptr + 5)
                 sure = _pick(before, 0, power)
                 of_hits = tl.maximum(of_hits, log_u * sure)
                 of_hits = tl.minimum(of_hits, log_u * start_k)

@@ -40,11 +40,16 @@ from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
     require_no_zeros_chosen,
-    require_ranking,
 )
 from argmetric._verbs.decide._result import Decision
 from argmetric._verbs.guarantees import Guarantee, LabelledRows, certify
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+    require_ranking,
+)
 
 
 class NeverDefinedError(ValueError):

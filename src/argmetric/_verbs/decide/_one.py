@@ -37,12 +37,11 @@ from argmetric._verbs.decide._question import (
     error_note,
     raw_threshold,
     refuse_empty_range,
-    require_ranking,
     scores_at,
     threshold_between,
 )
 from argmetric._verbs.decide._result import Cut, Decision, forecast_of
-from argmetric.metrics import Metric, require_defined, size_facts
+from argmetric.metrics import Metric, require_defined, require_ranking, size_facts
 
 
 class Found(NamedTuple):
@@ -117,10 +116,11 @@ def mark_best(
     threshold = cut_between(count.upper, count.lower)
     if threshold is not None:
         labels[at] = scores >= threshold
-        return np.zeros(0, dtype=np.int64)
+        return labels[:0]
     above = scores > count.lower
     labels[at] = above
-    tied = layout.segment_rows(group, group + 1)[scores == count.lower]
+    rows = layout.segment_rows(group, group + 1)
+    tied: Integers = rows[scores == count.lower]
     labels[tied[: count.best - int(above.sum())]] = 1
     return tied
 

@@ -27,7 +27,6 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
 
-MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
 
 
@@ -115,23 +114,6 @@ class Question(NamedTuple):
                 f"{self.metric.name} is infinite on some counts: see check_metric"
             )
         return curves, errors
-
-
-def require_ranking(metric: Metric, sizes: Integers) -> None:
-    """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
-    if metric.monotone_proof is not None:
-        return
-    sizes = np.unique(sizes)
-    if sizes.size > MANY_SIZES:
-        sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
-    for n in sizes.tolist():
-        principle = metric.ranking_principle(n)
-        if not principle:
-            raise ValueError(
-                f"the best decision for {metric.name} need not be a top-k set: "
-                f"{principle.detail}. argmetric.published.decide takes the best top-k "
-                "set anyway"
-            )
 
 
 def require_no_zeros_chosen(metric: Metric, n: int) -> None:
