@@ -13,6 +13,7 @@ library("triton")
 if not torch.cuda.is_available():
     pytest.skip("there is no CUDA device", allow_module_level=True)
 
+GENERIC = {"max_positives": "100%"}  # forbids nothing
 METRICS = [
     am.FBeta(1),
     am.FBeta(3),
@@ -44,7 +45,7 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
         p = np.log(p.clip(1e-9, 1 - 1e-9) / (1 - p.clip(1e-9, 1 - 1e-9)))
     x = torch.from_numpy(p)
     options = {"average": "samples", "zero_division": zero, "logits": logits}
-    plain = tensors.decide(x, metric, **options)
+    plain = tensors.decide(x, metric, **options, **GENERIC)
     fused = tensors.decide(x.cuda(), metric, **options)
     assert fused.labels.is_cuda
     assert torch.equal(fused.labels.cpu(), plain.labels)
@@ -58,8 +59,9 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
 def test_rows_with_few_and_many_expected_positives(shape, metric):
     p = np.random.default_rng(3).beta(*shape, (200, 900)).astype(np.float32)
     x = torch.from_numpy(p)
-    plain = tensors.decide(x, metric, average="samples", zero_division=1.0)
-    fused = tensors.decide(x.cuda(), metric, average="samples", zero_division=1.0)
+    options = {"average": "samples", "zero_division": 1.0}
+    plain = tensors.decide(x, metric, **options, **GENERIC)
+    fused = tensors.decide(x.cuda(), metric, **options)
     assert torch.equal(fused.labels.cpu(), plain.labels)
     torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
 
@@ -94,15 +96,16 @@ def test_each_maximum_of_mcc_is_looked_at(n, dtype):
     torch.testing.assert_close(*values, rtol=1e-12, atol=0.0)
 
 
-@pytest.mark.parametrize("metric", ["dice", "iou"])
-def test_fused_masks_are_those_of_the_generic_path(metric):
+@pytest.mark.parametrize(("metric", "name"), [("dice", "f1"), ("iou", "jaccard")])
+def test_fused_masks_are_those_of_the_generic_path(metric, name):
     rng = np.random.default_rng(5)
     rows = [rng.beta(0.2, 1.0, 20000), rng.beta(0.05, 9.0, 20000), np.full(20000, 0.3)]
     p = torch.from_numpy(np.stack([*rows, np.zeros(20000)]).astype(np.float32))
-    plain = tensors.decide_masks(p[None], metric)
+    plain = tensors.decide(p, name, average="samples", zero_division=1.0, **GENERIC)
     fused = tensors.decide_masks(p[None].cuda(), metric)
-    assert torch.equal(fused.masks.cpu(), plain.masks)
-    torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
+    assert torch.equal(fused.masks.cpu()[0], plain.labels)
+    values = fused.expected.cpu()[0], plain.expected
+    torch.testing.assert_close(*values, rtol=1e-12, atol=0)
 
 
 def test_masks_are_captured_in_a_graph():
