@@ -97,7 +97,7 @@ def test_rows_in_several_parts(monkeypatch):
     whole = tensors.decide_masks(p)
     before = tensors.forecast_masks(p, whole.masks)
     monkeypatch.setattr("argmetric.tensors._best_rows.CELLS_ON_HOST", 4096 * 2)
-    monkeypatch.setattr("argmetric.tensors._pixels.CELLS_AT_ONCE", 4096 * 4)
+    monkeypatch.setattr("argmetric.tensors._pixels.CELLS", 4096 * 4)
     parts = tensors.decide_masks(p)
     assert torch.equal(whole.masks, parts.masks)
     np.testing.assert_allclose(whole.expected, parts.expected, rtol=1e-13)

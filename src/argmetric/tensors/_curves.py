@@ -138,7 +138,7 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
         rest, logs = share, total(xp, log)
         if d1 != 0:
             rest, after = tilted(xp, p, q, s * d3)
-            logs = total(xp, after) + sum_to(xp, log - after)
+            logs = sum_to(xp, log) + sum_from(xp, after)
         counts = (c1 + c3) * sum_to(xp, share)
         if not form.counts_hits_only:
             counts = counts + c0 * n + c2 * k + c3 * sum_from(xp, rest)

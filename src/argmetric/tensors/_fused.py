@@ -66,8 +66,6 @@ def decide_window(x: Tensor, metric: Metric, logits: bool) -> Found:
 def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
     """Best counts of long rows from a window of their items, or of a bracket."""
     found = [settle_fused(one, metric) for one in x.split(MOST_ROWS)]
-    if len(found) == 1:
-        return found[0]
     best, value, cut = map(torch.cat, zip(*found, strict=True))
     return best, value, cut
 

@@ -74,8 +74,9 @@ def window_table(metric: Metric, n: int, device: Any) -> Tensor:
         table[1:, 4], table[1:, 5] = np.exp(-s * (d1 + d2 + d3)), -s * (d1 + d3)
     powers = np.arange(1, 17)
     for i, rate in enumerate(rates):
-        table[1:, 2 + i] = np.exp(np.minimum(-s * rate, 690.0))
-        a = np.maximum(-np.expm1(-s * rate), -1e15)  # below it a node has no weight
+        log_u = np.minimum(-s * rate, 690.0)
+        table[1:, 2 + i] = np.exp(log_u)
+        a = np.maximum(-np.expm1(log_u), -1e15)  # below it a node has no weight
         table[1:, 16 + 16 * i : 32 + 16 * i] = a[:, None] ** powers
     return torch.from_numpy(table).to(device)
 

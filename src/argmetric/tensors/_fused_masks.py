@@ -354,9 +354,7 @@ def programs(p: Tensor) -> tuple[int, int]:
     return triton.cdiv(n, BLOCK.value * STEPS.value), rows
 
 
-def settle_fused(
-    p: Tensor, metric: Metric, logits: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+def settle_fused(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor]:
     """Best count of rows of probabilities, its expected score and the cut-off.
 
     The count is -1 where a window is not enough; the cut-off is nan where a tie is

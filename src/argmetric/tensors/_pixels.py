@@ -9,17 +9,20 @@ Where few positives are expected, the largest pixels are taken one by one instea
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, torch
 from argmetric.tensors._best_rows import has_triton
-from argmetric.tensors._segments import CELLS_AT_ONCE
 from argmetric.tensors._shared_effect import expected_shared
 
 POWERS = 8
 MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
 LARGEST = 128  # pixels inside and outside of a mask that are taken one by one
 NODES = 100  # of an exponential sum, about
+CELLS = 1 << 26  # of (rows, pixels), or of (rows, largest pixels, nodes), at a time
 
 
 def power_sums(x: Tensor) -> Tensor:
@@ -49,7 +52,7 @@ def expected_of(
     nothing = inside.new_empty((len(p), 0))
     value = value_of(form, n, k, (inside, nothing), (outside, nothing))
     rare = torch.nonzero(inside[:, 0] + outside[:, 0] < MANY_PIXELS)[:, 0]
-    for few in rare.split(max(CELLS_AT_ONCE // max(n, LARGEST * NODES), 1)):
+    for few in rare.split(max(CELLS // max(n, LARGEST * NODES), 1)):
         some, flags, kinds = p[few].double(), chosen[few], []
         for one, total in ((flags, inside[few]), (~flags, outside[few])):
             top = torch.topk(torch.where(one, some, 0.0), min(n, LARGEST), 1).values
@@ -60,21 +63,21 @@ def expected_of(
     return value
 
 
-def value_of(
-    form: RatioForm,
-    n: int,
-    k: Tensor,
-    inside: tuple[Tensor, Tensor],
-    outside: tuple[Tensor, Tensor],
-) -> Tensor:
+def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> Tensor:
     """E[c1·tp/D], 0/0 as 0, from sums of powers and single pixels of both kinds."""
     _, d1, d2, d3 = form.d
-    rule = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
-    s, w = (torch.from_numpy(x).to(k.device) for x in rule)
+    s, w = nodes_of(form, n, k.device)
     logs, hits = series(*inside, s * (d1 + d3))
     behind, _ = series(*outside, s * d3)
     logs = logs + behind - s * (d2 * k[:, None] + d1 + d3)
     return form.c[1] * (w * logs.exp() * hits).sum(1)
+
+
+@lru_cache(maxsize=32)
+def nodes_of(form: RatioForm, n: int, device: Any) -> list[Tensor]:
+    """Nodes and weights of 1/D for n pixels."""
+    rule = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
+    return [torch.from_numpy(x).to(device) for x in rule]
 
 
 def series(sums: Tensor, single: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
