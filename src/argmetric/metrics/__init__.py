@@ -9,6 +9,7 @@ from argmetric.metrics._base import slopes as slopes
 from argmetric.metrics._check import (
     check_metric,
     feasible_counts,
+    leaves_out_none,
     require_defined,
     require_ranking,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "check_metric",
     "feasible_counts",
     "get_metric",
+    "leaves_out_none",
     "metric_names",
     "require_defined",
     "require_ranking",

@@ -45,6 +45,11 @@ def require_defined(metric: Metric, n: int) -> None:
     )
 
 
+def leaves_out_none(metric: Metric) -> bool:
+    """Whether outcomes without a positive are 0/0 and left out, as in MCC with nan."""
+    return bool(np.isnan(metric.value(0, 1, 0, 4)))
+
+
 def require_ranking(metric: Metric, sizes: Any) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
     if metric.monotone_proof is not None:

@@ -26,7 +26,7 @@ from argmetric._expected import (
 from argmetric._ground.groups import Segments
 from argmetric._ground.limits import Limits, check_limits
 from argmetric._ground.types import Floats
-from argmetric.metrics import Metric, Recall
+from argmetric.metrics import Metric, Recall, leaves_out_none
 from argmetric.tensors._arrays import (
     Tensor,
     TorchNamespace,
@@ -103,7 +103,7 @@ def choose(
     slack = TIE * xp.abs(top)
     if floors.any():
         floor = rows.lift(floors[:, None])
-        if not math.isnan(metric.zero_division):
+        if not leaves_out_none(metric):
             mean = xp.sum(rows.p, axis=-1, keepdims=True)
             rest = rows.n - mean
             floor = floor * xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)

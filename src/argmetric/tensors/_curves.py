@@ -28,6 +28,7 @@ from argmetric.metrics import (
     MeanForm,
     Metric,
     RatioForm,
+    leaves_out_none,
 )
 from argmetric.tensors._arrays import Tensor, like
 from argmetric.tensors._segments import distinct_sizes
@@ -291,8 +292,7 @@ def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
     elif isinstance(form, ItemForm):
         # Leaving out 0/0 of two rates cancels digits: arrays take another way there
         two_rates = form.hits is not None and form.rejections is not None
-        undefined = np.isnan(metric.value(0, 1, 0, 4))
-        fine = not (two_rates and math.isnan(metric.zero_division) and undefined)
+        fine = not (two_rates and leaves_out_none(metric))
     elif isinstance(form, MeanForm):
         fine = form.curvature is None
     else:

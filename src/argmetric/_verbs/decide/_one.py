@@ -41,7 +41,13 @@ from argmetric._verbs.decide._question import (
     threshold_between,
 )
 from argmetric._verbs.decide._result import Cut, Decision, forecast_of
-from argmetric.metrics import Metric, require_defined, require_ranking, size_facts
+from argmetric.metrics import (
+    Metric,
+    leaves_out_none,
+    require_defined,
+    require_ranking,
+    size_facts,
+)
 
 
 class Found(NamedTuple):
@@ -193,7 +199,7 @@ def decide_short(question: Question) -> Found | None:
     high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor
-    if floor > 0.0 and not math.isnan(metric.zero_division):
+    if floor > 0.0 and not leaves_out_none(metric):
         mean = float(p.sum())
         floor *= min(max(min(mean, n - mean), 0.0), 1.0)
     values, in_order = curve.tolist(), ascending.tolist()

@@ -25,7 +25,7 @@ from argmetric._ground.layout import UNITS, Layout
 from argmetric._ground.limits import UNLIMITED, Limits, refuse_more_than_all
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
-from argmetric.metrics import Metric, Recall, size_facts
+from argmetric.metrics import Metric, Recall, leaves_out_none, size_facts
 
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
 
@@ -74,7 +74,8 @@ class Question(NamedTuple):
     def tie_floor(self, segments: Segments) -> Floats:
         """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1).
 
-        Where 0/0 is left out, values are those of what is left: the floor is whole.
+        Where no positives are left out as 0/0, values are those of the rest, and the
+        floor is whole.
         """
         if segments.n_segments == 1:
             floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
@@ -84,7 +85,7 @@ class Question(NamedTuple):
             if not floors.any():
                 return np.zeros(segments.n_segments)
             floor = floors[np.searchsorted(distinct, segments.sizes)]
-        if floor.any() and not math.isnan(self.metric.zero_division):
+        if floor.any() and not leaves_out_none(self.metric):
             # Each by itself: a difference of running sums loses a small one
             mean, there = np.zeros(segments.n_segments), segments.lengths > 0
             if there.any():
