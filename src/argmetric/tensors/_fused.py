@@ -65,6 +65,8 @@ def decide_window(x: Tensor, metric: Metric, logits: bool) -> Found:
 
 def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
     """Best counts of long rows from a window of their items, or of a bracket."""
+    if len(x) <= MOST_ROWS:
+        return settle_fused(x, metric)
     found = [settle_fused(one, metric) for one in x.split(MOST_ROWS)]
     best, value, cut = map(torch.cat, zip(*found, strict=True))
     return best, value, cut

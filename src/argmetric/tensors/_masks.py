@@ -117,10 +117,10 @@ def decide_masks(
 
     def run(scores: Tensor) -> MaskDecision:
         rows = scores.reshape(images * classes, -1).float()
-        if sd is None:
-            best, value, cut, labels = decide_rows(rows, found)
-        else:
-            best, value, cut, labels = decide_shared(rows, sd, found)
+        best = (
+            decide_rows(rows, found) if sd is None else decide_shared(rows, sd, found)
+        )
+        best, value, cut, labels = best
         value, best, cut = (x.reshape(images, classes) for x in (value, best, cut))
         if mode == "multilabel":
             masks = labels.reshape(shape)

@@ -22,25 +22,25 @@ LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot under
 
 
 @inner
-def log_generating(p, q, start, stop, u, lanes, result):
-    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p in order.
+def log_generating(p, q, start, stop, u, drop, lanes, result):
+    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p in order; drop = 1-u.
 
     Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
     numbers near 1 loses a rounding error per item, of the same sign when p repeats.
+    So would 1-u of a rounded u: over 10⁷ items that is 3e-11 of the result.
     """
     largest = 0.0
     for j in range(LANES):
         result[j] = 0.0
-        largest = max(largest, 1.0 - u[j])
-    odds = eight(u, 0)
-    one = alike(odds, 1.0)
-    drop, first = one - odds, start
+        largest = max(largest, drop[j])
+    odds, fall = eight(u, 0), eight(drop, 0)
+    one, first = alike(odds, 1.0), start
     while first < stop:
         last = min(first + LOG_BLOCK, stop)
         if max(p[first], p[last - 1]) * largest <= 0.5:
             product = alike(odds, 0.0)
             for i in range(first, last):
-                a = -p[i] * drop
+                a = -p[i] * fall
                 product = product + (a + a * product)
             put(lanes, 0, product)
             for j in range(LANES):
@@ -168,7 +168,7 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
     V_k = Σ_{i≤k} p_i/phi_i(u). Segment g uses the nodes rules[rule[g]]…rules[…+1],
     made for denominators from 1 and scaled to low[g]. O(n·Q).
     """
-    u = np.empty(LANES)
+    u, drops = np.empty(LANES), np.empty(LANES)
     scaled = np.empty(LANES)
     log_scale = np.empty(LANES)
     decay = np.empty(LANES)
@@ -212,12 +212,13 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                 source = min(node + j, last_node - 1)
                 scaled[j] = s[source] * unit
                 u[j] = math.exp(-scaled[j] * dt)
+                drops[j] = -math.expm1(-scaled[j] * dt)
                 decay[j] = math.exp(-scaled[j] * dk)
                 total[j] = 0.0
-            log_generating(p, q, start, tail, u, current, log_scale)
+            log_generating(p, q, start, tail, u, drops, current, log_scale)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
-                log_scale[j] += log_series(sums, -math.expm1(-scaled[j] * dt))
+                log_scale[j] += log_series(sums, drops[j])
                 log_scale[j] += math.log(w[source] * unit**alpha)
                 log_scale[j] -= scaled[j] * (base[g] + dt)
                 if node + j >= last_node:
@@ -251,6 +252,15 @@ def add_products(p, q, first, last, u, growth, lanes, out):
 
 
 @inner
+def add_logs(before, more, lost, after):
+    """Sums of logarithms in each lane; what rounding takes away is carried on."""
+    for j in range(LANES):
+        term = more[j] - lost[j]
+        after[j] = before[j] + term
+        lost[j] = (after[j] - before[j]) - term if after[j] > -np.inf else 0.0
+
+
+@inner
 def block_width(steepest):
     """Items over which a product that changes so much by each cannot overflow."""
     return max(1, min(BLOCK, int(600.0 / max(steepest, 1e-300))))
@@ -273,9 +283,11 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     turn = abs(d[2]) + abs(hit) + abs(miss)
     u1, v1 = np.ones(LANES), np.ones(LANES)  # phi(u1) = p·u1 + q·v1
     u2, decay = np.empty(LANES), np.empty(LANES)
-    scaled, drop, growth = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    log_w, logs = np.empty(LANES), np.empty(LANES)
-    current, hits, term = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    scaled, growth = np.empty(LANES), np.empty(LANES)
+    drop, fall = np.empty(LANES), np.empty(LANES)  # 1 - u of misses, and of hits
+    log_w, logs, lost = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    current, term = np.empty(LANES), np.empty(LANES)
+    hits, earlier = np.empty(LANES), np.empty(LANES)  # of a block, and before it
     misses = np.empty((BLOCK + 1, LANES))
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
@@ -320,34 +332,34 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     u1[j] = math.exp(-scaled[j] * hit)
                 u2[j] = math.exp(-scaled[j] * miss)
                 drop[j] = -math.expm1(-scaled[j] * miss)
+                fall[j] = -math.expm1(-scaled[j] * abs(hit))
                 growth[j] = math.exp(scaled[j] * d[2])
                 decay[j] = math.exp(-scaled[j] * step)
                 log_w[j] = math.log(w[source] * unit) - scaled[j] * d[0] * n
                 if node + j >= last_node:
                     log_w[j] = -np.inf
-                hits[j] = 0.0
+                hits[j], earlier[j], lost[j] = 0.0, 0.0, 0.0
             for b in range(blocks):
                 first = start + b * width
                 last = min(first + width, stop)
                 if hit < 0.0:
-                    log_generating(q, p, first, last, v1, term, logs)
+                    log_generating(q, p, first, last, v1, fall, term, logs)
                 elif hit > 0.0:
-                    log_generating(p, q, first, last, u1, term, logs)
+                    log_generating(p, q, first, last, u1, fall, term, logs)
                 if hit != 0.0:
-                    for j in range(LANES):
-                        log_hit[b + 1, j] = log_hit[b, j] + logs[j]
+                    add_logs(log_hit[b], logs, lost, log_hit[b + 1])
+            lost[:] = 0.0
             for b in range(blocks - 1, -1, -1):
                 first = start + b * width
                 last = min(first + width, stop)
                 if terms[b] > 0:
                     own = powers[b, : terms[b]]
                     for j in range(LANES):
-                        more = log_series(own, drop[j])
-                        log_miss[b, j] = log_miss[b + 1, j] + more
+                        logs[j] = log_series(own, drop[j])
                 elif miss != 0.0:
-                    log_generating(p, q, first, last, u2, term, logs)
-                    for j in range(LANES):
-                        log_miss[b, j] = log_miss[b + 1, j] + logs[j]
+                    log_generating(p, q, first, last, u2, drop, term, logs)
+                if miss != 0.0:
+                    add_logs(log_miss[b + 1], logs, lost, log_miss[b])
                 if c[3] != 0.0:
                     for j in range(LANES):
                         rho_miss[b, j] = 0.0
@@ -368,6 +380,8 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     level -= scaled[j] * step * (first - start)
                     highest = max(highest, level)
                     current[j] = math.exp(level)
+                    earlier[j] += hits[j]
+                    hits[j] = 0.0
                 if highest < least:
                     break
                 if apart:
@@ -389,7 +403,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     pi, qi = p[i], q[i]
                     plain = c[0] * n + c[2] * (i - start)
                     for j in range(LANES):
-                        term[j] = plain + (c[1] + c[3]) * hits[j]
+                        term[j] = plain + (c[1] + c[3]) * (earlier[j] + hits[j])
                     if c[3] != 0.0:
                         for j in range(LANES):
                             term[j] += c[3] * misses[i - first, j]
@@ -401,7 +415,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
             for j in range(LANES):
                 level = log_w[j] + log_hit[blocks, j] - scaled[j] * step * m
                 current[j] = math.exp(level)
-                term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * hits[j]
+                term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * (earlier[j] + hits[j])
             out[offset + m] += lane_sum(current) if apart else dot(current, term)
             node += LANES
         if apart:
