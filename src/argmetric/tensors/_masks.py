@@ -116,19 +116,17 @@ def decide_masks(
     sd = None if reference is None else reference.row_sd(images, scores)
 
     def run(scores: Tensor) -> MaskDecision:
-        rows = scores.reshape(images * classes, -1).float()
-        best = (
-            decide_rows(rows, found) if sd is None else decide_shared(rows, sd, found)
-        )
-        best, value, cut, labels = best
+        p = scores.reshape(images * classes, -1).float()
+        made = decide_rows(p, found) if sd is None else decide_shared(p, sd, found)
+        best, value, cut, labels = made
         value, best, cut = (x.reshape(images, classes) for x in (value, best, cut))
         if mode == "multilabel":
             masks = labels.reshape(shape)
             return MaskDecision(masks, None, value, value, best, found)
         pixels = (images, classes, -1)
         level = cut.float().nan_to_num(1.0)
-        owner, masks = assign(rows.reshape(pixels), labels.reshape(pixels), level)
-        expected = expected_of(rows, masks.reshape(rows.shape), found, sd)
+        owner, masks = assign(p.reshape(pixels), labels.reshape(pixels), level)
+        expected = expected_of(p, masks.reshape(p.shape), found, sd)
         return MaskDecision(
             masks.reshape(shape),
             owner.reshape(images, *shape[2:]),

@@ -67,8 +67,8 @@ def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> T
     """E[c1·tp/D], 0/0 as 0, from sums of powers and single pixels of both kinds."""
     _, d1, d2, d3 = form.d
     s, w = nodes_of(form, n, k.device)
-    logs, hits = series(*inside, s * (d1 + d3))
-    behind, _ = series(*outside, s * d3)
+    logs, hits = series(inside, s * (d1 + d3))
+    behind, _ = series(outside, s * d3)
     logs = logs + behind - s * (d2 * k[:, None] + d1 + d3)
     return form.c[1] * (w * logs.exp() * hits).sum(1)
 
@@ -80,11 +80,11 @@ def nodes_of(form: RatioForm, n: int, device: Any) -> list[Tensor]:
     return [torch.from_numpy(x).to(device) for x in rule]
 
 
-def series(sums: Tensor, single: Tensor, rate: Tensor) -> tuple[Tensor, Tensor]:
+def series(part: tuple[Tensor, Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
     """Σ log φ and Σ p/φ for u = e^-rate of every node, of rows."""
     a = -torch.expm1(-rate)
     j = torch.arange(1, POWERS + 1, device=a.device, dtype=a.dtype)[:, None]
-    single = single[:, :, None]
+    sums, single = part[0], part[1][:, :, None]
     phi = (1.0 - single) + single * (-rate).exp()
     logs = phi.log().sum(1) - sums @ (a**j / j)
     return logs, (single / phi).sum(1) + sums @ a ** (j - 1.0)
