@@ -107,8 +107,8 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
             ({"max_positives": most}, "max_positives must be")
             for most in (-1, 1.5, True, "3", "120%", "-1%", "%", NAN, INF)
         ),
-        ({"max_positives": 0.05}, "a share of them is a text, 5%"),
-        ({"min_positives": 0.5}, "a share of them is a text, 50%"),
+        ({"max_positives": 0.05}, 'a share of them is a text, "5%"'),
+        ({"min_positives": 0.5}, 'a share of them is a text, "50%"'),
         ({"min_positives": 1, "confidence": 0.9}, "min_positives has no guarantee"),
         ({"budget": 5.0}, "budget must be a pair"),
         ({"budget": ([1, 2, 3], 5)}, "one cost for each row"),
