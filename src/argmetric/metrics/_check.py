@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._forms import EXHAUSTIVE_LIMIT, RankingPrinciple
 from argmetric.metrics._names import MetricLike, get_metric
@@ -50,7 +49,7 @@ def leaves_out_none(metric: Metric) -> bool:
     return bool(np.isnan(metric.value(0, 1, 0, 4)))
 
 
-def require_ranking(metric: Metric, sizes: Any) -> None:
+def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
     if metric.monotone_proof is not None:
         return

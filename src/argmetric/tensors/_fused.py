@@ -79,10 +79,10 @@ def decide_whole(x: Tensor, metric: Metric, logits: bool) -> Found:
     kernel, tables, numbers, flags = row_kernel(metric, m, n, keys.device)
     count, each = tables[0].shape[1], ROWS_OF.get(n, 1)
     found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)
+    shape = {"ROWS": each, "N": n, "NODES": triton.next_power_of_2(count)}
+    shape["num_warps"] = max(n // 512, 1)
     kernel[(triton.cdiv(rows, each),)](
-        *(keys, *tables, found, rows, m, count, *numbers),
-        **{"ROWS": each, "N": n, "NODES": triton.next_power_of_2(count)},
-        **{"LOGITS": logits, "num_warps": max(n // 512, 1), **flags},
+        keys, *tables, found, rows, m, count, *numbers, LOGITS=logits, **shape, **flags
     )
     best, value, cut = found
     return best.long(), value, cut

@@ -233,12 +233,13 @@ def decide_by(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    if pos_label is not None and not is_pair(reference):
-        raise ValueError(
-            f"pos_label={shown(pos_label)} names the positive class of "
-            "reference=(y, p): pass these rows"
-        )
-    reference = with_positives(reference, pos_label)
+    if pos_label is not None:
+        if not is_pair(reference):
+            raise ValueError(
+                f"pos_label={shown(pos_label)} names the positive class of "
+                "reference=(y, p): pass these rows"
+            )
+        reference = with_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
     if prior is not None:
         prior = check_prior(prior, with_rows=fitted.rows is not None)

@@ -24,7 +24,7 @@ from argmetric._expected import (
     short_curve,
 )
 from argmetric._ground.groups import Segments
-from argmetric._ground.limits import Limits, refuse_more_than_all
+from argmetric._ground.limits import UNLIMITED, Limits, refuse_more_than_all
 from argmetric._ground.types import Floats, Integers
 from argmetric._verbs.decide._question import (
     OFTEN_EMPTY,
@@ -77,7 +77,7 @@ def decide_one(question: Question) -> Decision:
 
     notes = []
     labels = np.zeros(layout.scores.size, dtype=np.int64)
-    tied = mark_best(question, 0, count, labels)
+    tied = mark_best(question, 0, slice(None), count, labels)
     raw = threshold
     if question.raw is not None:
         raw = raw_threshold(question.raw, labels)
@@ -113,11 +113,14 @@ def decide_one(question: Question) -> Decision:
 
 
 def mark_best(
-    question: Question, group: int, count: BestCount, labels: Integers
+    question: Question,
+    group: int,
+    at: slice | Integers,
+    count: BestCount,
+    labels: Integers,
 ) -> Integers:
     """Mark the best rows of a group; rows that share the score at the cut, if any."""
     layout = question.layout
-    at = layout.segment(group, group + 1)
     scores = layout.scores[at]
     threshold = cut_between(count.upper, count.lower)
     if threshold is not None:
@@ -126,7 +129,7 @@ def mark_best(
     above = scores > count.lower
     labels[at] = above
     rows = layout.segment_rows(group, group + 1)
-    tied: Integers = rows[scores == count.lower]
+    tied: Integers = rows[layout.scores[rows] == count.lower]
     labels[tied[: count.best - int(above.sum())]] = 1
     return tied
 
@@ -221,7 +224,9 @@ def highest_count(
     metric: Metric, limits: Limits, size: int, n_possible: Callable[[], int]
 ) -> int:
     """The largest k that is allowed where no floor is set."""
-    high = min(int(limits.most_of(size)), size)
+    high = size
+    if limits.most != UNLIMITED:
+        high = min(int(limits.most_of(size)), size)
     if math.isnan(metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
         high = min(high, max(n_possible(), limits.least))
@@ -364,7 +369,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         first, last = block
         count = count_by_histogram(question, first) if last - first == 1 else None
         if count is not None:
-            mark_best(question, first, count, labels)
+            at = question.layout.segment(first, last)
+            mark_best(question, first, at, count, labels)
             best[first], expected[first], errors[first] = count[:3]
             n_half[first], at_half[first] = count[3:5]
             return
