@@ -50,7 +50,11 @@ def leaves_out_none(metric: Metric) -> bool:
 
 
 def require_ranking(metric: Metric, sizes: Integers) -> None:
-    """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
+    """Refuse a metric whose best decision need not be a top-k set, for these sizes.
+
+    One that is nan for the largest of them is refused, too.
+    """
+    require_defined(metric, int(sizes.max()))
     if metric.monotone_proof is not None:
         return
     sizes = np.unique(sizes)

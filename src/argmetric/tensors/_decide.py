@@ -15,7 +15,6 @@ from argmetric.metrics import (
     Metric,
     MetricLike,
     get_metric,
-    require_defined,
     require_ranking,
 )
 from argmetric.tensors._arrays import (
@@ -135,7 +134,6 @@ def decide(
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
     sizes = segments.distinct
-    require_defined(metric, int(sizes[-1]))
     usable_form(metric, tuple(sizes.astype(np.float64).tolist()))
     require_ranking(metric, sizes)
     refuse_more_than_all(limits, int(sizes[0]))

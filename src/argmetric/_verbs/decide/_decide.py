@@ -258,8 +258,9 @@ def decide_by(
     found, share, moved = at_share(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
-    require_defined(metric, n)
-    if check:
+    if not check:
+        require_defined(metric, n)
+    else:
         require_ranking(metric, layout.sizes)
         if sparse:
             require_no_zeros_chosen(metric, n)

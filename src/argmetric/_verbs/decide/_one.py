@@ -44,7 +44,6 @@ from argmetric._verbs.decide._result import Cut, Decision, forecast_of
 from argmetric.metrics import (
     Metric,
     leaves_out_none,
-    require_defined,
     require_ranking,
     size_facts,
 )
@@ -239,7 +238,6 @@ def decide_items(
     """The best count, of at most so many looked at, of a vector on disk; or None."""
     if metric.form is None:
         return None
-    require_defined(metric, items.size)
     require_ranking(metric, np.array([items.size]))
     refuse_more_than_all(limits, items.size)
     return best_of_items(items, metric, limits, most)
