@@ -39,7 +39,9 @@ def nearly_certain(metric, n):
 
 
 def both(x, metric, logits, atol=1e-12):
-    plain = tensors.decide(x, metric, average="samples", logits=logits)
+    options = {"average": "samples", "logits": logits}
+    options["max_positives"] = "100%"  # forbids nothing: the generic path
+    plain = tensors.decide(x, metric, **options)
     ways = kernels_for(x.shape[1], metric, logits)
     best, value, _, labels = decide_rows(x, metric, logits, ways)
     assert torch.equal(labels, plain.labels), (metric, x.shape)
