@@ -17,6 +17,7 @@ from argmetric.tensors._pixels import power_sums
 
 _fused_masks.BLOCK = tl.constexpr(1 << 15)  # few programs: each is a loop here
 RNG = np.random.default_rng(0)
+GENERIC = {"average": "samples", "max_positives": "100%"}  # forbids nothing
 
 
 def rows(metric, n, logits=False, zero=1.0, count=7):
@@ -39,9 +40,7 @@ def nearly_certain(metric, n):
 
 
 def both(x, metric, logits, atol=1e-12):
-    options = {"average": "samples", "logits": logits}
-    options["max_positives"] = "100%"  # forbids nothing: the generic path
-    plain = tensors.decide(x, metric, **options)
+    plain = tensors.decide(x, metric, logits=logits, **GENERIC)
     ways = kernels_for(x.shape[1], metric, logits)
     best, value, _, labels = decide_rows(x, metric, logits, ways)
     assert torch.equal(labels, plain.labels), (metric, x.shape)
@@ -114,9 +113,8 @@ HEAVY = am.Tversky(100.0, 0.5), am.Tversky(0.01, 300.0)
 for one in HEAVY:
     rows(one, 20)
     rows(one, 300, count=4)
-    hard = hard_rows(1100)
-    given = np.stack([hard[name] for name in ("uniform", "clipped", "few")])
-    both(torch.from_numpy(given), one, logits=False)
+    hard = [hard_rows(1100)[name] for name in ("uniform", "clipped", "few")]
+    both(torch.from_numpy(np.stack(hard)), one, logits=False)
 for one in (*RATIOS, *HEAVY):
     loss(one, 7)
 print("all equal")
