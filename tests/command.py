@@ -1,7 +1,11 @@
-"""What a command of argmetric leaves behind."""
+"""What a command of argmetric leaves behind, and waiting for one that runs."""
 
+import subprocess
+import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+PATIENCE = 300  # seconds; a machine under load may need many of them
 
 
 class Ended(NamedTuple):
@@ -11,3 +15,12 @@ class Ended(NamedTuple):
 
 
 Run = Callable[..., Ended]
+
+
+def wait_for(sign: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
+    """Return as soon as a running process gives a sign of what it has done."""
+    limit = time.monotonic() + PATIENCE
+    while not sign():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < limit, "no sign came"
+        time.sleep(0.01)

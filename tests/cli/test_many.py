@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from command import PATIENCE, wait_for
 from scale_data import decisions, left_beside, scored, write_parts
 
 
@@ -117,11 +117,7 @@ def started(output, words):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     work = output.parent / ".out.work"
-    until = time.monotonic() + 60
-    while not (work / "pieces").exists() or not any((work / "pieces").glob("*.json")):
-        assert time.monotonic() < until
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
+    wait_for(lambda: any((work / "pieces").glob("*.json")), process)
     return process
 
 
@@ -135,7 +131,7 @@ def test_a_signal_cleans_up_or_leaves_what_can_go_on(run, tmp_path, number):
     words += ["--on-error", "skip", "--jobs", 1]  # rows are moved first
     process = started(output, words)
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert not output.exists()
     if number == signal.SIGINT:
         assert process.returncode == 130, err

@@ -15,6 +15,7 @@ import pytest
 
 import argmetric as am
 from cli_scores import COMPILED, DECIDED, Y, write_csv
+from command import PATIENCE
 
 
 def test_the_package_is_the_command(run):
@@ -172,7 +173,7 @@ sys.exit(main())
     ) as process:
         assert process.stdout.readline() == b"writing\n"
         process.send_signal(sent)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     said = b"argmetric: interrupted\n" if sent == signal.SIGINT else b""
     assert (process.returncode, err) == (code, said)
     assert os.listdir(tmp_path) == ["s.csv"]
@@ -207,4 +208,4 @@ with _errors.ends_in_order(signal.SIGINT):
         for said in (b"begun\n", b"kept\n"):
             assert process.stdout.readline() == said
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=PATIENCE) == 130

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from argmetric.cli import main
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
+from command import PATIENCE
 
 SMALL = "--hash-bits", "14"
 QUICK = *SMALL, "--epochs", "3"
@@ -364,7 +365,7 @@ def test_a_real_signal(run):
     )
     assert b"left, epoch 1: " in started.stderr.readline()
     started.send_signal(signal.SIGINT)
-    out, _ = started.communicate(timeout=60)
+    out, _ = started.communicate(timeout=PATIENCE)
     assert started.returncode == 130
     assert b"interrupted: this is the best tagger so far" in out
     assert run("predict", "m.tag", "words.txt", "-o", "out.txt").code == 0

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ from cli_stream import (
     write,
     write_all,
 )
+from command import PATIENCE, wait_for
 from slow import SLOW
 
 
@@ -279,30 +279,28 @@ def test_kills_at_random_moments_change_nothing(tmp_path):
 )
 def test_signals_end_a_run_in_order(run, number, code):
     """While it waits for more rows, with half a line read."""
-    lines = svm_lines()
+    lines, rows = svm_lines(), N // 2
     options = ["-", "--features", "5", "--checkpoint", "kept", "-o", "out.jsonl"]
+    options += ["--every", str(rows)]
     process = subprocess.Popen(
         [sys.executable, "-m", "argmetric.cli", "stream", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    data = "\n".join(lines)
-    cut = data.index("\n", len(data) // 2) + 3  # within a line
-    process.stdin.write(data[:cut].encode())
+    process.stdin.write("\n".join([*lines[:rows], lines[rows][:3]]).encode())
     process.stdin.flush()
-    limit = time.monotonic() + 60
-    while not (Path("out.jsonl").exists() and Path("kept").exists()):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    time.sleep(0.5)
+    # It has learned all whole lines: no other checkpoint comes, but that of its end
+    learned = Path("kept", f"checkpoint-{rows:015d}.npz")
+    wait_for(learned.exists, process)
+    learned.unlink()
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, err
     assert b"stopped by SIG" in out
-    rows = data[:cut].count("\n")
     assert newest().manifest["position"]["rows"] == rows
     assert not newest().manifest["finished"]
+    data = "\n".join(lines)
     assert run(*options, "--resume", stdin=data.encode()).code == 0
     assert len(read()) == N
 

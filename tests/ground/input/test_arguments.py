@@ -34,7 +34,7 @@ def test_a_number_of_any_kind_is_taken(three):
     "value",
     [
         *("1", b"1", True, 1j, [1], {}, np.array([1, 2]), Unprintable()),
-        *(np.timedelta64(1, "s"), np.timedelta64("NaT")),  # an integer, says numpy
+        *(np.timedelta64(1, "s"), np.timedelta64("NaT", "s")),  # an integer, says numpy
     ],
 )
 def test_what_is_no_number_is_refused_by_name(value):
