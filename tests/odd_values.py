@@ -30,7 +30,7 @@ NUMBERS = (
     *(np.float32(0.5), np.int64(0), np.int64(3), np.uint64(2**63), np.uint8(255)),
     *(np.float16(3), np.float16("nan"), np.longdouble(0.5), np.longdouble("1e4000")),
     *(np.bool_(True), np.complex64(1), np.int8(-1), np.float64("inf")),
-    *(np.timedelta64(1, "s"), np.timedelta64("NaT"), np.datetime64("2020-01-01")),
+    *(np.timedelta64(1, "s"), np.timedelta64("NaT", "s"), np.datetime64("2020-01-01")),
     *(Decimal("0.5"), Decimal("sNaN"), Decimal("1e999"), Fraction(1, 3)),
     *(pd.NA, pd.NaT, np.ma.masked, datetime.date(2020, 1, 1)),
 )

@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -33,6 +35,9 @@ from calibrated import (
     unpenalised,
     within,
 )
+
+# CalibratedClassifierCV has the method since
+HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -105,35 +110,48 @@ def test_beta_equals_a_logistic_regression_on_two_logarithms(weighted):
     assert (ours.a, ours.b, ours.c) == pytest.approx((a, b, c), rel=1e-8)
 
 
+def calibrated_by_root(y, z, z_new, w=1.0):
+    """Softmax of b z_new, where Σ w (softmax(b z) - y) z, the slope in b, is 0."""
+    one_hot = np.eye(z.shape[1])[y]
+    b = brentq(lambda b: (w * ((softmax(b * z) - one_hot) * z).T).sum(), 1e-3, 1e3)
+    return softmax(b * z_new)
+
+
+def in_columns(x):
+    """Scores of the second of two classes as those of both, (n,) to (n, 2)."""
+    return np.stack([np.zeros_like(x), x], axis=1)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-def test_temperature_equals_theirs(weighted):
+def test_temperature_is_the_best_one(weighted):
     y, x = sample(intercept=0.0)
     w = np.random.default_rng(4).uniform(0.1, 3, y.size) if weighted else None
-    theirs = sklearn_map(Scores(), x[:, None], y, "temperature", NEW[:, None], w)[:, 1]
     ours = am.calibrate(y, x, "temperature", sample_weight=w, logits=True)
-    np.testing.assert_allclose(ours.apply(NEW, logits=True), theirs, atol=1e-7)
+    mapped = ours.apply(NEW, logits=True)
+    best = calibrated_by_root(
+        y, in_columns(x), in_columns(NEW), 1.0 if w is None else w
+    )
+    np.testing.assert_allclose(mapped, best[:, 1], atol=1e-7)
+    if HAS_TEMPERATURE:
+        theirs = sklearn_map(Scores(), x[:, None], y, "temperature", NEW[:, None], w)
+        np.testing.assert_allclose(mapped, theirs[:, 1], atol=1e-7)
 
 
 @pytest.mark.parametrize("from_scores", [False, True])
-def test_temperature_of_classes_equals_theirs(from_scores):
+def test_temperature_of_classes_is_the_best_one(from_scores):
     rng = np.random.default_rng(5)
     z = rng.normal(0, 2, (800, 4))
     y = np.array([rng.choice(4, p=row) for row in softmax(0.4 * z)])
-    P = softmax(z)
-    theirs = sklearn_map(
-        Scores(4) if from_scores else Probabilities(4),
-        z if from_scores else P,
-        y,
-        "temperature",
-        z[:50] if from_scores else P[:50],
-    )
-    given = z if from_scores else P
+    given, model = (z, Scores(4)) if from_scores else (softmax(z), Probabilities(4))
     ours = am.classes.calibrate(y, given, "temperature", logits=from_scores)
     assert ours.method == "temperature"
     assert ours.temperature == pytest.approx(2.5, rel=0.1)
-    mapped = ours.apply(z[:50] if from_scores else P[:50], logits=from_scores)
-    np.testing.assert_allclose(mapped, theirs, atol=1e-7)
+    mapped = ours.apply(given[:50], logits=from_scores)
+    np.testing.assert_allclose(mapped, calibrated_by_root(y, z, z[:50]), atol=1e-7)
     np.testing.assert_allclose(mapped.sum(axis=1), 1, rtol=1e-14)
+    if HAS_TEMPERATURE:
+        theirs = sklearn_map(model, given, y, "temperature", given[:50])
+        np.testing.assert_allclose(mapped, theirs, atol=1e-7)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

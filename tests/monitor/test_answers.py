@@ -169,16 +169,25 @@ def test_a_period_is_told_in_ten_lines() -> None:
 
 
 def test_five_positives_leave_no_certain_score() -> None:
+    """The low ends are compared in the mean over six data sets.
+
+    Each is a quantile of draws of few counts: where a processor draws otherwise, the
+    end of one data set moves by a whole count, which is 0.02 here.
+    """
     y = np.arange(200) < 5
-    p = np.where(y, 0.95, 0.05) + RNG.uniform(-0.04, 0.04, 200)
-    new_y = RNG.random(1000) < 0.025
-    new = np.where(new_y, 0.95, 0.05) + RNG.uniform(-0.04, 0.04, 1000)
-    one = am.monitor(new, 0.5, reference=(y, p), floor=0.9).periods[0]
-    least = am.forecast(new, new >= 0.5, reference=(y, p)).interval
-    assert least[0] < 0.9
-    assert one.interval.low <= least[0] + 0.005
-    assert one.interval.high == 1.0
-    assert abs(one.z_floor) < 3.0
+    excess = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = np.where(y, 0.95, 0.05) + rng.uniform(-0.04, 0.04, 200)
+        new_y = rng.random(1000) < 0.025
+        new = np.where(new_y, 0.95, 0.05) + rng.uniform(-0.04, 0.04, 1000)
+        one = am.monitor(new, 0.5, reference=(y, p), floor=0.9).periods[0]
+        least = am.forecast(new, new >= 0.5, reference=(y, p)).interval
+        assert least[0] < 0.9
+        assert one.interval.high == 1.0
+        assert abs(one.z_floor) < 3.0
+        excess.append(one.interval.low - least[0])
+    assert np.mean(excess) <= 0.005
 
 
 @pytest.mark.parametrize("metric", ["f1", "recall", "precision", "mcc"])
