@@ -215,9 +215,11 @@ class _Subclass(np.ndarray):
     pass
 
 
+# Numpy 2 has them
+STRINGS = [np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else []
 DTYPES = (
     *("f2", "f4", ">f8", "g", "c8", "i1", "i8", ">i4", "u1", "u8", "?", "O", "S", "U"),
-    *("M8[s]", "m8[s]", np.dtypes.StringDType()),
+    *("M8[s]", "m8[s]", *STRINGS),
 )
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     **{f"dtype {one}": (lambda v, one=one: v.astype(one)) for one in DTYPES},
