@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -210,6 +210,7 @@ def test_platt_is_where_the_gradient_vanishes(reference):
 
 
 @given(references())
+@example((np.array([False, True, True]), np.array([0.0, 1.0, 1e-300])))  # two in reach
 def test_beta_is_the_best_of_all_that_do_not_fall(reference):
     """Convex under bounds: small steps inside of them do not pay."""
     y, p = reference

@@ -141,8 +141,10 @@ def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     columns = beta_features(reference.x)
     best, lowest, covariance = np.zeros(3), np.inf, np.zeros((3, 3))
     # The loss is convex: its optimum under a, b ≥ 0 is the best of the feasible
-    # optima with none, one or both of them held at 0.
-    for free in ([0, 1], [0], [1], []):
+    # optima with none, one or both of them held at 0. Two scores within the reach
+    # leave no single optimum with both: one of them gives all values that both give.
+    both = [[0, 1]] if n_distinct(reference.x) > 2 else []
+    for free in (*both, [0], [1], []):
         found, kept = np.zeros(3), [*free, 2]
         spread = np.zeros((3, 3))
         if free:
