@@ -1,7 +1,9 @@
 """Wrong usage and bad input: messages and exit codes."""
 
+import contextlib
 import importlib
 import io
+import itertools
 import json
 import os
 import re
@@ -14,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric.cli._command import app
+from argmetric.cli._values import written_path
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
 
 PAIRS = list(zip(P.tolist(), Y.tolist(), strict=True))
@@ -189,6 +193,66 @@ def test_no_output_overwrites_a_file_that_is_read(run, call):
     assert (ended.code, ended.out) == (2, "")
     assert "is also an input: pass another name, or --force" in ended.err
     assert Path("scores.csv").read_bytes() == before
+
+
+def commands(app, words=()):
+    """Every command with its options, of those that have any."""
+    for name in app:
+        if not name.startswith("-"):
+            inner = app[name]
+            with contextlib.suppress(ValueError):  # it only has commands within it
+                yield (*words, name), [*inner.assemble_argument_collection()]
+            yield from commands(inner, (*words, name))
+
+
+def test_two_outputs_of_a_command_are_two_files(run):
+    """Whatever the command and the pair; an input that is not there is never opened."""
+    app.resolved_commands()
+    pairs = 0
+    for words, options in commands(app):
+        written = [x.name for x in options if x.parameter.converter is written_path]
+        for one, other in itertools.combinations(written, 2):
+            for force in ((), ("--force",)):
+                ended = run(*words, one, "a.json", other, "./a.json", *force)
+                assert (ended.code, ended.out) == (2, "")
+                said = f"{one} a.json and {other} ./a.json are the same file: pass"
+                assert said in ended.err
+            pairs += 1
+    assert pairs >= 6
+    assert os.listdir() == []
+
+
+def test_outputs_are_compared_as_files(run):
+    write_csv(label=Y)
+    Path("b.json").symlink_to("a.json")
+    call = "decide", "scores.csv", "-o"
+    ended = run(*call, "a.json", "--report", "b.json")
+    assert "-o a.json and --report b.json are the same file" in ended.err
+    assert run(*call, "a.json", "--report", "c.json").code == 0
+    assert len(Path("a.json").read_text().splitlines()) == len(Y)
+    nowhere = run(*call, os.devnull, "--report", os.devnull)  # refused for its name
+    assert "the name of a report ends in" in nowhere.err
+
+
+def test_blanks_around_the_names_of_columns_do_not_count(run):
+    Path("s.csv").write_text('id, g, "p" ,y \n1, a, 0.9, 1\n2, b, 0.2, 0\n')
+    ended = run("decide", "s.csv", "--group", "g", "-o", "-")
+    assert ended.code == 0, ended.err
+    assert ended.out == "id,g,p,y,decision\n1, a, 0.9, 1,1\n2, b, 0.2, 0,1\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_lines_that_end_in_a_carriage_return_alone(run, encoding):
+    rows = "p;y;who\n0.9;1;Zoë\n0.2;0;Al\n0.3;x;Bo\n"
+    for name, text in (("lf.csv", rows), ("cr.csv", rows.replace("\n", "\r"))):
+        Path(name).write_bytes(text.encode(encoding))
+    how = "--encoding", encoding, "-o", "-"
+    lf, cr = (run("decide", name, *how) for name in ("lf.csv", "cr.csv"))
+    assert cr.code == 0, cr.err
+    assert cr.out == lf.out
+    assert cr.out.startswith("p;y;who;decision\n0.9;1;Zoë;1\n")
+    lf, cr = (run("tune", name, *how[:2]) for name in ("lf.csv", "cr.csv"))
+    assert cr.err == lf.err.replace("lf.csv", "cr.csv") != ""
 
 
 def test_a_file_that_is_read_is_overwritten_by_force(run):

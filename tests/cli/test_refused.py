@@ -33,7 +33,34 @@ REFUSED = """
 2 decide s.csv --max-positives 1 --min-positives 2 -> 1 is below --min-positives 2
 2 decide s.csv - -> - is standard input, which goes alone: leave the files out
 2 decide s.csv --jobs 0 -> Invalid value "0" for --jobs. Must not be 0. See argmetric
-2 decide s.csv --score id --group id -> --score and --group both name column 'id'
+2 decide s.csv --score id --group id -> --score and --group both name column 'id': pass
+    another column for one of them
+2 monitor s.csv --reference s.csv --every 9 --score kind --time kind -> --score and
+    --time both name column 'kind'
+2 compare s.csv --decisions d* --score id --group id -> --score and --group both name
+2 evaluate s.csv --group y --label y -> --group and --label both name column 'y'
+2 predict none s.csv --score-column a --decision-column a -> --score-column and
+    --decision-column both name column 'a'
+2 decide s.csv new.csv s.csv -> s.csv is named twice: leave one out
+2 decide new.csv ./n*.csv -> ./new.csv is named twice, as new.csv and ./new.csv: leave
+2 tune s.csv --label y -o 'r-{metric}.json' --report r-f1.json -> -o r-f1.json and
+    --report r-f1.json are the same file
+1 decide s.csv -o new.pdf -> new.pdf: unknown extension '.pdf'; use one of .csv, .tsv,
+    .tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, .json, or
+    pass --output-format
+1 VERB folder --label y -> files has no Parquet or Arrow file: 'folder'; commands read
+    its .csv files as 'folder/*.csv'
+1 decide packed -> commands read its .csv files as 'packed/*.csv.gz'
+1 decide comment.csv -> comment.csv, line 2: 2 cells, but the header has 1: 'p,y'; lines
+    that begin with # are not skipped: remove them
+1 decide late.csv -> late.csv, line 3: 1 cell, but the header has 2: '# c'; lines that
+    begin with # are not skipped: remove them
+1 decide lone.csv -> lines that begin with # are not skipped: remove them
+1 decide lone.csv --score p -> lines that begin with # are not skipped: remove them
+1 stream late.csv -> late.csv, line 3: it has 1 cells, the header has 2; lines that
+    begin with # are not skipped: remove them
+1 stream returns.csv -> returns.csv: its lines end in CR alone; tr '\\r' '\\n' makes
+    lines that end in LF
 2 forecast s.csv --coverage 90 -> Invalid value "90.0" for --coverage. Must be < 1.
     Write 90 % as 0.9. See argmetric forecast --help.
 2 forecast s.csv --fail-under high -> "high" for --fail-under. A number is needed. See
@@ -123,8 +150,13 @@ REFUSED = """
 2 calibrate s.csv --output-format csv -> --output-format is about rows
 1 calibrate s.csv --label y -o . -> cannot write .: it is a folder
 1 calibrate s.csv --label y --score id -> outside of [0, 1]
-2 calibrate s.csv --label y --method magic -> --method
-2 report s.csv -o page.pdf -> ends in .html, .md, .json or .txt
+2 calibrate s.csv --label y --method magic -> Invalid value "magic" for --method. Choose
+    from: "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto",
+    "matrix". See argmetric calibrate --help.
+2 report s.csv -o page.pdf -> ends in .html, .md, .json or .txt: change it, or pass
+    --format
+2 decide s.csv --report r.pdf -> ends in .html, .md, .json or .txt: change it END
+2 demo --report r.pdf -> ends in .html, .md, .json or .txt: change it END
 1 report s.csv -o none/page.html -> there is no folder none
 1 report s.csv -o . -> it is a folder
 1 decide s.csv --report none/page.html -> there is no folder none
@@ -146,8 +178,8 @@ REFUSED = """
     --one-label needs a column for each of two classes or more
 1 decide k.csv ONE --label photo -> k.csv: column 'photo', row 1: '0' is none of the
     classes ('cat', 'dog', 'bird') (30 such rows); rows are counted from 1
-2 evaluate k.csv --one-label --label kind --decision-column kind -> --decision-column
-    and --label both name column 'kind'
+2 evaluate k.csv --one-label --label kind --decision-column kind -> --label and
+    --decision-column both name column 'kind'
 2 evaluate k.csv --one-label --threshold 0.5 -> --one-label does not support --threshold
 2 forecast k.csv ONE --threshold 0.5 -> does not support --threshold
 2 forecast k.csv ONE --known kind -> does not support --known
@@ -197,6 +229,13 @@ def files(tmp_path_factory):
     write_csv(str(folder / "s.csv"), y=Y, kind=np.where(Y == 1, "spam", "ham"))
     write_csv(str(folder / "new.csv"))
     (folder / "one.csv").write_text("score,y\n0.5,1\n0.6,1\n")
+    (folder / "comment.csv").write_text("# c\np,y\n0.5,1\n")
+    (folder / "late.csv").write_text("p,y\n0.5,1\n# c\n")
+    (folder / "lone.csv").write_text("# c\np\n0.5\n")
+    (folder / "returns.csv").write_text("p,y\r0.5,1\r")
+    for name in ("folder/a.csv", "packed/a.csv.gz"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("score,y\n0.5,1\n")
     y = np.eye(3, dtype=int)[LAID_OUT.argmax(axis=1)]
     columns = ["photo", *(f"p_{x}" for x in NAMES), "kind", *(f"y_{x}" for x in NAMES)]
     rows = [
@@ -220,6 +259,6 @@ def test_what_is_refused(run, files, case):
     ended = run(*arguments)
     assert (ended.code, ended.out) == (int(code), "")
     assert ended.err.startswith("argmetric: ")
-    assert message in ended.err
+    assert message.replace(" END", "\n") in ended.err
     assert ended.err.count("\n") == 1
     assert sorted(os.listdir()) == before

@@ -198,14 +198,14 @@ class Report:
         )
 
 
-def format_of(path: FilePath) -> Format:
-    """The form that a name asks for."""
+def format_of(path: FilePath, otherwise: str = ", or pass `format`") -> Format:
+    """Return the form that a name asks for; `otherwise` ends the message if none."""
     path = check_path(path)
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise ValueError(
             f"{path!r}: the name of a report ends in .html, .md, .json or .txt: change "
-            "it, or pass `format`"
+            f"it{otherwise}"
         )
     return _SUFFIXES[suffix]
 

@@ -107,8 +107,12 @@ def _run(tokens: list[str], *, force: bool) -> int:
         return errors.DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
-    refused = values.refuse_empty, values.refuse_overwriting
-    app.config = refused[:1] if force else refused
+    app.config = (
+        values.refuse_empty,
+        values.refuse_shared_outputs,
+        values.refuse_shared_columns,
+        *(() if force else (values.refuse_overwriting,)),
+    )
     try:
         result = app(
             values.marked_streams(tokens),

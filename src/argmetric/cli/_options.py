@@ -27,7 +27,7 @@ LIMITS = Group("Limits", sort_key=3)
 RULE = Group("Rule", sort_key=4)
 CALIBRATION = Group("Calibration", sort_key=5)
 FORECAST = Group("Forecast", sort_key=6)
-OUTPUT = Group("Output", sort_key=7)
+OUTPUT = values.OUTPUT
 MANY = Group("Many files", sort_key=8)
 
 FRACTION = Number(gte=0, lte=1)

@@ -6,9 +6,9 @@ import difflib
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from inspect import cleandoc
-from itertools import chain
+from itertools import chain, combinations
 from typing import Any
 
 from cyclopts import (
@@ -23,14 +23,19 @@ from cyclopts import (
     ValidationError,
 )
 
+from argmetric._ground.whole_files import is_special
 from argmetric.cli._errors import UsageError
 
 COLUMNS = Group("Columns", sort_key=1)
+OUTPUT = Group("Output", sort_key=7)
 _MOST_JOBS = 10_000
 # A lone "-" looks like an option to the parser; it travels under another name.
 _MARKED_STREAM = "<->"
 _NOT_A_NUMBER = re.compile(
     r'Invalid value for (\S+): unable to convert "(.*)" into (float|int)\.'
+)
+_NOT_A_CHOICE = re.compile(
+    r'Invalid value for (\S+): unable to convert "(.*)" into (.*Literal.*)\.'
 )
 _NO_FILE = re.compile(r'Command "(.*)" parameter FILE requires an argument\.')
 _NEAR = 0.75  # similarity of two options of which one may be meant for the other
@@ -73,21 +78,51 @@ def written_path(type_: Any, tokens: Sequence[Token]) -> str:
     return unmarked(tokens[0].value)
 
 
-def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
-    """Refuse an output that is a file which the same command reads.
+def _files(arguments: ArgumentCollection, converter: Any) -> list[tuple[str, str]]:
+    """Return options as they were typed and their files, of those a converter reads."""
+    return [
+        (token.keyword or one.name, unmarked(token.value))
+        for one in arguments
+        if one.parameter.converter is converter
+        for token in one.tokens
+    ]
 
-    The parser calls this with what it found, for every command.
+
+def _is_same_file(one: str, other: str) -> bool:
+    """Whether two paths are one file, which need not be there yet."""
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def refuse_shared_outputs(
+    app: App, commands: Any, arguments: ArgumentCollection
+) -> None:
+    """Refuse one file for two outputs, before anything is read.
+
+    The parser calls this, and those below, with what it found, for every command.
     """
+    refuse_same_file(_files(arguments, written_path))
 
-    def given(converter: Any) -> Iterator[tuple[str, str]]:
-        for one in arguments:
-            if one.parameter.converter is converter:
-                yield from ((one.name, unmarked(token.value)) for token in one.tokens)
 
-    written = [pair for pair in given(written_path) if os.path.isfile(pair[1])]
+def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
+    """Refuse two options that write to the same file: the later would replace it."""
+    for (first, one), (second, other) in combinations(outputs, 2):
+        if _is_same_file(one, other) and not is_special(one):
+            raise UsageError(
+                f"{first} {one} and {second} {other} are the same file: pass another "
+                "name for one of them"
+            )
+
+
+def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse an output that is a file which the same command reads."""
+    written = [
+        pair for pair in _files(arguments, written_path) if os.path.isfile(pair[1])
+    ]
     if not written:
         return
-    for _, pattern in given(path):
+    for _, pattern in _files(arguments, path):
         found = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else ()
         for read in (pattern, *found):
             for option, target in written:
@@ -96,6 +131,33 @@ def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -
                         f"{option} {target} is also an input: pass another name, "
                         "or --force to overwrite it"
                     )
+
+
+def refuse_shared_columns(
+    app: App, commands: Any, arguments: ArgumentCollection
+) -> None:
+    """Refuse one column for two purposes, before anything is read."""
+    for group in (COLUMNS, OUTPUT):
+        refuse_same_column(
+            (token.keyword or one.name, token.value)
+            for one in arguments
+            if group in one.parameter.group and one.parameter.metavar == "COLUMN"
+            if one.name != "--drop"  # what is no feature may have another purpose
+            for token in one.tokens
+        )
+
+
+def refuse_same_column(named: Iterable[tuple[str, str | None]]) -> None:
+    """Refuse two options that name the same column; None is an option without one."""
+    seen: dict[str, str] = {}
+    for option, column in named:
+        if column in seen:
+            raise UsageError(
+                f"{seen[column]} and {option} both name column {column!r}: pass "
+                "another column for one of them"
+            )
+        if column is not None:
+            seen[column] = option
 
 
 def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
@@ -191,6 +253,11 @@ def message(error: CycloptsError) -> str:
         return f'Invalid value "{value}" for {option}. {needed} is needed.' + (
             _spelling_hint(value)
         )
+    if found := _NOT_A_CHOICE.fullmatch(text):
+        option, value, type_ = found.groups()
+        known = ", ".join(re.findall(r"Literal\[(.*?)\]", type_)).split(", ")
+        shown = ", ".join(f'"{one}"' for one in known)
+        return f'Invalid value "{value}" for {option}. Choose from: {shown}.'
     return text
 
 

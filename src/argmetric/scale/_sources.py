@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from argmetric._ground.arguments import check_path, shown
 from argmetric._ground.lazy import load_module
 from argmetric.scale.files import BATCH_ROWS, DataError, typed_batches
+from argmetric.scale.files._source import EXTENSIONS, without_codec
 
 
 class Partition(NamedTuple):
@@ -155,7 +156,9 @@ def find_files(files: Any) -> list[tuple[str, str]]:
             found += _found(check_path(one, "files"))[0]
     found = sorted(set(found))
     if not found:
-        raise DataError(f"files has no Parquet or Arrow file: {shown(files)}")
+        raise DataError(
+            f"files has no Parquet or Arrow file: {shown(files)}{_other_kind(files)}"
+        )
     if root is None:  # the last folder that all share and that is no partition
         ends = found[0].split("/")[:-1], found[-1].split("/")[:-1]  # in order
         pairs = zip(*ends, strict=False)
@@ -165,6 +168,17 @@ def find_files(files: Any) -> list[tuple[str, str]]:
             common.pop()
         root = "/".join(common)
     return [(path, path[len(root) :].lstrip("/")) for path in found]
+
+
+def _other_kind(files: Any) -> str:
+    """Return a hint at the files of a folder that commands read, and this does not."""
+    if isinstance(files, str | os.PathLike) and os.path.isdir(files):
+        for name in sorted(os.listdir(files)):
+            stem, end = os.path.splitext(without_codec(name))
+            if end.lower() in EXTENSIONS:
+                pattern = os.path.join(files, f"*{name[len(stem) :]}")
+                return f"; commands read its {end} files as {pattern!r}"
+    return ""
 
 
 def _found(path: str) -> tuple[list[str], str | None]:

@@ -81,7 +81,7 @@ def test_the_input_is_not_overwritten(run):
     before = Path("rows.svm").read_bytes()
     done = run("rows.svm", "-o", "./rows.svm")
     assert done.code == 2
-    assert "--output ./rows.svm is also an input: pass another" in done.err
+    assert "-o ./rows.svm is also an input: pass another" in done.err
     assert Path("rows.svm").read_bytes() == before
     done = run("rows.svm", "-o", "./rows.svm", "--force")  # it is read as it is written
     assert done.code == 2

@@ -209,6 +209,7 @@ def _with_cuts(
 def _decide_pieces(o: Given, source: io.Input) -> int:
     """Decide about all rows of many files, and write a folder of the same files."""
     if o.output in (None, "-"):
+        io.listed(source)  # of a folder of text: how to name its files
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"

@@ -16,6 +16,7 @@ from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli._values import refuse_same_file
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -97,6 +98,9 @@ def tune(o: Given) -> int:
         raise UsageError("--no-label works on probabilities, not on --logits")
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
+    refuse_same_file(
+        [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
+    )
     for path in reports:
         require(path)
     how = {

@@ -301,7 +301,7 @@ def report(o: Given) -> int:
     source = gathered(o.file, o.more)
     checked("report", o)
     target = None if o.output == "-" else o.output
-    form = require(target, o.format)
+    form = require(target, o.format, otherwise=", or pass --format")
     rows = layout.read(o.but(format=o.input_format), source)
     limits = o.only(*LIMITS.split())
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
@@ -317,14 +317,17 @@ def report(o: Given) -> int:
     return DONE
 
 
-def require(path: str | None, form: Form | None = None) -> Form:
-    """Return the form of a report; one that cannot be is refused before the work."""
+def require(path: str | None, form: Form | None = None, *, otherwise: str = "") -> Form:
+    """Return the form of a report; one that cannot be is refused before the work.
+
+    `otherwise` says what to do beside changing the name.
+    """
     from argmetric._report import format_of, require_page
 
     if path is not None:
         refuse_bad_target(path)
     try:
-        form = form or ("text" if path is None else format_of(path))
+        form = form or ("text" if path is None else format_of(path, otherwise))
         if form == "html":
             require_page()
     except ValueError as error:

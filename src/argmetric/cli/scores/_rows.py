@@ -25,7 +25,7 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._values import check_encoding, entries
+from argmetric.cli._values import check_encoding, entries, refuse_same_column
 from argmetric.scale import files
 from argmetric.scale.files import Format
 
@@ -62,6 +62,7 @@ def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
             hint = "a value with a space needs quotes, as in --metric 'F1 score'"
         raise files.DataError(f"{path}: no such file; {hint}")
     found = [path for one in given for path in _expanded(one)]
+    _refuse_twice(found)
     columnar = [one for one in found if in_pieces(one)]
     if not columnar:
         return found[0] if len(found) == 1 else tuple(found)
@@ -71,6 +72,17 @@ def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
             f"{columnar[0]} and {other} cannot be read together: pass files of one kind"
         )
     return file if not more else given
+
+
+def _refuse_twice(paths: list[str]) -> None:
+    """Refuse a file that is named twice: its rows would count twice."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        place = path if "://" in path else os.path.realpath(path)
+        if place in seen:
+            also = f", as {seen[place]} and {path}" if seen[place] != path else ""
+            raise UsageError(f"{path} is named twice{also}: leave one out")
+        seen[place] = path
 
 
 def listed(source: Input, *, remote: bool = False) -> list[str]:
@@ -211,12 +223,9 @@ def load_weights(table: files.Table, name: str | None) -> Floats | None:
 
 def refuse_shared(**chosen: str | None) -> None:
     """Refuse one column for two purposes, each given by the name of its option."""
-    seen: dict[str, str] = {}
-    for option, name in chosen.items():
-        shown = option.replace("_", "-")
-        if name in seen:
-            raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
-        seen |= {} if name is None else {name: shown}
+    refuse_same_column(
+        (f"--{option.replace('_', '-')}", name) for option, name in chosen.items()
+    )
 
 
 def as_classes(names: list[str]) -> list[Any]:

@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from argmetric._ground.saving import MAX_NESTING, decoded, is_too_deep, parsed
 from argmetric.scale.files._source import (
+    COMMENTS,
     OTHER_ENCODING,
     PIECE,
     UTF8_MARK,
     DataError,
+    has_bare_returns,
     marked,
 )
 from argmetric.scale.files._table import call, text_array, to_numpy
@@ -135,12 +137,18 @@ def header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str, int]
     """Return the columns, what separates them, and where the rows begin."""
     start = len(data) - len(data.removeprefix(UTF8_MARK).lstrip(b"\r\n"))
     end = data.find(b"\n", start)
+    if has_bare_returns(data):
+        raise DataError(
+            f"{name}: its lines end in CR alone; tr '\\r' '\\n' makes lines that end "
+            "in LF"
+        )
     # The text of cells is checked by pyarrow, which does not look at the names
     decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
     try:
         text = data[start : max(start + PIECE, end)].decode(errors="ignore")
         delimiter = delimiter_in(data[start:end] if end > 0 else data, delimiter)
-        names = next(csv.reader(StringIO(text), delimiter=delimiter))
+        rows = csv.reader(StringIO(text), delimiter=delimiter, skipinitialspace=True)
+        names = next(rows)
         refuse_endless(names[-1], data, f"{name}: the header line")
     except (IndexError, StopIteration, csv.Error):
         raise DataError(f"{name} has no header line") from None
@@ -151,7 +159,7 @@ def header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str, int]
     stop = start
     while (stop := data.find(b"\n", stop) + 1) and data.count(b'"', start, stop) % 2:
         pass
-    return names, delimiter, stop or len(data)
+    return [one.strip() for one in names], delimiter, stop or len(data)
 
 
 def parse(
@@ -211,27 +219,28 @@ def text_columns(
                 raise
             table = parse(*given, empty_rows=empty_rows)
     except pa.ArrowInvalid as error:
-        _refuse_ragged(data, len(names), delimiter, place)
+        _refuse_ragged(data, names, delimiter, place)
         if "invalid UTF8" in str(error):
             place.text(data)
         raise
     return table.rename_columns(chosen)
 
 
-def _refuse_ragged(data: bytes, width: int, mark: str, place: TextPlace) -> None:
+def _refuse_ragged(data: bytes, names: list[str], mark: str, place: TextPlace) -> None:
     """Refuse the first row with more or fewer cells than the header, by its line."""
     text = StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(text, delimiter=mark)
     line = place.lines + 1
     with contextlib.suppress(csv.Error):
         for cells in rows:
-            if cells and len(cells) != width:
+            if cells and len(cells) != len(names):
                 refuse_endless(cells[-1], data, f"{place.name}, line {line}")
                 count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
                 start = mark.join(cells)[:_SHOWN_CHARACTERS]
+                hint = COMMENTS if "#" in (cells[0][:1], names[0][:1]) else ""
                 raise DataError(
-                    f"{place.name}, line {line}: {count}, but the header has {width}: "
-                    f"{start!r}"
+                    f"{place.name}, line {line}: {count}, but the header has "
+                    f"{len(names)}: {start!r}{hint}"
                 )
             line = place.lines + rows.line_num + 1
 

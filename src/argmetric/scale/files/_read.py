@@ -38,6 +38,7 @@ from argmetric.scale.files._source import (
     Source,
     binary_format,
     format_by_name,
+    has_bare_returns,
     marked,
     read_by_plugin,
     sniff,
@@ -185,15 +186,21 @@ def _text(
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
     else:
         head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
+    bare_returns = has_bare_returns(head)
+
+    def lines(data: bytes) -> bytes:
+        return data.replace(b"\r", b"\n") if bare_returns else data
+
     parts: Iterable[bytes]
     if size:
-        mark = delimiter and delimiter_in(head, delimiter)
+        mark = delimiter and delimiter_in(lines(head), delimiter)
         patient = partial(source.read, at_once=False)
         read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
-        parts = (piece for piece, _ in pieces(read, mark, size, most))
+        found = pieces(lambda count: lines(read(count)), mark, size, most)
+        parts = (piece for piece, _ in found)
     else:
-        parts = [source.all() if utf8 else head]
+        parts = [lines(source.all() if utf8 else head)]
     place = TextPlace(name)
     for piece in parts:
         refuse_long_line(piece, max_line, place)

@@ -78,6 +78,12 @@ def marked(role: Role, value: str | None = None) -> str:
 
 
 OTHER_ENCODING = f"pass {marked('encoding')}, for instance latin-1"
+COMMENTS = "; lines that begin with # are not skipped: remove them"
+
+
+def has_bare_returns(head: bytes) -> bool:
+    """Whether lines of text end in CR alone, as old Macs wrote them."""
+    return b"\r" in head and b"\n" not in head
 
 
 def format_by_name(path: str, *, role: Role) -> Format:
@@ -87,7 +93,9 @@ def format_by_name(path: str, *, role: Role) -> Format:
         return EXTENSIONS[extension]
     except KeyError:
         shown = f"unknown extension {extension!r}" if extension else "no extension"
-        known = ", ".join(EXTENSIONS)
+        written = role == "output_format"
+        kinds = get_args(Written) if written else FORMATS
+        known = ", ".join(end for end, kind in EXTENSIONS.items() if kind in kinds)
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None

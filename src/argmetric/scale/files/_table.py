@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from argmetric.scale.files._source import DELIMITERS, DataError, Format, Role, marked
+from argmetric.scale.files._source import (
+    COMMENTS,
+    DELIMITERS,
+    DataError,
+    Format,
+    Role,
+    marked,
+)
 
 _OPTIONS = {
     "count_substring_regex": "MatchSubstringOptions",
@@ -324,7 +331,10 @@ def named_column(table: Table, name: str) -> str:
     lowered = {known.lower(): known for known in table.names}
     near = [lowered[low] for low in get_close_matches(name.lower(), lowered, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise DataError(f"no column {name!r} in {table.source}{hint} {_listed(table)}")
+    raise DataError(
+        f"no column {name!r} in {table.source}{hint} {_listed(table)}"
+        f"{_header_hint(table)}"
+    )
 
 
 def default_columns(
@@ -411,4 +421,6 @@ def _header_hint(table: Table) -> str:
 
     if table.format in DELIMITERS and all(is_number(name) for name in table.names):
         return "; the first line looks like data: the file needs a header line"
+    if table.format in DELIMITERS and table.names[0].startswith("#"):
+        return COMMENTS
     return ""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from argmetric._ground.saving import refuse_utf16_and_zero_bytes
 from argmetric.scale.files._parse import header, parse, pieces
 from argmetric.scale.files._source import (
+    COMMENTS,
     EXTENSIONS,
     MAX_LINE_BYTES,
     PIECE,
@@ -79,7 +80,6 @@ class DelimitedRows(TextRows):
         names, mark, end = header(head, "\t" if kind == "tsv" else ",", name)
         if not head[:end].endswith(b"\n"):
             raise DataError(f"{name} has a header line, and no rows after it")
-        names = [one.strip() for one in names]
         if known is not None:
             return with_header(known, names, name, mark), end
         target, found = chosen_columns(names, name, kind, self.request)
@@ -167,22 +167,23 @@ class DelimitedRows(TextRows):
             raise BadRowError(f"it cannot be read: {error}") from None
         if "\n" in cells[-1] and text.count(b'"') % 2:
             raise BadRowError("it opens a quote that never closes")
+        hint = COMMENTS if "#" in (cells[0][:1], columns[0][:1]) else ""
+        if len(cells) > len(columns):
+            raise BadRowError(
+                f"it has more cells than the {len(columns)} of the header{hint}"
+            )
+        if len(cells) < len(columns):
+            raise BadRowError(
+                f"it has {len(cells)} cells, the header has {len(columns)}{hint}"
+            )
         values, label = [], ""
-        for name, cell in zip(columns, cells, strict=False):
+        for name, cell in zip(columns, cells, strict=True):
             if name == self.layout.target:
                 label = cell.strip()
                 if not label:
                     raise BadRowError("it has no label")
             elif name in features:
                 values.append(self._number(name, cell.strip()))
-        if len(cells) > len(columns):
-            raise BadRowError(
-                f"it has more cells than the {len(columns)} of the header"
-            )
-        if len(cells) < len(columns):
-            raise BadRowError(
-                f"it has {len(cells)} cells, the header has {len(columns)}"
-            )
         return values, label
 
     def _number(self, name: str, cell: str) -> float:
