@@ -9,6 +9,9 @@ an extra label "None" that is right when there is no positive at all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numba
 import numpy as np
 
 
@@ -35,7 +38,7 @@ def expectations(p: np.ndarray) -> np.ndarray:
     for i in range(1, 2 * n + 1):
         inverse[i] = 1.0 / i
         inverse_with_none[i] = 1.0 / (i + 1)
-    rows = []
+    found = np.zeros((2, n + 1))
     for k in range(n, -1, -1):
         plain = with_none = 0.0
         for hits in range(n + 1):
@@ -46,8 +49,12 @@ def expectations(p: np.ndarray) -> np.ndarray:
             inverse_with_none[i] = (1 - p[k - 1]) * inverse_with_none[i] + p[
                 k - 1
             ] * inverse_with_none[i + 1]
-        rows.append([with_none + 2 * chance_of_none / (2 + k), plain])
-    return np.array(rows[::-1]).T
+        found[0, k] = with_none + 2 * chance_of_none / (2 + k)
+        found[1, k] = plain
+    return found
+
+
+compiled_expectations = numba.njit(expectations)
 
 
 def expectations_in_lists(p: np.ndarray) -> list[float]:
@@ -81,13 +88,17 @@ def expectations_in_lists(p: np.ndarray) -> list[float]:
     return out
 
 
-def decide(p: np.ndarray, zero_division: float) -> np.ndarray:
+def decide(
+    p: np.ndarray,
+    zero_division: float,
+    kernel: Callable[[np.ndarray], np.ndarray] = expectations,
+) -> np.ndarray:
     """Labels by the copied kernel; of its "None" answers only the pure one is used.
 
     Predicting "None" alone is predicting nothing, right with the chance of no positive:
-    the empty set's worth where 0/0 counts 1.
+    the empty set's worth where 0/0 counts 1. `kernel` may be the compiled one.
     """
-    with_none, plain = expectations(p)
+    with_none, plain = kernel(p)
     return _best_labels(p, [zero_division * with_none[0], *plain[1:]])
 
 

@@ -25,7 +25,8 @@ argmetric are strictly better. **Who wins** is computed from the pairs of values
 wins if the mean difference (for times and rates the mean logarithm of the ratio)
 exceeds two standard errors; otherwise they are even. Cases share data and models, so
 read it as a summary, not as a test. Seconds are CPU seconds of all threads; imports and
-compilation come before.
+compilation come before. Some peers run in the Python interpreter where argmetric is
+compiled: their seconds compare that too.
 
 Breast cancer, diabetes and digits are embedded in scikit-learn; what is called
 generated is drawn with a seed. Other sets are read from the folder that
