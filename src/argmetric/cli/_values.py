@@ -17,6 +17,7 @@ from cyclopts import (
     ArgumentCollection,
     CycloptsError,
     Group,
+    Parameter,
     Token,
     UnknownOptionError,
     UnusedCliTokensError,
@@ -141,10 +142,15 @@ def refuse_shared_columns(
         refuse_same_column(
             (token.keyword or one.name, token.value)
             for one in arguments
-            if group in one.parameter.group and one.parameter.metavar == "COLUMN"
+            if _names_column_of(one.parameter, group)
             if one.name != "--drop"  # what is no feature may have another purpose
             for token in one.tokens
         )
+
+
+def _names_column_of(parameter: Parameter, group: Group) -> bool:
+    groups: Any = parameter.group
+    return group in groups and parameter.metavar == "COLUMN"
 
 
 def refuse_same_column(named: Iterable[tuple[str, str | None]]) -> None:
@@ -166,8 +172,7 @@ def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None
     The name of a column that is read may be empty: that of an index, say.
     """
     for one in arguments:
-        groups: Any = one.parameter.group
-        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
+        if _names_column_of(one.parameter, COLUMNS):
             continue
         for token in one.tokens:
             if token.value == "" and token.implicit_value is UNSET:
