@@ -165,7 +165,6 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/search.py
-	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/summaries.py
 	$(BIN)/python benchmarks/cliffs.py
 	$(BIN)/python benchmarks/trust.py

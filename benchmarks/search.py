@@ -11,7 +11,7 @@ Table 1 of the SEARN paper is `benchmarks/table1.py`.
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Scores are seqeval's, strict, IOB2, in percent. Times are CPU seconds with
 extraction of features, so that other work on the machine does not count; compilers are
-warm. Data: CoNLL-2000, CoNLL-2002 Spanish, the OCR letters and SCENE, in the folder
+warm. Data: CoNLL-2000, CoNLL-2002 Spanish, the OCR letters and deptb, in the folder
 that ARGMETRIC_DATA names, or in ../shared/data from the project's root. Peers:
 python-crfsuite, vowpalwabbit and scikit-learn; seqeval is needed.
 """
@@ -30,7 +30,7 @@ SECTIONS = (
     "joint",
     "paper",
     "cost",
-    "multilabel",
+    "own_task",
 )
 
 

@@ -72,7 +72,7 @@ html_sidebars = {
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "ignore_pattern": r"parser_task\.py",  # has a page of its own
+    "ignore_pattern": r"parsing_by_search\.py",  # has a page of its own
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,

@@ -116,12 +116,6 @@ CALLS: tuple[tuple[str, str], ...] = (
         "summarize evaluate clusters.jsonl --model s.model",
         "``SummarizeEvaluateSummary``",
     ),
-    (
-        "parse train trees.conllu --epochs 1 --dev trees.conllu -o t.parser",
-        "``ParseTrainSummary``",
-    ),
-    ("parse predict t.parser trees.conllu -o parsed.conllu", "``ParsePredictSummary``"),
-    ("parse evaluate trees.conllu others.conllu", "``ParseEvaluateSummary``"),
 )
 
 
@@ -361,10 +355,6 @@ def make_files(folder: Path) -> None:
     documents = ["The room was big. It was clean.", "A big room! No lift at all."]
     row = {"documents": documents, "references": ["a big room", "big and clean"]}
     (folder / "clusters.jsonl").write_text(f"{json.dumps(row)}\n" * 6)
-    row = "{}\t{}\t_\tX\t_\t_\t{}\tr\t_\t_\n"
-    for name, heads in (("trees", (0, 1)), ("others", (2, 0))):
-        words = [row.format(i, "ab"[i - 1], h) for i, h in enumerate(heads, start=1)]
-        (folder / f"{name}.conllu").write_text(("".join(words) + "\n") * 5)
 
 
 if __name__ == "__main__":

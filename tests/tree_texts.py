@@ -9,11 +9,6 @@ def put(name, text, encoding="utf-8"):
     return name
 
 
-def text_of(name):
-    with open(name, "rb") as stream:
-        return stream.read().decode("utf-8")
-
-
 def tree(heads, **parts):
     words = [f"w{i}" for i in range(1, len(heads) + 1)]
     return Tree(**{"words": words, "tags": None, "heads": heads} | parts)

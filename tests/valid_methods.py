@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
@@ -22,7 +21,6 @@ from valid_calls import (
     MULTI_CLASS,
     MULTI_LABEL,
     PAIR,
-    PAIR_Y,
     RULE,
     SENTENCE,
     SPELLING,
@@ -39,7 +37,7 @@ from valid_calls import (
 )
 from valid_structures import A_FILE, CLUSTERS, SUMMARIES, crfsuite_file
 
-SENTENCES, LABELS, HEADS = [SENTENCE] * 3, [TAGS] * 3, [[2, 3, 0]] * 3
+SENTENCES, LABELS = [SENTENCE] * 3, [TAGS] * 3
 # What scikit-learn calls them in its messages
 ROWS = {"X": r"\bX\b|array|[Ff]eature|sample", "y": r"\by\b|label|class|sample"}
 ROWS |= {"sample_weight": r"\bsample_weight\b|[Ss]ample weights|all weights"}
@@ -96,11 +94,6 @@ def spoken() -> Any:
 
 
 @functools.cache
-def labeller() -> Any:
-    return search.MultiLabelTagger(epochs=1).fit(np.eye(4), PAIR_Y)
-
-
-@functools.cache
 def tagger() -> Any:
     return search.Tagger("chunk", epochs=1, hash_bits=10).fit(SENTENCES, LABELS)
 
@@ -110,11 +103,6 @@ def by_matrix() -> Any:
     return search.Tagger("label", epochs=1, hash_bits=10).fit_matrix(
         X[:6], list("abcabc"), [2, 4]
     )
-
-
-@functools.cache
-def parser() -> Any:
-    return search.Parser(epochs=1, hash_bits=10).fit(SENTENCES, HEADS)
 
 
 @functools.cache
@@ -322,15 +310,6 @@ METHODS: dict[str, Call] = {
         from_crfsuite, {"path": "tiny.crfsuite"}, A_FILE
     ),
     # ------------------------------------------------------------------ search
-    "MultiLabelTagger.fit": Call(
-        search.MultiLabelTagger(epochs=1).fit, {"X": np.eye(4), "y": PAIR_Y}, ROWS
-    ),
-    "MultiLabelTagger.predict": Call(
-        method(labeller, "predict"), {"X": np.eye(4)}, ROWS
-    ),
-    "MultiLabelTagger.score": Call(
-        method(labeller, "score"), {"X": np.eye(4), "y": PAIR_Y}, ROWS
-    ),
     "Tagger.fit": Call(
         search.Tagger("chunk", epochs=1, hash_bits=10).fit,
         {"sentences": SENTENCES, "labels": LABELS, "dev": (SENTENCES, LABELS)},
@@ -363,30 +342,6 @@ METHODS: dict[str, Call] = {
     ),
     "Tagger.save": Call(lambda path: tagger().save(path), SAVED, A_FILE),
     "Tagger.load": Call(loaded(search.Tagger, tagger), SAVED, A_FILE),
-    "Parser.fit": Call(
-        search.Parser(epochs=1, hash_bits=10).fit,
-        {
-            **{"sentences": SENTENCES, "heads": HEADS},
-            **{"tagger": None, "dev": (SENTENCES, HEADS)},
-        },
-        OF_TEXT | BARE,
-    ),
-    **{
-        f"Parser.{name}": Call(
-            method(parser, name),
-            {"sentences": SENTENCES, "tagger": None},
-            OF_TEXT | BARE,
-        )
-        for name in ("predict", "parse")
-    },
-    **{
-        f"Parser.{name}": Call(
-            method(parser, name), {"sentences": SENTENCES, "heads": HEADS}, OF_TEXT
-        )
-        for name in ("evaluate", "score")
-    },
-    "Parser.save": Call(lambda path: parser().save(path), SAVED, A_FILE),
-    "Parser.load": Call(loaded(search.Parser, parser), SAVED, A_FILE),
     "Searn.fit": Call(
         search.Searn(SPELLING, beta=1.0, iterations=1).fit,
         {"X": WORDS, "Y": KINDS, "dev": (WORDS, KINDS)},

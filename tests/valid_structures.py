@@ -271,20 +271,6 @@ STRUCTURES |= {
     "argmetric.search.read_trees": Call(
         read_trees, {"path": "trees.dp", "format": "dp"}, A_FILE
     ),
-    "argmetric.search.write_trees": Call(
-        search.write_trees,
-        {
-            "path": "out.conllu",
-            "trees": [SWIM],
-            "heads": [[2, 0]],
-            "relations": [["nsubj", "root"]],
-            "format": "conllu",
-        },
-        A_FILE,
-    ),
-    "argmetric.search.score_trees": of(
-        search.score_trees, gold=[SWIM], predicted=[[2, 0]]
-    ),
     "argmetric.search.score_summaries": Call(
         search.score_summaries,
         {"summaries": ["a cat", "b"], "references": [["the cat", "cats"], ["b c"]]},

@@ -139,9 +139,6 @@ summarize sources --words 9
 summarize sources --references gold.txt --html p.html
 summarize train clusters.jsonl --words 5 -o s.model
 summarize evaluate clusters.jsonl --model s.model
-parse train trees.conllu --epochs 1 --dev trees.conllu -o t.parser
-parse predict t.parser trees.conllu -o parsed.conllu
-parse evaluate trees.conllu others.conllu
 metrics
 """.strip().splitlines()
 # Without --json: rows on standard output, reports, and what is refused

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import numpy as np
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from recorded_parts.data import METRICS, groups_of, matrix, scores, truth
+from recorded_parts.data import METRICS, groups_of, scores, truth
 from recorded_parts.lines import line_calls
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
@@ -234,7 +233,7 @@ def reviews(n: int) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def search_calls() -> Calls:
-    sentences, chunks, heads = corpus(40)
+    sentences, chunks, _ = corpus(40)
     fresh = corpus(15)
     tags = [[tag for _, tag in one] for one in sentences]
 
@@ -243,12 +242,6 @@ def search_calls() -> Calls:
         model.fit(sentences, labels)
         found = [model.predict(fresh[0]), str(model), model.evaluate(*fresh[:2])]
         return [*found, model.predict_nbest(fresh[0][:3], n=2)]
-
-    def parsed(**options: Any) -> Any:
-        model = search.Parser(**{"epochs": 2, "hash_bits": 12, "beam": 2} | options)
-        model.fit(sentences, heads)
-        scored = model.evaluate(fresh[0], fresh[2])
-        return [model.predict(fresh[0]), scored, str(model)]
 
     for word, options in {
         **{f"direction={x}": {"direction": x} for x in ("left", "right", "both")},
@@ -261,12 +254,6 @@ def search_calls() -> Calls:
         "seed": {"random_state": 5},
     }.items():
         yield f"search/tagger/{word}", functools.partial(tagged, **options)
-    for direction, roll_in, beam in itertools.product(
-        ("left", "right", "both"), ("static", "own"), (1, 3)
-    ):
-        given = {"direction": direction, "roll_in": roll_in, "beam": beam}
-        key = f"search/parser/{direction}/{roll_in}/beam={beam}"
-        yield key, functools.partial(parsed, **given)
     clusters, references = reviews(8)
     for policy in ("dagger", "weights", "frequency"):
         for words in (6, 14):
@@ -280,15 +267,6 @@ def search_calls() -> Calls:
                 return [[str(one) for one in found], scored]
 
             yield f"search/summarizer/{policy}/words={words}", summed
-    X, Y = np.eye(12), truth(matrix(12, 4))
-    for metric in ("f1", "jaccard", "accuracy"):
-        for beam in (1, 3):
-
-            def labelled(metric: str = metric, beam: int = beam) -> Any:
-                model = search.MultiLabelTagger(metric, beam=beam, epochs=3)
-                return model.fit(X, Y).predict(X)
-
-            yield f"search/labels/{metric}/beam={beam}", labelled
     words = ["banana", "onion", "yes", "tree", "apple", "sky"]
     kinds = ["".join("v" if x in "aeiou" else "c" for x in word) for word in words]
     for learner in ("logistic", "perceptron", "svm"):

@@ -70,13 +70,10 @@ def cells() -> dict[str, Call]:
     found["stream sgd 10^5 rows"] = lambda: stream.OnlineClassifier(
         learner="sgd", random_state=0
     ).partial_fit(X, y, classes=[0, 1])
-    sentences, chunks, heads = corpus(200)
+    sentences, chunks, _ = corpus(200)
     found["tagger 200 sentences"] = lambda: search.Tagger(
         "chunk", epochs=3, hash_bits=16
     ).fit(sentences, chunks)
-    found["parser 200 sentences"] = lambda: search.Parser(epochs=3, hash_bits=16).fit(
-        sentences, heads
-    )
     clusters, references = reviews(20)
     found["summarizer 20 clusters"] = lambda: search.Summarizer(
         policy="dagger", iterations=1

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, pairwise
-from pathlib import Path
 
 import numpy as np
 from search_parts.data import timed
-from trees_parts.data import read
+from search_parts.own_task import examples, read
 
-from argmetric.search import Parser, Summary, Tagger, Tree
+from argmetric.search import Searn, Summary, Tagger, Tree
 from argmetric.search.summaries.cluster import Cluster, read_cluster
 from argmetric.search.summaries.pieces import parts_of
 from summaries_parts.data import clusters
@@ -27,10 +24,10 @@ NEGATIONS = frozenset((
 
 
 class Remembered:
-    """A parser that parses a sentence once: folds and seeds have the same ones."""
+    """A tagger and a parser that see a sentence once: folds and seeds repeat them."""
 
-    def __init__(self, parser: Parser) -> None:
-        self.parser = parser
+    def __init__(self, tagger: Tagger, searn: Searn) -> None:
+        self.tagger, self.searn = tagger, searn
         self.cpu_seconds = 0.0
         self._trees: dict[tuple[str, ...], Tree] = {}
 
@@ -42,32 +39,28 @@ class Remembered:
         keys = [tuple(sentence) for sentence in sentences]
         new = [key for key in dict.fromkeys(keys) if key not in self._trees]
         if new:
-            trees, seconds = timed(lambda: self.parser.parse([list(k) for k in new]))
+            trees, seconds = timed(lambda: self._trees_of(new))
             self.cpu_seconds += seconds
             self._trees.update(zip(new, trees, strict=True))
         return [self._trees[key] for key in keys]
 
-    def save(self, path: Path) -> None:
-        self.parser.save(path)
+    def _trees_of(self, sentences: Sequence[tuple[str, ...]]) -> list[Tree]:
+        words = [list(sentence) for sentence in sentences]
+        tags = self.tagger.predict(words)
+        padded = [examples.padded(*x) for x in zip(words, tags, strict=True)]
+        heads = self.searn.predict(padded)
+        return [Tree(*parts) for parts in zip(words, tags, heads, strict=True)]
 
 
 @cache
 def parser(*, quick: bool) -> Remembered:
-    """Learned from deptb with predicted tags; kept in a file, which may be deleted."""
-    path = parser_file(quick=quick)
-    if not path.exists():
-        trees = read("train", 100 if quick else None)
-        fitted = Parser().fit(trees, tagger=Tagger("pos"))
-        part = path.with_suffix(f".{os.getpid()}")
-        fitted.save(part)
-        part.replace(path)
-    return Remembered(Parser.load(path))
-
-
-def parser_file(*, quick: bool) -> Path:
-    folder = Path(tempfile.gettempdir()) / "argmetric-summaries"
-    folder.mkdir(exist_ok=True)
-    return folder / ("quick.parser" if quick else "deptb.parser")
+    """Return the parser of docs/own_task.rst, learned from deptb."""
+    trees = read("train", 100 if quick else None)
+    words, tags = [tree.words for tree in trees], [tree.tags for tree in trees]
+    tagger = Tagger("pos").fit(words, tags)
+    X = [examples.padded(*x) for x in zip(words, tags, strict=True)]
+    searn = examples.learn(X, [[-1, *tree.heads.tolist()] for tree in trees])
+    return Remembered(tagger, searn)
 
 
 def negations(

@@ -2,12 +2,12 @@
 
 import functools
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from argmetric.cli import main
 from argmetric.search import score_summaries
 
 REVIEWS = {
@@ -100,8 +100,6 @@ def test_other_encodings(run):
         ("reviews --words 5 --chars 9", 2, "--words and --chars exclude each other"),
         ("reviews --words 0", 2, 'Invalid value "0" for --words'),
         ("reviews --words 1", 1, "reviews"),
-        ("reviews --mode compressed", 2, "pass --parser, a file of argmetric parse"),
-        ("reviews --parser p", 2, "--parser is about --mode compressed"),
         ("reviews --mode headlines", 2, 'Invalid value "headlines" for --mode'),
         ("reviews --redundancy 2", 2, 'Invalid value "2.0" for --redundancy'),
         ("reviews --min-words 99", 1, "there is nothing to take"),
@@ -127,7 +125,7 @@ def test_other_encodings(run):
         ("train nix.jsonl -o m", 1, "cannot read nix.jsonl"),
         ("train reviews/a.txt -o m", 1, "reviews/a.txt, line 1: not JSON"),
         ("evaluate data.jsonl --model nix", 1, "nix"),
-        ("evaluate data.jsonl --model m --parser x", 2, "--parser is part of"),
+        ("evaluate data.jsonl --model m --mode compressed", 2, "--mode is part of"),
         ("train data.jsonl -o m --policy magic", 2, 'Invalid value "magic"'),
         ("train data.jsonl -o m --oracle-beam 2", 2, "--oracle-beam is about"),
     ],
@@ -231,20 +229,19 @@ work VB 0
 """
 
 
-def test_parts_of_sentences_by_a_parser(run):
-    put("trees.dp", TREES.replace(" ", "\t") * 6)
-    options = "--learn-tagger", "--hash-bits", "10", "--epochs", "1", "-o", "p"
-    assert main(["parse", "train", "trees.dp", *options]) == 0
-    compressed = "--mode", "compressed", "--parser", "p"
-    found = json.loads(run("reviews", "--words", "8", *compressed, "--json").out)
+def test_parts_of_sentences_with_trees(run):
+    os.mkdir("parsed")
+    for name in ("parsed/a.dp", "parsed/b.dp"):
+        put(name, TREES.replace(" ", "\t"))
+    compressed = "parsed", "--words", "8", "--mode", "compressed"
+    found = json.loads(run(*compressed, "--json").out)
     assert found["mode"] == "compressed"
-    ended = run("reviews", "--words", "8", *compressed)
+    ended = run(*compressed)
     assert ended.out.splitlines() == found["sentences"]  # a line each
     assert 0 < len(ended.out.split()) == found["words"] <= 8
-    assert run("train", "data.jsonl", "--words", "8", *compressed, "-o", "m").code == 0
-    learned = json.loads(run("reviews", "--model", "m", "--json").out)
-    assert (learned["mode"], learned["limit"]) == ("compressed", 8)
-    assert run("reviews", "--mode", "compressed", "--parser", "m").code == 1
+    refused = run("reviews", "--mode", "compressed")
+    assert refused.code == 1
+    assert "files .conllu or .dp" in " ".join(refused.err.split())
 
 
 @pytest.mark.data

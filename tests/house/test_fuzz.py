@@ -42,7 +42,7 @@ MADE_BY_THE_PACKAGE = {
     *("Span", "SpanDecision", "SpanMarginals"),
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
-    *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
+    *("Tree", "Summary", "SummaryScores", "Progress"),
     *("ScaledClassDecision", "ScaledDecision", "ScaledScore", "Report"),
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),

@@ -154,17 +154,6 @@ HELD_BY = {
         "test_expected_f_equals_its_twin": "expected_slopes expected_sums",
         "test_gradient_of_the_expected_metric": "logistic_pairs",
     },
-    "multilabel": {
-        "test_training_equals_its_twin": "train",
-        "test_beams_equal_their_twin": "search",
-    },
-    "parsing": {
-        "test_learning_of_trees_equals_the_twin": "learn_trees",
-        "test_greedy_parses_equal_the_twin": "parse_greedily",
-        "test_beam_parses_and_votes_equal_the_twin": "parse_beams",
-        "test_best_trees_equal_enumeration": "best_trees",
-        "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
-    },
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
@@ -399,7 +388,6 @@ def test_rooms_are_entered_by_their_face():
 
 # Outside of `train`, only these load scikit-learn when they are imported.
 LOADS_SKLEARN = {
-    "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
     "argmetric.stream._several": "classes and labels as the estimators check them",

@@ -64,7 +64,6 @@ NEEDS = {
     "am.MetricClassifier": ("scikit-learn", "sklearn"),
     "am.MetricLogisticRegression": ("scikit-learn", "sklearn"),
     "am.stream.OnlineClassifier": ("scikit-learn", "sklearn"),
-    "am.search.MultiLabelTagger": ("scikit-learn", "sklearn"),
     "am.scale.open": ("pyarrow", "files"),
     "am.monitor(p, p > 0.5, reference=(y, p), time=['2026-01-01'] * 300)": (
         "pyarrow",

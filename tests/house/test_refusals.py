@@ -14,14 +14,14 @@ from sklearn.naive_bayes import GaussianNB
 
 import argmetric as am
 import opened
-from argmetric.search import Costing, Parser, Summarizer, Tagger
+from argmetric.search import Costing, Summarizer, Tagger
 
 NAN = math.nan
 
 
 @pytest.mark.parametrize(
     "load",
-    [am.Rule.load, am.Calibrator.load, Tagger.load, Parser.load, Summarizer.load],
+    [am.Rule.load, am.Calibrator.load, Tagger.load, Summarizer.load],
 )
 def test_a_file_descriptor_is_no_path(load):
     reading, writing = os.pipe()

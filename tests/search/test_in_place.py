@@ -23,7 +23,7 @@ from argmetric.search import (
 from searn_tasks import Given
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-import parser_task
+import parsing_by_search
 
 sys.path.pop(0)
 
@@ -241,7 +241,7 @@ def test_a_beam_in_place_is_the_beam_of_values(x, width, form):
 # --- the parser of the docs ---------------------------------------------------------
 
 
-class Copying(parser_task.Parsing):
+class Copying(parsing_by_search.Parsing):
     """The same parser with states that are values."""
 
     copy = Task.copy
@@ -267,7 +267,7 @@ def some_trees(n, seed):
 
         attach(1, size + 1, 0)
         tags = [f"{int(h > i)}{(h - i) % 3}" for i, h in enumerate(heads)][1:]
-        X.append(parser_task.padded([f"w{rng.integers(20)}" for _ in tags], tags))
+        X.append(parsing_by_search.padded([f"w{rng.integers(20)}" for _ in tags], tags))
         Y.append([-1, *heads[1:]])
     return X, Y
 
@@ -276,18 +276,20 @@ def some_trees(n, seed):
 def test_the_parser_of_the_docs_is_exact_and_the_same_with_values(costs):
     X, Y = some_trees(30, seed=0)
     small = [(x, y) for x, y in zip(X, Y, strict=True) if len(y) <= 6]
-    report = check_task(parser_task.Parsing(), small[:6])
+    report = check_task(parsing_by_search.Parsing(), small[:6])
     assert report.ok
     assert report.n_exact > 50
     options = {"beta": 0.5, "iterations": 2, "beam": 3, "costs": costs}
-    assert_alike(Copying(), parser_task.Parsing(), X[:12], Y[:12], **options)
+    assert_alike(Copying(), parsing_by_search.Parsing(), X[:12], Y[:12], **options)
     learner = LinearLearner(epochs=30)
-    searn = Searn(parser_task.Parsing(), learner, beta=1.0, iterations=2).fit(X, Y)
-    assert parser_task.uas(Y, searn.predict(X)) > 0.99
+    searn = Searn(parsing_by_search.Parsing(), learner, beta=1.0, iterations=2).fit(
+        X, Y
+    )
+    assert parsing_by_search.uas(Y, searn.predict(X)) > 0.99
 
 
 def test_the_parser_of_the_docs_runs(capsys):
-    parser_task.main([])
+    parsing_by_search.main([])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("TaskReport: no problem found")
     assert lines[1:] == ["beam 1: UAS 100.00%", "beam 8: UAS 100.00%"]
@@ -296,16 +298,16 @@ def test_the_parser_of_the_docs_runs(capsys):
 @pytest.mark.slow
 @pytest.mark.data
 def test_real_trees_need_a_roll_in_that_is_not_their_own(data_folder):
-    X, Y = parser_task.read(data_folder / "deptb" / "train.dp")
+    X, Y = parsing_by_search.read(data_folder / "deptb" / "train.dp")
     options = {"learner": LinearLearner(epochs=5), "beta": 1.0, "iterations": 2}
     with pytest.warns(UserWarning, match="pass cross_validation=4"):
-        plain = Searn(parser_task.Parsing(), **options).fit(X[:80], Y[:80])
-    crossed = Searn(parser_task.Parsing(), **options, cross_validation=4)
+        plain = Searn(parsing_by_search.Parsing(), **options).fit(X[:80], Y[:80])
+    crossed = Searn(parsing_by_search.Parsing(), **options, cross_validation=4)
     crossed.fit(X[:80], Y[:80])
     assert plain.history_[0].mistakes < 0.005
     assert plain.history_[0].unseen_mistakes > 0.05
     assert plain.history_[1].roll_in_loss < 1 < 4 < crossed.history_[1].roll_in_loss
-    found = parser_task.uas(Y[80:160], crossed.predict(X[80:160]))
+    found = parsing_by_search.uas(Y[80:160], crossed.predict(X[80:160]))
     assert found == pytest.approx(0.694, abs=0.01)
 
 

@@ -183,10 +183,6 @@ tag predict: chunks.tag chunks.test -o tagged.txt
 tag predict: names.tag letter.txt --raw -o names.jsonl
 tag evaluate: tagged.txt --fail-under 0.9
 tag templates: chunk
-parse: train trees.conllu --model trees.parser
-parse train: trees.conllu --model trees.parser --learn-tagger
-parse predict: trees.parser new.conllu -o parsed.conllu
-parse evaluate: gold.conllu parsed.conllu --worst 3
 summarize: reviews --words 60
 summarize: a.txt b.txt --chars 280 --html page.html
 summarize train: clusters.jsonl --words 60 --out model
@@ -238,8 +234,6 @@ stream: stream._commands Learn from a stream in one pass, for the metric; every 
 spans: _spans Choose the spans (entities, chunks) with the best expected F-measure.
 tag: _tag Tag text: chunks, named entities, parts of speech, or two at
     once.
-parse: _parse Parse sentences: the head of each word, and its relation to
-    it.
 summarize: _summarize Summarise texts in their own words, within a word
     limit.
 metrics: _tools List the metrics: formulas, what an empty answer counts, how they
@@ -251,7 +245,7 @@ demo: _demo Decide and forecast on generated data, then compare with the actual
 """)
 _COMMANDS = {name: text.split(" ", 1) for name, text in _TABLE}
 FIRST_LINES = {name: line for name, (_, line) in _COMMANDS.items()}
-GROUPS = ("stream", "tag", "parse", "summarize")
+GROUPS = ("stream", "tag", "summarize")
 
 
 def make_app(*, listed: bool = False) -> App:

@@ -35,24 +35,15 @@ REQUIRED: Any = Signature.empty
 POSITIVE = Annotated[int | None, Parameter(validator=Number(gte=1))]
 RECIPE = Group("Recipe", sort_key=2)
 _BITS = Annotated[int | None, Parameter(validator=Number(gte=8, lte=28))]
-# Options of taggers and parsers, and those that mean something of their own there
+# Options of taggers, and those that mean something of their own there
 OF_TEXTS: dict[str, Any] = {
     "model": opt.option(opt.WrittenPath, None, REQUIRED, alias="-o"),
     "seed": (Annotated[opt.Seed, Parameter(group=RECIPE)], 0),
     "output": (opt.TextTarget, None),
     "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
-    **opt.table(
-        None,
-        """
-        tagger: A tagger from `argmetric tag train --task pos`; its tags replace those
-            of the file.
-        """,
-        dev=opt.FilePath | None,
-        encoding=(opt.Encoding, "utf-8"),
-        tagger=opt.FilePath | None,
-        learn_tagger=bool,
-        raw=bool,
-    ),
+    "dev": opt.option(opt.FilePath | None),
+    "encoding": opt.option(opt.Encoding, None, "utf-8"),
+    "raw": opt.option(bool),
     **opt.table(
         RECIPE,
         """
@@ -75,12 +66,9 @@ _TABLE = """
 no raw: output_format
     = {} is about --raw: pass it too
     # lines of tokens are written as they were read
-model: mode parser
+model: mode
     = {} is part of the model: leave it out
     # a summarizer keeps what it was trained with
-no compressed: parser
-    = {} is about --mode compressed: pass that too
-    # whole sentences need no parse
 weights: iterations oracle_beam
     = {} is about --policy dagger or vine: pass one of them too
     # weights are learned at once

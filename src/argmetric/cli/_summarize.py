@@ -63,15 +63,14 @@ _CHANGED: dict[str, Any] = {
         """
         model: A summarizer from `argmetric summarize train`; no code in it is run. By
             default the summary takes what many documents say, without training.
-        mode: Whole sentences, or parts of them. [default: sentences]
-        parser: A parser from `argmetric parse train`; compressed summaries need one.
+        mode: Whole sentences, or parts of them: then documents are files .conllu or
+            .dp with dependency trees. [default: sentences]
         min_words: The least number of words of a sentence in the summary. [default: 1]
         redundancy: The largest share of a new sentence's content words that the summary
             may already have. [default: 1]
         """,
         model=Annotated[opt.FilePath | None, Parameter(alias="-m")],
         mode=Literal["sentences", "compressed"] | None,
-        parser=opt.FilePath | None,
         min_words=learning.POSITIVE,
         redundancy=Annotated[float | None, Parameter(validator=opt.FRACTION)],
         must=_TEXTS,
@@ -87,7 +86,7 @@ _CHANGED: dict[str, Any] = {
 
 
 @command(
-    "model references words mode parser policy iterations oracle_beam beta min_words "
+    "model references words mode policy iterations oracle_beam beta min_words "
     "redundancy encoding json",
     files={"data": _CLUSTERS},
     changed={
@@ -153,7 +152,6 @@ def train(o: Given) -> int:
             Field("words", words, "length", count(words, "word")),
             Field("mode", summarizer.mode),
             Field("policy", policy),
-            Field("parser", o.parser),
             Field(words="took", text=f"{learned['seconds']:.1f} s"),
         ]
 
@@ -189,18 +187,9 @@ def _history(values: Values) -> Table | None:
 
 def _new_summarizer(o: Given, **how: Any) -> Summarizer:
     """Make a summarizer that has learned nothing."""
-    from argmetric.search import Parser, Summarizer
+    from argmetric.search import Summarizer
 
-    if o.mode != "compressed":
-        learning.refuse(o, "no compressed")
-        return Summarizer(o.mode or "sentences", **how)
-    if o.parser is None:
-        raise UsageError(
-            "--mode compressed cuts sentences along their parses: pass --parser, a "
-            "file of argmetric parse train"
-        )
-    parser = learning.load_learned(Parser, "parser", o.parser)
-    return Summarizer(o.mode, parser=parser, **how)
+    return Summarizer(o.mode or "sentences", **how)
 
 
 def _summarizer(o: Given) -> Summarizer:
@@ -235,7 +224,7 @@ def _read_clusters(o: Given) -> ClusterFiles:
 
 
 @command(
-    "words chars model mode parser min_words redundancy must never query references "
+    "words chars model mode min_words redundancy must never query references "
     "encoding html output json",
     files={"*files": Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")]},
     changed={
@@ -253,8 +242,8 @@ def summarize_files(o: Given) -> int:
     Parameters
     ----------
     files
-        The documents: files of plain text, or folders of such files; - is standard
-        input.
+        The documents: files of plain text, files .conllu or .dp with dependency trees,
+        or folders of such files; - is standard input.
     chars
         The largest number of characters, instead of words.
     must
@@ -365,7 +354,7 @@ def _recall(name: str, score: Values, interval: str = "") -> tuple[str, str]:
 
 
 @command(
-    "references words model mode parser min_words redundancy encoding fail_under json",
+    "references words model mode min_words redundancy encoding fail_under json",
     files={"data": _CLUSTERS},
     changed=_CHANGED,
 )

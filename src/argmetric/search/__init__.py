@@ -1,4 +1,4 @@
-"""Structured outputs by search: taggers, parsers, and SEARN for any task and loss."""
+"""Structured outputs by search: taggers, summaries, and SEARN for any task and loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric.search._multilabel import MultiLabelTagger as MultiLabelTagger
     from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import SpanChunking as SpanChunking
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
-    from argmetric.search.corpus.tree_scores import TreeScores as TreeScores
-    from argmetric.search.corpus.tree_scores import score_trees as score_trees
-    from argmetric.search.corpus.tree_writing import write_trees as write_trees
     from argmetric.search.corpus.trees import Tree as Tree
     from argmetric.search.corpus.trees import read_trees as read_trees
-    from argmetric.search.parser import Parser as Parser
     from argmetric.search.summaries.rouge import SummaryScores as SummaryScores
     from argmetric.search.summaries.rouge import score_summaries as score_summaries
     from argmetric.search.summaries.summarizer import Summarizer as Summarizer
@@ -46,17 +41,13 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "corpus.tree_scores": ("TreeScores", "score_trees"),
-        "corpus.tree_writing": ("write_trees",),
         "corpus.trees": ("Tree", "read_trees"),
-        "parser": ("Parser",),
         "summaries.rouge": ("SummaryScores", "score_summaries"),
         "summaries.summarizer": ("Summarizer",),
         "summaries.summary": ("Summary",),
         "tagging.labels": ("Evaluation",),
         "tagging.tagger": ("Tagger",),
         "tagging.templates": ("default_templates",),
-        "_multilabel": ("MultiLabelTagger",),
         "_searn._beams": ("QueueTask",),
         "_searn._check": ("TaskReport", "check_task"),
         "_searn._iterate": ("History",),

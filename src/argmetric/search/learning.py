@@ -1,4 +1,4 @@
-"""What taggers, parsers and summarizers learn alike: parameters, epochs, averages."""
+"""What taggers and summarizers learn alike: parameters, epochs, averages."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ class SavedEstimator(Parameters):
         """Save the learned weights to one file: JSON and arrays, no code.
 
         The file is replaced whole or not at all. It has every option that changes
-        answers, and the tagger or parser that was learned or given beside.
+        answers.
 
         Parameters
         ----------

@@ -14,7 +14,6 @@ from argmetric.search import (
     Tree,
     check_task,
     score_summaries,
-    score_trees,
 )
 from argmetric.sequence import Recalibration
 from argmetric.stream import RuleRun
@@ -40,7 +39,6 @@ def results():
     yield sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
     yield Recalibration(0.9, 0.1, 0.01, 1.0)
     yield sequence.decode_spans(spans(), method="counts")
-    yield score_trees([Tree(["a", "b"], None, [2, 0])], [[0, 1]])
     yield score_summaries(["a b", "c"], [["a b c", "b c"], ["c d"]])
 
 

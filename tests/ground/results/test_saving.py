@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.search import Parser, Tagger
+from argmetric.search import Summarizer, Tagger
 
 RULE = am.tune([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], n_bootstrap=0, cv=0)
 
@@ -75,7 +75,7 @@ def test_archives_come_back_and_nothing_in_them_is_run(tmp_path):
     made.save(path)
     assert Tagger.load(path).predict(sentences) == made.predict(sentences)
     with pytest.raises(ValueError, match=r"holds '.*', not '"):
-        Parser.load(path)
+        Summarizer.load(path)
     np.savez(path, x=np.array([object()]))
     with pytest.raises(ValueError, match=r"is damaged: the .* in it"):
         Tagger.load(path)
@@ -83,7 +83,7 @@ def test_archives_come_back_and_nothing_in_them_is_run(tmp_path):
 
 @pytest.mark.parametrize("path", [1, True, None, 0.5, [], b"a", "a\0b", "\ud800"])
 def test_only_names_of_files_are_written_to_and_read_as_archives(path):
-    for call in (RULE.save, am.report(RULE).save, Tagger.load, Parser.load):
+    for call in (RULE.save, am.report(RULE).save, Tagger.load, Summarizer.load):
         with pytest.raises((TypeError, ValueError), match="path must be the name"):
             call(path)
     os.fstat(1)  # a file descriptor would have been closed

@@ -136,7 +136,7 @@ def read_trees(
 ) -> list[Tree]:
     """Read dependency trees from CoNLL-U, or from lines of word, tag and head.
 
-    Nothing is lost: `write_trees` gives the same bytes. Heads must be numbers but need
+    Heads must be numbers but need
     not form a tree: a file with a cycle or two roots is read.
 
     Parameters
@@ -208,8 +208,8 @@ def read_trees(
     ]
 
 
-def format_of_name(path: str) -> TreeFormat | None:
-    """What the extension of a file says."""
+def format_of_name(path: str | os.PathLike[str]) -> TreeFormat | None:
+    """Return the format that the extension of a file says."""
     return _EXTENSIONS.get(PurePath(path).suffix.lower())
 
 

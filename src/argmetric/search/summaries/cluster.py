@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_items, shown
 from argmetric._ground.types import Booleans, Integers
-from argmetric.search.corpus.tree_scores import check_trees
+from argmetric.search.corpus.tree_checks import check_trees
 from argmetric.search.corpus.trees import Tree
 from argmetric.search.summaries.layout import (
     cut_sentences,

@@ -1,14 +1,11 @@
-"""How a summarizer learns its policy, and what its file holds: that and a parser."""
+"""How a summarizer learns its policy, and what its file holds."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,39 +135,13 @@ def _linear(values: Any) -> Linear:
 
 
 def parse_of(parser: Any) -> Parse | None:
-    """How a parser, or the one at a path, makes trees; None without one."""
+    """Return the method of a parser that gives sentences their trees."""
     if parser is None:
         return None
-    if isinstance(parser, str | os.PathLike):
-        from argmetric.search.parser import Parser
-
-        return Parser.load(parser).parse
     if not hasattr(parser, "parse"):
         raise TypeError(
-            f"parser must be a fitted Parser or a path, not {shown(parser)}"
+            "parser must have a method parse(sentences) that returns a Tree for each, "
+            f"not be {shown(parser)}"
         )
     parse: Parse = parser.parse
     return parse
-
-
-def parser_file(parser: Any) -> bytes:
-    """The file of a parser, or of the one at a path."""
-    if isinstance(parser, str | os.PathLike):
-        return Path(parser).read_bytes()
-    if not hasattr(parser, "save"):
-        raise ValueError(
-            "the parser cannot be saved: pass a Parser, or set parser=None before save"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "parser"
-        parser.save(file)
-        return file.read_bytes()
-
-
-def read_parser(data: bytes) -> Any:
-    from argmetric.search.parser import Parser
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "parser"
-        file.write_bytes(data)
-        return Parser.load(file)

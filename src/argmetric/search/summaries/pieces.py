@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from argmetric._ground.types import AnyArray, Booleans, Integers
-from argmetric.search.corpus.tree_scores import check_trees
+from argmetric.search.corpus.tree_checks import check_trees
 from argmetric.search.corpus.trees import Tree
 from argmetric.search.summaries.cluster import Cluster
 
@@ -180,7 +180,8 @@ def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
     if asked and parse is None:
         raise ValueError(
             f"{cluster.name} has sentences without trees, and mode='compressed' needs "
-            "them: pass parser=, or documents as lists of Tree"
+            "them: pass documents as lists of Tree (on the command line files "
+            ".conllu or .dp), or parser="
         )
     parsed: Sequence[Tree] = ()
     if asked and parse is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from argmetric._ground.saving import parsed
 from argmetric._ground.whole_files import DataError
 from argmetric.search.corpus.sentences import BYTE_ORDER, CONVERT, STREAM, read_text
+from argmetric.search.corpus.trees import Tree, format_of_name, read_trees
 from argmetric.search.summaries.cluster import Cluster, read_cluster
 from argmetric.search.summaries.material import read_queries
 from argmetric.search.summaries.rouge import read_references
@@ -46,15 +48,20 @@ class _Reader:
         text = read_text(os.fspath(path), self.encoding, self.otherwise)[1]
         return text.removeprefix(BYTE_ORDER)
 
+    def document(self, path: str | Path) -> str | list[Tree]:
+        """Return the trees of a file .conllu or .dp, and the text of any other."""
+        return read_trees(path) if format_of_name(path) else self.text(path)
+
     def cluster(self, paths: Sequence[str | Path], name: str) -> Cluster:
         """The files as the documents of one cluster; empty ones are left out."""
-        texts = list(map(self.text, paths))
+        documents = list(map(self.document, paths))
         names = ["standard input" if p == STREAM else os.fspath(p) for p in paths]
-        pairs = list(zip(names, texts, strict=True))
+        pairs = list(zip(names, documents, strict=True))
+        blank = [isinstance(one, str) and not one.split() for one in documents]
         self.notes.extend(
-            f"{one} is empty: it is left out" for one, text in pairs if not text.split()
+            f"{one} is empty: it is left out" for one in compress(names, blank)
         )
-        filled = [(one, text) for one, text in pairs if text.split()]
+        filled = [pair for pair, empty in zip(pairs, blank, strict=True) if not empty]
         if not filled:
             what = names[0] if len(names) == 1 else f"every file of {name}"
             raise DataError(f"{what} is empty: there is nothing to summarise")
@@ -67,7 +74,8 @@ def read_sources(
 ) -> ClusterFiles:
     """Read all files, and all files of folders, as the documents of one cluster.
 
-    ``"-"`` is standard input. Files of a folder are sorted by name; those that begin
+    ``"-"`` is standard input. Files .conllu and .dp have dependency trees, which
+    compressed summaries need. Files of a folder are sorted by name; those that begin
     with a point, and folders in it, are left out. `otherwise` says what to do about
     text that is written in another encoding, for the message.
     """

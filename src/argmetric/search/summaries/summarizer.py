@@ -31,9 +31,7 @@ from argmetric.search.summaries.learned import (
     learn_policies,
     pack_policy,
     parse_of,
-    parser_file,
     present_name,
-    read_parser,
     unpack_policy,
 )
 from argmetric.search.summaries.material import (
@@ -85,8 +83,9 @@ class Summarizer(SavedEstimator):
         Marcu (2009) published it. When compressing, it adds the root of a sentence or a
         child of a word that is in (vine growth), and may drop negations. The default is
         "weights" after `fit`, and "frequency" before it.
-    parser : Parser or str, optional
-        A fitted parser that tags its own words, or the path of one.
+    parser : object with a method ``parse``, optional
+        ``parse(sentences)`` takes lists of words and returns a :class:`Tree` for each.
+        It is not saved with the summarizer: set it again after `load`.
     min_words : int, default=1
         The least number of words of a sentence in the summary.
     redundancy : float, default=1.0
@@ -458,8 +457,6 @@ class Summarizer(SavedEstimator):
             raise ValueError("the summarizer has learned nothing yet: call fit first")
         name, policy = self._learned
         arrays = pack_policy(policy)
-        if self.parser is not None:
-            arrays["parser"] = np.frombuffer(parser_file(self.parser), dtype=np.uint8)
         header = {
             "arguments": self.get_params() | {"parser": None},
             "policy": name,
@@ -477,5 +474,3 @@ class Summarizer(SavedEstimator):
         self._asks = bool(header.get("queries", False))
         seed = self.random_state
         self._learned = kind, unpack_policy(kind, header["n_clusters"], arrays, seed)
-        if "parser" in arrays:
-            self.parser = read_parser(arrays["parser"].tobytes())

@@ -1,7 +1,7 @@
 """A dependency parser as a `Task`: arc-hybrid transitions, a dynamic oracle, beams.
 
-python parser_task.py                          # the three trees below
-python parser_task.py train.dp test.dp         # files of trees: .dp or .conllu
+python parsing_by_search.py                    # the three trees below
+python parsing_by_search.py train.dp test.dp   # files of trees: .dp or .conllu
 """
 
 import sys

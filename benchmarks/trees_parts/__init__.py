@@ -1,1 +1,0 @@
-"""The sections of `benchmarks/trees.py`, one module each."""

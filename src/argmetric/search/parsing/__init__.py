@@ -1,1 +1,0 @@
-"""Compiled parsers: dependency trees, one transition after the other."""
