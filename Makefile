@@ -38,7 +38,7 @@ clean-tree: # no file or folder in the root that git does not know
 		test -z "$$left" || { echo "git does not know these in the root:" $$left; \
 		echo "remove them, or git add them"; exit 1; }
 
-lint: style types layers ## style, types, layers and the fence
+lint: style types layers ## style, types, layers and sizes
 
 style: .venv/.ready clean-tree
 	$(BIN)/ruff check .
@@ -49,7 +49,7 @@ types: .venv/.ready
 
 layers: .venv/.ready
 	$(BIN)/lint-imports
-	$(BIN)/python benchmarks/fence.py >/dev/null
+	$(BIN)/python benchmarks/sizes.py >/dev/null
 
 # Compiled while the types are checked, the kernels need not be compiled by every worker.
 warm: .venv/.ready
