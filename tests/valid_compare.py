@@ -26,7 +26,8 @@ OF_COMPARE: dict[str, Call] = {
         am.review_rows,
         {
             **{"p": P, "labels": Y, "metric": "f1", "budget": 2, "logits": False},
-            **{"reference": (Y * 9, P * 9), "leave_out": False},
+            **{"reference": (Y * 9, P * 9), "leave_out": False, "coverage": 0.9},
+            "random_state": 0,
         },
         {**WORDS, "labels": "label"},
     ),

@@ -1,26 +1,34 @@
-"""review_rows: which rows should a person look at, or be left out?
+"""Which rows should a person review, or be left out of the score?
 
-With U the metric at the expected counts, a row of chance p is best called positive
-where p·U_tp + U_k > 0. A person who looks at it corrects what is wrong, and is worth
+Let z be the labels, y the true labels, R the reviewed rows. After the review the score
+is a function of three independent Poisson-binomial counts: hits H of the unreviewed
+rows with z = 1, misses M of those with z = 0, positives S of the reviewed rows:
 
-    -U_k·(1 - p)  of a row that is called positive,   p·(U_tp + U_k)  of another:
+    metric(tp = H + S, predicted = k + S, positives = H + M + S, n),
 
-for F1 with the score F that is F·(1 - p) and p·(2 - F), but for a factor. Leaving a row
-out of the score, called a, is worth -(a·(p·U_tp + U_k) + p·U_t + U_n). The counts move
-with the rows that are chosen: a few rounds find where they stay.
+k the unreviewed rows with z = 1. Reviewing a row with z = 1 pays the more the less
+probable it is, one with z = 0 the more probable it is. So R has the b least probable of
+the rows with z = 1 and the a most probable of those with z = 0, a + b the budget: one
+number is searched for, by the expected score itself. Where the labels are free, R is a
+window in the order of p, with positives above and negatives below it. Few rows are
+exchanged one by one after that. The same holds for rows that are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._forecast.truth import COUNTS, DRAWS, Truth, TruthCells, drawn_counts
-from argmetric._ground.arguments import check_count, check_flag, shown
+from argmetric._forecast.forecast import forecast, refuse_undefined
+from argmetric._forecast.laws import ValueLaw, combine, law_of_count, law_of_counts
+from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts
+from argmetric._ground.arguments import check_count, check_flag, check_share, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     Field,
@@ -47,37 +55,44 @@ from argmetric._ground.types import (
     LabelsLike,
     ReferenceLike,
 )
-from argmetric._ground.validation import warn_of_scale
+from argmetric._verbs.decide import decide
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
-ROUNDS = 6
-COVERAGE = 0.9
-STEP = 1e-3  # of a difference, as a part of the room that counts have
+EVERY = 48  # rows up to which every set of a family has its exact expected score
+EXCHANGED = 24  # rows up to which single rows are exchanged after that
+NODES = 9  # of reviewed positives that take more than MOST_COUNTS values
+MOST_COUNTS = 32
+UNLIKELY = 1e-15  # probability of a number of positives that is left out
+FEW_NODES = 3  # of each count, where sets of rows are compared
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Review(Result):
-    """Rows for a person, and the score to expect once these were looked at.
+    """Rows for manual review, and the score to expect after it.
 
     Attributes
     ----------
-    rows : ndarray
-        Numbers of the rows, the most worthwhile first.
-    worth : ndarray
-        What a look at each raises the expected score by, about.
-    labels : ndarray
-        Labels of all rows: those that were passed, or those that are best beside a
-        person's. Those of `rows` hold until they were looked at.
+    rows : ndarray of int, shape (n_reviewed,)
+        Numbers of the rows, the most valuable first.
+    worth : ndarray of float, shape (n_reviewed,)
+        Approximate gain of the expected score by each row. The gains add up to
+        ``mean - before``.
+    labels : ndarray of int, shape (n,)
+        Labels of all rows: those that were passed, or the best beside a reviewer's.
+        Those of `rows` hold until the review.
     mean : float
-        Expected score after the looks, or of the rows that are not left out.
+        Expected score after the review, or of the rows that are not left out.
     interval : tuple of two floats
-        90 % interval of that score.
+        Central interval of that score, with probability `coverage`.
+    coverage : float
+        Probability of the interval.
     before : float
-        Expected score of the labels without a look.
+        Expected score without a review, of the labels that were passed or, where none
+        were, of those that `decide` predicts.
     metric : Metric
-        What the labels are scored by.
+        The metric that scores the labels.
     left_out : bool
-        Whether the rows are left out of the score, not looked at.
+        Whether the rows are left out of the score, not reviewed.
     """
 
     rows: Integers
@@ -85,12 +100,13 @@ class Review(Result):
     labels: Integers
     mean: float
     interval: tuple[float, float]
+    coverage: float
     before: float
     metric: Metric
     left_out: bool
 
     def _title(self) -> str:
-        how = "leave out" if self.left_out else "look at"
+        how = "leave out" if self.left_out else "correct"
         (low, high), title = self.interval, metric_title(self.metric.name)
         return (
             f"Review: {how} {self.rows.size:,} rows, then {title} is {self.mean:.4f} "
@@ -98,7 +114,7 @@ class Review(Result):
         )
 
     def fields(self) -> list[Field]:
-        what = "rows left out" if self.left_out else "rows to look at"
+        what = "rows left out" if self.left_out else "rows to review"
         some = part_text(self.rows.size, self.labels.size)
         chosen = part_text(int(self.labels.sum()), self.labels.size)
         return [
@@ -107,23 +123,24 @@ class Review(Result):
             Field("worth", self.worth),
             self._field("before", "expected before", number),
             self._field("mean", "expected after", number),
-            self._field("interval", f"{COVERAGE:.0%} interval", between),
+            self._field("interval", f"{self.coverage:.0%} interval", between),
+            Field("coverage", self.coverage),
             Field("labels", self.labels, "labels", f"{chosen} positive"),
             Field("left_out", self.left_out),
         ]
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows as a frame: row, label until the look, and worth."""
+        """Return the rows as a frame: row, label until the review, and worth."""
         labels = self.labels[self.rows]
         columns = {"row": self.rows, "label": labels, "worth": self.worth}
         return as_frame(columns, backend)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the looks raise the expected score by, one after the other."""
+        """Draw the expected score after each reviewed row, about."""
         title = metric_title(self.metric.name)
-        x = "Rows left out" if self.left_out else "Rows that were looked at"
+        x = "Rows left out" if self.left_out else "Rows reviewed"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:
             risen = np.concatenate([[0.0], np.cumsum(self.worth)])
             ax.plot(np.arange(risen.size), self.before + risen, color="C0")
@@ -131,7 +148,7 @@ class Review(Result):
 
 
 def decided_by(decides: Any, layout: Layout, name: str) -> Any:
-    """Labels as they are, or those that a rule, a threshold or a Decision gives."""
+    """Return labels as they are, or those of a rule, a threshold or a Decision."""
     found, made = handed_in(decides, layout.scores)
     if made and np.shape(found) != layout.shape:
         raise ValueError(f"{name}: pass the labels where scores are a matrix")
@@ -147,27 +164,36 @@ def review_rows(
     reference: ReferenceLike | None = None,
     logits: bool = False,
     leave_out: bool = False,
+    coverage: float = 0.9,
+    random_state: int = 0,
 ) -> Review:
-    """Find the rows whose look by a person raises the expected score most.
+    """Find the rows whose manual review raises the expected score most.
+
+    A reviewer corrects the label of every row in `rows`. The score to expect then is
+    computed as `forecast` computes it.
 
     Parameters
     ----------
-    p : array-like
+    p : array-like of shape (n,)
         Probabilities, one for each row.
-    labels : array-like, Rule, float, Decision or None
-        The labels that are handed in. None: those that are best where a person looks at
-        the rows, which are given back.
+    labels : array-like of shape (n,), Rule, float, Decision or None
+        The predicted labels. None: start at those of `decide`, and return the best
+        beside a reviewer's.
     metric : str, Metric or callable, default="f1"
         The metric that scores the labels.
     budget : int or str, default="5%"
-        How many rows, or which share of them.
+        The number of rows, or a percentage of all rows.
     reference : pair (y, p), or Calibrator
-        Labelled rows that recalibrate `p` first, and widen the interval by what they
-        leave open.
+        Labelled rows that recalibrate `p` first, and widen the interval by the
+        uncertainty that they leave.
     logits : bool, default=False
         Whether `p` holds log-odds.
     leave_out : bool, default=False
-        Whether the rows are left out of the score, not looked at.
+        Whether the rows are left out of the score, not reviewed.
+    coverage : float, default=0.9
+        Probability of the interval.
+    random_state : int, default=0
+        Seed of the posterior draws, which only a `reference` needs.
 
     Returns
     -------
@@ -176,127 +202,331 @@ def review_rows(
     Examples
     --------
     >>> import argmetric as am
-    >>> found = am.review_rows([0.95, 0.7, 0.4, 0.3, 0.05], [1, 1, 0, 0, 0], "f1", 2)
-    >>> found.rows, round(found.before, 2), round(found.mean, 2)
-    (array([2, 3]), 0.75, 0.9)
+    >>> review = am.review_rows([0.95, 0.7, 0.4, 0.3, 0.05], [1, 1, 0, 0, 0], "f1", 2)
+    >>> review.rows, round(review.before, 2), round(review.mean, 2)
+    (array([2, 1]), 0.75, 0.91)
     """
     metric = get_metric(metric)
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
+    coverage = check_share(coverage, "coverage")
+    seed = check_count(random_state, "random_state", low=0)
     layout = lay_out(p, logits=logits)
     if len(layout.shape) > 1:
         raise ValueError("p must be one column: review_rows ranks rows")
     n = layout.scores.size
     require_defined(metric, n)
     count = _budget(budget, n)
-    found: Any = reference
-    if reference is None:
-        warn_of_scale(layout.scores, logits=logits, given=p)
-    elif not isinstance(reference, Calibrator):
-        found = resolve_reference(reference, logits=logits).calibrator
+    if leave and count >= n:
+        raise ValueError(
+            f"budget={shown(budget)} leaves none of the {n:,} rows: pass a smaller one"
+        )
+    calibrator: Any = reference
+    if reference is not None and not isinstance(reference, Calibrator):
+        calibrator = resolve_reference(reference, logits=logits).calibrator
+    how: dict[str, Any] = {"reference": calibrator, "logits": logits}
+    if labels is None:
+        given = decide(layout.scores, metric, **how).labels == 1
+    else:
+        named = {"labels": decided_by(labels, layout, "labels")}
+        given = read_together(shape=layout.shape, **named)[0] == 1.0
+    how["coverage"] = coverage
+    before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
-    chance = from_log_odds(x if found is None else found._map(x))[0]
-    chosen = None
-    if labels is not None:
-        given = {"labels": decided_by(labels, layout, "labels")}
-        (read,) = read_together(shape=layout.shape, **given)
-        chosen = read == 1.0
-    rows, worth, after = _fixed_point(metric, chance, chosen, count, leave)
-    before, drawn = (
-        _drawn_scores(metric, x, chance, found, after, some, leave)
-        for some in (rows[:0], rows)
-    )
-    drawn = np.sort(drawn[np.isfinite(drawn)])
-    if not drawn.size:
-        raise ValueError(f"{metric.name} is undefined (0/0) whatever the truth")
-    even = np.full(drawn.size, 1.0 / drawn.size)
+    chances = from_log_odds(x if calibrator is None else calibrator._map(x))
+    search = _Search(metric, *chances, given, count, leave)
+    rows, chosen = search.best_rows(free=labels is None)
+    if leave:
+        rest = np.ones(n, dtype=bool)
+        rest[rows] = False
+        left = chosen[rest].astype(np.int64)
+        after: Any = forecast(layout.scores[rest], left, metric, **how)
+    elif calibrator is not None and calibrator._uncertain:
+        after = _posterior_score(search, x, calibrator, (chosen, rows), seed)
+    else:
+        after = search.distribution(chosen, rows)
+    refuse_undefined(after, metric)
+    worth = search.worth(chosen, rows)
+    order = np.argsort(-worth, kind="stable")
+    gain = after.mean - before if metric.greater_is_better else before - after.mean
     return Review(
-        rows=rows,
-        worth=worth,
-        labels=after.astype(np.int64),
-        mean=float(drawn.mean()),
-        interval=central_interval(drawn, even, COVERAGE),
-        before=float(np.nanmean(before)),
+        rows=rows[order],
+        worth=_portions(worth[order], gain),
+        labels=chosen.astype(np.int64),
+        mean=after.mean,
+        interval=central_interval(after.values, after.probabilities, coverage),
+        coverage=coverage,
+        before=before,
         metric=metric,
         left_out=leave,
     )
 
 
 def _budget(budget: Any, n: int) -> int:
-    """A number of rows, at most all of them."""
+    """Return a number of rows, at most all of them."""
     if isinstance(budget, str):
         text = budget.strip()
         try:
-            share = float(text.removesuffix("%")) / 100.0
+            part = float(text.removesuffix("%")) / 100.0
         except ValueError:
-            share = -1.0
-        if not text.endswith("%") or not 0.0 < share <= 1.0:
+            part = -1.0
+        if not text.endswith("%") or not 0.0 < part <= 1.0:
             raise ValueError(
-                f"budget must be a number of rows or a share such as '5%', not "
+                f"budget must be a number of rows or a percentage such as '5%', not "
                 f"{shown(budget)}"
             )
-        return max(1, round(share * n))
+        return max(1, round(part * n))
     return min(check_count(budget, "budget", low=1), n)
 
 
-def _fixed_point(
-    metric: Metric, p: Floats, labels: Booleans | None, count: int, leave: bool
-) -> tuple[Integers, Floats, Booleans]:
-    """Rows, their worth, and labels; `labels`: those that stay, or None."""
-    sign = 1.0 if metric.greater_is_better else -1.0
-    chosen = p >= 0.5 if labels is None else labels
-    n, t = float(p.size), float(p.sum())
-    tp, k = float(p @ chosen), float(chosen.sum())
-    counts = tp, k, t, n
-    for _ in range(ROUNDS):
-        by_tp, by_k, by_t, by_n = sign * _gradient(metric, *counts)
-        if labels is None:
-            chosen = p * by_tp + by_k > 0.0
-        if leave:
-            worth = -(chosen * (p * by_tp + by_k) + p * by_t + by_n)
-        else:
-            worth = np.where(chosen, -by_k * (1.0 - p), p * (by_tp + by_k))
-        rows = np.argsort(-worth, kind="stable")[:count]
-        rest = np.ones(p.size, dtype=bool)
+def _portions(worth: Floats, total: float) -> Floats:
+    """Return parts of a total in proportion to the worth of rows."""
+    worth = np.maximum(worth, 0.0)
+    if not worth.sum() > 0.0:
+        worth = np.ones(worth.size)
+    return np.asarray(worth * (total / worth.sum()))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for rows to review or leave out."""
+
+    metric: Metric
+    p: Floats  # probabilities of a positive and of a negative, shape (n,)
+    q: Floats
+    given: Booleans  # labels that the search starts from
+    budget: int
+    leave: bool
+
+    def distribution(self, labels: Booleans, rows: Integers) -> ValueLaw:
+        """Return the distribution of the score after the review of some rows."""
+        rest = np.ones(self.p.size, dtype=bool)
         rest[rows] = False
-        tp, k = float(p @ (chosen & rest)), float((chosen & rest).sum())
-        if leave:
-            counts = tp, k, float(p[rest].sum()), float(rest.sum())
-        else:  # what a person will say, on average
-            more = float(p[rows].sum())
-            counts = tp + more, k + more, t, n
-    return rows, worth[rows], chosen
+        hits, misses = (
+            law_of_count(self.p[some], self.q[some])
+            for some in (rest & labels, rest & ~labels)
+        )
+        k = int((rest & labels).sum())
+        if self.leave:
+            return law_of_counts(self.metric, int(rest.sum()), k, hits, misses)
+        parts = []
+        for seen, weight in zip(*self._reviewed_positives(rows), strict=True):
+            own = law_of_counts(
+                self.metric, self.p.size, k + seen, (hits[0] + seen, hits[1]), misses
+            )
+            defined = weight * (1.0 - own.p_undefined)
+            parts.append((own.values, own.probabilities * defined))
+            parts.append((np.full(1, np.nan), np.full(1, weight * own.p_undefined)))
+        return combine(parts)
+
+    def _reviewed_positives(self, rows: Integers) -> tuple[list[float], list[float]]:
+        """Return numbers of positives among reviewed rows, and their probabilities.
+
+        Many numbers become Gauss-Hermite nodes of a normal distribution.
+        """
+        low, mass = law_of_count(self.p[rows], self.q[rows])
+        likely = np.flatnonzero(mass > UNLIKELY)
+        if self.p.size <= EVERY or likely.size <= MOST_COUNTS:
+            seen = low + np.arange(mass.size)
+            return seen[likely].tolist(), mass[likely].tolist()
+        mean, variance = self.moments[:, rows].sum(axis=1)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        seen = np.clip(mean + nodes * np.sqrt(variance), 0.0, float(rows.size))
+        return seen.tolist(), (weights / weights.sum()).tolist()
+
+    def expected(self, labels: Booleans, rows: Integers) -> float:
+        """Return the expected score, negated where smaller is better."""
+        mean = self.distribution(labels, rows).mean
+        if np.isnan(mean):
+            return -np.inf
+        return mean if self.metric.greater_is_better else -mean
+
+    def best_rows(self, *, free: bool) -> tuple[Integers, Booleans]:
+        """Return the best rows, and the labels beside them.
+
+        Labels that are free may change: those above the window become positive, those
+        below negative, if that is better than the labels that were given.
+        """
+        value, rows, labels = self._best_number(self._sides())
+        if free:
+            by_window = self._best_number(self._windows())
+            if by_window[0] > value:
+                value, rows, labels = by_window
+        if self.p.size <= EXCHANGED:
+            rows, labels = self._exchange(value, rows, labels, free=free)
+        return rows, labels
+
+    @cached_property
+    def moments(self) -> Floats:
+        """Mean and variance of each true label, shape (2, n)."""
+        return np.stack([self.p, self.p * self.q])
+
+    def _cumulate(self, rows: Integers) -> Floats:
+        """Return the moments of the first 0, 1, ... of some rows together."""
+        return np.cumsum(np.pad(self.moments[:, rows], ((0, 0), (1, 0))), axis=1)
+
+    def _sides(self) -> _Family:
+        """Choose the least probable positives and the most probable negatives."""
+        order = np.argsort(self.p, kind="stable")
+        above, below = order[self.given[order]], order[~self.given[order]][::-1]
+        a = np.arange(
+            max(0, self.budget - above.size), min(self.budget, below.size) + 1
+        )
+        hits, misses = self._cumulate(above), self._cumulate(below)
+
+        def rows(a: int) -> tuple[Integers, Booleans]:
+            return np.append(above[: self.budget - a], below[:a]), self.given
+
+        return _Family(
+            numbers=a,
+            hits=hits[:, -1:] - hits[:, self.budget - a],
+            misses=misses[:, -1:] - misses[:, a],
+            k=(above.size - self.budget + a).astype(np.float64),
+            rows=rows,
+        )
+
+    def _windows(self) -> _Family:
+        """Choose a window in the order of p: positives above it, negatives below."""
+        order = np.argsort(-self.p, kind="stable")
+        cumulated = self._cumulate(order)
+        start = np.arange(self.p.size - self.budget + 1)
+
+        def rows(start: int) -> tuple[Integers, Booleans]:
+            labels = self.given.copy()
+            labels[order[:start]] = True
+            labels[order[start + self.budget :]] = False
+            return order[start : start + self.budget], labels
+
+        return _Family(
+            numbers=start,
+            hits=cumulated[:, start],
+            misses=cumulated[:, -1:] - cumulated[:, start + self.budget],
+            k=start.astype(np.float64),
+            rows=rows,
+        )
+
+    def _best_number(self, family: _Family) -> tuple[float, Integers, Booleans]:
+        """Return the expected score, the rows and the labels of the best member."""
+        if self.p.size > EVERY:
+            about = self._approximate(family)
+            best = int(np.argmax(about))
+            return (float(about[best]), *family.rows(int(family.numbers[best])))
+        members = [family.rows(number) for number in family.numbers.tolist()]
+        values = [self.expected(labels, rows) for rows, labels in members]
+        best = int(np.argmax(values))
+        return (values[best], *members[best])
+
+    def _approximate(self, family: _Family) -> Floats:
+        """Return the expected score of each member, the counts taken as normal.
+
+        Gauss-Hermite nodes of hits, misses and reviewed positives, FEW_NODES each.
+        """
+        n, total = float(self.p.size), self.moments.sum(axis=1)
+        seen = total[:, None] - family.hits - family.misses
+        if self.leave:
+            n, seen = n - self.budget, np.zeros_like(seen)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(FEW_NODES)
+        weights = weights / weights.sum()
+        value = np.zeros(family.numbers.size)
+        k, rest = family.k, n - family.k - (0 if self.leave else self.budget)
+        for i, j, s in np.ndindex(FEW_NODES, FEW_NODES, FEW_NODES):
+            hits, misses, more = (
+                np.clip(mean + node * np.sqrt(np.maximum(variance, 0.0)), 0.0, most)
+                for (mean, variance), node, most in (
+                    (family.hits, nodes[i], k),
+                    (family.misses, nodes[j], rest),
+                    (seen, nodes[s], float(self.budget)),
+                )
+            )
+            score = self.metric.value(
+                hits + more, k + more, hits + misses + more, np.full(k.size, n)
+            )
+            value = value + weights[i] * weights[j] * weights[s] * np.asarray(score)
+        value = value if self.metric.greater_is_better else -value
+        return np.where(np.isnan(value), -np.inf, value)
+
+    def _exchange(
+        self, value: float, rows: Integers, labels: Booleans, *, free: bool
+    ) -> tuple[Integers, Booleans]:
+        """Climb by single exchanges of rows and, where they are free, of labels."""
+        rising = True
+        while rising:
+            rising = False
+            for other_rows, other_labels in self._neighbours(rows, labels, free=free):
+                raised = self.expected(other_labels, other_rows)
+                if raised > value + 1e-12:
+                    value, rows, labels = raised, other_rows, other_labels
+                    rising = True
+                    break
+        return rows, labels
+
+    def _neighbours(
+        self, rows: Integers, labels: Booleans, *, free: bool
+    ) -> list[tuple[Integers, Booleans]]:
+        others = np.setdiff1d(np.arange(self.p.size), rows)
+        swapped = [
+            (np.append(np.delete(rows, i), other), labels)
+            for i in range(rows.size)
+            for other in others
+        ]
+        if not free:
+            return swapped
+        return swapped + [
+            (rows, np.where(np.arange(labels.size) == other, ~labels, labels))
+            for other in others
+        ]
+
+    def worth(self, labels: Booleans, rows: Integers) -> Floats:
+        """Return the gain by each row alone, of the metric of the expected counts.
+
+        The review of a row with z = 1 takes 1 - p from the predicted positives, that
+        of one with z = 0 adds p to these and to the true positives.
+        """
+        p, z = self.p[rows], labels[rows].astype(np.float64)
+        tp, k, t = self.p @ labels, float(labels.sum()), self.p.sum()
+        n = float(self.p.size)
+        now = self.metric.value(tp, k, t, n)
+        if self.leave:
+            new = self.metric.value(tp - z * p, k - z, t - p, np.full(p.size, n - 1.0))
+        else:
+            more = np.where(z == 1.0, 0.0, p)
+            fewer = np.where(z == 1.0, 1.0 - p, 0.0)
+            new = self.metric.value(tp + more, k + more - fewer, t, n)
+        worth = np.nan_to_num(np.asarray(new) - now)
+        return worth if self.metric.greater_is_better else -worth
 
 
-def _gradient(metric: Metric, tp: float, k: float, t: float, n: float) -> Floats:
-    """Derivatives by tp, k, t and n, central differences."""
-    room = max(min(tp, k - tp, t - tp, n - k - t + tp), 1.0)
-    steps = STEP * room * np.eye(4)
-    up, down = (metric.value(*(np.array([tp, k, t, n]) + s).T) for s in (steps, -steps))
-    return np.nan_to_num((up - down) / (2 * STEP * room))
+@dataclass(frozen=True)
+class _Family:
+    """Sets of rows that one number chooses, with their expected counts."""
+
+    numbers: Integers
+    # Of the rows that are not chosen: mean and variance of hits and of misses, shape
+    # (2, n_members), and how many are predicted positive
+    hits: Floats
+    misses: Floats
+    k: Floats
+    rows: Callable[[int], tuple[Integers, Booleans]]  # and labels, for a number
 
 
-def _drawn_scores(
-    metric: Metric,
+def _posterior_score(
+    search: _Search,
     x: Floats,
-    p: Floats,
-    calibrator: Calibrator | None,
-    chosen: Booleans,
-    rows: Integers,
-    leave: bool,
-) -> Floats:
-    """Draws of the score of labels, where a person looks at some rows."""
-    kind, place, repeats = np.where(chosen, 0, 1), np.arange(p.size), COUNTS * DRAWS
+    calibrator: Calibrator,
+    chosen: tuple[Booleans, Integers],
+    seed: int,
+) -> ValueLaw:
+    """Return the distribution of the score over posterior draws of the calibrator."""
+    labels, rows = chosen
+    kind = np.where(labels, 0, 1)
     kind[rows] = 2
-    chances = p[:, None]
-    if calibrator is not None and calibrator._uncertain:
-        cells = TruthCells.of(x, chosen, np.full(x.size, np.nan), calibrator)
-        chances, place = Truth(calibrator).chances(cells), cells.place
-        repeats = COUNTS
-    many = np.bincount(kind * len(chances) + place, minlength=3 * len(chances))
+    cells = TruthCells.of(x, labels, np.full(x.size, np.nan), calibrator)
+    chances = Truth(calibrator).chances(cells)
+    many = np.bincount(kind * len(chances) + cells.place, minlength=3 * len(chances))
     sets = many.reshape(3, -1).astype(np.float64)
-    drawn = drawn_counts(chances, sets, repeats, np.random.default_rng(1))
-    hits, missed, seen = (drawn[:, i].ravel() for i in range(3))
-    k, t = float((kind == 0).sum()), hits + missed
-    if leave:
-        return np.asarray(metric.value(hits, k, t, float(p.size - rows.size)))
-    return np.asarray(metric.value(hits + seen, k + seen, t + seen, float(p.size)))
+    rng = np.random.default_rng(1 + seed)  # 1 is the seed of `forecast`
+    hits, misses, seen = drawn_counts(chances, sets, COUNTS, rng).transpose(1, 0, 2)
+    k = float((kind == 0).sum())
+    scores = search.metric.value(
+        hits + seen, k + seen, hits + misses + seen, float(x.size)
+    )
+    return combine([(scores.ravel(), np.full(scores.size, 1.0 / scores.size))])
