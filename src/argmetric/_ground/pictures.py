@@ -14,6 +14,7 @@ from argmetric._ground.arguments import install
 from argmetric._ground.types import Axes, Floats, Integers, Interval
 
 DRAWN_POINTS = 4000
+ALIKE = 1e-9  # part of their size by which values differ that are drawn as one
 MOST_BARS = 40  # names that have a bar each; more are a histogram
 
 
@@ -48,9 +49,9 @@ def adaptive_edges(values: Floats) -> Floats:
     """Edges of 5 to 40 bins: the more of Sturges' rule and of widths 2·IQR/∛n."""
     if not values.size:
         return np.linspace(0.0, 1.0, 6)
-    low, high = float(values.min()), float(values.max())
-    if high - low < 1e-9:
-        return np.linspace(low - 0.05, high + 0.05, 6)
+    low, high = _ends(values, 0.05)
+    if values.max() < high:  # all alike
+        return np.linspace(low, high, 6)
     lower, upper = np.quantile(values, (0.25, 0.75))
     width = max(2.0 * (upper - lower) / np.cbrt(values.size), (high - low) / 40)
     count = max((high - low) / width, np.log2(values.size) + 1.0)
@@ -319,23 +320,29 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 else "0"
 
 
-def _ends(values: Any) -> Interval:
-    """Least and largest of the finite values, apart from each other."""
+def _ends(values: Any, aside: float = 0.5) -> Interval:
+    """Return the least and largest of the finite values, apart from each other.
+
+    Values that are equal but for rounding have so much room on either side.
+    """
     known = np.asarray(values, dtype=float).ravel()
     known = known[np.isfinite(known)]
     if not known.size:
         return Interval(0.0, 1.0)
     low, high = float(known.min()), float(known.max())
-    return Interval(low, high) if high > low else Interval(low - 0.5, high + 0.5)
+    size = max(1.0, abs(low), abs(high))
+    if high - low > ALIKE * size:
+        return Interval(low, high)
+    return Interval(low - aside * size, high + aside * size)
 
 
 def small_histogram(values: Floats, name: str) -> str:
-    """Twenty bars over the values that are defined."""
+    """Bars over the values that are defined."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
     if not known.size:
         return ""
-    heights, edges = np.histogram(known, bins=20)
+    heights, edges = np.histogram(known, bins=adaptive_edges(known))
     drawn = SmallPicture(name, edges, [0.0, heights.max()]).bars(edges, heights)
     return drawn.ends()
 
@@ -344,7 +351,8 @@ def small_law(law: Any, interval: Interval) -> str:
     """The law of a score: its bars, the interval behind them, and its mean."""
     if not law.values.size:
         return ""
-    heights, edges = np.histogram(law.values, bins=40, weights=law.probabilities)
+    edges = np.linspace(*_ends(law.values, 0.05), 41)
+    heights, _ = np.histogram(law.values, bins=edges, weights=law.probabilities)
     drawn = SmallPicture("Distribution of the score", edges, [0.0, heights.max()])
     drawn.band(interval).bars(edges, heights).upright(law.mean)
     return drawn.ends()

@@ -96,8 +96,8 @@ def test_every_printed_form_says_that_the_cut_is_on_calibrated_p():
     for text in (repr(decision), decision._repr_html_()):
         text = text.replace("&gt;", ">")
         assert f"calibrated p >= {decision.threshold:.3g}" in text
-        assert f"p >= {decision.threshold_raw:.3g}" in text
-        assert f"(p >= 0.5, {decision.cut_half.n_positives} pos" in text
+        assert f"raw p >= {decision.threshold_raw:.3g}" in text
+        assert f"(raw p >= 0.5, {decision.cut_half.n_positives} pos" in text
         assert f"(calibrated p >= {decision.best_cut.threshold:.3g}, " in text
     plain = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
     assert plain["scale"] == "calibrated p"

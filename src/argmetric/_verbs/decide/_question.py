@@ -181,12 +181,15 @@ def choose(
     floor: float,
     allowed: Any = None,
 ) -> int:
-    """Best k of one curve within its range; ties go to the smaller k."""
+    """Best k of one curve within its range; ties go to the smaller k.
+
+    It is the smallest where no value that is allowed is defined.
+    """
     part = values[low : high + 1]
     if not question.metric.greater_is_better:
         part = -part
     if allowed is not None:
-        part = np.where(allowed[low : high + 1], part, -np.inf)
+        part = np.where(allowed[low : high + 1], part, np.nan)
     top = float(np.fmax.reduce(part))  # passes over nan
     return low + int((part >= _least_of_tie(top, floor)).argmax())
 

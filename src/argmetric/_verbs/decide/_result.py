@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from argmetric._verbs.guarantees import Guarantee
 
 
+NO_ROW = "no row is positive"
+
+
 @dataclass(frozen=True)
 class Cut:
     """A single cut `p >= threshold` on all rows, and what it is expected to score."""
@@ -222,22 +225,24 @@ class Decision(Result):
         average, threshold, raw, best_text = self.average, None, None, None
         if average is not None and self.n_groups is not None:
             average += f" of {self.n_groups:,}"
-        if self.threshold is not None:
+        if self.n_positives == 0:
+            threshold = f"none: {NO_ROW}"
+        elif self.threshold is not None:
             threshold = f"{self.scale} >= {self.threshold:.3g}"
         elif self.group_ids is None:
             threshold = "none: a tie is split"
-        if calibrated and self.threshold_raw is not None:
-            raw = f"{given} >= {self.threshold_raw:.3g}"
+        if calibrated and self.n_positives and self.threshold_raw is not None:
+            raw = f"raw {given} >= {self.threshold_raw:.3g}"
         promise = None if self.guarantee is None else self.guarantee.sentence
         chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
-        of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
+        of_half = f"raw {given} >= {half.threshold:g}, " if calibrated else ""
         if self.group_ids is None or "best_cut" in self.__dict__ or self._quick:
-            best = self.best_cut
-            best_text = (
-                f"{number(best.expected)} ({self.scale} >= {best.threshold:.3g}, "
-                f"{counted(best.n_positives, 'positive')})"
-            )
+            best, cut = self.best_cut, NO_ROW
+            if best.n_positives:
+                cut = f"{self.scale} >= {best.threshold:.3g}, "
+                cut += counted(best.n_positives, "positive")
+            best_text = f"{number(best.expected)} ({cut})"
         of_half += counted(half.n_positives, "positive")
         half_text = f"{number(half.expected)} ({of_half})"
         return [
