@@ -62,6 +62,7 @@ def test_decide_json_holds_what_the_functions_return(run):
     best = (d.best_cut.threshold <= P).astype(int)
     for name, labels in {"best_cut": best, "cut_half": HALF}.items():
         assert found["actual_of_cuts"][name] == float(am.evaluate(Y, labels, "f2"))
+        assert found["forecast_of_cuts"][name] == getattr(d, name).expected
     assert found["output"] is None
     assert ended.err == "argmetric: rows not written: no --output\n"
 

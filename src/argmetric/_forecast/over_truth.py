@@ -41,7 +41,12 @@ def law_over_truth(
     cells = TruthCells.of(batch.odds, batch.selected, batch.known, calibrator)
     if batch.layout.single and not batch.deviation:
         p = Truth(calibrator).chances(cells, batch.prior, batch.n)
-        laws = _law(batch, cells, p), _law(batch, cells, _own(batch, cells, calibrator))
+        laws = (
+            distribution_of_draws(batch, cells, p),
+            distribution_of_draws(
+                batch, cells, fitted_probabilities(batch, cells, calibrator)
+            ),
+        )
         return *laws, float(settle(batch.p, batch.q, batch.known)[0].sum())
     law, positives = batch.law()
     if not law.values.size:
@@ -51,18 +56,20 @@ def law_over_truth(
     rows = layout.segment_rows(0, layout.sizes.size)
     given = cells.place[rows], batch.selected[rows], batch.known[rows]
     sample = GroupSample(batch.metric, *given, layout.indptr, layout.sizes)
-    centre = sample.moments(_own(batch, cells, calibrator)[:, 0])[0]
+    centre = sample.moments(fitted_probabilities(batch, cells, calibrator)[:, 0])[0]
     moves = [sample.moments(column)[0] - centre for column in p.T]
     return _moved(law, moves, sample.ends()), law, positives
 
 
-def _own(batch: Batch, cells: TruthCells, calibrator: Calibrator) -> Floats:
+def fitted_probabilities(
+    batch: Batch, cells: TruthCells, calibrator: Calibrator
+) -> Floats:
     """Chances under the map itself, in one column."""
     p = from_log_odds(calibrator._map(cells.x))[0][:, None]
     return p if batch.prior is None else matched(p, cells.rows, batch.prior * batch.n)
 
 
-def _law(batch: Batch, cells: TruthCells, p: Floats) -> ValueLaw:
+def distribution_of_draws(batch: Batch, cells: TruthCells, p: Floats) -> ValueLaw:
     """The law over drawn counts of hits and of misses."""
     found, selected = batch.known == 1.0, batch.selected
     rows = cells.open * np.stack([cells.called, ~cells.called])

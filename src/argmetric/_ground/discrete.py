@@ -8,15 +8,18 @@ values that differ by rounding are one value, a value is reached that is missed 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._ground.arguments import check_number
+from argmetric._ground.display import number
 from argmetric._ground.types import Booleans, Floats, Interval
 
 ROUNDING = 1e-12
+MOST_DIGITS = 13  # after the point, at which what differs by more than ROUNDING does
 RARE = 0.01  # chance of a score, below which it is not put down to chance
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
@@ -94,13 +97,31 @@ class ScoreLaw(DiscreteLaw):
         outside = chance_outside(self, score)
         if outside is None:
             return None
-        low, high = self.interval
         chance = "is unlikely to be" if outside < RARE else "may be"
+        actual, low, high = beside(float(score), *self.interval, "{:.4f}".format)
         return (
-            f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this {chance} "
+            f"the actual {self.metric.name} is {actual}, outside of the forecast's "
+            f"{self.coverage:.0%} interval ({low} to {high}); this {chance} "
             f"chance: check the probabilities with {self._check}"
         )
+
+
+def beside(
+    value: float, low: float, high: float, write: Callable[[float], str] = number
+) -> tuple[str, str, str]:
+    """Return texts of a value and of the ends of an interval that it is compared with.
+
+    A value outside has the digit that shows it: not 0.479 beside an end of 0.479, but
+    0.4793 beside 0.4791. A bound on one side has an infinite other end.
+    """
+    texts = [write(x) for x in (value, low, high)]
+    if low - ROUNDING <= value <= high + ROUNDING or math.isnan(value):
+        return texts[0], texts[1], texts[2]
+    digits = len(texts[0].partition(".")[2])
+    while texts[0] in texts[1:] and digits < MOST_DIGITS:
+        digits += 1
+        texts = [f"{x:.{digits}f}" for x in (value, low, high)]
+    return texts[0], texts[1], texts[2]
 
 
 def chance_outside(law: ScoreLaw, score: float) -> float | None:

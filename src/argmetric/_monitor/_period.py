@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from argmetric._ground.discrete import beside
 from argmetric._ground.display import Field, between, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
@@ -164,7 +165,10 @@ class Period(OnePeriod):
     def fields(self) -> list[Field]:
         share, floor = f"{self.share:.3f} ({between(self.share_interval)})", "none"
         if not math.isnan(self.z_floor):
-            floor = f"z {self.z_floor:.2f}, an alarm above {self.critical_floor:.2f}"
+            z, _, above = beside(
+                self.z_floor, -math.inf, self.critical_floor, "{:.2f}".format
+            )
+            floor = f"z {z}, an alarm above {above}"
         labels = f"{self.n_positives:,} predicted positive, "
         still = "the score does not depend on the share"
         lines = self._in_lines(labels, ("share", share), "share", still)

@@ -15,6 +15,7 @@ import numpy as np
 
 from argmetric._calibrate.resolve import check_pair, is_pair, recalibrated
 from argmetric._expected import PlacedSums, is_long
+from argmetric._forecast.rivals import SharedDraws, bounded
 from argmetric._ground.arguments import count_or_share
 from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
@@ -34,6 +35,7 @@ KNOTS = 512
 CANDIDATES = 8192  # of longer curves only so many places are looked at
 HEIGHT = 300.0  # pixels of a curve as it is drawn
 PIXELS_APART = 0.5  # pixels
+SPREAD = 64  # places at which forecasts are computed, besides those that are marked
 
 
 class Asked:
@@ -104,6 +106,97 @@ def require_scores(scores: Floats, *, logits: bool) -> None:
             "every score is 0 or 1: these are labels, not probabilities; a report "
             "needs probabilities, such as predict_proba(X)[:, 1]"
         )
+
+
+class PageForecasts:
+    """Forecasts of all labels on a page, in place of what is expected of them.
+
+    `labels` are those of the page, `expected` is their expected score under the fitted
+    calibrator and `mean` their forecast. Without a calibrator that is uncertain both
+    are the same, and so are all others.
+    """
+
+    def __init__(self, asked: Asked, labels: Any, expected: float, mean: float) -> None:
+        self.asked, self.mean, found = asked, mean, asked.calibrator
+        self.chosen = asked.layout.select(labels) == 1
+        self.draws: SharedDraws | None = None
+        if found is None or not found._uncertain:
+            self.rest = 0.0
+            return
+        how = {"logits": asked.logits, **asked.decision._asked["forecast"]}
+        self.draws = SharedDraws(asked.given, self.chosen, **how)
+        self.gap = self.draws.gap(self.chosen, asked.metric)
+        self.rest = mean - expected - self.gap
+
+    def of(self, labels: Booleans, expected: float) -> float:
+        """Return the forecast of other labels, one for each row."""
+        if self.draws is None:
+            return expected
+        gap = self.draws.gap(labels, self.asked.metric)
+        return float(bounded(expected, gap + self.rest))
+
+    def along(
+        self, values: dict[str, Floats], metrics: list[Metric], k: Integers, at: Any
+    ) -> dict[str, Floats]:
+        """Return forecasts of the first k rows by metric, for their expected `values`.
+
+        They are computed at the numbers `at` and some others; gaps between them are
+        interpolated.
+        """
+        if self.draws is None:
+            return values
+        if not self.asked.layout.single:
+            return self._along_groups(values, metrics, k)
+        scores = self.asked.layout.scores, self.asked.given.scores
+        order = np.lexsort([-one for one in reversed(scores)])
+        spread = np.linspace(0, k.size - 1, SPREAD).astype(np.int64)
+        at = np.unique(np.concatenate([at, k[spread]]))
+        counts = self.draws.counts_along(order, at)
+        n_chosen, found = int(self.chosen.sum()), {}
+        is_top = bool(self.chosen[order[:n_chosen]].all())
+        for metric in metrics:
+            name, rest = metric.name, self.rest
+            gaps = self.draws.gaps(counts, metric)
+            if is_top and name != self.asked.metric.name:
+                own = np.interp(n_chosen, k, values[name])
+                gap = float(np.interp(n_chosen, at, gaps))
+                rest = float(np.nan_to_num(self.draws.mean(metric) - own - gap))
+            found[name] = bounded(values[name], np.interp(k, at, gaps) + rest)
+        return found
+
+    def shift(self, metric: Metric) -> float:
+        """Return what to add for labels like the chosen ones, for any metric."""
+        if self.draws is None:
+            return 0.0
+        if metric.name == self.asked.metric.name:
+            return self.gap + self.rest
+        return self.draws.gap(self.chosen, metric)
+
+    def _along_groups(
+        self, values: dict[str, Floats], metrics: list[Metric], k: Integers
+    ) -> dict[str, Floats]:
+        """Forecast single cuts of groups: a sample of them for each k takes too long.
+
+        Gaps are those of the chosen labels; for the metric asked for those of two cuts,
+        and interpolated between them.
+        """
+        asked, draws = self.asked, self.draws
+        assert draws is not None
+        cuts = (
+            (asked.decision.cut_half, asked.given.scores),
+            (asked.decision.best_cut, asked.layout.scores),
+        )
+        own = {
+            cut.n_positives: draws.gap(scores >= cut.threshold, asked.metric)
+            for cut, scores in cuts
+        }
+        at = sorted(own)
+        found = {
+            one.name: bounded(values[one.name], self.shift(one)) for one in metrics
+        }
+        gaps = np.interp(k, at, [own[one] for one in at]) + self.rest
+        name = asked.metric.name
+        return found | {name: bounded(values[name], gaps)}
 
 
 class Family:
@@ -195,8 +288,11 @@ class Family:
             found[metric.name] = values
         return found
 
-    def curves(self) -> dict[str, Any]:
+    def curves(self, forecasts: PageForecasts) -> dict[str, Any]:
         """Expected scores at chosen numbers of positives k, exact at each of them.
+
+        With a calibrator that is uncertain they are forecasts, and so are the scores of
+        `choices` from then on.
 
         For each k there is the threshold (None where rows share a score and some are
         taken), the same as text with as few digits as give the same labels, expected
@@ -217,7 +313,13 @@ class Family:
             allowed = np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
             added = _nearest(np.flatnonzero(allowed), added)
         places = np.unique(np.concatenate([candidates(self.size, allowed), added]))
-        values = self.values_at(places)
+        values = forecasts.along(self.values_at(places), self.metrics, places, added)
+        for metric in self.metrics if forecasts.draws is not None else ():
+            one, at = self.choices[metric.name], self.best[metric.name]
+            if self.single:
+                one["expected"] = float(values[metric.name][places.searchsorted(at)])
+            else:
+                one["expected"] = bounded(one["expected"], forecasts.shift(metric))
         half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
         marks = (half, best_cut, decision.n_positives if self.single else 0)
         views, scaled = {}, []

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
 from argmetric._forecast.forecast import forecast
-from argmetric._ground.display import metric_title
+from argmetric._forecast.rivals import bounded
+from argmetric._ground.discrete import beside
+from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import RELIABLE, Checked, in_options
-from argmetric._report._curves import METRICS, Asked, Family
+from argmetric._report._curves import METRICS, Asked, Family, PageForecasts
 from argmetric._report._figures import Figure, number, percent, share
 from argmetric._report._outcome import ActualScores, groups_section
 from argmetric._report._report import (
@@ -25,7 +28,6 @@ from argmetric._report._report import (
     Report,
     Row,
     Section,
-    cards_of,
     forecast_card,
     said_of,
 )
@@ -72,26 +74,36 @@ class _Page:
         chosen = asked.layout.select(self.labels) == 1
         self.chosen = asked.probabilities[chosen]  # of rows that are predicted positive
         rows = asked.scores, self.labels, metric, coverage
-        self.forecast = forecast(*rows, **asked.how)
+        self.forecast = forecast(*rows, **asked.how | decision._asked["forecast"])
         self.calibrated = asked.calibrator is not None
-        # Expected scores are given the map, and so comparable; a forecast is over maps
-        self.expected = self.forecast.mean if self.given else decision.expected
+        mean = self.forecast.mean
+        expected = mean if self.given else decision.expected
         if self.given and self.calibrated:
             p = asked.shaped(asked.probabilities)
-            self.expected = forecast(p, self.labels, metric, **asked.grouping).mean
+            expected = forecast(p, self.labels, metric, **asked.grouping).mean
+        # Every score of the page is a forecast, from the same draws
+        self.forecasts = forecasts = PageForecasts(asked, self.labels, expected, mean)
         self.metric, self.said = metric_title(metric.name), said_of(decision)
         self.scale = "calibrated " * self.calibrated + asked.score_name
+        self.raw = "raw " * self.calibrated + asked.score_name
         self.shell, self.single = "file" in asked.names, decision.n_groups is None
         self.own = "these labels" if self.given else "this decision"
         self.units = UNITS.get(decision.average or "", "groups")
         family = Family(asked)
-        self.choices, self.curves = family.choices, family.curves()
+        self.choices, self.curves = family.choices, family.curves(forecasts)
         half, best, curves = decision.cut_half, decision.best_cut, self.curves
         if self.given:  # which need be no cut, so that they have no place on the curve
             curves["chosen"] = None
         cut = family.cut_text(decision.threshold)
-        own = Cut(math.nan, self.forecast.n_positives, self.expected)
-        at_half = f"{asked.score_name} ≥ {half.threshold:g}"  # scores as given
+        self.plain = {"half": half.expected, "cut": best.expected}
+        cuts = half.threshold, best.threshold
+        scores = asked.given.scores, asked.layout.scores
+        half, best = (
+            replace(one, expected=forecasts.of(score >= one.threshold, one.expected))
+            for one, score in zip((half, best), scores, strict=True)
+        )
+        own = Cut(math.nan, self.forecast.n_positives, mean)
+        at_half = f"{self.raw} ≥ {half.threshold:g}"
         text = self.cut_text(best.n_positives, family.cut_text(best.threshold))
         self.cut = "as given" if self.given else self.cut_text(own.n_positives, cut)
         del family  # as long as the rows
@@ -110,12 +122,11 @@ class _Page:
             "sign": 1 if metric.greater_is_better else -1,
             "positives": self.forecast.expected_positives,
             "cut": None if is_best_cut else curves["best_cut"],
-            "level": self.expected,
+            "level": mean,
         }
         self.check, self.unchecked = self.checked()
         self.truth = None
         if asked.y is not None:
-            cuts = half.threshold, best.threshold
             self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
 
     def report(self) -> Report:
@@ -141,10 +152,7 @@ class _Page:
             sections.append(self.truth.section(self.metric, self.forecast, expected))
         in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
-        if self.calibrated and number(self.forecast.mean) != number(self.expected):
-            told = "is expected under one map of the scores, as all expected scores "
-            told += "here are; the forecast is the mean over all maps that labels allow"
-            notes.append(f"{number(self.expected)} {told}")
+        notes += self.rivals_ahead()
         check = None if self.check is None else self.check.check
         return Report(
             kind="labels" if self.given else "decision",
@@ -176,22 +184,52 @@ class _Page:
             return f"one per {self.units[:-1]}"
         return "splits rows of equal score"
 
+    def rivals_ahead(self) -> Iterator[str]:
+        """Cuts that the decision beats under the fitted calibrator alone."""
+        decision = self.decision
+        sign = 1.0 if self.asked.metric.greater_is_better else -1.0
+        own = self.forecast.mean
+        for name, look, _, cut, _ in self.rivals[1:] if not self.given else ():
+            ahead = sign * (cut.expected - own) > 0.0
+            beaten = sign * (decision.expected - self.plain[look]) >= 0.0
+            if ahead and beaten and number(cut.expected) != number(own):
+                yield (
+                    f"the {name} is forecast {number(cut.expected)}, this decision "
+                    f"{number(own)}: it is the best under the fitted calibrator, and a "
+                    "forecast is the mean over all that the labelled rows allow"
+                )
+
+    @property
+    def raw_cut(self) -> str:
+        """The same cut on scores before a calibrator; empty where there is none."""
+        cut = self.decision.threshold_raw
+        if self.given or not self.calibrated or cut is None or not math.isfinite(cut):
+            return ""
+        scores, chosen = self.asked.given.scores, self.forecasts.chosen
+        low = float(scores.max(initial=-math.inf, where=~chosen))
+        text = shortest_cut(cut, low, float(scores.min(where=chosen, initial=math.inf)))
+        return f"{self.raw} ≥ {text} selects the same rows; "
+
     def cards(self) -> Iterator[Card]:
         found, truth = self.forecast, self.truth
         below = f"{found.expected_positives:,.1f} actual positives are expected"
-        raw = self.said["threshold_raw"][1].replace(">=", "≥")
-        if raw and not self.given:
-            below = f"{raw} as given; {below}"
-        yield Card("Threshold", self.cut, below)
-        yield forecast_card(self.metric, found)
-        best = ("best decision", self.said["expected"][1])
-        yield from cards_of([*[best] * self.given, self.said["cut_half"]])
+        yield Card("Threshold", self.cut, f"{self.raw_cut}{below}")
+        actual = math.nan if truth is None else float(truth.score)
+        yield forecast_card(self.metric, found, actual)
+        if self.given:
+            best = self.asked.layout.select(self.decision.labels) == 1
+            value = self.forecasts.of(best, self.decision.expected)
+            yield Card("Best decision", number(value), "")
+        name, _, text, half, _ = self.rivals[-1]
+        below = f"{text}, " * self.calibrated + counted(half.n_positives, "positive")
+        yield Card(name.capitalize(), number(half.expected), below)
         if truth is not None:
             side = "inside" if truth.outside is None else "outside"
             below = f"{side} the interval of the forecast"
             if truth.outside is not None and not truth.far:
                 below += f", as {percent(1.0 - found.coverage)} of right forecasts are"
-            yield Card(f"Actual {self.metric}", number(truth.score), below)
+            value, *_ = beside(actual, *found.interval, number)
+            yield Card(f"Actual {self.metric}", value, below)
 
     def warnings(self) -> Iterator[str]:
         """What the reader must know before using the decision."""
@@ -239,10 +277,12 @@ class _Page:
                 best = decide(other, **judged, **asked.limits)
             except ValueError:  # floors that cannot be met any more
                 continue
-            here, k = forecast(other, self.labels, **judged).mean, best.n_positives
-            one = {"what": what, "here": here, "best": best.expected, "positives": k}
-            found.append(one)
-            rows.append((what, number(here), number(best.expected), f"{k:,}"))
+            # The calibrator is taken to be as uncertain as it is now
+            shift, k = self.forecasts.shift(asked.metric), best.n_positives
+            here = bounded(forecast(other, self.labels, **judged).mean, shift)
+            top = bounded(best.expected, shift)
+            found.append({"what": what, "here": here, "best": top, "positives": k})
+            rows.append((what, number(here), number(top), f"{k:,}"))
         header = ("If …", "this decision", "best decision", "its positives")
         title = f"Expected {self.metric} if an assumption fails"
         tables = (PageTable(title, header, rows),)[: len(rows)]
@@ -257,19 +297,26 @@ class _Page:
 
     def curve(self) -> Section:
         curves, rows = self.curves, []
+        rates = [name for name in ("precision", "recall") if name != self.metric]
+        if curves["recall"] is None:
+            rates = [name for name in rates if name != "recall"]
         for name, _, text, cut, place in self.rivals:
             k = cut.n_positives
             hits = self.chosen.sum() if place is None else curves["hits"][place]
-            cells = [f"{k:,}", text, number(cut.expected), f"{hits:,.1f}"]
-            cells.append(number(hits / k) if k else "")
-            if curves["recall"] is not None:
-                cells.append("" if place is None else number(curves["recall"][place]))
-            rows.append((name, *cells))
-        header: Row = ("", "positives", "threshold", self.metric, "true positives")
-        header = (*header, "precision", "recall")[: len(rows[0])]
+            known = {"precision": number(hits / k) if k else ""}
+            if curves["recall"] is not None and place is not None:
+                known["recall"] = number(curves["recall"][place])
+            cells = (number(cut.expected), f"{k:,}", text, f"{hits:,.1f}")
+            rows.append((name, *cells, *(known.get(one, "") for one in rates)))
+        header: Row = ("", self.metric, "positives", "threshold", "true positives")
         exact = f"The values at {len(curves['k']):,} numbers of positives are exact; "
+        if self.forecasts.draws is not None:
+            exact = "True positives, precision and recall are those expected under the "
+            exact += f"fitted calibrator. {self.metric} is computed at "
+            exact += f"{len(curves['k']):,} numbers of positives; "
         exact += "straight lines join them."
-        table = PageTable("Decisions compared, all values expected", header, rows)
+        caption = "Decisions compared, all values expected"
+        table = PageTable(caption, (*header, *rates), rows)
         title = f"Expected {self.metric} by number of positives"
         return Section("curve", title, (), (table,), (self.picture(),), (exact,))
 
@@ -286,13 +333,17 @@ class _Page:
             elif cut.n_positives <= view["most"] and math.isfinite(y):
                 layers.append(draw.points([cut.n_positives], [y], look, called))
         top = "top" if self.asked.metric.greater_is_better else "bottom"
+        first = f"The {top} of the curve is the best number of positives."
+        if self.forecasts.draws is not None:
+            first = "The curve is the mean over all calibrators that labelled rows "
+            first += "allow; this decision is the best under the fitted one."
         flat = "Where the curve is flat, choose the number that is cheapest to act on."
         if not self.single:
             flat = "The dashed line is this decision, with a threshold in each group."
         if self.given:
             flat = "The dashed line is the expected score of these labels."
         return Figure(
-            f"The {top} of the curve is the best number of positives. {flat}",
+            f"{first} {flat}",
             draw.FigureAxis(
                 "rows predicted positive", 0.0, view["most"], view["x_ticks"]
             ),

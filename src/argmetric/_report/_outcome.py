@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._forecast.result import Forecast
-from argmetric._ground.discrete import RARE, chance_outside
+from argmetric._ground.discrete import RARE, beside, chance_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
 from argmetric._ground.types import Floats
@@ -121,8 +121,9 @@ class ActualScores:
     ) -> Section:
         """The actual score beside its forecast, the counts and the curves."""
         counts, wide = self.score.counts, percent(found.coverage)
-        text = f"Actual {metric} {number(self.score)}, forecast {number(found.mean)} "
-        text += f"({wide} interval {scores(*found.interval)})."
+        actual, low, high = beside(float(self.score), *found.interval, number)
+        text = f"Actual {metric} {actual}, forecast {number(found.mean)} "
+        text += f"({wide} interval {low} to {high})."
         tp, fp, fn, tn = (
             f"{counts[name]:,} ({mean:,.1f} expected)"
             for name, mean in self.expected_counts.items()
@@ -131,13 +132,12 @@ class ActualScores:
         title = "Confusion matrix"
         rows = (("actual positive", tp, fn), ("actual negative", fp, tn))
         matrix = PageTable(title, header, rows)
-        actual = {"chosen": self.score, "cut": self.best_cut, "half": self.half}
+        known = {"chosen": self.score, "cut": self.best_cut, "half": self.half}
         compared = tuple(
-            (name, number(value), number(actual[look]))
-            for name, look, value in expected
+            (name, number(value), number(known[look])) for name, look, value in expected
         )
-        header = ("", "expected", "actual")
-        table = PageTable(f"Expected and actual {metric}", header, compared)
+        header = ("", "forecast", "actual")
+        table = PageTable(f"Forecast and actual {metric}", header, compared)
         square = [[counts["tp"], counts["fn"]], [counts["fp"], counts["tn"]]]
         confusion = Figure(
             "Shares are of each row; cells outside the diagonal are errors. Raise the "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from argmetric._ground.arguments import check_choice, check_path, install
+from argmetric._ground.discrete import beside
 from argmetric._ground.display import metric_title
 from argmetric._ground.whole_files import FilePath, written_whole
 from argmetric._report._figures import (
@@ -25,7 +26,6 @@ from argmetric._report._figures import (
     FigurePlace,
     number,
     percent,
-    scores,
 )
 
 Format = Literal["html", "md", "json", "text"]
@@ -62,10 +62,11 @@ def said_of(result: Any) -> dict[str, tuple[str, str]]:
     return {one.key: (one.words, one.text or "") for one in told}
 
 
-def forecast_card(title: str, found: Any) -> Card:
-    """The score to expect, and its interval."""
+def forecast_card(title: str, found: Any, actual: float = math.nan) -> Card:
+    """The score to expect, and its interval, beside the actual score if known."""
     low, high = found.interval
-    below = f"{percent(found.coverage)} interval {scores(low, high)}"
+    _, *ends = beside(actual, low, high, number)
+    below = f"{percent(found.coverage)} interval {' to '.join(ends)}"
     drawn = found.interval if low >= 0 and high <= 1 else None
     return Card(f"Forecast {title}", number(found.mean), below, True, drawn)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import argmetric as am
+from argmetric._ground.discrete import beside
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import ReportTarget
@@ -115,7 +116,7 @@ def _print_rules(
         row = [rule, f"{int(chosen.sum()):,}", f"{expected:.3f}", f"{parts.mean():.3f}"]
         rows.append([*row, "" if rule == first else _gain(scored - parts)])
     gain = "decide gains (90 % interval)"
-    _report.print_table(target, ["rule", "positives", "expected", "actual", gain], rows)
+    _report.print_table(target, ["rule", "positives", "forecast", "actual", gain], rows)
 
 
 def _parts(
@@ -179,13 +180,13 @@ def _show_forecast(target: Console, both: list[tuple[Forecast, float]]) -> None:
     mass = np.diff([float(first.cdf(edge)) for edge in edges])
     heights = np.ceil(mass / mass.max() * (len(_BARS) - 1)).astype(int)
     bars = "".join(_BARS[height] for height in heights)
-    low, high = first.interval
+    actual, low, high = beside(real, *first.interval)
     size = _ORDERS // _BATCHES
     title = f"5. The score to expect of {size} orders, before any label is known"
     facts = [
-        ("forecast", f"{first.mean:.3f}, 90 % interval {low:.3f} to {high:.3f}"),
+        ("forecast", f"{first.mean:.3f}, 90 % interval {low} to {high}"),
         ("", f"{low_end:.2f} {bars} {high_end:.2f}"),
-        ("actual", f"{real:.3f}"),
+        ("actual", actual),
         ("", f"{hits} of {_BATCHES} such intervals contain the actual score"),
     ]
     target.print()

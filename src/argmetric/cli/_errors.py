@@ -18,6 +18,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from argmetric._ground.discrete import beside
 from argmetric._ground.whole_files import remove_unfinished
 from argmetric.scale.files import ROLES
 
@@ -108,8 +109,10 @@ def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
     greater = metric.greater_is_better  # an undefined score never passes
     if bound is None or (score >= bound if greater else score <= bound):
         return DONE
-    shown = f"{score:.6g}, {'under' if greater else 'over'} {bound:g}"
-    say(f"gate not met: {what} is {'undefined' if math.isnan(score) else shown}")
+    ends = (bound, math.inf) if greater else (-math.inf, bound)
+    shown, *bounds = beside(score, *ends, "{:.6g}".format)
+    text = f"{shown}, under {bounds[0]}" if greater else f"{shown}, over {bounds[1]}"
+    say(f"gate not met: {what} is {'undefined' if math.isnan(score) else text}")
     return GATE_NOT_MET
 
 

@@ -168,17 +168,6 @@ def forecast_line(forecast: Any) -> tuple[str, str]:
     return "forecast", with_interval(forecast.mean, forecast)
 
 
-def differs(expected: float, mean: float) -> list[str]:
-    """Return a note where what was maximised is not the mean of the forecast."""
-    if number(expected) == number(mean):
-        return []
-    return [
-        f"expected {number(expected)} is what was maximised, under one map of the "
-        f"scores; the forecast of {number(mean)} is the mean over all maps that the "
-        "labelled rows allow"
-    ]
-
-
 def print_facts(target: Console, title: str, facts: Facts) -> None:
     """Print a title and lines of a name and what it is."""
     from rich.table import Table

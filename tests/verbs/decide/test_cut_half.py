@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._forecast.rivals import cut_forecasts
 from decide_checks import MAP, STEPS
 from oracle import enumerated_mean
 
@@ -75,18 +76,19 @@ def test_every_surface_says_the_same(run, tmp_path):
     assert (am.calibrate(y, p).apply(new) >= 0.5).sum() < chosen.sum()
     half = decision.cut_half
     assert half.n_positives == chosen.sum()
-    text = f"{half.expected:.3f} (p >= 0.5, {chosen.sum()} positives)"
+    text = f"{half.expected:.3f} (raw p >= 0.5, {chosen.sum()} positives)"
     assert text in repr(decision)
     assert text in decision._repr_html_().replace("&gt;", ">")
     page = am.report(decision, new_y).render("md")
-    assert f"(p ≥ 0.5, {chosen.sum()} positives)" in page
+    assert f"(raw p ≥ 0.5, {chosen.sum()} positives)" in page
     actual = am.evaluate(new_y, chosen)
-    assert f"| cut at 0.5 | {half.expected:.3f} | {actual:.3f} |" in page
-    assert f"| cut at 0.5 | {chosen.sum()} | p ≥ 0.5 | " in page
+    mean = cut_forecasts(decision, decision.forecast().mean)["cut_half"]
+    assert f"| cut at 0.5 | {mean:.3f} | {actual:.3f} |" in page
+    assert f"| cut at 0.5 | {mean:.3f} | {chosen.sum()} | raw p ≥ 0.5 | " in page
 
     for name, known, scores in (("known", y, p), ("new", new_y, new)):
         rows = [f"{a},{b}\n" for a, b in zip(known, scores, strict=True)]
         Path(f"{name}.csv").write_text("y,p\n" + "".join(rows))
     err = run("decide", "new.csv", "--reference", "known.csv").err
-    line = f"cut at 0.5: p >= 0.5 {chosen.sum()} {half.expected:.4f} {actual:.4f}"
+    line = f"cut at 0.5: raw p >= 0.5 {chosen.sum()} {mean:.4f} {actual:.4f}"
     assert line in " ".join(err.split())

@@ -264,12 +264,13 @@ def decide_by(
         require_ranking(metric, layout.sizes)
         if sparse:
             require_no_zeros_chosen(metric, n)
-    asked = {
+    asked: dict[str, Any] = {
         "p": p,
         "groups": groups,
         "average": average,
         "logits": logits,
         "calibrator": found,
+        "forecast": {"reference": found},
         "reference": reference,
         "limits": {
             "min_positives": min_positives,
@@ -278,6 +279,9 @@ def decide_by(
             "min_recall": min_recall,
         },
     }
+    if isinstance(prior, float) and fitted.calibrator is not None:
+        # Forecasts meet the share with every calibrator that the reference allows
+        asked["forecast"] = {"reference": fitted.calibrator, "prior": prior}
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
     if per_row is not None:

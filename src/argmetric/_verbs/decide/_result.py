@@ -320,7 +320,8 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        given = {"known": known, "prior": prior, "overdispersion": overdispersion}
+        given: dict[str, Any] = {"known": known, "overdispersion": overdispersion}
+        given |= {} if prior is None else {"prior": prior}
         found: Forecast = forecast_of(
             asked, self.labels, self.metric, coverage=coverage, **given
         )
@@ -336,8 +337,7 @@ def forecast_of(
     from argmetric._forecast.forecast import forecast
 
     given = {name: asked[name] for name in ("groups", "average", "logits")}
-    given["reference"] = asked["calibrator"]
-    return forecast(asked["p"], labels, metric, **given, **options)
+    return forecast(asked["p"], labels, metric, **given | asked["forecast"] | options)
 
 
 def _forgotten(*_: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._forecast.rivals import cut_forecasts
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
@@ -167,8 +168,6 @@ def _answered(
         said = tuple(forecast.assumptions)
         told = (note for note in decision.notes if not note.startswith(said))
         notes += _report.as_flags(told)
-        if rows.way == "one" and rows.calibrator is not None:
-            notes += _report.differs(decision.expected, forecast.mean)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
     found = {"forecast": forecast, "actual": score, "calibrator": rows.calibrator}
@@ -194,16 +193,16 @@ def _with_cuts(
     if on_scale.calibrator is not None:  # with the share that was asked for
         values["calibrator"] = on_scale.calibrator.to_dict()
     values["ties"] = lines.split_ties(on_scale, decision.labels)
-    known = cuts = None
+    cuts = None
     if rows.y is not None:
-        known = values["actual"]["score"]
         cuts = {
             key: float(rows.evaluate(scores >= getattr(decision, key).threshold))
             for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
         }
     values["actual_of_cuts"] = cuts
+    values["forecast_of_cuts"] = cut_forecasts(decision, forecast.mean)
     facts = lines.decision_facts(on_scale, decision, forecast, values["ties"])
-    return facts, lines.cut_table(on_scale, decision, known, cuts)
+    return facts, lines.cut_table(on_scale, decision, values)
 
 
 def _decide_pieces(o: Given, source: io.Input) -> int:

@@ -114,8 +114,8 @@ def _cut(rows: TableRows, threshold: float | None, raw: bool = False) -> str | N
     if threshold is None or not math.isfinite(threshold):
         return None
     scale = rows.p if raw else rows.scale
-    name = rows.score if raw or rows.calibrator is None else f"calibrated {rows.score}"
-    return f"{name} >= {_report.short_threshold(scale, threshold)}"
+    kind = "" if rows.calibrator is None else "raw " if raw else "calibrated "
+    return f"{kind}{rows.score} >= {_report.short_threshold(scale, threshold)}"
 
 
 def split_ties(rows: TableRows, labels: Any) -> _report.Values:
@@ -131,18 +131,24 @@ def split_ties(rows: TableRows, labels: Any) -> _report.Values:
     return {"rows": int(left_out.sum()), "groups": int(in_groups)}
 
 
-def cut_table(rows: TableRows, decision: Decision, scored: Any, cuts: Any) -> Table:
-    """Return the decision, the best single cut and the cut at one half in rows."""
-    table = [["this decision", decision.n_positives, decision.expected, scored]]
+def cut_table(rows: TableRows, decision: Decision, values: _report.Values) -> Table:
+    """Return the decision, the best single cut and the cut at one half in rows.
+
+    Forecasts and actual scores are those of `values`.
+    """
+    forecasts, actual = values["forecast_of_cuts"], values["actual_of_cuts"]
+    scores = [values["forecast"]["mean"]]
+    if actual is not None:
+        scores.append(values["actual"]["score"])
+    table = [["this decision", decision.n_positives, scores]]
     for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
         cut = getattr(decision, key)
         nothing = "a tie is split" if cut.n_positives else "nothing"
         text = f"{name}: {_cut(rows, cut.threshold, key == 'cut_half') or nothing}"
-        table.append([text, cut.n_positives, cut.expected, cuts and cuts[key]])
-    header = ["rule", "positives", "expected", "actual"]
-    shown = [[text, f"{n:,}", *map(number, both)] for text, n, *both in table]
-    size = 3 if scored is None else 4
-    return header[:size], [row[:size] for row in shown]
+        scores = [one[key] for one in (forecasts, actual) if one is not None]
+        table.append([text, cut.n_positives, scores])
+    header = ["rule", "positives", "forecast", "actual"][: 2 + len(scores)]
+    return header, [[text, f"{n:,}", *map(number, x)] for text, n, x in table]
 
 
 def forecast_facts(forecast: Any) -> Facts:

@@ -1,0 +1,152 @@
+"""Forecasts of several decisions on the same rows, from the same posterior draws.
+
+A decision maximises the expected score S under the fitted calibrator; a forecast is a
+mean over all calibrators that the reference allows. In draw d, where rows are positive
+with the probabilities p_d, the score of labels is about m(p_d): the metric of expected
+counts, or with groups the expected mean over a sample of them. So
+
+    forecast of labels = S(labels) + gap(labels) + c,
+    gap(labels) = mean over d of m(p_d) - m(p),
+
+where p are the probabilities of the fitted calibrator, and c makes it exact for the
+labels that were chosen. All labels have the draws of the chosen ones: their difference
+has no noise of its own. Forecasts made one by one put the cut at 0.5 above decisions
+that beat it on held-out labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._forecast.groups import Batch
+from argmetric._forecast.over_truth import (
+    MOVES,
+    GroupSample,
+    distribution_of_draws,
+    fitted_probabilities,
+)
+from argmetric._forecast.truth import DRAWS, Truth, TruthCells, sums
+from argmetric._ground.layout import Layout, lay_out
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric.metrics import Metric
+
+
+class SharedDraws:
+    """Posterior draws for rows of which some are `chosen` as positive.
+
+    Parameters
+    ----------
+    layout : Layout
+        The rows, with scores as they were before the calibrator.
+    chosen : ndarray of bool, shape (n_rows,)
+        Labels whose forecast is known.
+    reference : Calibrator
+        One that has draws.
+    prior : float, optional
+        The prevalence, where it is known.
+    logits : bool
+        Whether scores are log-odds.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        chosen: Booleans,
+        *,
+        reference: Calibrator,
+        prior: float | None = None,
+        logits: bool,
+    ) -> None:
+        unknown = np.full(layout.scores.size, np.nan)
+        metric: Any = None  # of what is asked for
+        rows = unknown, unknown, unknown, chosen
+        batch = Batch(metric, layout, *rows, 0.0, prior, logits)
+        self.batch, self.layout = batch, layout
+        self.cells = TruthCells.of(batch.odds, chosen, unknown, reference)
+        draws = DRAWS if layout.single else MOVES
+        self.p = Truth(reference).chances(self.cells, prior, batch.n, draws=draws)
+        self.fitted = fitted_probabilities(batch, self.cells, reference)
+
+    def mean(self, metric: Metric) -> float:
+        """Return the forecast of the chosen labels of one vector for a metric."""
+        batch = replace(self.batch, metric=metric)
+        return float(distribution_of_draws(batch, self.cells, self.p).mean)
+
+    def gap(self, labels: Booleans, metric: Metric) -> float:
+        """Return what to add to the expected score of labels, of shape (n_rows,)."""
+        layout, place = self.layout, self.cells.place
+        if layout.single:
+            counts = np.bincount(place, labels, self.cells.rows.size)
+            return float(self.gaps(counts[None], metric)[0])
+        rows = layout.segment_rows(0, layout.sizes.size)
+        known = self.batch.known[rows]
+        sample = GroupSample(
+            metric, place[rows], labels[rows], known, layout.indptr, layout.sizes
+        )
+        drawn = [sample.moments(column)[0] for column in self.p.T]
+        return float(np.mean(drawn)) - sample.moments(self.fitted[:, 0])[0]
+
+    def counts_along(self, order: Integers, k: Integers) -> Floats:
+        """Return the rows of each cell among the first k of `order`, a row for each k.
+
+        The numbers k ascend.
+        """
+        size = self.cells.rows.size
+        step = np.searchsorted(k, np.arange(order.size), side="right")
+        code = step * size + self.cells.place[order]
+        counts = np.bincount(code, minlength=(k.size + 1) * size)
+        return np.cumsum(counts.reshape(-1, size)[: k.size], axis=0).astype(np.float64)
+
+    def gaps(self, counts: Floats, metric: Metric) -> Floats:
+        """Return what to add for labels of one vector, given as `counts_along`."""
+        k, n = counts.sum(axis=1)[:, None], float(self.batch.n)
+
+        def mean(p: Floats) -> Floats:
+            hits, rest = sums(counts, p), sums(self.cells.rows - counts, p)
+            values = metric.value(hits, k, hits + rest, n)
+            return np.asarray(values.mean(axis=1))
+
+        return np.nan_to_num(mean(self.p) - mean(self.fitted))
+
+
+def cut_forecasts(decision: Any, mean: float) -> dict[str, float]:
+    """Return forecasts of "best_cut" and "cut_half" of a decision.
+
+    Parameters
+    ----------
+    decision : Decision
+        As `decide` returned it.
+    mean : float
+        The forecast of its labels.
+    """
+    asked, metric = decision._asked, decision.metric
+    cuts = {name: getattr(decision, name) for name in ("best_cut", "cut_half")}
+    calibrator, logits = asked["calibrator"], asked["logits"]
+    if calibrator is None or not calibrator._uncertain:
+        return {name: cut.expected for name, cut in cuts.items()}
+    grouping = {name: asked[name] for name in ("groups", "average")}
+    layout = lay_out(asked["p"], logits=logits, **grouping)
+    chosen = layout.select(np.asarray(decision.labels)) == 1
+    draws = SharedDraws(layout, chosen, logits=logits, **asked["forecast"])
+    rest = mean - decision.expected - draws.gap(chosen, metric)
+    scores = {"cut_half": layout.scores}
+    scores["best_cut"] = calibrated_scores(calibrator, layout.scores, logits=logits)
+    return {
+        name: bounded(
+            cut.expected, draws.gap(scores[name] >= cut.threshold, metric) + rest
+        )
+        for name, cut in cuts.items()
+    }
+
+
+def bounded(expected: Any, shift: Any) -> Any:
+    """Return shifted scores; those between 0 and 1 stay there."""
+    low = np.where(np.less(expected, 0.0), -np.inf, 0.0)
+    high = np.where(np.greater(expected, 1.0), np.inf, 1.0)
+    shifted = np.clip(np.add(expected, shift), low, high)
+    return shifted if shifted.ndim else float(shifted)
