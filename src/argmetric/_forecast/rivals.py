@@ -81,8 +81,8 @@ class SharedDraws:
         """Return what to add to the expected score of labels, of shape (n_rows,)."""
         layout, place = self.layout, self.cells.place
         if layout.single:
-            counts = np.bincount(place, labels, self.cells.rows.size)
-            return float(self.gaps(counts[None], metric)[0])
+            counts = np.bincount(place, labels, self.cells.rows.size)[None]
+            return float(self.gaps(counts.astype(np.float64), metric)[0])
         rows = layout.segment_rows(0, layout.sizes.size)
         known = self.batch.known[rows]
         sample = GroupSample(

@@ -117,7 +117,8 @@ class PageForecasts:
     """
 
     def __init__(self, asked: Asked, labels: Any, expected: float, mean: float) -> None:
-        self.asked, self.mean, found = asked, mean, asked.calibrator
+        self.asked, found = asked, asked.calibrator
+        self._shifts: dict[str, float] = {}
         self.chosen = asked.layout.select(labels) == 1
         self.draws: SharedDraws | None = None
         if found is None or not found._uncertain:
@@ -155,9 +156,9 @@ class PageForecasts:
         n_chosen, found = int(self.chosen.sum()), {}
         is_top = bool(self.chosen[order[:n_chosen]].all())
         for metric in metrics:
-            name, rest = metric.name, self.rest
-            gaps = self.draws.gaps(counts, metric)
-            if is_top and name != self.asked.metric.name:
+            name, is_own = metric.name, metric.name == self.asked.metric.name
+            gaps, rest = self.draws.gaps(counts, metric), self.rest * is_own
+            if is_top and not is_own:
                 own = np.interp(n_chosen, k, values[name])
                 gap = float(np.interp(n_chosen, at, gaps))
                 rest = float(np.nan_to_num(self.draws.mean(metric) - own - gap))
@@ -170,7 +171,9 @@ class PageForecasts:
             return 0.0
         if metric.name == self.asked.metric.name:
             return self.gap + self.rest
-        return self.draws.gap(self.chosen, metric)
+        if metric.name not in self._shifts:  # with groups it takes a while
+            self._shifts[metric.name] = self.draws.gap(self.chosen, metric)
+        return self._shifts[metric.name]
 
     def _along_groups(
         self, values: dict[str, Floats], metrics: list[Metric], k: Integers
