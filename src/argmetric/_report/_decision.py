@@ -228,8 +228,8 @@ class _Page:
             below = f"{side} the interval of the forecast"
             if truth.outside is not None and not truth.far:
                 below += f", as {percent(1.0 - found.coverage)} of right forecasts are"
-            value, *_ = beside(actual, *found.interval, number)
-            yield Card(f"Actual {self.metric}", value, below)
+            shown, *_ = beside(actual, *found.interval, number)
+            yield Card(f"Actual {self.metric}", shown, below)
 
     def warnings(self) -> Iterator[str]:
         """What the reader must know before using the decision."""

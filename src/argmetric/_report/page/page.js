@@ -100,7 +100,7 @@
     write("now-score", shown(score));
     write("now-lost", top < 0 || score === null ? "" : shown(Math.abs(scores()[top] - score)));
     write("now-k", count(k, 0));
-    const words = k === 0 ? "no row is positive" : cut === null ? "splits rows of equal score" : data.scale + "\u00a0≥\u00a0" + cut;
+    const words = k === 0 ? "no row is positive" : cut === null ? "splits rows of equal score" : data.scale + " ≥ " + cut;
     write("now-cut", words);
     write("now-tp", count(data.hits[at], 1));
     write("now-fp", count(k - data.hits[at], 1));

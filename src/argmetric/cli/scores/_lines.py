@@ -140,13 +140,14 @@ def cut_table(rows: TableRows, decision: Decision, values: _report.Values) -> Ta
     scores = [values["forecast"]["mean"]]
     if actual is not None:
         scores.append(values["actual"]["score"])
-    table = [["this decision", decision.n_positives, scores]]
+    table: list[tuple[str, int, list[float]]] = []
+    table.append(("this decision", decision.n_positives, scores))
     for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
         cut = getattr(decision, key)
         nothing = "a tie is split" if cut.n_positives else "nothing"
         text = f"{name}: {_cut(rows, cut.threshold, key == 'cut_half') or nothing}"
         scores = [one[key] for one in (forecasts, actual) if one is not None]
-        table.append([text, cut.n_positives, scores])
+        table.append((text, cut.n_positives, scores))
     header = ["rule", "positives", "forecast", "actual"][: 2 + len(scores)]
     return header, [[text, f"{n:,}", *map(number, x)] for text, n, x in table]
 
