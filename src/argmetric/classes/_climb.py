@@ -158,11 +158,11 @@ def _decide_ratio(
             best = np.where(np.repeat(better, np.diff(rows.starts)), again, best)
         if not small or (search and not rose):
             break
-        begun = list(_other_starts(rows, best))
+        begun = list(other_starts(rows, best))
     return best
 
 
-def _other_starts(rows: GroupRows, labels: Integers) -> Iterator[Integers]:
+def other_starts(rows: GroupRows, labels: Integers) -> Iterator[Integers]:
     """Labels without one class, with its likeliest row in it, and two rows swapped."""
     for c in range(rows.p.shape[1]):
         others = rows.p.copy()

@@ -192,10 +192,13 @@ def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule |
     if isinstance(metric, ClassGMean):
         return RowRule(decide_gmean(pooled)[1][0], np.zeros(count))
     if isinstance(metric, ClassCorrelation):
+        # (n·Σh - Σμk) / √(free·spread): its slopes in h and k, times √(free·spread)/n.
+        # With all rows in one class free is 0, and so is the value: only the slopes of
+        # the numerator are left.
         value = expected_metric(pooled, metric, labels).groups[0]
-        free = n * n - (k * k).sum()
-        spread = math.sqrt(max(free * (n * n - (mu * mu).sum()), 1e-300))
-        return RowRule(np.full(count, n / spread), value * k / free - mu / spread)
+        free, spread = n * n - (k * k).sum(), n * n - (mu * mu).sum()
+        ratio = math.sqrt(max(spread, 0.0) / free) if free > 0.0 else 0.0
+        return RowRule(np.ones(count), (value * ratio * k - mu) / n)
     if not isinstance(metric, ClassRatio):
         return None
     share = np.ones(count)

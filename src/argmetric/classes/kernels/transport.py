@@ -145,14 +145,22 @@ def fill_classes(gains, first, labels, most, price):
 
     `price` has a number for each class, at which the search begins and, when it ends,
     at which every row has its best class: 0 for classes that are not full. Labels are
-    written from place `first` on. Their room must suffice.
+    written from place `first` on. Their room must suffice, and `most` are whole numbers
+    or inf.
     """
     n, C = gains.shape
+    room = 0.0
+    for c in range(C):
+        room += min(most[c], float(n))
+    if room < n:
+        raise ValueError("the classes have too little room")
     excess, used = np.zeros(C + 1, np.int64), np.zeros(C, np.int64)
     low, high = math.inf, -math.inf
     for i in range(n):
         z = 0
         for c in range(C):
+            if not abs(gains[i, c] - price[c]) < math.inf:
+                raise ValueError("gains and prices must be finite")
             low, high = min(low, gains[i, c]), max(high, gains[i, c])
             if gains[i, c] - price[c] > gains[i, z] - price[z]:
                 z = c
@@ -198,6 +206,8 @@ def fill_classes(gains, first, labels, most, price):
                 heaps, size = near_rows(gains, prices, labels, first, near)
                 stale[:] = True
                 continue
+            if sink < 0:
+                raise ValueError("no class has room for a row")
             for v in range(C + 1):
                 prices[v] -= min(far[v], far[sink])
             spent += far[sink]
@@ -223,3 +233,17 @@ def fill_classes(gains, first, labels, most, price):
                 v = u
     for c in range(C):
         price[c] = max(prices[c] - prices[C], 0.0)
+
+
+@kernel
+def fill_greedily(p, starts, order, most, labels):
+    """Give each row its most probable class with room, in this order of the rows."""
+    for g in range(starts.shape[0] - 1):
+        room = most[g].copy()
+        for i in order[starts[g] : starts[g + 1]]:
+            best = -1
+            for c in range(p.shape[1]):
+                if room[c] >= 1.0 and (best < 0 or p[i, c] > p[i, best]):
+                    best = c
+            labels[i] = best
+            room[best] -= 1.0
