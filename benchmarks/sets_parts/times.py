@@ -1,4 +1,4 @@
-"""3. CPU time as answers, questions and items grow."""
+"""4. CPU time as answers, questions and items grow."""
 
 from __future__ import annotations
 

@@ -56,15 +56,13 @@ def test_no_peer_is_above_the_chosen_set_on_the_answers(parts: Any) -> None:
 
 
 def test_coverage_counts_either_end(parts: Any) -> None:
-    """Forecasts that are right cover; the first draw agrees with `sets.decide`."""
     rng = np.random.default_rng(2)
     draws = (rng.random((5, 90, 6)) < rng.random((90, 6))).astype(int)
     truth = (rng.random((90, 6)) < 0.5).astype(int)
-    pool = parts.models.Pool(draws, truth)
+    answers, true = parts.models.Pool(draws, truth).sets()
     harness = importlib.import_module("harness")
     with harness.unheard():
-        means, actual = parts.coverage.scored(pool)
-        row = parts.coverage._row("made", pool, means, actual, 40, 30, 20)
+        row = parts.coverage._row("made", answers, true, 40, 30, 20)
     assert row[:3] == ["made", "40", "30"]
     below, above = (int(x) for x in row[4].removesuffix(" %").split(" / "))
     assert int(row[3].removesuffix(" %")) + below + above == pytest.approx(100, abs=1)

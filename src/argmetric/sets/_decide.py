@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from argmetric._ground.types import ArrayLike, Floats, Interval
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric
 from argmetric.sets._result import SetDecision
 from argmetric.sets._samples import Samples, read_samples, read_truth
+from argmetric.sets._votes import KnownAnswers, voted_items
 
 # Sets of hashable items: of one question, of several, or 0/1 draws
 SamplesLike: TypeAlias = Collection[object] | Mapping[object, object]
@@ -52,7 +53,8 @@ def decide(
         Most items of a set.
     reference : (truth, samples), optional
         Questions whose true sets are known, with samples of the same model: the score
-        to expect is recalibrated on them.
+        to expect is recalibrated on them. Where the items that a share of the samples
+        names score more there, sets are chosen so; the share is tuned on them too.
     zero_division : {0.0, 1.0}, optional
         What an empty set counts where the truth is empty as well.
     coverage : float, default=0.9
@@ -88,11 +90,16 @@ def decide(
     if max_items is not None:
         most = check_count(max_items, "max_items", low=0)
     read = read_samples(samples, weights)
-    chosen, found = _choose(read, form, most)
-    means, scores = _held_out(read, form, most)
     labelled = None
     if reference is not None:
         labelled = _labelled(reference, metric, form, most)
+    share = None if labelled is None else labelled.vote_share
+    least = None if share is None else np.full(read.n, share)
+    chosen, found = _choose(read, form, most)
+    if least is not None:
+        chosen = voted_items(read, least, most)
+        found[:, 0] = _mean_each(read, _scores(read, form, chosen))
+    means, scores = _held_out(read, form, most, least)
     each, interval, notes = _forecast(read, means, scores, labelled, coverage)
     return SetDecision(
         metric=metric,
@@ -103,7 +110,8 @@ def decide(
         interval=interval,
         coverage=coverage,
         n_samples=int(read.counts.min()),
-        n_labelled=0 if labelled is None else labelled[0].size,
+        n_labelled=0 if labelled is None else labelled.actual.size,
+        vote_share=share,
         sizes=np.diff(np.append(0.0, np.cumsum(chosen))[read.firsts]).astype(np.int64),
         notes=notes,
     )
@@ -140,35 +148,62 @@ def _choose(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
     return chosen, found
 
 
-def _held_out(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
+def _scores(read: Samples, form: Floats, chosen: Floats) -> Floats:
+    """Return the score of the chosen set of its question against every sample."""
+    from argmetric.sets.kernels.choose import score_samples
+
+    scores = np.empty(read.weights.size)
+    score_samples(*read.flat, form, chosen, scores)
+    return scores
+
+
+def _mean_each(read: Samples, scores: Floats) -> Floats:
+    """Return the mean over the samples of every question."""
+    question = np.repeat(np.arange(read.n), read.counts)
+    return np.bincount(question, read.weights * scores, read.n).astype(np.float64)
+
+
+def _held_out(
+    read: Samples, form: Floats, most: int, least: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Means per question, and scores per sample, of sets chosen without that sample.
 
     A set fits the samples that it was chosen on: their mean is too high a forecast.
+    `least` are the vote shares of the questions where sets are chosen by votes.
     """
-    from argmetric.sets.kernels.choose import score_samples
-
     question = np.repeat(np.arange(read.n), read.counts)
     place, count = np.arange(question.size) - read.questions[question], read.counts
     count = count[question]
     fold = place * np.minimum(count, FOLDS) // count
-    scores, room = np.empty((2, question.size))
+    scores = np.empty(question.size)
     for part in range(int(fold.max()) + 1):
         out = fold == part
         weights = np.where(out, 0.0, read.weights)
         total = np.bincount(question, weights, read.n)[question]
         weights = np.where(total > 0.0, weights, read.weights)  # no other sample counts
         total = np.bincount(question, weights, read.n)[question]
-        chosen, _ = _choose(replace(read, weights=weights / total), form, most)
-        score_samples(*read.flat, form, chosen, room)
-        scores[out] = room[out]
-    means = np.bincount(question, read.weights * scores, read.n)
-    return means.astype(np.float64), scores
+        rest = replace(read, weights=weights / total)
+        if least is None:
+            chosen, _ = _choose(rest, form, most)
+        else:
+            chosen = voted_items(rest, least, most)
+        scores[out] = _scores(read, form, chosen)[out]
+    return _mean_each(read, scores), scores
 
 
-def _labelled(
-    reference: Any, metric: Metric, form: Floats, most: int
-) -> tuple[Floats, Floats]:
-    """Forecast and actual score of questions whose truth is known."""
+class Labelled(NamedTuple):
+    """Forecast without a reference and actual score of questions with known answers."""
+
+    forecast: Floats
+    actual: Floats
+    vote_share: float | None = None  #: at which votes score more than sums over samples
+
+
+def _labelled(reference: Any, metric: Metric, form: Floats, most: int) -> Labelled:
+    """Read the reference and choose how sets are chosen: by sums over samples or votes.
+
+    Votes are scored at shares that were tuned on other questions.
+    """
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise TypeError("reference must be a pair (true sets, samples)")
     truth, samples = reference
@@ -179,18 +214,20 @@ def _labelled(
             f"{FEWEST_LABELLED} or more are needed to recalibrate the score"
         )
     true = read_truth(truth, read, "the truth of reference")
-    chosen, _ = _choose(read, form, most)
-    pairs = zip(read.sets(chosen), true, strict=True)
-    hits, k, t = np.array([(len(a & b), len(a), len(b)) for a, b in pairs], float).T
-    actual = metric.value(hits, k, t, np.maximum(k + t, 1.0))
-    return _held_out(read, form, most)[0], np.asarray(actual)
+    known = KnownAnswers.of(read, true, metric)
+    actual = known.scores(_choose(read, form, most)[0])
+    share, least = known.tune_votes(most)
+    voted = known.scores(voted_items(read, least, most))
+    if voted.mean() <= actual.mean():
+        return Labelled(_held_out(read, form, most)[0], actual)
+    return Labelled(_held_out(read, form, most, least)[0], voted, share)
 
 
 def _forecast(
     read: Samples,
     means: Floats,
     scores: Floats,
-    labelled: tuple[Floats, Floats] | None,
+    labelled: Labelled | None,
     coverage: float,
 ) -> tuple[Floats, Interval, tuple[str, ...]]:
     """Score to expect of every question, the interval of their mean, and notes."""
@@ -217,7 +254,9 @@ def _forecast(
                 "equals: their score to expect is too high"
             )
     else:
-        line, covariance, residual = fit_line(*labelled)
+        if labelled.vote_share is not None:
+            notes.append(_vote_note(labelled.vote_share))
+        line, covariance, residual = fit_line(labelled.forecast, labelled.actual)
         lines = rng.multivariate_normal(line, covariance, DRAWS, method="eigh")
         x = bounded_logit(means, EDGE, 1.0 - EDGE)
         means = expit(line[0] + line[1] * x)
@@ -229,6 +268,16 @@ def _forecast(
     tail = (1.0 - coverage) / 2.0
     low, high = np.quantile(draws, (tail, 1.0 - tail)).tolist()
     return means, Interval(low, high), tuple(notes)
+
+
+def _vote_note(share: float) -> str:
+    """Say how sets are chosen by votes."""
+    which = f"the items that {share:.0%} or more of the samples name"
+    if share == 0.0:
+        which = "all items that a sample names"
+    elif share > 1.0:
+        which = "no items"
+    return f"sets have {which}, which scores most on the reference"
 
 
 def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:

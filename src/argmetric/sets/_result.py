@@ -35,6 +35,9 @@ class SetDecision(Result):
     expected_each, bound_each : array
         Of every question the mean score over its samples, which was maximised, and a
         bound that no set passes; they are equal where the maximum is exact.
+    vote_share : float or None
+        The least share of the samples that name an item, where sets were chosen so
+        because that scores more on the reference; inf where empty sets do.
     mean_each : array
         Of every question the score to expect: of samples that the choice has not seen,
         recalibrated on the reference where there is one.
@@ -58,6 +61,7 @@ class SetDecision(Result):
     sizes: Integers
     n_samples: int
     n_labelled: int
+    vote_share: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,7 +108,8 @@ class SetDecision(Result):
                 f"{self.sizes[0]:,}" if one else f"{self.sizes.mean():.3g} on average",
             ),
             self._field("n_samples", "samples of each", "{:,} or more"),
-            *self._keys("coverage", "n_labelled", "expected_each", "mean_each"),
+            *self._keys("coverage", "n_labelled", "vote_share"),
+            *self._keys("expected_each", "mean_each"),
             Field("notes", self.notes),
         ]
 
