@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
+from argmetric._ground.lazy import load_module
 from argmetric._ground.types import Frame, Interval
 
 Lines = list[tuple[str, str]]
@@ -406,6 +407,7 @@ def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
     import narwhals as nw
 
     check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
+    load_module(backend)  # where it is missing, the error names its extra
     flat: dict[str, Any] = {}
     for name, column in columns.items():
         if len(column) and isinstance(column[0], Interval):

@@ -13,6 +13,8 @@ _EXTRAS = {
     "cyclopts": "cli",
     "rich": "cli",
     "pyarrow": "files",
+    "pandas": "pandas",
+    "polars": "polars",
     "sklearn": "sklearn",
     "cloudpickle": "dask",
     "fsspec": "dask",

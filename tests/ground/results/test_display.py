@@ -232,3 +232,14 @@ def test_frames_are_of_the_libraries_that_are_known():
         assert frame("pyarrow").num_rows > 1
         with pytest.raises(ValueError, match="backend must be one of 'pandas'"):
             frame("excel")
+
+
+@pytest.mark.parametrize(
+    ("backend", "extra"),
+    [("pandas", "pandas"), ("polars", "polars"), ("pyarrow", "files")],
+)
+def test_a_frame_without_its_library_names_the_extra(monkeypatch, backend, extra):
+    monkeypatch.setitem(sys.modules, backend, None)
+    text = rf"this needs {backend}: pip install 'argmetric\[{extra}\]'"
+    with pytest.raises(ModuleNotFoundError, match=text):
+        am.decide([0.5]).to_frame(backend)
