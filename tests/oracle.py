@@ -584,3 +584,14 @@ def binomial_law(n, x):
     return np.exp(
         choose + t * np.log(np.longdouble(x)) + (n - t) * np.log1p(-np.longdouble(x))
     )
+
+
+# Values of zero_division that metrics with a 0/0 of their own take beside nan
+FIXED = {"balanced_accuracy": (), "mcc": (0.0,), "lift": (1.0,)}
+
+
+def obeyed(name, zero_division):
+    """The value, or None where the metric would refuse it."""
+    known = FIXED.get(name, (0.0, 1.0))
+    fits = zero_division in known or math.isnan(zero_division)
+    return zero_division if fits else None

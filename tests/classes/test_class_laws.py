@@ -22,10 +22,12 @@ CASES = [
     {"metric": metric, "average": average, "zero_division": absent}
     for metric in AVERAGED
     for average in ("macro", "weighted")
-    for absent in (NAN, 0.0, 1.0)
+    for absent in ((NAN,) if metric == "recall" else (NAN, 0.0, 1.0))
 ]
 CASES += [
-    {"metric": metric, "zero_division": a} for metric in WHOLE for a in (NAN, 0.0)
+    {"metric": metric, "zero_division": absent}
+    for metric in WHOLE
+    for absent in ((NAN,) if metric in ("balanced_accuracy", "gmean") else (NAN, 0.0))
 ]
 CASES += [{"metric": "cost"}, {"metric": "share of pairs"}]
 LAWS = 2000 if SLOW else 200
@@ -154,6 +156,8 @@ def test_accuracy_has_the_law_of_a_count():
 def test_expected_scores_are_exact_to_rounding(metric, average, absent):
     if metric == "balanced_accuracy" and average == "weighted":
         pytest.skip("it is no mean by support")
+    if metric in ("balanced_accuracy", "recall") and not math.isnan(absent):
+        pytest.skip("a class without true rows is left out")
     how = {"metric": metric, "average": average, "zero_division": absent}
     for seed in range(10):
         p = few_rows(seed, n=5)

@@ -103,7 +103,14 @@ def test_tune(made, truth):
     assert found.score == pytest.approx(float(best), rel=1e-12, abs=1e-300)
 
 
+@pytest.mark.parametrize("name", ["f11", "F11", "f10.5", "f1e160"])
+def test_a_beta_above_10_is_no_name(name):
+    with pytest.raises(ValueError, match=rf"10 pass FBeta\({name[1:]}\); did you"):
+        am.get_metric(name)
+
+
 def test_names_of_any_size():
-    assert am.get_metric("f1e160") == am.FBeta(1e160)
-    assert am.decide([0.4, 0.2], "f1e160").n_positives == 2
+    assert am.get_metric("f1e-160") == am.FBeta(1e-160)
+    assert am.get_metric("f10") == am.FBeta(10)
+    assert am.decide([0.4, 0.2], am.FBeta(1e160)).n_positives == 2
     assert am.decide([0.4], am.Tversky(1e308, 1e308)).expected == pytest.approx(0.4)

@@ -70,7 +70,7 @@ if "replace_undefined_by" not in inspect.signature(sk.cohen_kappa_score).paramet
 @pytest.mark.parametrize("zd", [0.0, 1.0])
 @pytest.mark.parametrize("name", SCIKIT_LEARN)
 def test_value_equals_scikit_learn_on_every_cell(name, zd):
-    metric = am.get_metric(name, zero_division=zd)
+    metric = instance(name, zd)
     tp, k, t = np.array(CELLS).T
     got = metric.value(tp, k, t, N)
     with warnings.catch_warnings():

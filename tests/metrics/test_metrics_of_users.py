@@ -200,7 +200,7 @@ def test_parameters_are_numbers():
             am.FBeta(zero_division=wrong)
 
 
-@pytest.mark.parametrize("beta", [1 / 3, math.sqrt(2), 1e-7, 2.5e20, 1.0, 1234567.0])
+@pytest.mark.parametrize("beta", [1 / 3, math.sqrt(2), 1e-7, 1.0, 9.75])
 def test_the_name_of_f_reads_back(beta):
     metric = am.FBeta(beta)
     assert am.get_metric(metric.name) == metric

@@ -60,7 +60,7 @@ def test_f_of_two_hundred_random_chains(beta):
 def test_every_metric_of_short_chains(name):
     rng = np.random.default_rng(1)
     for zero_division in (0.0, 1.0, math.nan):
-        metric = am.get_metric(name, zero_division=zero_division)
+        metric = am.get_metric(name).with_zero_division(zero_division)
         for _ in range(6):
             n, order = int(rng.integers(2, 8)), int(rng.integers(1, 3))
             parts = oracle.random_chain(rng, n, order)
@@ -83,7 +83,7 @@ def test_certain_labels(name):
         rows = np.stack([1 - ones, ones], axis=2)
         parts = rows[0, 0], rows[1:]
         zero_division = (0.0, 1.0, math.nan)[trial % 3]
-        metric = am.get_metric(name, zero_division=zero_division)
+        metric = am.get_metric(name).with_zero_division(zero_division)
         values = expected_of_all(metric, law_of(*parts, n), n)
         found = decode(metric, MarkovChain(*parts))
         if np.isnan(values).all():

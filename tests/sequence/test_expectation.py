@@ -224,7 +224,7 @@ def test_long_sequences_need_no_table_of_hits(zero_division, monkeypatch):
         model = MarkovChain(*oracle.random_chain(rng, 40, order, sharp=0.3))
         z = rng.integers(0, 2, 40)
         for name in ("f2", "mcc", "kappa", "recall", "balanced_accuracy", "sec"):
-            metric = am.get_metric(name, zero_division=zero_division)
+            metric = am.get_metric(name).with_zero_division(zero_division)
             table = expectation(metric, z, model).mean
             with monkeypatch.context() as patch:
                 patch.setattr("argmetric.sequence._expectation.LONG_SEQUENCE", 10)

@@ -216,7 +216,7 @@ class Family:
         self.long = self.single and is_long(self.size) and not asked.logits
         zero, own = asked.metric.zero_division, asked.metric.name
         names = [*METRICS, *map("f{:g}".format, BETAS)]
-        others = [get_metric(name, zero_division=zero) for name in names]
+        others = [get_metric(name).with_zero_division(zero) for name in names]
         by_name = {one.name: one for one in reversed([asked.metric, *others])}
         self.metrics = [*by_name.values()][::-1]
         self.choices: dict[str, dict[str, Any]] = {}

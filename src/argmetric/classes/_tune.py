@@ -40,6 +40,7 @@ from argmetric.metrics import (
     MetricLike,
     get_class_metric,
     get_metric,
+    refuse_ignored_absence,
     require_defined,
 )
 
@@ -131,6 +132,9 @@ def tune(
         metrics = [get_metric(one_goal, zero_division=zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
+    if zero_division is not None:
+        for one in metrics:
+            refuse_ignored_absence(one, float(zero_division))
     settings = check_settings(
         RuleLimits(), "best", n_bootstrap, coverage, cv, random_state
     )

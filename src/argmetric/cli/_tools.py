@@ -53,8 +53,8 @@ def metrics(o: Given) -> int:
     """List the metrics: formulas, what an empty answer counts, how they are computed.
 
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
-    positives, n rows. Any "f<beta>" works, such as f0.3. The ranking principle says
-    that the best decision is a set of highest scores.
+    positives, n rows. Any "f<beta>" up to 10 works, such as f0.3. The ranking principle
+    says that the best decision is a set of highest scores.
     """
     catalogue = []
     for name in metric_names():

@@ -74,6 +74,8 @@ class Metric:
     aliases: ClassVar[tuple[str, ...]] = ()
     formula: ClassVar[str] = ""
     convention: ClassVar[str] = ""
+    # Values of zero_division that count; with any other `convention` would hold anyway.
+    _zero_divisions: ClassVar[tuple[float, ...]] = (0.0, 1.0, math.nan)
     # Why the value grows with tp at fixed k and t; None where it has to be checked.
     monotone_proof: ClassVar[str | None] = None
 
@@ -83,6 +85,21 @@ class Metric:
         if not (number and (value in (0, 1) or value != value)):
             raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
         object.__setattr__(self, "zero_division", float(value))
+        if value != 0:  # 0 is the default, whatever the metric makes of it
+            self._refuse_ignored(float(value))
+
+    def _obeys(self, zero_division: float) -> bool:
+        """Return whether this value of 0/0 is one that the metric can take."""
+        known = any(zero_division == one for one in self._zero_divisions)
+        return known or math.isnan(zero_division)
+
+    def _refuse_ignored(self, zero_division: float) -> None:
+        """Refuse a value of 0/0 that would change nothing."""
+        if not self._obeys(zero_division):
+            raise ValueError(
+                f"zero_division={zero_division:g} would change nothing for {self.name} "
+                f"({self.convention}): leave it out"
+            )
 
     def _parameters(self) -> dict[str, Any]:
         """Values of the fields, `zero_division` last."""
@@ -197,8 +214,13 @@ class Metric:
         return np.where((values < 0).any(axis=0), 1e-12 * size, 0.0)
 
     def with_zero_division(self, zero_division: float | None) -> Self:
-        """This metric with another value of 0/0 (None: unchanged)."""
+        """This metric with another value of 0/0.
+
+        It is unchanged with None, and where it would not obey the value.
+        """
         if zero_division is None:
+            return self
+        if zero_division in (0, 1) and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):
             kept: Self = _with_zero_division(self, zero_division)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -42,6 +42,11 @@ class ClassMetric:
     zero_division: float = math.nan
 
     greater_is_better: ClassVar[bool] = True
+
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        """Values of zero_division beside nan that it can take; others are refused."""
+        return 0.0, 1.0
 
     def score(self, table: Floats) -> Floats:
         """Score of a table, or of a stack of tables."""
@@ -98,6 +103,10 @@ class ClassRatio(ClassMetric):
         """Whether a class without true rows has no value: recalls."""
         return self.b_k == 0.0
 
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        return () if self.needs_truth else (0.0, 1.0)
+
     def values(self, tp: Floats, k: Floats, t: Floats) -> Floats:
         """Value of each class, nan where it is left out."""
         below = self.b_tp * tp + self.b_k * k + self.b_t * t
@@ -126,6 +135,10 @@ class ClassRatio(ClassMetric):
 class ClassGMean(ClassMetric):
     """Geometric mean of the recalls of the classes that have true rows."""
 
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        return ()
+
     def score(self, table: Floats) -> Floats:
         tp, _, t, _ = _margins(table)
         with np.errstate(divide="ignore"):
@@ -140,6 +153,10 @@ class ClassGMean(ClassMetric):
 @dataclass(frozen=True)
 class ClassCorrelation(ClassMetric):
     """(n·Σ tp − Σ k·t) / √((n² − Σ k²)(n² − Σ t²)); 0 where a margin is empty."""
+
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        return (0.0,)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -160,6 +177,10 @@ class ClassAgreement(ClassMetric):
     """
 
     quadratic: bool = False
+
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        return (0.0,)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -207,6 +228,10 @@ class ClassFunction(ClassMetric):
     """A function of the table of counts, true classes in rows, predicted in columns."""
 
     function: Callable[[Floats], float] = field(default=float, repr=False)
+
+    @property
+    def zero_divisions(self) -> tuple[float, ...]:
+        return ()
 
     @property
     def range(self) -> tuple[float, float]:
@@ -278,7 +303,8 @@ def get_class_metric(
         For metrics that are averaged: every class weighs the same (default), or as
         many rows as it has.
     zero_division : {0.0, 1.0, nan}, optional
-        What an absent class counts; nan, the default, leaves it out.
+        What an absent class counts; nan, the default, leaves it out. A value that
+        would change nothing is refused.
     cost : array-like of shape (classes, classes), optional
         Cost of a true class (row) that is predicted as another (column), in place of a
         metric.
@@ -288,12 +314,50 @@ def get_class_metric(
     absent = math.nan if zero_division is None else _absent(zero_division)
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
+    found = _class_metric(metric, average, absent, cost, n_classes)
+    if zero_division is not None:
+        refuse_ignored_absence(found, absent)
+        found = replace(found, zero_division=absent)
+    return found
+
+
+def refuse_ignored_absence(metric: Metric | ClassMetric, absent: float) -> None:
+    """Refuse a zero_division that would change nothing for the metric."""
+    if isinstance(metric, Recall):
+        metric = _averaged(metric, by_support=False, absent=absent)
+    elif isinstance(metric, Metric):
+        of_classes = _of_classes(metric, absent)
+        if of_classes is None:
+            return
+        metric = of_classes
+    if not math.isnan(absent) and absent not in metric.zero_divisions:
+        why = metric.convention or "its 0/0 has a value of its own"
+        raise ValueError(
+            f"zero_division={absent:g} would change nothing for {metric.name} of "
+            f"several classes ({why}): leave it out"
+        )
+
+
+def _class_metric(
+    metric: MetricLike | ClassMetric | None,
+    average: str | None,
+    absent: float,
+    cost: Any,
+    n_classes: int,
+) -> ClassMetric:
+    """The metric of options that were checked."""
     if cost is not None:
         if metric is not None:
             raise ValueError("cost stands in place of a metric: pass one of them")
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
     metric = "f1" if metric is None else metric
     if isinstance(metric, ClassMetric):
+        by_support = isinstance(metric, ClassRatio) and metric.by_support
+        if average is not None and by_support != (average == "weighted"):
+            raise ValueError(
+                f"average={average!r} is not that of {metric.name}, which the labels "
+                "were decided for: pass metric as well"
+            )
         return metric
     if isinstance(metric, str) and metric == "quadratic_kappa":
         return ClassAgreement("quadratic kappa", absent, quadratic=True)

@@ -161,14 +161,16 @@ ALIASES = {"f": "f1"} | {
 }
 
 
+LARGEST_NAMED_BETA = 10  # "f11" is rather a slip of the hand
+
 MetricLike = str | Metric | Callable[..., Any]
 
 
 def metric_names() -> tuple[str, ...]:
     """Names of the catalogue, and of metrics that other packages add.
 
-    "f" with any positive number also works. A package adds a metric by an entry point
-    of the group ``argmetric.metrics``.
+    "f" with a positive number up to 10 also works. A package adds a metric by an entry
+    point of the group ``argmetric.metrics``.
     """
     return (*NAMED, *(name for name in plugin_names(PLUGINS) if name not in NAMED))
 
@@ -181,7 +183,8 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
     metric : str, Metric or callable
         A name of the catalogue, an instance, or a function of (tp, k, t, n).
     zero_division : {0.0, 1.0, nan}, optional
-        The value of 0/0; by default the metric's own.
+        The value of 0/0; by default the metric's own. One that would change nothing,
+        such as 1 for "mcc", is refused.
 
     Examples
     --------
@@ -201,7 +204,10 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
             )
         refuse_foreign_function(metric)
         metric = CustomMetric(metric)
-    return metric.with_zero_division(zero_division)
+    found = metric.with_zero_division(zero_division)
+    if zero_division is not None:
+        metric._refuse_ignored(float(zero_division))
+    return found
 
 
 @lru_cache(maxsize=256)  # metrics are immutable, and services name one per request
@@ -213,6 +219,11 @@ def _from_name(name: str) -> Metric:
         return NAMED[key]()
     beta = re.fullmatch(r"f((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", plain)
     if beta and 0 < float(beta[1]) < math.inf:
+        if float(beta[1]) > LARGEST_NAMED_BETA:
+            raise ValueError(
+                f"the metric {shown(name)} would be an F-measure with beta={beta[1]}: "
+                f"above {LARGEST_NAMED_BETA} pass FBeta({beta[1]}); did you mean 'f1'?"
+            )
         return FBeta(float(beta[1]))
     if (added := _of_plugin(key)) is not None:
         return added
@@ -229,7 +240,7 @@ def _from_name(name: str) -> Metric:
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
         f"unknown metric {shown(name)}{hint} Known names: {', '.join(metric_names())}, "
-        'and "f<beta>" for any positive beta'
+        f'and "f<beta>" for a beta up to {LARGEST_NAMED_BETA}'
     )
 
 

@@ -52,6 +52,7 @@ class BalancedAccuracy(_Rates):
     aliases: ClassVar[tuple[str, ...]] = ("am", "bacc")
     formula: ClassVar[str] = "(tp/t + tn/(n-t)) / 2"
     convention: ClassVar[str] = "a class that is absent is dropped, as in scikit-learn"
+    _zero_divisions: ClassVar[tuple[float, ...]] = (math.nan,)
 
     @property
     def form(self) -> Form:
@@ -264,6 +265,7 @@ class Lift(Metric):
     short_name: ClassVar[str] = "lift"
     formula: ClassVar[str] = "n·tp / (k·t)"
     convention: ClassVar[str] = "k = 0 or t = 0: 1, chance (left out with nan)"
+    _zero_divisions: ClassVar[tuple[float, ...]] = (1.0, math.nan)
     monotone_proof: ClassVar[str] = "one more hit adds n/(kt) > 0"
 
     @property
@@ -306,6 +308,7 @@ class MCC(Metric):
     convention: ClassVar[str] = (
         "k or t is 0 or n: 0, as in scikit-learn (left out with nan)"
     )
+    _zero_divisions: ClassVar[tuple[float, ...]] = (0.0, math.nan)
     monotone_proof: ClassVar[str] = "one more hit adds n/√(kt(n-k)(n-t)) > 0"
 
     @property

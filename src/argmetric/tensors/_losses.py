@@ -73,7 +73,7 @@ class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
         zero_division: float = 1.0,
     ) -> None:
         super().__init__()
-        self.metric = get_metric(metric, zero_division=zero_division)
+        self.metric = get_metric(metric).with_zero_division(zero_division)
         form = self.metric.form
         if not isinstance(form, RatioForm) or not form.counts_hits_only:
             raise ValueError(

@@ -118,7 +118,7 @@ def test_every_printed_form_says_that_the_cut_is_on_calibrated_p():
     "options",
     [
         {},
-        {"metric": "mcc", "zero_division": 1.0, "max_positives": 50},
+        {"metric": "mcc", "zero_division": 0.0, "max_positives": 50},
         {"groups": GROUPS, "average": "groups", "zero_division": 1.0},
         {"groups": GROUPS, "average": "pooled"},
     ],

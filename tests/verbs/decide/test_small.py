@@ -59,7 +59,9 @@ def test_the_oracle_agrees_with_itself(name, zd):
 @given(p=nasty.probability_vectors(max_size=7))
 def test_decide_beats_every_prediction(name, zd, p):
     if defined_somewhere(name, p, zd):
-        assert_optimal(name, p, zd, decide(p, spec(name), zero_division=zd))
+        assert_optimal(
+            name, p, zd, decide(p, spec(name), zero_division=oracle.obeyed(name, zd))
+        )
 
 
 EDGES = {
@@ -84,14 +86,16 @@ EDGES = {
 def test_edges(name, zd, edge):
     p = EDGES[edge]
     if defined_somewhere(name, p, zd):
-        assert_optimal(name, p, zd, decide(p, spec(name), zero_division=zd))
+        assert_optimal(
+            name, p, zd, decide(p, spec(name), zero_division=oracle.obeyed(name, zd))
+        )
 
 
 @pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
 def test_curve_of_twelve(name, zd):
     rng = np.random.default_rng(12)
     for p in (rng.beta(0.3, 1, 12), 1 - rng.beta(0.3, 1, 12)):
-        decision = decide(p, spec(name), zero_division=zd)
+        decision = decide(p, spec(name), zero_division=oracle.obeyed(name, zd))
         curve, scale = oracle.enumerated_curve(name, p, zd)
         assert_close(decision.curve, curve, tolerance(name, scale))
         best = gain(name, curve)[oracle.best_k(curve, name)]
@@ -127,7 +131,7 @@ def test_curve_of_34_against_cubic_sums(name, kind):
         curve, scale = oracle.summed_curve(name, p, zd)
         if np.isnan(curve).all():
             continue
-        decision = decide(p, spec(name), zero_division=zd)
+        decision = decide(p, spec(name), zero_division=oracle.obeyed(name, zd))
         assert_close(decision.curve, curve, tolerance(name, scale))
         if math.isnan(zd) and not p.any():
             assert decision.n_positives == 0  # as in `assert_optimal`
@@ -153,7 +157,9 @@ def test_curve_of_300_against_quadratic_sums(kind):
 def test_methods_agree(name, method):
     p = [0.95, 0.7, 0.5, 0.5, 0.2, 0.05, 0.0, 1.0]
     for zd in CONVENTIONS:
-        decision = decide_by(p, name, zero_division=zd, method=method)
+        decision = decide_by(
+            p, name, zero_division=oracle.obeyed(name, zd), method=method
+        )
         assert_optimal(name, p, zd, decision)
 
 

@@ -194,7 +194,7 @@ def test_every_metric_comes_back(zd):
     own = [am.FBeta(0.7), am.Tversky(0.2, 1 / 3), am.Utility(1, -2, 0.5, 0)]
     own.append(am.LinearFractional((0, 2, 0, 0.1), (0, 0, 1, 1)))
     for one in (*am.metric_names(), *own):
-        metric = am.get_metric(one, zero_division=zd)
+        metric = am.get_metric(one).with_zero_division(zd)
         assert through_a_file(metric) == metric
 
 
