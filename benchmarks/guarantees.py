@@ -2,6 +2,7 @@
 
     python benchmarks/guarantees.py                 # everything, some twenty minutes
     python benchmarks/guarantees.py floors          # precision, with a peer
+    python benchmarks/guarantees.py climb           # precision, with an earlier start
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -29,11 +30,13 @@ from harness import emit, emit_machine, emit_summary, judge
 from tabular import load
 
 import argmetric as am
+from argmetric._verbs import _binomial as tests
 
 SETS = ("celeba", "elec2", "ijcnn1", "letter", "magic", "shuttle", "w8a")
 MODELS = ("logistic", "forest", "boosting", "neighbours", "naive Bayes")
 FLOORS = (0.5, 0.8, 0.9, 0.95)
 SIZES = (100, 300, 1000, 3000)
+CLIMB_SIZES = (100, 200, 300, 1000, 3000)
 CONFIDENCES = (0.9, 0.95)
 TRAINED, POOL = 4000, 30_000  # most rows
 FEWEST = 0.05  # recall of the oracle below which a floor is out of reach
@@ -217,6 +220,90 @@ def floors(quick: bool) -> None:
             tally.tell("floors", what, delta, n=n)
 
 
+def earlier_start(cuts: Any, allowed: np.ndarray) -> int:
+    """Return where tests began before: kept to compare with.
+
+    The estimate was g = min(u, (positives among 50 rows below + 50 u) / 100), the climb
+    ended at a power of .3, and at the latest at the highest cut that can pass, which
+    looks at the tie above it.
+    """
+    sums = np.append(0, np.cumsum(cuts.right))
+    low = np.minimum(cuts.k + 50, cuts.rows.size)
+    under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
+    guess = np.minimum(under, ((sums[low] - sums[cuts.k]) / 50 + under) / 2)
+    power = tests.binomial_cdf(np.maximum(allowed, 0), cuts.k, 1.0 - guess)
+    ready = np.flatnonzero((allowed >= 0) & (power >= 0.3))
+    if ready.size:
+        return int(ready[-1])
+    can = np.flatnonzero(allowed >= 0)
+    return int(can[0]) if can.size else cuts.k.size
+
+
+def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, float]:
+    """Return what `tune` certifies for recall, now and before; infinite for none."""
+    cuts = tests.cuts_of(p, y > 0)
+    allowed = tests.allowed_errors(cuts.k, floor, delta)
+    fewest = tests.fewest_rows(floor, delta)
+    starts = {
+        "now": tests.climbed_start(cuts, allowed, fewest, probabilities=True),
+        "before": earlier_start(cuts, allowed),
+    }
+    answers = {}
+    for way, start in starts.items():
+        passed = tests.passed_chain(cuts, allowed, start)
+        answers[way] = math.inf
+        if passed is not None:  # the highest of those with the most hits
+            part = slice(passed[0], passed[1] + 1)
+            answers[way] = float(
+                cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])]
+            )
+    return answers
+
+
+KNOWN = {
+    "underconfident": lambda p: p**3 / (p**3 + (1 - p) ** 3),
+    "bad top": lambda p: np.where(p > 0.98, 0.4, p),
+    "one digit": lambda p: p,
+}
+
+
+def known_pools() -> Iterator[Pool]:
+    """Yield pools of known curves; the last has scores of one digit."""
+    rng = np.random.default_rng(0)
+    for name, curve in KNOWN.items():
+        p = rng.random(POOL)
+        y = (rng.random(POOL) < curve(p)).astype(np.int64)
+        yield Pool(f"known {name}", y, np.round(p, 1) if name == "one digit" else p)
+
+
+def climb(quick: bool) -> None:
+    """Where tests begin, before and now: recall kept and broken by kind of model."""
+    found = [*pools(quick), *known_pools()]
+    count = 3 if quick else 100
+    for n, confidence in product(CLIMB_SIZES[: 1 if quick else None], CONFIDENCES):
+        tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+        for pool, floor in product(found, FLOORS):
+            best, kind = pool.oracle(floor), pool.name.split(" ", 1)[1]
+            if best < FEWEST or n > pool.y.size / 3:
+                continue
+            kinds = [kind, *["all models"] * (kind in MODELS)]
+            for number, (y, p) in enumerate(draws(pool, n, count)):
+                answers = both_thresholds(y, p, floor, round(1 - confidence, 12))
+                if number == 0:
+                    limits = {"min_precision": floor, "confidence": confidence}
+                    tuned = threshold_of(y, p, "recall", **limits)
+                    assert answers["now"] == (math.inf if tuned is None else tuned[0])
+                for (way, cut), of in product(answers.items(), kinds):
+                    broken, kept = pool.precision(cut) < floor, pool.recall(cut) / best
+                    is_found = math.isfinite(cut)
+                    tallies[of, way].add(
+                        f"{pool.name} {floor:g}", broken, kept, is_found
+                    )
+        for (kind, way), tally in tallies.items():
+            what = f"{kind}, n = {n:,}, {confidence:g}, {way}"
+            tally.tell("climb", what, 1 - confidence, n=n)
+
+
 def promises(quick: bool) -> None:
     """The other limits."""
     found = list(pools(quick))
@@ -305,7 +392,7 @@ def stress(quick: bool) -> None:
             tally.tell("stress", f"{name}, scores {told}", 0.1)
 
 
-SECTIONS = {"floors": floors, "promises": promises, "stress": stress}
+SECTIONS = {"floors": floors, "climb": climb, "promises": promises, "stress": stress}
 
 
 def main() -> int:

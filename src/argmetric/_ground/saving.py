@@ -197,7 +197,9 @@ def restored(value: Any) -> Any:
 def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values out of a file, in which an interval is a list; by their names."""
     return {
-        key: Interval(*x) if key.endswith("interval") and x is not None else x
+        key: Interval(*map(restored, x))
+        if key.endswith("interval") and x is not None
+        else x
         for key, x in values.items()
     }
 

@@ -17,18 +17,19 @@ import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Integers
 
-# Chosen on pools of seven data sets beside those of benchmarks/guarantees.py: labels
-# just below a cut, and as many rows of weight for the score itself, guess the
-# precision above it; the climb ends where the test would pass with this chance.
-ROWS_BELOW = 50
-POWER = 0.3
+# Where to begin, measured on pools of real models: labels of the k/2 rows just below a
+# cut, at least and at most so many, and the next lower score with a weight in rows
+# estimate the precision above it; the climb ends where the test would pass with POWER.
+FEWEST_BELOW, MOST_BELOW = 20, 200
+SCORE_WEIGHT = 20.0
+POWER = 0.1
 AIMED_POWER = 0.8  # of a plan for how many labels are needed
 MOST_PLANNED = 20_000  # selected rows that a plan looks at
 FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
 
 
 def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
-    """P(Bin(n, q) <= c) = I(n - c, c + 1; 1 - q), I that of the beta law."""
+    """Return P(Bin(n, q) <= c) = I(n - c, c + 1; 1 - q), I of the beta distribution."""
     from scipy.special import betainc
 
     left = np.maximum(np.subtract(n, count), 1.0)
@@ -57,6 +58,19 @@ def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
         c += step
 
 
+def fewest_rows(floor: float, delta: float) -> int | None:
+    """Return the fewest rows that prove the floor if all are right; None: no number.
+
+    min {k : floor^k <= delta}.
+    """
+    if floor >= 1.0:
+        return None
+    k = 1 if floor <= delta else math.ceil(math.log(delta) / math.log(floor))
+    # rounding of the logarithms: the test itself decides
+    near = np.arange(max(k - 1, 1), k + 2)
+    return int(near[np.argmax(allowed_errors(near, floor, delta) >= 0)])
+
+
 @dataclass(frozen=True)
 class RankedCuts:
     """Cuts between distinct scores, best rows first: k of them are selected."""
@@ -76,59 +90,63 @@ def cuts_of(scores: Floats, right: Booleans) -> RankedCuts:
     return RankedCuts(rows[last], last + 1, errors, rows, found)
 
 
-def most_powerful_count(scores: Floats, n: int, floor: float, delta: float) -> int:
-    """How many of n labelled rows to select first: where `scores` promise most power.
+def most_powerful_cut(scores: Floats, n: int, floor: float, delta: float) -> float:
+    """Return the score from which n labelled rows are forecast to pass most probably.
 
     The k largest of m unlabelled probabilities have the mean e_k. Of the labelled rows
     r = k n / m are as high, and pass with
-    P(Bin(r, max(1 - e_k, 1 / (r + 2))) <= allowed_errors(r)). The fewest rows among
-    equals; n + 1 where no number can pass.
+    P(Bin(r, max(1 - e_k, 1 / (r + 2))) <= allowed_errors(r)). The highest score among
+    equals; the lowest one where no number of rows can pass.
     """
     u = np.sort(scores)[::-1]
-    k = np.arange(1, u.size + 1)
-    mean = np.cumsum(u) / k
+    k = np.flatnonzero(np.append(np.diff(u) != 0.0, True)) + 1  # cuts between scores
+    mean = np.cumsum(u)[k - 1] / k
     rows = np.clip(np.round(k * n / u.size).astype(np.int64), 1, n)
     c = allowed_errors(rows, floor, delta)
     wrong = np.clip(1.0 - mean, 1.0 / (rows + 2.0), 1.0)
     power = np.where(c >= 0, binomial_cdf(np.maximum(c, 0), rows, wrong), 0.0)
     if not power.max() > 0.0:
-        return n + 1
-    return int(rows[np.argmax(power >= power.max() - 1e-9)])
+        return float(u[-1])
+    return float(u[k[np.argmax(power >= power.max() - 1e-9)] - 1])
 
 
-def climbed_start(cuts: RankedCuts, allowed: Integers, *, probabilities: bool) -> int:
-    """The cut to begin at, from the rows below it and the number above it alone.
+def climbed_start(
+    cuts: RankedCuts, allowed: Integers, fewest: int, *, probabilities: bool
+) -> int:
+    """Return the cut to begin at, a stopping time: rows above a cut decide nothing.
 
-    From the lowest score upwards, the precision above a cut is guessed from the next
-    lower score s and from the positives among the next `ROWS_BELOW` rows below,
+    From the lowest score upwards, the precision above a cut with k rows is estimated
+    from the next lower score u and from the m = clip(k/2, 20, 200) rows just below,
+    missing rows counting as negatives:
 
-        g = min(s, (positives + ROWS_BELOW s) / (2 ROWS_BELOW)),
+        g = (positives + 20 u) / (m + 20), or positives / m without probabilities.
 
-    and the climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest at the
-    fewest rows that can pass.
+    The climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest where
+    another tie of one and a half times the rows of the last one would leave fewer than
+    `fewest`, or at p >= 1. Equals the number of cuts where a larger tie ended it.
     """
-    n = cuts.rows.size
-    low = np.minimum(cuts.k + ROWS_BELOW, n)
+    n, k = cuts.rows.size, cuts.k
+    window = np.clip(k // 2, FEWEST_BELOW, MOST_BELOW)
     sums = np.append(0, np.cumsum(cuts.right))
-    below = (sums[low] - sums[cuts.k]).astype(np.float64)
+    positives = (sums[np.minimum(k + window, n)] - sums[k]).astype(np.float64)
+    tie = np.append(np.diff(k), 0)
+    last = k - tie - tie // 2 < fewest
     if probabilities:
         under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
-        guess = np.minimum(under, (below / ROWS_BELOW + under) / 2.0)
+        guess = (positives + SCORE_WEIGHT * under) / (window + SCORE_WEIGHT)
+        last |= cuts.scores >= 1.0
     else:
-        guess = below / ROWS_BELOW
-    chance = binomial_cdf(np.maximum(allowed, 0), cuts.k, 1.0 - guess)
-    ready = np.flatnonzero((allowed >= 0) & (chance >= POWER))
-    if ready.size:
-        return int(ready[-1])
-    can = np.flatnonzero(allowed >= 0)
-    return int(can[0]) if can.size else cuts.k.size
+        guess = positives / window
+    power = binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
+    ends = np.flatnonzero(((allowed >= 0) & (power >= POWER)) | last)
+    return int(ends[-1]) if ends.size else k.size
 
 
 def passed_chain(
     cuts: RankedCuts, allowed: Integers, start: int
 ) -> tuple[int, int] | None:
     """First and last cut that pass, tested downwards from the start; None if none."""
-    if start >= cuts.k.size:
+    if not 0 <= start < cuts.k.size:
         return None
     fails = np.flatnonzero(cuts.errors[start:] > allowed[start:])
     last = start + int(fails[0]) - 1 if fails.size else cuts.k.size - 1
@@ -140,7 +158,7 @@ def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int
 
     With c = max {c : P(Bin(m, share) <= c) <= delta} it is the (c+1)-th lowest of m
     independent scores: more than `share` lies below it only if at most c of m draws
-    of that chance came. -inf, and -1, where nothing is proven.
+    of that probability came. -inf, and -1, where nothing is proven.
     """
     if not scores.size:
         return -np.inf, -1
@@ -161,8 +179,7 @@ def labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
     above = mean > floor
     if not above.any() or not k.size:
         return None
-    chance = binomial_cdf(allowed, k, 1.0 - mean[above, None])
-    enough = chance >= AIMED_POWER
+    enough = binomial_cdf(allowed, k, 1.0 - mean[above, None]) >= AIMED_POWER
     first = np.where(enough.any(axis=1), k[enough.argmax(axis=1)], math.inf)
     least = (first * u.size / ranks[above]).min()
     return math.ceil(least) if math.isfinite(least) else None

@@ -22,6 +22,7 @@ from argmetric._ground.pictures import (
     thinned,
 )
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
+from argmetric._verbs.guarantees import at_prevalence
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
@@ -308,7 +309,8 @@ class ThresholdDisplay(LabelledDisplay):
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
         if rule.guarantee is not None:
             inside = np.clip(rule.guarantee.certified_interval, x[0], x[-1])
-            ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
+            label = f"certified{at_prevalence(rule.guarantee.prior)}"
+            ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label=label)
         elif rule.plateau is not None:
             what = "as good" if rule.choice == "best" else "within one standard error"
             inside = np.clip(rule.plateau, x[0], x[-1])

@@ -182,7 +182,7 @@ def test_two_limits_share_the_risk_and_must_meet():
     assert both.promises == tuple(alone)
     assert both.certified_interval == (alone[0].interval.low, alone[1].interval.high)
     assert alone[0].interval.low <= both.threshold <= alone[1].interval.high
-    with pytest.raises(am.NotCertifiedError, match="no threshold keeps all limits"):
+    with pytest.raises(am.NotCertifiedError, match="proven thresholds do not meet"):
         certified(y, p, min_precision=0.9, min_recall=0.9, confidence=0.9)
 
 
@@ -207,7 +207,7 @@ def test_another_share_of_positives_turns_the_floor():
     same = certified(y, p, min_recall=0.7, confidence=0.9)
     moved = certified(y, p, min_recall=0.7, confidence=0.9, prior=0.2)
     assert moved.promises == same.promises
-    with pytest.raises(ValueError, match="cannot be promised for another share"):
+    with pytest.raises(ValueError, match="cannot be promised at another prevalence"):
         certified(y, p, max_positives="20%", confidence=0.9, prior=0.2)
 
 
@@ -245,9 +245,10 @@ def test_the_promise_is_kept_with_the_rule(tmp_path):
 
 def test_nothing_is_promised_without_a_proof():
     y, p = labelled(100)
-    with pytest.raises(am.NotCertifiedError, match="the nearest, p ≥") as caught:
+    with pytest.raises(am.NotCertifiedError, match="the test begins at p ≥") as caught:
         certified(y, p, min_precision=0.99, confidence=0.95)
     nearest = caught.value.nearest
+    assert nearest["errors"] > nearest["allowed"]
     assert nearest["errors"] == (1 - y)[p >= nearest["threshold"]].sum()
     assert nearest["k"] == (p >= nearest["threshold"]).sum()
     assert caught.value.labels_needed > 100

@@ -36,13 +36,14 @@ from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.limits import check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
+from argmetric._verbs._certify import LabelledRows, Terms, certify
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
     require_no_zeros_chosen,
 )
 from argmetric._verbs.decide._result import Decision
-from argmetric._verbs.guarantees import Guarantee, LabelledRows, certify
+from argmetric._verbs.guarantees import Guarantee
 from argmetric.metrics import (
     Metric,
     MetricLike,
@@ -339,12 +340,15 @@ def certified_limits(
         raise ValueError("confidence needs a share of positives that is given")
     scores = layout.scores
     limits = {name: float(x) for name, x in floors.items() if x is not None}
+    words = {name: f"{name}={x:g}" for name, x in limits.items()}
+    words["max_positives"] = f"max_positives={most}"
     if isinstance(most, str):
         limits["max_positives"] = float(read_share(most, "max_positives"))
     elif most is not None:
         limits["max_positives"] = most / scores.size
     inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)
-    found = certify(labelled, limits, metric, confidence=confidence, prior=prior)
+    terms = Terms(limits, words, confidence, prior=prior)
+    found = certify(labelled, terms, metric)
     count = int(np.count_nonzero(scores >= found.threshold))
     return found, check_limits(count, count, None, None)

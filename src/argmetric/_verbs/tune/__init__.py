@@ -362,7 +362,8 @@ def tune(
         found = tune_population(scores, metrics, weight, settings)
         rules: list[Any] = [replace(rule, calibrator=calibrator) for rule in found]
     elif scores.ndim == 1:
-        labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
+        column = column_of_labels(y, scores.size)
+        labels = binary_labels(column, pos_label, both=certain is None)
         group = check_group(groups, scores.size, average)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
         kept = None
@@ -374,6 +375,7 @@ def tune(
             search = search_rows(scores, labels.positive, weight, group, settings)
             tuned = tune_metrics(search, metrics)
         else:
+            certain.check_classes(labels, settings.limits)
             tuned = certain.rules(scores, labels.positive, group, settings, metrics)
         rules = [
             replace(

@@ -317,6 +317,7 @@ def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
                 "later: convert it with onnx.version_converter"
             )
         scores = nodes.scores_of(made.graph, rule, output)
+    made.doc_string = "\n".join(filter(None, (made.doc_string, rule.promise)))
     label, valid = nodes.write(rule, scores)
     made.graph.node.extend(nodes.made)
     shape = ["n"] if rule.single or rule.weights else ["n", len(rule.columns)]

@@ -243,12 +243,10 @@ def tune_matrix(
             "for one of several classes per row call argmetric.classes.tune"
         )
     average = "macro" if average is None else average
-    if certain is not None:
-        if average != "macro":
-            raise ValueError(
-                f"confidence is for each label by itself, not for average={average!r}"
-            )
-        certain = certain.of_labels(scores.shape[1])
+    if certain is not None and average != "macro":
+        raise ValueError(
+            f"confidence is for each label by itself, not for average={average!r}"
+        )
     check_choice(average, "average", ("macro", "micro", "samples"))
     refuse_two_classes(scores, "p")
     labels = clear_labels(y, shape=scores.shape)
@@ -261,13 +259,15 @@ def tune_matrix(
         columns = []
         for j, name in enumerate(names):
             of_column = f"column {name!r} of y"
-            one = binary_labels(labels[:, j], name=of_column, both=True)
+            one = binary_labels(labels[:, j], name=of_column, both=certain is None)
             column = np.ascontiguousarray(scores[:, j])
             if certain is None:
                 search = search_rows(column, one.positive, weight, None, settings)
                 found = tune_metrics(search, metrics)
             else:
-                found = certain.rules(column, one.positive, None, settings, metrics)
+                asked = certain.of_label(of_column, len(names))
+                asked.check_classes(one, settings.limits)
+                found = asked.rules(column, one.positive, None, settings, metrics)
             columns.append([replace(rule, **known) for rule in found])
         return [
             MultiLabelRule(tuple(column[i] for column in columns), names, "macro")

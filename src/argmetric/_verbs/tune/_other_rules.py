@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_share
+from argmetric._ground.arguments import check_count, check_share, shown
+from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import read_scores
-from argmetric._verbs.guarantees import LabelledRows, certify
+from argmetric._verbs._certify import OF_CLASS, LabelledRows, Terms, certify
+from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune._binary import (
     FEW_ROWS,
     Group,
@@ -29,7 +31,7 @@ from argmetric._verbs.tune._binary import (
     within_range,
 )
 from argmetric._verbs.tune._rule import Rule
-from argmetric._verbs.tune._scan import RuleLimits
+from argmetric._verbs.tune._scan import RuleLimits, limit_words
 from argmetric._verbs.tune._uncertainty import (
     N_DRAWS,
     confusion_of,
@@ -51,12 +53,31 @@ class Certain:
     for_rows: int | None
     prior: float | None
     unlabelled: Floats | None
+    n_labels: int = 1  # of a matrix: all promises hold at once
+    label: str = ""
 
-    def of_labels(self, count: int) -> Certain:
-        """All promises at once: each label has its part of the risk (Bonferroni)."""
-        return replace(
-            self, confidence=1.0 - (1.0 - self.confidence) / count, unlabelled=None
-        )
+    def of_label(self, name: str, count: int) -> Certain:
+        """Return what is asked of one of several labels."""
+        return replace(self, label=name, n_labels=count, unlabelled=None)
+
+    def check_classes(self, labels: Labels, limits: RuleLimits) -> None:
+        """Refuse rows of one class, unless each limit speaks of that class alone."""
+        positive = labels.positive
+        if positive.any() and not positive.all():
+            return
+        only, lacking = ("positive", "negative")[:: 1 if positive.any() else -1]
+        needs = [x for x in limits.given if OF_CLASS.get(x) != only]
+        if needs or not limits.given:
+            what = needs[0] if needs else "a floor under the metric"
+            raise ValueError(
+                f"every label of {self.label or 'y'} is {only}: {what} needs {lacking} "
+                "rows too"
+            )
+        if labels.neg_label is None:
+            raise ValueError(
+                f"every label is {shown(labels.pos_label)}, and the name of the other "
+                "class is not known: pass y as 0 and 1"
+            )
 
     def rules(
         self,
@@ -66,7 +87,7 @@ class Certain:
         settings: Settings,
         metrics: list[Metric],
     ) -> list[Rule]:
-        """One rule for each metric, with its guarantee."""
+        """Return one rule for each metric, with its guarantee."""
         if scores.size < FEWEST_ROWS:
             raise ValueError(
                 f"{scores.size} rows prove nothing: confidence needs {FEWEST_ROWS} at "
@@ -80,34 +101,57 @@ class Certain:
         else:
             _warn_of_repeated(scores)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-        rows = LabelledRows(scores[kept], positive[kept], inside, self.unlabelled)
-        limits = {
-            name: float(x)
-            for name, x in settings.limits.of_share(scores.size).given.items()
-        }
-        free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
-        search = search_rows(scores, positive, None, group, free)
-        rules = []
-        for metric in metrics:
-            found = certify(
-                rows,
-                limits,
-                metric,
-                confidence=self.confidence,
-                for_rows=self.for_rows,
-                prior=self.prior,
-            )
-            cut = int(np.count_nonzero(search.cuts.scores >= found.threshold))
-            rule = rule_at(search, metric, cut)
-            rules.append(
-                replace(
-                    rule,
-                    threshold=found.threshold,
-                    constraints=settings.limits.given,
-                    guarantee=found,
+        rows = LabelledRows(
+            scores[kept],
+            positive[kept],
+            inside,
+            self.unlabelled,
+            None if group is None else scores.size,
+        )
+        typed = settings.limits.given
+        shares = settings.limits.of_share(scores.size).given
+        terms = Terms(
+            {name: float(x) for name, x in shares.items()},
+            {name: limit_words({name: x}) for name, x in typed.items()},
+            self.confidence,
+            self.for_rows,
+            self.prior,
+            self.n_labels,
+            self.label,
+        )
+        found = [certify(rows, terms, metric) for metric in metrics]
+        if positive.all() or not positive.any():
+            pairs = zip(found, metrics, strict=True)
+            rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]
+        else:
+            free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
+            search = search_rows(scores, positive, None, group, free)
+            rules = [
+                rule_at(search, metric, np.count_nonzero(search.cuts.scores >= cut))
+                for metric, cut in zip(
+                    metrics, (x.threshold for x in found), strict=True
                 )
-            )
-        return rules
+            ]
+        return [
+            replace(rule, threshold=one.threshold, constraints=typed, guarantee=one)
+            for rule, one in zip(rules, found, strict=True)
+        ]
+
+
+def _rule_of_one_class(
+    scores: Floats, positive: Booleans, found: Guarantee, metric: Metric
+) -> Rule:
+    """Return a rule without a score: rows of one class say nothing of the metric."""
+    only, end = ("positive", "highest") if positive.all() else ("negative", "lowest")
+    note = f"only {only} rows: the {end} certified threshold, not tuned for the metric"
+    return Rule(
+        metric,
+        found.threshold,
+        prevalence=float(positive.mean()),
+        positive_rate=float((scores >= found.threshold).mean()),
+        n=scores.size,
+        notes=(note,),
+    )
 
 
 def check_certain(

@@ -40,7 +40,7 @@ from argmetric._ground.validation import (
     to_floats,
     warn_user,
 )
-from argmetric._verbs.guarantees import Guarantee
+from argmetric._verbs.guarantees import Guarantee, at_prevalence
 from argmetric._verbs.tune import files
 from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
@@ -313,7 +313,7 @@ class Rule(SavedRule):
             told = with_interval(self.interval, self.coverage)
             more = f"{title} {number(self.mean)} on new rows"
             more += f", {told}" if told else ""
-        elif self.n:
+        elif self.n and not math.isnan(self.score):
             more = f"{title} {number(self.score)} on these rows"
         cut = f"{self._scale} {self.operator} {self.threshold:.3g}"
         return Headline("", cut, more)
@@ -330,8 +330,9 @@ class Rule(SavedRule):
             return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
 
         score = held = rows = labels = how = None
-        if self.n:
+        if self.n and not math.isnan(self.score):
             score = number(self.score)
+        if self.n:
             rows = f"{self.n:,}, {self.prevalence:.1%} positive"
             if not math.isnan(self.positive_rate):
                 rows += f", {self.positive_rate:.1%} predicted positive"
@@ -342,6 +343,8 @@ class Rule(SavedRule):
         limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
         promise = None if self.guarantee is None else self.guarantee.sentence
+        if self.guarantee is not None and limits:
+            limits += at_prevalence(self.guarantee.prior)
         if self.calibrator is not None:
             kind = type(self.calibrator).__name__
             how = str(getattr(self.calibrator, "summary", kind))

@@ -1,0 +1,250 @@
+"""Where a test begins: a slow twin, rows above that play no part, and exact risks."""
+
+import math
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argmetric import NotCertifiedError
+from argmetric._verbs import _binomial as tests
+from argmetric._verbs._certify import LabelledRows, Terms, certify
+from argmetric.metrics import get_metric
+
+RECALL = get_metric("recall")
+
+
+@cache
+def tail(k, wrong, count):
+    """P(Bin(k, wrong) <= count) of a fraction."""
+    right = 1 - wrong
+    terms = range(min(count, k) + 1)
+    return sum(math.comb(k, i) * wrong**i * right ** (k - i) for i in terms)
+
+
+@cache
+def most_errors(k, wrong, delta):
+    found = -1
+    while found + 1 < k and tail(k, wrong, found + 1) <= delta:
+        found += 1
+    return found
+
+
+def slow_start(scores, right, floor, delta, *, probabilities=True):
+    """The number of rows at the start, from the lowest cut upwards; None without."""
+    fewest = next(k for k in range(1, 10**4) if floor**k <= delta)
+    values = sorted(set(scores))
+    for i, value in enumerate(values):
+        below = [x for x in zip(scores, right, strict=True) if x[0] < value]
+        k = len(scores) - len(below)
+        tie = sum(x[0] == values[i - 1] for x in below) if i else 0
+        m = min(max(k // 2, 20), 200)
+        near = sorted(below, key=lambda x: -x[0])[:m]
+        positives = sum(bool(x[1]) for x in near)
+        guess = Fraction(positives, m)
+        if probabilities:
+            under = Fraction(values[i - 1]) if i else Fraction(0)
+            guess = (positives + 20 * under) / (m + 20)
+        c = most_errors(k, 1 - floor, delta)
+        if c >= 0 and tail(k, 1 - guess, c) >= Fraction(1, 10):
+            return k
+        if k - tie - tie // 2 < fewest or (probabilities and value >= 1):
+            return k
+    return None
+
+
+def start_of(p, y, floor, delta, *, probabilities=True):
+    """The number of rows at which the package begins; None without a start."""
+    cuts = tests.cuts_of(p, y)
+    allowed = tests.allowed_errors(cuts.k, float(floor), float(delta))
+    fewest = tests.fewest_rows(float(floor), float(delta))
+    found = tests.climbed_start(cuts, allowed, fewest, probabilities=probabilities)
+    return int(cuts.k[found]) if found < cuts.k.size else None
+
+
+def drawn_rows(seed, n, digits):
+    """Rows sorted downwards, positives first in a tie: the window then is one set."""
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.beta(0.5, 0.5, n), digits)
+    y = rng.random(n) < p ** rng.choice([0.5, 1.0, 2.0])
+    order = np.lexsort((~y, -p))
+    return p[order], y[order]
+
+
+FLOORS = st.sampled_from([Fraction(1, 2), Fraction(4, 5), Fraction(9, 10)])
+DELTAS = st.sampled_from([Fraction(1, 10), Fraction(1, 4)])
+DIGITS = st.sampled_from([0, 1, 2, 16])
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10**6), st.sampled_from([1, 2, 9, 40, 70]), DIGITS, FLOORS, DELTAS
+)
+def test_the_climb_is_the_slow_one(seed, n, digits, floor, delta):
+    p, y = drawn_rows(seed, n, digits)
+    for probabilities in (True, False):
+        wanted = slow_start(
+            p.tolist(), y.tolist(), floor, delta, probabilities=probabilities
+        )
+        found = start_of(p, y, floor, delta, probabilities=probabilities)
+        assert found == wanted
+
+
+@given(st.integers(0, 10**6), st.sampled_from([5, 30, 200]), DIGITS, FLOORS, DELTAS)
+def test_rows_above_the_start_play_no_part(seed, n, digits, floor, delta):
+    p, y = drawn_rows(seed, n, digits)
+    k = start_of(p, y, floor, delta)
+    if k is None or k == n:
+        return
+    rng = np.random.default_rng(seed)
+    below = p[k]
+    for top in (1.0, None):  # one tie of all that is above, or anything
+        others = rng.uniform(np.nextafter(below, 2.0), 1.0, k)
+        scores = np.r_[np.full(k, top) if top else np.sort(others)[::-1], p[k:]]
+        labels = np.r_[rng.random(k) < rng.random(), y[k:]]
+        assert start_of(scores, labels, floor, delta) == k
+
+
+def certified(p, y, floor, delta, unlabelled=None):
+    """The lowest certified threshold; infinite for none."""
+    floor, rows = float(floor), LabelledRows(p, y, True, unlabelled)
+    terms = Terms({"min_precision": floor}, {"min_precision": ""}, 1 - float(delta))
+    try:
+        return certify(rows, terms, RECALL).promises[0].interval.low
+    except NotCertifiedError:
+        return math.inf
+
+
+# Mass of each score and its probability of a positive, from the lowest score up
+POPULATIONS = {
+    "at the floor": [(1, "1/5"), (1, "2/5"), (2, "1/2")],
+    "just below": [(1, "0"), (2, "12/25"), (1, "12/25")],
+    "half above": [(2, "1/4"), (1, "2/5"), (1, "7/10")],
+    "mostly below": [(1, "1/10"), (6, "9/20"), (1, "3/5")],
+    "two scores": [(1, "9/20"), (1, "49/100"), (0, "0")],
+}
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+@pytest.mark.parametrize("scores", [(0.2, 0.5, 0.9), (0.8, 0.9, 1.0)])
+def test_the_risk_of_all_draws_is_within_what_is_promised(name, scores):
+    """All draws of 7 rows with their exact probabilities, a floor of 1/2."""
+    n, floor, delta = 7, Fraction(1, 2), Fraction(1, 4)
+    kinds = POPULATIONS[name]
+    total = sum(mass for mass, _ in kinds)
+    cells = [
+        (
+            score,
+            label,
+            Fraction(mass, total) * (Fraction(p) if label else 1 - Fraction(p)),
+        )
+        for score, (mass, p) in zip(scores, kinds, strict=True)
+        for label in (True, False)
+    ]
+    above = [kinds[i:] for i in range(3)]
+    precision = {
+        score: sum(m * Fraction(p) for m, p in rest) / max(sum(m for m, _ in rest), 1)
+        for score, rest in zip(scores, above, strict=True)
+    }
+    broken = everything = Fraction(0)
+    for bars in combinations(range(n + 5), 5):
+        counts = np.diff([-1, *bars, n + 5]) - 1
+        ways, chance = math.factorial(n), Fraction(1)
+        for count, (_, _, cell) in zip(counts.tolist(), cells, strict=True):
+            ways //= math.factorial(count)
+            chance *= cell**count
+        everything += ways * chance
+        if not chance:
+            continue
+        p = np.repeat([cell[0] for cell in cells], counts)
+        y = np.repeat([cell[1] for cell in cells], counts)
+        low = certified(p, y, floor, delta)
+        if low < math.inf and precision[low] < floor:
+            broken += ways * chance
+    assert everything == 1
+    assert broken <= delta
+
+
+CURVES = {
+    "calibrated": lambda p: p,
+    "underconfident": lambda p: p**3 / (p**3 + (1 - p) ** 3),
+    "overconfident": lambda p: 0.95 * p**2,
+    "flat at the floor": lambda p: np.minimum(0.8, 1.2 * p),
+}
+COARSE = {
+    "fine": lambda p: p,
+    "tenths": lambda p: np.round(p, 1),
+    "quarters": lambda p: np.floor(4 * p) / 4,
+    "a tie at 1": lambda p: np.where(p > 0.7, 1.0, p),
+}
+GRID = (np.arange(8000) + 0.5) / 8000
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("coarse", COARSE)
+def test_drawn_rows_break_the_floor_rarely(name, coarse):
+    curve, rounded, draws, delta = CURVES[name], COARSE[coarse], 100, 0.1
+    rng = np.random.default_rng(len(name))
+    broken = 0
+    for _ in range(draws):
+        latent = rng.random(300)
+        y = rng.random(300) < curve(latent)
+        low = certified(rounded(latent), y, 0.8, delta)
+        chosen = rounded(GRID) >= low
+        broken += bool(chosen.any() and curve(GRID[chosen]).mean() < 0.8 - 1e-9)
+    assert broken / draws <= delta + 2 * math.sqrt(delta * (1 - delta) / draws)
+
+
+def test_underconfident_scores_keep_most_of_the_recall():
+    curve, floor = CURVES["underconfident"], 0.9
+    above = np.cumsum(curve(GRID)[::-1]) / np.arange(1, GRID.size + 1)
+    best = np.cumsum(curve(GRID)[::-1])[above >= floor].max()
+    rng = np.random.default_rng(0)
+    kept = []
+    for _ in range(40):
+        p = rng.random(3000)
+        low = certified(p, rng.random(3000) < curve(p), floor, 0.1)
+        kept.append(curve(GRID[low <= GRID]).sum() / best)
+    assert np.mean(kept) > 0.9
+
+
+@pytest.mark.parametrize("digits", [16, 1])
+def test_an_independent_start_needs_no_shape_of_the_precision(digits):
+    """Precision crosses the floor many times, with and without ties."""
+
+    def curve(p):
+        return np.clip(0.75 + 0.2 * np.sin(25 * p), 0, 1)
+
+    def rounded(p):
+        return np.round(p, digits)
+
+    rng, broken, draws, delta = np.random.default_rng(3), 0, 150, 0.1
+    for _ in range(draws):
+        latent, other = rng.random(200), rng.random(200)
+        y = rng.random(200) < curve(latent)
+        low = certified(rounded(latent), y, 0.8, delta, rounded(other))
+        chosen = rounded(GRID) >= low
+        broken += bool(chosen.any() and curve(GRID[chosen]).mean() < 0.8 - 1e-9)
+    assert broken / draws <= delta + 2 * math.sqrt(delta * (1 - delta) / draws)
+
+
+def test_an_independent_start_above_all_rows_proves_nothing():
+    rows = LabelledRows(
+        np.full(50, 0.4), np.ones(50, dtype=bool), True, np.full(9, 0.9)
+    )
+    terms = Terms({"min_precision": 0.5}, {"min_precision": "min_precision=0.5"}, 0.9)
+    with pytest.raises(NotCertifiedError, match="none scores as high") as caught:
+        certify(rows, terms, RECALL)
+    assert caught.value.nearest is None
+
+
+@given(st.floats(1e-9, 1 - 1e-9), st.floats(1e-9, 0.6))
+def test_the_fewest_rows_are_the_fewest_that_pass(floor, delta):
+    k = tests.fewest_rows(floor, delta)
+    assert tests.allowed_errors(k, floor, delta) >= 0
+    assert k == 1 or tests.allowed_errors(k - 1, floor, delta) < 0
+    assert tests.fewest_rows(1.0, delta) is None

@@ -1,0 +1,190 @@
+"""Promises at another prevalence, and of rows of one class, on every surface."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.5, 0.5, 2000)
+Y = (RNG.random(2000) < P).astype(int)
+QUICK = {"n_bootstrap": 0, "cv": None}
+WHERE = (
+    "if 30 % of new rows are positive and each class comes from the same population "
+    "as in these 2,000 rows"
+)
+
+
+@pytest.fixture(scope="module")
+def moved():
+    return am.tune(Y, P, min_precision=0.8, prior=0.3, confidence=0.9, **QUICK)
+
+
+def test_the_sentence_names_the_prevalence_that_it_is_for(moved):
+    cut = f"p ≥ {moved.threshold:.4g}"
+    assert moved.guarantee.sentence == (
+        f"with 90 % confidence at least 80 % of the rows selected by {cut} are "
+        f"positive, {WHERE}"
+    )
+    assert moved.guarantee.assumptions[0] == WHERE.removeprefix("if ")
+
+
+def test_every_surface_names_the_prevalence(moved, tmp_path):
+    moved.save(tmp_path / "rule.json")
+    loaded = am.Rule.load(tmp_path / "rule.json")
+    assert loaded == moved
+    texts = [
+        *(repr(moved), repr(moved.guarantee), repr(loaded), moved._repr_html_()),
+        *(moved.to_python(), json.dumps(moved.to_dict(), ensure_ascii=False)),
+        *(am.report(moved).render(form) for form in ("md", "html")),
+        *(moved.to_sql(name) for name in ("duckdb", "postgres", "sqlite", "spark")),
+    ]
+    for text in texts:
+        assert "30 % of new rows are positive" in text
+        assert "new rows come from the same population" not in text
+    assert moved.to_dict()["guarantee"]["prior"] == 0.3
+    assert ("limits", "min_precision=0.8 at 30 % positives") in moved.lines()
+    names = [x.get_text() for x in moved.guarantee.plot().get_yticklabels()]
+    assert names == ["min_precision=0.8 at 30 % positives"]
+    labels = moved.plot().get_legend_handles_labels()[1]
+    assert "certified at 30 % positives" in labels
+
+
+def test_a_decision_names_the_prevalence():
+    options = {"min_precision": 0.8, "confidence": 0.9, "prior": 0.3}
+    found = am.decide(P[:500], reference=(Y, P), **options)
+    assert WHERE in found.guarantee.sentence
+    assert WHERE in " ".join(repr(found).split())
+    assert "30 % of new rows are positive" in am.report(found).render("md")
+
+
+def test_a_model_file_names_the_prevalence(moved):
+    pytest.importorskip("onnx")
+    assert moved.to_onnx().doc_string == moved.guarantee.sentence
+
+
+def test_the_floor_holds_at_the_prevalence_and_not_on_its_own_rows():
+    """Of draws at 20 % positives, the floor is broken where they have 5 %."""
+    rng = np.random.default_rng(1)
+    grid = (np.arange(4000) + 0.5) / 4000
+    positive, negative = grid**2, (1 - grid) ** 2  # densities of both classes
+    broken, found, draws = 0, 0, 120
+    for _ in range(draws):
+        y = rng.random(500) < 0.2
+        p = np.where(y, rng.random(500) ** (1 / 3), 1 - rng.random(500) ** (1 / 3))
+        try:
+            low = (
+                am.tune(y, p, min_precision=0.3, prior=0.05, confidence=0.9, **QUICK)
+                .guarantee.promises[0]
+                .interval.low
+            )
+        except am.NotCertifiedError:
+            continue
+        found += 1
+        hits, alarms = positive[grid >= low].sum(), negative[grid >= low].sum()
+        broken += 0.05 * hits < 0.3 * (0.05 * hits + 0.95 * alarms)
+    assert found > draws / 2
+    assert broken / draws <= 0.1 + 2 * math.sqrt(0.1 * 0.9 / draws)
+
+
+def order_statistic(scores, floor, delta):
+    """The (c+1)-th lowest, c the most with P(Bin(n, 1 - floor) <= c) <= delta."""
+    n, wrong, total = len(scores), 1 - floor, Fraction(0)
+    for c in range(n):
+        total += math.comb(n, c) * wrong**c * floor ** (n - c)
+        if total > delta:
+            return sorted(scores)[c - 1]
+    raise AssertionError
+
+
+@pytest.mark.parametrize("pos_label", [None, "yes"])
+def test_negatives_alone_prove_a_specificity(pos_label, tmp_path):
+    p = P[Y == 0]
+    y = np.zeros(p.size, dtype=int) if pos_label is None else np.full(p.size, "no")
+    rule = am.tune(y, p, min_specificity=0.95, confidence=0.9, pos_label=pos_label)
+    highest = -order_statistic((-p).tolist(), Fraction(19, 20), Fraction(1, 10))
+    assert rule.threshold == np.nextafter(highest, np.inf)
+    assert rule.guarantee.sentence == (
+        f"with 90 % confidence at least 95 % of the negative rows are not selected by "
+        f"p ≥ {rule.threshold:.4g}, if new negative rows come from the same population "
+        f"as these {p.size:,} rows"
+    )
+    _works_everywhere(rule, tmp_path)
+    both = am.tune(Y, P, min_specificity=0.95, confidence=0.9, **QUICK)
+    assert rule.guarantee.promises == both.guarantee.promises
+
+
+def test_positives_alone_prove_a_recall(tmp_path):
+    p = P[Y == 1]
+    rule = am.tune(np.ones(p.size), p, "mcc", min_recall=0.9, confidence=0.9)
+    assert rule.threshold == order_statistic(
+        p.tolist(), Fraction(9, 10), Fraction(1, 10)
+    )
+    assert "new positive rows come from" in rule.guarantee.sentence
+    assert rule.prevalence == 1.0
+    _works_everywhere(rule, tmp_path)
+
+
+def _works_everywhere(rule, tmp_path):
+    sentence = rule.guarantee.sentence
+    rule.save(tmp_path / "rule.json")
+    loaded = am.Rule.load(tmp_path / "rule.json")
+    assert loaded == rule
+    assert loaded.guarantee == rule.guarantee
+    assert repr(loaded) == repr(rule)
+    for text in (repr(rule), rule.to_python(), rule.to_sql(), rule._repr_html_()):
+        assert sentence in text
+    assert "certified threshold, not tuned for the metric" in repr(rule)
+    assert math.isnan(rule.score)
+    assert rule.reference is None
+    assert am.report(rule).render("md").startswith("# A threshold for")
+    scope = {}
+    exec(rule.to_python(), scope)
+    scores = [0.0, rule.threshold, np.nextafter(rule.threshold, 0), 1.0]
+    assert [scope["label"](x) for x in scores] == list(rule.apply(scores))
+
+
+def test_one_column_of_one_class():
+    y = np.c_[Y[:600], np.zeros(600, dtype=int)]
+    rules = am.tune(y, np.c_[P[:600], P[:600]], min_specificity=0.9, confidence=0.9)
+    assert "new negative rows come from" in rules.rules[1].guarantee.sentence
+    assert rules.apply([[0.0, 1.0]]).tolist() == [[0, 1]]
+    with pytest.raises(
+        ValueError, match="every label of column 1 of y is negative: min_recall"
+    ):
+        am.tune(y, np.c_[P[:600], P[:600]], min_recall=0.9, confidence=0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"min_precision": 0.9},
+            "every label of y is negative: min_precision needs positive",
+        ),
+        ({"min_npv": 0.9}, "min_npv needs positive rows too"),
+        ({"min_recall": 0.9}, "min_recall needs positive rows too"),
+        ({"max_positives": "5%"}, "max_positives needs positive rows too"),
+        ({"min_recall": 0.8, "min_specificity": 0.8}, "min_recall needs positive rows"),
+        ({}, "a floor under the metric needs positive rows too"),
+    ],
+)
+def test_both_classes_are_asked_for_where_a_promise_speaks_of_both(options, words):
+    with pytest.raises(ValueError, match=words):
+        am.tune(np.zeros(2000), P, confidence=0.9, **options)
+
+
+def test_one_class_without_a_promise_is_refused_as_before():
+    with pytest.raises(ValueError, match="y has one class only"):
+        am.tune(np.zeros(2000), P, min_specificity=0.9)
+    with pytest.raises(ValueError, match="the name of the other class is not known"):
+        am.tune(["a"] * 2000, P, min_recall=0.9, confidence=0.9, pos_label="a")
+
+
+def test_few_rows_of_one_class_are_refused_with_the_number_that_it_takes():
+    with pytest.raises(am.NotCertifiedError, match="it takes 22 negative rows at the"):
+        am.tune(np.zeros(10), P[:10], min_specificity=0.9, confidence=0.9)
