@@ -53,3 +53,39 @@ def test_what_is_not_proven_is_refused(run, line, words):
     ended = run(*line.split())
     assert ended.code != 0
     assert words in ended.err
+
+
+def test_the_prevalence_of_a_promise_is_told(run, answer):
+    line = "--min-precision .7 --prior .2 --confidence .9"
+    wanted = am.tune(Y, P, min_precision=0.7, prior=0.2, confidence=0.9).guarantee
+    assert "if 20 % of new rows are positive" in wanted.sentence
+    told = run(*f"tune known.csv {line} -o rule.json".split())
+    assert wanted.sentence in told.out
+    decided = run(*["decide", "new.csv", "--rule", "rule.json", "-o", "out.csv"])
+    assert wanted.sentence in " ".join(decided.err.split())
+    line = "--min-precision .9 --prior .001 --confidence .9"
+    refused = run(*f"tune known.csv {line}".split())
+    words = "min_precision=0.9 at 0.1 % positives with a confidence of 90 %: "
+    assert words in refused.err
+
+
+def test_rows_of_one_class_prove_what_speaks_of_it(run, answer, tmp_path):
+    lines = [f"{p},no" for p in P[Y == 0]]
+    (tmp_path / "negatives.csv").write_text("\n".join(["score,label", *lines]))
+    line = "tune negatives.csv --pos-label yes --confidence .9"
+    wanted = am.tune(
+        ["no"] * len(lines),
+        P[Y == 0],
+        min_specificity=0.9,
+        confidence=0.9,
+        pos_label="yes",
+    )
+    found = answer(f"{line} --min-specificity .9 -o rule.json --report page.html")
+    assert found["rules"][0]["guarantee"] == wanted.guarantee.to_dict()
+    assert found["rules"][0]["threshold"] == wanted.threshold
+    decided = run(*["decide", "new.csv", "--rule", "rule.json", "-o", "out.csv"])
+    assert wanted.guarantee.sentence in " ".join(decided.err.split())
+    chosen = (tmp_path / "out.csv").read_text().count("yes")
+    assert chosen == (wanted.threshold <= NEW).sum()
+    refused = run(*f"{line} --min-precision .9".split())
+    assert "min_precision needs positive rows too" in refused.err

@@ -331,7 +331,9 @@ class TableRows:
             if classes:
                 return self.class_labels(name)
             if labels == "classes":
-                found, self.positive = files.classes(table, name, pos_label)
+                both = not o.has("confidence")  # a promise may speak of one class
+                how: Any = {"pos_label": pos_label, "both": both}
+                found, self.positive = files.classes(table, name, **how)
                 return found
             return files.labels(table, name, pos_label=pos_label)
 
@@ -341,8 +343,8 @@ class TableRows:
         optional = labels == "optional" and o.label is None
         if labels != "none" and (usual or not optional):
             try:
-                how: Any = {"taken": used, "prefix": self.prefix}
-                label = load.find_label(table, o.label, **how)
+                where: Any = {"taken": used, "prefix": self.prefix}
+                label = load.find_label(table, o.label, **where)
                 self.y = values(label)
                 self.use("label", label)
             except files.DataError as error:  # the name alone is no reason to fail

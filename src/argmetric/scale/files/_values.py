@@ -220,15 +220,15 @@ def labels(
 
 
 def classes(
-    table: Table, name: str, pos_label: str | None
+    table: Table, name: str, pos_label: str | None, *, both: bool = True
 ) -> tuple[npt.NDArray[Any], Any]:
     """Return labels of both classes as the values that a rule learns and gives back.
 
     These are 0 and 1 without `pos_label` (then None is second), else the values that
-    are in the file, and the positive one of them.
+    are in the file, and the positive one of them. Without `both` a class may be absent.
     """
     coded = _coded(table, name)
-    read, found = _read(table, name, coded, pos_label, missing=False, both=True)
+    read, found = _read(table, name, coded, pos_label, missing=False, both=both)
     worth = np.array([_worth(label, found.positive) for label in read])
     is_positive = coded.spread(worth, of_null=math.nan) == 1
     if pos_label is None:
