@@ -220,44 +220,41 @@ def floors(quick: bool) -> None:
             tally.tell("floors", what, delta, n=n)
 
 
-def earlier_start(cuts: Any, allowed: np.ndarray) -> int:
-    """Return where tests began before: kept to compare with.
+def earlier_threshold(cuts: tests.RankedCuts) -> float:
+    """Return what was certified for recall with the start of before; kept to compare.
 
     The estimate was g = min(u, (positives among 50 rows below + 50 u) / 100), the climb
-    ended at a power of .3, and at the latest at the highest cut that can pass, which
-    looks at the tie above it.
+    went over cuts between distinct scores and ended at a power of .3, at the latest at
+    the highest cut that can pass, which looks at the tie above it.
     """
+    k, allowed = cuts.k, cuts.allowed
     sums = np.append(0, np.cumsum(cuts.right))
-    low = np.minimum(cuts.k + 50, cuts.rows.size)
+    low = np.minimum(k + 50, cuts.rows.size)
     under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
-    guess = np.minimum(under, ((sums[low] - sums[cuts.k]) / 50 + under) / 2)
-    power = tests.binomial_cdf(np.maximum(allowed, 0), cuts.k, 1.0 - guess)
+    guess = np.minimum(under, ((sums[low] - sums[k]) / 50 + under) / 2)
+    power = tests.binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
     ready = np.flatnonzero((allowed >= 0) & (power >= 0.3))
-    if ready.size:
-        return int(ready[-1])
     can = np.flatnonzero(allowed >= 0)
-    return int(can[0]) if can.size else cuts.k.size
+    if not can.size:
+        return math.inf
+    start = int(ready[-1] if ready.size else can[0])
+    return best_of(cuts, tests.passed_chain(cuts, int(k[start])))
+
+
+def best_of(cuts: tests.RankedCuts, passed: tuple[int, int] | None) -> float:
+    """Return the highest threshold with the most hits; infinite where none passed."""
+    if passed is None:
+        return math.inf
+    part = slice(passed[0], passed[1] + 1)
+    return float(cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])])
 
 
 def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, float]:
-    """Return what `tune` certifies for recall, now and before; infinite for none."""
-    cuts = tests.cuts_of(p, y > 0)
-    allowed = tests.allowed_errors(cuts.k, floor, delta)
-    fewest = tests.fewest_rows(floor, delta)
-    starts = {
-        "now": tests.climbed_start(cuts, allowed, fewest, probabilities=True),
-        "before": earlier_start(cuts, allowed),
-    }
-    answers = {}
-    for way, start in starts.items():
-        passed = tests.passed_chain(cuts, allowed, start)
-        answers[way] = math.inf
-        if passed is not None:  # the highest of those with the most hits
-            part = slice(passed[0], passed[1] + 1)
-            answers[way] = float(
-                cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])]
-            )
-    return answers
+    """Return what `tune` certifies for recall, now and before."""
+    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    start = tests.climbed_start(cuts, probabilities=True)
+    now = best_of(cuts, tests.passed_chain(cuts, start))
+    return {"now": now, "before": earlier_threshold(cuts)}
 
 
 KNOWN = {
@@ -280,7 +277,7 @@ def climb(quick: bool) -> None:
     """Where tests begin, before and now: recall kept and broken by kind of model."""
     found = [*pools(quick), *known_pools()]
     count = 3 if quick else 100
-    for n, confidence in product(CLIMB_SIZES[: 1 if quick else None], CONFIDENCES):
+    for confidence, n in product(CONFIDENCES, CLIMB_SIZES[: 1 if quick else None]):
         tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
         for pool, floor in product(found, FLOORS):
             best, kind = pool.oracle(floor), pool.name.split(" ", 1)[1]

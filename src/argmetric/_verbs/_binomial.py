@@ -75,19 +75,25 @@ def fewest_rows(floor: float, delta: float) -> int | None:
 class RankedCuts:
     """Cuts between distinct scores, best rows first: k of them are selected."""
 
+    floor: float
+    delta: float
     scores: Floats  # of the last row that is selected
     k: Integers
     errors: Integers
-    rows: Floats  # all scores, best first
+    allowed: Integers
+    rows: Floats  # all scores, best first, ties in random order
     right: Booleans  # whether a row is right where it is selected
 
 
-def cuts_of(scores: Floats, right: Booleans) -> RankedCuts:
-    order = np.argsort(-scores, kind="stable")
+def cuts_of(scores: Floats, right: Booleans, floor: float, delta: float) -> RankedCuts:
+    """Sort rows, with ties in an order that no label decides."""
+    mixed = np.random.default_rng(0).permutation(scores.size)
+    order = mixed[np.argsort(-scores[mixed], kind="stable")]
     rows, found = scores[order], right[order]
     last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
     errors = np.cumsum(~found, dtype=np.int64)[last]
-    return RankedCuts(rows[last], last + 1, errors, rows, found)
+    allowed = allowed_errors(last + 1, floor, delta)
+    return RankedCuts(floor, delta, rows[last], last + 1, errors, allowed, rows, found)
 
 
 def most_powerful_cut(scores: Floats, n: int, floor: float, delta: float) -> float:
@@ -110,47 +116,49 @@ def most_powerful_cut(scores: Floats, n: int, floor: float, delta: float) -> flo
     return float(u[k[np.argmax(power >= power.max() - 1e-9)] - 1])
 
 
-def climbed_start(
-    cuts: RankedCuts, allowed: Integers, fewest: int, *, probabilities: bool
-) -> int:
-    """Return the cut to begin at, a stopping time: rows above a cut decide nothing.
+def climbed_start(cuts: RankedCuts, *, probabilities: bool) -> int:
+    """Return how many rows to test first, a stopping time: they decide nothing of it.
 
-    From the lowest score upwards, the precision above a cut with k rows is estimated
-    from the next lower score u and from the m = clip(k/2, 20, 200) rows just below,
-    missing rows counting as negatives:
+    Rows are read from the lowest score upwards, those that tie in random order. The
+    precision of the k others is estimated from the next lower score u and from the
+    m = clip(k/2, 20, 200) rows just below, missing rows counting as negatives:
 
         g = (positives + 20 u) / (m + 20), or positives / m without probabilities.
 
-    The climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest where
-    another tie of one and a half times the rows of the last one would leave fewer than
-    `fewest`, or at p >= 1. Equals the number of cuts where a larger tie ended it.
+    The climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest where the
+    fewest rows that can pass are left, or those of p >= 1.
     """
-    n, k = cuts.rows.size, cuts.k
+    n = cuts.rows.size
+    least = fewest_rows(cuts.floor, cuts.delta) or n
+    if probabilities:
+        least = max(least, int(np.count_nonzero(cuts.rows >= 1.0)))
+    k = np.arange(min(least, n), n + 1)
     window = np.clip(k // 2, FEWEST_BELOW, MOST_BELOW)
     sums = np.append(0, np.cumsum(cuts.right))
     positives = (sums[np.minimum(k + window, n)] - sums[k]).astype(np.float64)
-    tie = np.append(np.diff(k), 0)
-    last = k - tie - tie // 2 < fewest
+    guess = positives / window
     if probabilities:
-        under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
+        under = np.append(cuts.rows, 0.0)[k]
         guess = (positives + SCORE_WEIGHT * under) / (window + SCORE_WEIGHT)
-        last |= cuts.scores >= 1.0
-    else:
-        guess = positives / window
+    allowed = allowed_errors(k, cuts.floor, cuts.delta)
     power = binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
-    ends = np.flatnonzero(((allowed >= 0) & (power >= POWER)) | last)
-    return int(ends[-1]) if ends.size else k.size
+    ends = np.flatnonzero((allowed >= 0) & (power >= POWER))
+    return int(k[ends[-1]] if ends.size else k[0])
 
 
-def passed_chain(
-    cuts: RankedCuts, allowed: Integers, start: int
-) -> tuple[int, int] | None:
-    """First and last cut that pass, tested downwards from the start; None if none."""
-    if not 0 <= start < cuts.k.size:
+def passed_chain(cuts: RankedCuts, start: int) -> tuple[int, int] | None:
+    """Return the first and the last cut that pass; None where nothing does.
+
+    The `start` best rows are tested, which may end inside of a tie, and then every cut
+    from there downwards to the first failure.
+    """
+    most = allowed_errors(start, cuts.floor, cuts.delta)
+    if start < 1 or np.count_nonzero(~cuts.right[:start]) > most:
         return None
-    fails = np.flatnonzero(cuts.errors[start:] > allowed[start:])
-    last = start + int(fails[0]) - 1 if fails.size else cuts.k.size - 1
-    return (start, last) if last >= start else None
+    first = int(np.searchsorted(cuts.k, start))
+    fails = np.flatnonzero(cuts.errors[first:] > cuts.allowed[first:])
+    last = first + int(fails[0]) - 1 if fails.size else cuts.k.size - 1
+    return (first, last) if last >= first else None
 
 
 def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int]:

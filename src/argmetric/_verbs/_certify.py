@@ -4,15 +4,15 @@ Theorem. Rows are independent draws, and precision(t) crosses the floor once: no
 threshold above w is below the floor, and none at or below w keeps it. Then a threshold
 below the floor is certified with a probability of at most delta.
 
-Proof. Read the rows from the lowest score upwards. The start is a stopping time: rows
-at or above a cut play no part in whether the climb ends there. Given the rows below t,
-errors among the N(t) others are Bin(N(t), 1 - precision(t)). (a) If the climb ends at a
-cut at or below w, something is certified only if this very cut passes: a probability of
-at most delta, given the rows below the cut. (b) If it does not, a cut at or below w is
-certified only if that of all rows from w on passes, for every cut down from the start
-is tested: a probability of at most delta, given the rows below w. These rows alone
-decide whether it is (a) or (b), so both together have at most delta. Ties change
-nothing: cuts lie between distinct scores.
+Proof. Read the rows from the lowest score upwards, those that tie in random order. The
+start is a stopping time: rows that are not read yet play no part in whether the climb
+ends. Given the rows read, the errors among the k others are Bin(k, 1 - their
+precision). (a) If the climb ends before all rows below w are read, something is
+certified only if the k rows left pass, whose precision is below the floor: a
+probability of at most delta, given the rows read. (b) Otherwise a threshold at or below
+w is certified only if the cut of all rows from w on passes, for every cut down from the
+start is tested: a probability of at most delta, given the rows below w. These rows
+alone decide whether it is (a) or (b), so both together have at most delta.
 
 A start at a score that unlabelled rows choose is a constant: with w the highest
 threshold from there down that is below the floor, (b) holds without the crossing.
@@ -262,41 +262,43 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     turned, floor, delta = test.name == "min_npv", test.bound, test.delta
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
-    cuts = tests.cuts_of(scores, ~rows.positive if turned else rows.positive)
-    allowed = tests.allowed_errors(cuts.k, floor, delta)
-    fewest = tests.fewest_rows(floor, delta)
+    right = ~rows.positive if turned else rows.positive
+    cuts = tests.cuts_of(scores, right, floor, delta)
     if rows.unlabelled is not None and rows.probabilities:
         other = one - rows.unlabelled if turned else rows.unlabelled
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)
-        start = int(np.count_nonzero(cuts.scores >= cut)) - 1
+        start = int(np.count_nonzero(scores >= cut))
     else:
-        least = scores.size + 1 if fewest is None else fewest
-        start = tests.climbed_start(
-            cuts, allowed, least, probabilities=rows.probabilities
-        )
+        start = tests.climbed_start(cuts, probabilities=rows.probabilities)
     below = np.searchsorted(np.sort(rows.scores), thresholds)
     taken = below if turned else rows.scores.size - below
-    passed = tests.passed_chain(cuts, allowed, start)
+    passed = tests.passed_chain(cuts, start)
     if passed is not None:
         first, last = passed
         found = thresholds[(taken >= cuts.k[first]) & (taken <= cuts.k[last])]
-        counts = (int(cuts.k[last]), int(cuts.errors[last]), int(allowed[last]))
-        return float(found.min()), float(found.max()), counts
+        counts = (cuts.k[last], cuts.errors[last], cuts.allowed[last])
+        return float(found.min()), float(found.max()), tuple(map(int, counts))
+    fewest, began = tests.fewest_rows(floor, delta), None
     if fewest is None:
         raise terms.refuse_limits([test.name], "no number of rows proves it")
-    reason, began = f"it takes {fewest:,} rows without an error at the least", None
-    if 0 <= start < cuts.k.size:
-        k, errors, most = (int(x[start]) for x in (cuts.k, cuts.errors, allowed))
-        threshold = float(thresholds[taken == k][0])
+    i = int(np.searchsorted(cuts.k, start))
+    k, errors, most = (int(x[i]) for x in (cuts.k, cuts.errors, cuts.allowed))
+    threshold = float(thresholds[taken == k][0])
+    where = f"at p {'<' if turned else '≥'} {threshold:.4g}"
+    if errors > most:
         began = {"threshold": threshold, "k": k, "errors": errors, "allowed": most}
-        seen = f"{counted(errors, 'error')} among {counted(k, 'row')}"
-        at = f"the test begins at p {'<' if turned else '≥'} {threshold:.4g}"
-        reason = f"at most {most:,} may be wrong" if most >= 0 else reason
-        reason = f"{at}, with {seen}; {reason}"
-    elif start < 0:
+    else:  # inside of a tie: rows in random order are no cut that could be named
+        where, k = "inside of a tie", start
+        errors = int(np.count_nonzero(~cuts.right[:start]))
+        most = int(tests.allowed_errors(start, floor, delta))
+    reason = f"it takes {fewest:,} rows without an error at the least"
+    if start == 0:
+        began = None
         reason += ", and none scores as high as the unlabelled rows that promise most"
     else:
-        reason += ", and tied scores leave no cut to begin at"
+        reason = f"at most {most:,} may be wrong" if most >= 0 else reason
+        seen = f"{counted(errors, 'error')} among {counted(k, 'row')}"
+        reason = f"the test begins {where}, with {seen}; {reason}"
     needed = tests.labels_needed(scores, floor, delta) if rows.probabilities else None
     words, needed = _labels_words(rows, needed)
     raise terms.refuse_limits(

@@ -1,13 +1,14 @@
 """Where a test begins: a slow twin, rows above that play no part, and exact risks."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric import NotCertifiedError
@@ -34,79 +35,99 @@ def most_errors(k, wrong, delta):
     return found
 
 
-def slow_start(scores, right, floor, delta, *, probabilities=True):
-    """The number of rows at the start, from the lowest cut upwards; None without."""
+def slow_start(rows, right, floor, delta, *, probabilities=True):
+    """The number of rows to test first; rows are sorted, the best first."""
     fewest = next(k for k in range(1, 10**4) if floor**k <= delta)
-    values = sorted(set(scores))
-    for i, value in enumerate(values):
-        below = [x for x in zip(scores, right, strict=True) if x[0] < value]
-        k = len(scores) - len(below)
-        tie = sum(x[0] == values[i - 1] for x in below) if i else 0
+    if probabilities:
+        fewest = max(fewest, sum(x >= 1 for x in rows))
+    for k in range(len(rows), 0, -1):
         m = min(max(k // 2, 20), 200)
-        near = sorted(below, key=lambda x: -x[0])[:m]
-        positives = sum(bool(x[1]) for x in near)
+        positives = sum(map(bool, right[k : k + m]))
         guess = Fraction(positives, m)
         if probabilities:
-            under = Fraction(values[i - 1]) if i else Fraction(0)
+            under = Fraction(rows[k]) if k < len(rows) else Fraction(0)
             guess = (positives + 20 * under) / (m + 20)
         c = most_errors(k, 1 - floor, delta)
         if c >= 0 and tail(k, 1 - guess, c) >= Fraction(1, 10):
             return k
-        if k - tie - tie // 2 < fewest or (probabilities and value >= 1):
+        if k <= fewest:
             return k
-    return None
+    raise AssertionError
 
 
-def start_of(p, y, floor, delta, *, probabilities=True):
-    """The number of rows at which the package begins; None without a start."""
-    cuts = tests.cuts_of(p, y)
-    allowed = tests.allowed_errors(cuts.k, float(floor), float(delta))
-    fewest = tests.fewest_rows(float(floor), float(delta))
-    found = tests.climbed_start(cuts, allowed, fewest, probabilities=probabilities)
-    return int(cuts.k[found]) if found < cuts.k.size else None
+def slow_chain(rows, right, start, floor, delta):
+    """The lowest score that is certified; None for none."""
+    if sum(not x for x in right[:start]) > most_errors(start, 1 - floor, delta):
+        return None
+    lowest = None
+    for k in range(start, len(rows) + 1):
+        if k < len(rows) and rows[k] == rows[k - 1]:
+            continue  # inside of a tie
+        if sum(not x for x in right[:k]) > most_errors(k, 1 - floor, delta):
+            break
+        lowest = rows[k - 1]
+    return lowest
 
 
 def drawn_rows(seed, n, digits):
-    """Rows sorted downwards, positives first in a tie: the window then is one set."""
     rng = np.random.default_rng(seed)
     p = np.round(rng.beta(0.5, 0.5, n), digits)
-    y = rng.random(n) < p ** rng.choice([0.5, 1.0, 2.0])
-    order = np.lexsort((~y, -p))
-    return p[order], y[order]
+    return p, rng.random(n) < p ** rng.choice([0.5, 1.0, 2.0])
 
 
 FLOORS = st.sampled_from([Fraction(1, 2), Fraction(4, 5), Fraction(9, 10)])
 DELTAS = st.sampled_from([Fraction(1, 10), Fraction(1, 4)])
 DIGITS = st.sampled_from([0, 1, 2, 16])
+SEEDS = st.integers(0, 10**6)
 
 
-@settings(max_examples=60)
-@given(
-    st.integers(0, 10**6), st.sampled_from([1, 2, 9, 40, 70]), DIGITS, FLOORS, DELTAS
-)
-def test_the_climb_is_the_slow_one(seed, n, digits, floor, delta):
+@given(SEEDS, st.sampled_from([1, 2, 9, 40, 70]), DIGITS, FLOORS, DELTAS)
+def test_the_climb_and_the_tests_are_the_slow_ones(seed, n, digits, floor, delta):
     p, y = drawn_rows(seed, n, digits)
+    cuts = tests.cuts_of(p, y, float(floor), float(delta))
+    rows, right = cuts.rows.tolist(), cuts.right.tolist()
+    assert sorted(zip(rows, right, strict=True)) == sorted(zip(p, y, strict=True))
+    assert rows == sorted(rows, reverse=True)
     for probabilities in (True, False):
-        wanted = slow_start(
-            p.tolist(), y.tolist(), floor, delta, probabilities=probabilities
-        )
-        found = start_of(p, y, floor, delta, probabilities=probabilities)
-        assert found == wanted
+        start = slow_start(rows, right, floor, delta, probabilities=probabilities)
+        assert tests.climbed_start(cuts, probabilities=probabilities) == start
+        passed = tests.passed_chain(cuts, start)
+        lowest = None if passed is None else cuts.scores[passed[1]]
+        assert lowest == slow_chain(rows, right, start, floor, delta)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([5, 30, 200]), DIGITS, FLOORS, DELTAS)
-def test_rows_above_the_start_play_no_part(seed, n, digits, floor, delta):
-    p, y = drawn_rows(seed, n, digits)
-    k = start_of(p, y, floor, delta)
-    if k is None or k == n:
+@given(SEEDS, st.sampled_from([5, 30, 200]), DIGITS, FLOORS, DELTAS)
+def test_rows_that_are_not_read_yet_play_no_part(seed, n, digits, floor, delta):
+    cuts = tests.cuts_of(*drawn_rows(seed, n, digits), float(floor), float(delta))
+    k = tests.climbed_start(cuts, probabilities=True)
+    if cuts.rows[k - 1] >= 1.0:  # p >= 1 is a constant
         return
     rng = np.random.default_rng(seed)
-    below = p[k]
-    for top in (1.0, None):  # one tie of all that is above, or anything
-        others = rng.uniform(np.nextafter(below, 2.0), 1.0, k)
-        scores = np.r_[np.full(k, top) if top else np.sort(others)[::-1], p[k:]]
-        labels = np.r_[rng.random(k) < rng.random(), y[k:]]
-        assert start_of(scores, labels, floor, delta) == k
+    below = cuts.rows[k] if k < n else 0.0
+    tie = np.full(k, (below + 1.0) / 2)
+    for above in (np.sort(rng.uniform(below, 1.0, k))[::-1], tie):
+        rows = np.r_[above, cuts.rows[k:]]
+        right = np.r_[rng.random(k) < rng.random(), cuts.right[k:]]
+        other = replace(cuts, rows=rows, right=right)
+        assert tests.climbed_start(other, probabilities=True) == k
+
+
+def test_labels_do_not_order_ties():
+    p, y = drawn_rows(0, 300, 1)
+    marks = np.arange(300) % 2 == 0
+    orders = [
+        tests.cuts_of(p, one, 0.8, 0.1).right for one in (marks, marks & y, marks)
+    ]
+    assert np.array_equal(orders[0], orders[2])
+    assert not (orders[1] & ~orders[0]).any()
+    # the share of positives in the first half of each tie is that of the tie
+    shares = []
+    for seed in range(40):
+        rows, labels = drawn_rows(seed, 300, 0)
+        cuts = tests.cuts_of(np.sort(rows)[::-1], labels, 0.8, 0.1)
+        half = cuts.k[0] // 2
+        shares.append(cuts.right[:half].mean() - cuts.right[: cuts.k[0]].mean())
+    assert abs(np.mean(shares)) < 0.02
 
 
 def certified(p, y, floor, delta, unlabelled=None):

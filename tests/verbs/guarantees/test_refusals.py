@@ -111,12 +111,15 @@ def test_the_fewest_rows_are_named_where_there_are_less():
     assert error.nearest["allowed"] == -1
 
 
-def test_ties_may_leave_no_cut_to_begin_at():
-    p = np.r_[np.full(90, 0.3), np.full(20, 0.2)]
-    y = np.r_[np.ones(5), np.zeros(105)].astype(int)
-    error = refusal(y, p, min_precision=0.8, confidence=0.9)
-    assert "tied scores leave no cut to begin at" in str(error)
-    assert error.nearest is None
+def test_a_start_inside_of_a_tie_names_no_cut():
+    p = np.r_[np.full(60, 0.9), np.full(200, 0.05)]
+    found = []
+    for wrong in range(2, 9):
+        y = np.r_[np.zeros(wrong), np.ones(60 - wrong), np.zeros(200)].astype(int)
+        found.append(refusal(y, p, min_precision=0.8, confidence=0.9))
+    inside = [one for one in found if one and "begins inside of a tie" in str(one)]
+    assert inside
+    assert all(one.nearest is None for one in inside)
 
 
 def sweep():
