@@ -105,8 +105,13 @@ def guarantee() -> None:
     p = rng.beta(0.25, 0.5, 1000)
     y = rng.random(1000) < p
     with picture("guarantee") as ax:
-        am.tune(y, p, "precision", min_precision=0.8, confidence=0.95).plot(ax)
-        ax.axhline(0.8, color="C7", linestyle="--")
+        am.tune(y, p, "f1", min_precision=0.8, confidence=0.95).plot(ax)
+        precision = am.tune(y, p, "precision", n_bootstrap=0, cv=None)
+        curve = precision.thresholds, precision.scores
+        ax.step(*curve, where="pre", color="C1", label="Precision")
+        ax.axhline(0.8, color="C1", linestyle="--")
+        ax.set(ylabel="Actual score", ylim=(0.0, 1.03))
+        ax.legend(loc="lower left")
 
 
 def stream() -> None:

@@ -19,10 +19,15 @@ rule = am.tune(y, p, "f1", min_precision=0.8, confidence=0.95)
 print(rule.guarantee)
 
 # %%
-# Precision at every threshold, and the thresholds that are certified. On these rows the
-# curve is above the floor further down as well, which proves nothing for others.
-ax = am.tune(y, p, "precision", min_precision=0.8, confidence=0.95).plot()
+# F1 and precision at every threshold, and the thresholds that are certified. On these
+# rows precision is above the floor further down as well, which proves nothing for
+# others.
+ax = rule.plot()
+precision = am.tune(y, p, "precision", n_bootstrap=0, cv=None)
+ax.step(precision.thresholds, precision.scores, where="pre", label="Precision")
 ax.axhline(0.8, color="0.5", lw=1)
+ax.set_ylabel("Actual score")
+ax.legend()
 plt.show()
 
 # %%
