@@ -257,20 +257,20 @@ def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, flo
     return {"now": now, "before": earlier_threshold(cuts)}
 
 
+# Probability of a positive at the latent p, and the score that stands for it
 KNOWN = {
-    "underconfident": lambda p: p**3 / (p**3 + (1 - p) ** 3),
-    "bad top": lambda p: np.where(p > 0.98, 0.4, p),
-    "one digit": lambda p: p,
+    "underconfident": (lambda p: p, lambda p: 0.6 * p),
+    "bad top": (lambda p: np.where(p > 0.98, 0.4, p), lambda p: p),
+    "one digit": (lambda p: p, lambda p: np.round(p, 1)),
 }
 
 
 def known_pools() -> Iterator[Pool]:
-    """Yield pools of known curves; the last has scores of one digit."""
     rng = np.random.default_rng(0)
-    for name, curve in KNOWN.items():
+    for name, (curve, score) in KNOWN.items():
         p = rng.random(POOL)
         y = (rng.random(POOL) < curve(p)).astype(np.int64)
-        yield Pool(f"known {name}", y, np.round(p, 1) if name == "one digit" else p)
+        yield Pool(f"known {name}", y, score(p))
 
 
 def climb(quick: bool) -> None:
