@@ -19,10 +19,11 @@ from argmetric._ground.types import Booleans, Floats, Integers
 
 # Where to begin, measured on pools of real models: labels of the k/2 rows just below a
 # cut, at least and at most so many, and the next lower score with a weight in rows
-# estimate the precision above it; the climb ends where the test would pass with POWER.
+# estimate the precision above it; the climb ends where the test would pass with POWER,
+# inside of a tie with more of it, for the cut of the whole tie must pass as well.
 FEWEST_BELOW, MOST_BELOW = 20, 200
 SCORE_WEIGHT = 20.0
-POWER = 0.1
+POWER, POWER_IN_TIE = 0.1, 0.8
 AIMED_POWER = 0.8  # of a plan for how many labels are needed
 MOST_PLANNED = 20_000  # selected rows that a plan looks at
 FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
@@ -125,8 +126,9 @@ def climbed_start(cuts: RankedCuts, *, probabilities: bool) -> int:
 
         g = (positives + 20 u) / (m + 20), or positives / m without probabilities.
 
-    The climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest where the
-    fewest rows that can pass are left, or those of p >= 1.
+    The climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER, inside of a tie
+    POWER_IN_TIE; at the latest where the fewest rows that can pass are left, or those
+    of p >= 1.
     """
     n = cuts.rows.size
     least = fewest_rows(cuts.floor, cuts.delta) or n
@@ -142,7 +144,9 @@ def climbed_start(cuts: RankedCuts, *, probabilities: bool) -> int:
         guess = (positives + SCORE_WEIGHT * under) / (window + SCORE_WEIGHT)
     allowed = allowed_errors(k, cuts.floor, cuts.delta)
     power = binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
-    ends = np.flatnonzero((allowed >= 0) & (power >= POWER))
+    in_tie = np.append(cuts.rows, np.nan)[k] == cuts.rows[k - 1]
+    enough = power >= np.where(in_tie, POWER_IN_TIE, POWER)
+    ends = np.flatnonzero((allowed >= 0) & enough)
     return int(k[ends[-1]] if ends.size else k[0])
 
 

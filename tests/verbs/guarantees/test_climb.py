@@ -48,7 +48,8 @@ def slow_start(rows, right, floor, delta, *, probabilities=True):
             under = Fraction(rows[k]) if k < len(rows) else Fraction(0)
             guess = (positives + 20 * under) / (m + 20)
         c = most_errors(k, 1 - floor, delta)
-        if c >= 0 and tail(k, 1 - guess, c) >= Fraction(1, 10):
+        in_tie = k < len(rows) and rows[k] == rows[k - 1]
+        if c >= 0 and tail(k, 1 - guess, c) >= Fraction(8 if in_tie else 1, 10):
             return k
         if k <= fewest:
             return k
