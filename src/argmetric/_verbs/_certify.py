@@ -276,8 +276,8 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     if passed is not None:
         first, last = passed
         found = thresholds[(taken >= cuts.k[first]) & (taken <= cuts.k[last])]
-        counts = (cuts.k[last], cuts.errors[last], cuts.allowed[last])
-        return float(found.min()), float(found.max()), tuple(map(int, counts))
+        counts = int(cuts.k[last]), int(cuts.errors[last]), int(cuts.allowed[last])
+        return float(found.min()), float(found.max()), counts
     fewest, began = tests.fewest_rows(floor, delta), None
     if fewest is None:
         raise terms.refuse_limits([test.name], "no number of rows proves it")

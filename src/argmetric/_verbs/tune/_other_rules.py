@@ -126,12 +126,9 @@ class Certain:
         else:
             free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
             search = search_rows(scores, positive, None, group, free)
-            rules = [
-                rule_at(search, metric, np.count_nonzero(search.cuts.scores >= cut))
-                for metric, cut in zip(
-                    metrics, (x.threshold for x in found), strict=True
-                )
-            ]
+            above = [np.count_nonzero(search.cuts.scores >= x.threshold) for x in found]
+            cuts = zip(metrics, map(int, above), strict=True)
+            rules = [rule_at(search, metric, cut) for metric, cut in cuts]
         return [
             replace(rule, threshold=one.threshold, constraints=typed, guarantee=one)
             for rule, one in zip(rules, found, strict=True)
