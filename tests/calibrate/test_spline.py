@@ -258,3 +258,16 @@ def test_calibrated_scores_stay_as_they_are(seed):
 
 
 # Draws: what else the reference allows
+
+
+def test_scores_of_one_for_most_negatives_leave_finite_ends() -> None:
+    """Naive Bayes: half of the negatives at 1, and others at the least double."""
+    rng = np.random.default_rng(0)
+    y = rng.random(600) < 0.3
+    p = np.where(rng.random(600) < 0.8, 1.0, rng.random(600))
+    p[:20] = np.where(y[:20], p[:20], 0.0)
+    p[20:24], y[20:24] = 5e-324, False
+    fitted = am.calibrate(y, p)
+    low, high = fitted.apply([0.0, 1.0])
+    assert 0.0 < low < 0.1
+    assert high == pytest.approx(y[p == 1.0].mean(), abs=0.05)

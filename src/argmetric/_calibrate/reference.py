@@ -60,7 +60,8 @@ class Reference:
         if self.logits:
             return self._furthest
         rows = max(sum(self.counts), FEWEST)
-        usual = min(self._usual_distances)
+        # A median score of exactly 0 or 1 is a lump, and tells of no scale.
+        usual = min((one for one in self._usual_distances if one > 0.0), default=1.0)
         nearest = max(
             self._least_distance / 2, min(1 / (4 * rows), usual / UNLIKELY_TIMES)
         )
