@@ -8,12 +8,13 @@
 coverage: how often the 90 % interval contains the actual F1 when nothing happened, the
 share of positives moved, or other rows came; beside it CBPE by NannyML's formula, and
 NannyML where it is installed. verdicts: what is said of these periods. quiet: both
-where nothing happened, from more references. order: both in real time order. metrics:
-other metrics than F1. small: references of 200 rows and of few positives. alarms: false
-alarms of quiet years, and how soon a fall is found. years: quiet years by the size of
-the reference, and how soon scores that rise are found. label: the interval of
-`to_label` against that of random labels. features: what `features=` gains. undo:
-sampling and weights undone. speed: 10^7 rows, and a daily job.
+where nothing happened, from more references. kinds: coverage by verdict and by kind of
+model, naive Bayes and over-fitted boosting too, on sets of its own. order: both in real
+time order. metrics: other metrics than F1. small: references of 200 rows and of few
+positives. alarms: false alarms of quiet years, and how soon a fall is found. years:
+quiet years by the size of the reference, and how soon scores that rise are found.
+label: the interval of `to_label` against that of random labels. features: what
+`features=` gains. undo: sampling and weights undone. speed: 10^7 rows, and a daily job.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Constants were chosen on the sets of the choose half; read the figures of the
@@ -37,6 +38,7 @@ SECTIONS = (
     "coverage",
     "verdicts",
     "quiet",
+    "kinds",
     "order",
     "metrics",
     "groups",

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
+from argmetric._forecast.laws import NOTHING, combine
 from argmetric._monitor._cells import (
     MonitorCells,
     Readings,
@@ -17,6 +18,7 @@ from argmetric._monitor._cells import (
     weigh_readings,
 )
 from argmetric._monitor._law import (
+    NOT_RULED_OUT,
     Maps,
     PeriodLaw,
     ThetaTable,
@@ -24,6 +26,7 @@ from argmetric._monitor._law import (
     label_likelihood,
     likelihood_of,
     population_share,
+    widened,
 )
 from watched import shifted_maps
 
@@ -250,6 +253,44 @@ def test_readings_are_weighed_as_normal_laws_say(moved: float) -> None:
 )
 def test_verdicts(weights: Any, verdict: str) -> None:
     assert Readings(*weights).verdict() == verdict
+
+
+def outside(law: Any, low: float, high: float) -> tuple[float, float]:
+    """Probabilities of a value below and above an interval, value by value."""
+    pairs = list(zip(law.values.tolist(), law.probabilities.tolist(), strict=True))
+    below = sum(p for value, p in pairs if value < low)
+    return below, sum(p for value, p in pairs if value > high)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> None:
+    """Both ends hold under the mixture and every reading, and no narrower ones do."""
+    rng = np.random.default_rng(seed)
+    weight = rng.dirichlet([0.5, 0.5, 0.5])
+    parts = [
+        (np.round(rng.normal(3 * i, 1, 60), 1), rng.dirichlet(np.ones(60)))
+        for i in rng.permutation(3)
+    ]
+    laws = [combine([one]) for one in parts]
+    mixed = combine([(x, w * p) for (x, p), w in zip(parts, weight, strict=True)])
+    low, high = widened(mixed, laws, Readings(*weight), coverage)
+    allowed = (1 - coverage) / 2 * np.maximum(1, NOT_RULED_OUT / weight)
+    kept = [(mixed, (1 - coverage) / 2)]
+    kept += [(x, a) for x, a in zip(laws, allowed, strict=True) if a < 0.5]
+    for law, most in kept:
+        assert max(outside(law, low, high)) <= most + 1e-9
+    values = mixed.values
+    above, under = values[values > low].min(), values[values < high].max()
+    assert any(outside(law, above, high)[0] > most - 1e-9 for law, most in kept)
+    assert any(outside(law, low, under)[1] > most - 1e-9 for law, most in kept)
+
+
+def test_a_reading_under_which_nothing_is_defined_widens_nothing() -> None:
+    law = combine([(np.arange(10.0), np.full(10, 0.1))])
+    even = Readings(0.4, 0.3, 0.3)
+    assert widened(law, [law, NOTHING, law], even, 0.8) == (1.0, 8.0)
+    assert np.isnan(widened(NOTHING, [NOTHING] * 3, even, 0.8)).all()
 
 
 @pytest.mark.parametrize(("m", "n"), [(4000, 200), (1000, 1000), (200, 4000)])

@@ -6,6 +6,16 @@ forecast (`_forecast/truth.py`): the share of positives on either side of the de
 and counts. The posterior has the two-sample likelihood ℓ(θ) of `_calibrate/share.py`,
 which has the formula, on tables of counts: at a few points for every map, and by a
 cubic spline between them.
+
+The mean is that of the mixture of the readings. The interval of a mixture would miss as
+often as stated on average over the readings, and so take the likeliest one for granted
+where scores tell them apart badly. It is therefore widened until it misses a score on
+either side with a probability of at most
+
+    (1 - coverage)/2 · max(1, τ/P)
+
+under each reading, where P is its probability: one that is not ruled out keeps the
+coverage by itself. Where half or more would be missed, a reading is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +29,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
-from argmetric._forecast.laws import combine
+from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import (
     COUNTS,
@@ -52,8 +62,10 @@ Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")
 CERTAIN = 1e-9  # standard deviation of a score that all labels are known of
 # θ where nothing happened, other rows came, the share moved. What P(y | score) may move
-# when rows move is not learnt from the scores.
-DEVIATIONS = (0.1, 0.15, 1.0)
+# when rows move is not learnt from the scores. A prevalence × 1/4 or × 4 is within one
+# deviation.
+DEVIATIONS = (0.1, 0.15, 1.5)
+NOT_RULED_OUT = 0.3  # τ, the probability from which a reading keeps the coverage
 LEARNT = (True, False, True)
 LARGEST_THETA = 4.0
 POINTS = 25  # of a table over θ
@@ -91,12 +103,19 @@ class Draws:
     expected: Floats  # score at the expected counts, without chance
     weight: Floats  # they sum to 1
 
+    @cached_property
+    def score(self) -> ValueLaw:
+        """Distribution of the score."""
+        return combine([(self.value.ravel(), self.weight.ravel())])
+
+    @cached_property
+    def prevalence(self) -> ValueLaw:
+        """Distribution of the share of positives."""
+        return combine([(self.share.ravel(), self.weight.ravel())])
+
     def summary(self, coverage: float) -> tuple[float, Interval]:
         """Mean and interval of the score."""
-        return _summary(self.value, self.weight, coverage)
-
-    def share_summary(self, coverage: float) -> tuple[float, Interval]:
-        return _summary(self.share, self.weight, coverage)
+        return self.score.mean, _interval(self.score, coverage)
 
     def parts(self) -> tuple[float, float, float]:
         """Parts of the variance of the score that map, share and chance are behind."""
@@ -108,8 +127,7 @@ class Draws:
         middle = float(of_map @ mean / max(of_map.sum(), 1e-300))
         map_part = float(of_map @ (mean - middle) ** 2)
         share_part = float((weight * (values - mean[:, None]) ** 2).sum())
-        law = combine([(self.value.ravel(), self.weight.ravel())])
-        total = max(np.nan_to_num(law.variance), map_part + share_part)
+        total = max(np.nan_to_num(self.score.variance), map_part + share_part)
         if total <= CERTAIN**2:
             return 0.0, 0.0, 0.0
         map_part, share_part = map_part / total, share_part / total
@@ -162,9 +180,27 @@ class PeriodLaw:
         if self._shift == "prior":
             return self.share_moved
         if self._shift == "auto":
-            laws = self._drawn(0), self.other_rows, self.share_moved
-            return mixture(laws, np.array(self.readings))
+            return mixture(self._of_readings, np.array(self.readings))
         return self.unmoved
+
+    @cached_property
+    def _of_readings(self) -> tuple[Draws, Draws, Draws]:
+        return self._drawn(0), self.other_rows, self.share_moved
+
+    def summary(self, coverage: float) -> tuple[float, Interval]:
+        """Mean and interval of the score."""
+        if self._shift != "auto":
+            return self.mixed.summary(coverage)
+        law, laws = self.mixed.score, [one.score for one in self._of_readings]
+        return law.mean, widened(law, laws, self.readings, coverage)
+
+    def share_summary(self, coverage: float) -> tuple[float, Interval]:
+        """Mean and interval of the share of positives."""
+        law = self.mixed.prevalence
+        if self._shift != "auto":
+            return law.mean, _interval(law, coverage)
+        laws = [one.prevalence for one in self._of_readings]
+        return law.mean, widened(law, laws, self.readings, coverage)
 
     @cached_property
     def unmoved(self) -> Draws:
@@ -269,11 +305,26 @@ def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
     return Draws(value, share, expected, np.concatenate(parts, axis=1))
 
 
-def _summary(values: Floats, weight: Floats, coverage: float) -> tuple[float, Interval]:
-    law = combine([(values.ravel(), weight.ravel())])
+def _interval(law: ValueLaw, coverage: float) -> Interval:
     if not law.values.size:
-        return np.nan, Interval(np.nan, np.nan)
-    return law.mean, central_interval(law.values, law.probabilities, coverage)
+        return Interval(np.nan, np.nan)
+    return central_interval(law.values, law.probabilities, coverage)
+
+
+def widened(
+    mixed: ValueLaw, laws: Sequence[ValueLaw], readings: Readings, coverage: float
+) -> Interval:
+    """Return the interval of a mixture, widened until every reading keeps its part.
+
+    `laws` are those of the readings, of which `readings` has the probabilities.
+    """
+    ends = [_interval(mixed, coverage)]
+    for probability, law in zip(readings, laws, strict=True):
+        missed = (1.0 - coverage) * max(1.0, NOT_RULED_OUT / max(probability, 1e-300))
+        if missed < 1.0 and law.values.size:
+            ends.append(_interval(law, 1.0 - missed))
+    lows, highs = zip(*ends, strict=True)
+    return Interval(min(lows), max(highs))
 
 
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:

@@ -78,7 +78,8 @@ class Period(OnePeriod):
     n_positives: int
     n_known: int
     # mean, interval: forecast of the score, all readings mixed. The interval holds
-    # unless the verdict is "cannot say without labels"; `answer` says so.
+    # under every reading that is not ruled out, unless the verdict is "cannot say
+    # without labels"; `answer` says so.
     mean: float
     interval: Interval
     # share, share_interval: share of positives among the rows, and its interval
@@ -221,8 +222,8 @@ def period_of(
         int(table.sum()),
         int(table[1].sum()),
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
-        *law.mixed.summary(coverage),
-        *law.mixed.share_summary(coverage),
+        *law.summary(coverage),
+        *law.share_summary(coverage),
         *law.readings,
         law.readings.verdict(),
         *law.mixed.parts(),

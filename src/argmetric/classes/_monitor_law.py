@@ -35,6 +35,7 @@ ROUNDS, SETTLED = 50, 1e-6  # most of Newton's steps, and the size of the last o
 MOST_ROWS = 20_000  # of either sample in a likelihood; more are thinned evenly
 LEAST = 1e-6  # smallest probability whose logarithm is told apart
 SEED = 3
+MOVED_DEVIATION = 1.0  # of θ, where shares moved
 
 Link = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -128,7 +129,10 @@ def read_classes(q_old: Floats, q_new: Floats, truth: Integers) -> ClassReadings
         for size in SIZES
     ]
     share = laplace(
-        moved, _deviations(DEVIATIONS[2], count), new, labelled if known.any() else None
+        moved,
+        _deviations(MOVED_DEVIATION, count),
+        new,
+        labelled if known.any() else None,
     )
     level = np.array(
         [
