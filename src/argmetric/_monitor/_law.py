@@ -117,6 +117,10 @@ class Draws:
         """Mean and interval of the score."""
         return self.score.mean, _interval(self.score, coverage)
 
+    def share_summary(self, coverage: float) -> tuple[float, Interval]:
+        """Mean and interval of the share of positives."""
+        return self.prevalence.mean, _interval(self.prevalence, coverage)
+
     def parts(self) -> tuple[float, float, float]:
         """Parts of the variance of the score that map, share and chance are behind."""
         there = np.isfinite(self.expected)
@@ -196,10 +200,9 @@ class PeriodLaw:
 
     def share_summary(self, coverage: float) -> tuple[float, Interval]:
         """Mean and interval of the share of positives."""
-        law = self.mixed.prevalence
         if self._shift != "auto":
-            return law.mean, _interval(law, coverage)
-        laws = [one.prevalence for one in self._of_readings]
+            return self.mixed.share_summary(coverage)
+        law, laws = self.mixed.prevalence, [one.prevalence for one in self._of_readings]
         return law.mean, widened(law, laws, self.readings, coverage)
 
     @cached_property
