@@ -30,8 +30,7 @@ HALVES = {
 HALVES_OF_KINDS = {
     "choose": HALVES["choose"],
     "show": (
-        "annthyroid", "cover_odds", "mammography", "optdigits", "pendigits_odds",
-        "shuttle", "spamassassin", "spambase",
+        "shuttle", "cover_odds", "spamassassin", "mammography", "annthyroid", "spambase"
     ),
 }  # fmt: skip
 MODELS = ("logistic", "forest", "boosting", "neighbours")

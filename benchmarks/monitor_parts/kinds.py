@@ -1,9 +1,9 @@
 """Coverage by kind of model and by verdict, naive Bayes and over-fitted boosting too.
 
-References of 200, 700, 2,000 and 4,000 rows with 8 positives or more, periods of 200,
-1,000 and 5,000 rows; other metrics than F1 with references of 700 and 2,000 rows and
-periods of 1,000. The rule is the cut that is best for F1 on the reference. References
-whose scores rank backwards are refused, and left out.
+References of 200 to 4,000 rows with 8 positives or more, periods of 200 to 5,000 rows;
+other metrics than F1 with a reference of 700 rows and periods of 1,000. The rule is the
+cut that is best for F1 on the reference. References whose scores rank backwards are
+refused, and left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from harness import Target
 import argmetric as am
 from monitor_parts.cases import ALL_MODELS, HALVES_OF_KINDS, Pool, pools
 from monitor_parts.measured import (
-    PERIODS,
     Row,
     by_half,
     concatenated,
@@ -28,9 +27,9 @@ from monitor_parts.measured import (
 )
 from monitor_parts.shifts import QUIET, SHARES, SIDES, drawn_reference, kind_of
 
-REFERENCES, FEWEST = (200, 700, 2000, 4000), 8
-OTHERS = ("mcc", "balanced_accuracy", "gmean")
-OF_OTHERS = ((700, 1000), (2000, 1000))  # rows of a reference, and of a period
+PERIODS = {200: (200, 1000), 700: (1000,), 2000: (1000,), 4000: (5000,)}
+FEWEST = 8  # positives of a reference
+OTHERS, REFERENCE_OF_OTHERS = ("mcc", "balanced_accuracy", "gmean"), 700
 MOVED = ("score feature 3:1", "score feature 9:1", "error feature 3:1", "score 3:1")
 DRAWS = {**SHARES, **{name: SIDES[name] for name in MOVED}}
 KINDS = ("quiet", "label shift", "covariate shift")
@@ -59,7 +58,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
 def _of_pool(pool: Pool, quick: bool, seed: int) -> Iterator[Row]:
     rng = seeded(seed, "kinds", pool.name, pool.model)
     for_reference, for_periods = pool.halved(rng)
-    for m in REFERENCES[1:2] if quick else REFERENCES:
+    for m in (700,) if quick else PERIODS:
         chosen = drawn_reference(rng, pool.y, for_reference, m)
         if chosen is None or pool.y[chosen].sum() < FEWEST:
             continue
@@ -69,12 +68,12 @@ def _of_pool(pool: Pool, quick: bool, seed: int) -> Iterator[Row]:
         except ValueError:
             continue
         rule = tuned(*reference)
-        for n in PERIODS[:1] if quick else PERIODS:
+        for n in PERIODS[m]:
             names, periods = concatenated(rng, pool, for_periods, n, DRAWS)
             if not periods:
                 continue
             p = np.concatenate([pool.p[one] for one in periods])
-            for metric in ("f1", *(OTHERS if (m, n) in OF_OTHERS else ())):
+            for metric in ("f1", *(OTHERS if m == REFERENCE_OF_OTHERS else ())):
                 found = am.monitor(p, rule, metric, reference=reference, every=n)
                 for name, one, x in zip(names, periods, found.periods, strict=True):
                     labels = rule.apply(pool.p[one]) == 1

@@ -86,6 +86,27 @@ def test_draws_are_those_of_the_exact_law(
     assert drawn.share_summary(0.9)[0] == pytest.approx(share, rel=0.02)
 
 
+def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
+    """Odds were moved before the counts of either side had corrected the map."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 500)
+    reference = resolve_reference((rng.random(500) < p**2, p))
+    assert reference.calibrator is not None
+    assert reference.rows is not None
+    maps = Maps.of(reference.calibrator, MonitorCells.of(reference.rows, 0.3))
+    rows = np.full(maps.x.size, 9)
+    cells = maps.cells_of(
+        np.array([[rows * (maps.x < -0.8)], [rows * (maps.x >= -0.8)]])
+    )
+    theta = rng.normal(0, 1, (3, maps.truth.maps))
+    factors = maps.truth.factors(cells, len(theta))
+    usual = maps.truth.chances(cells, factors=factors)
+    moved = maps.truth.chances(cells, shift=theta, factors=factors)
+    ratio = moved / (1 - moved) / (usual / (1 - usual))
+    expected = np.broadcast_to(np.exp(theta).ravel(), ratio.shape)
+    np.testing.assert_allclose(ratio, expected, rtol=1e-6)
+
+
 def test_known_labels_are_taken_as_they_are() -> None:
     table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
     table[0, 1, 1], table[0, 2, 2], table[1, 2, 4], table[1, 1, 3] = 50, 4, 9, 3

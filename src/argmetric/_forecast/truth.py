@@ -109,17 +109,18 @@ class Truth:
         """Chance of a positive in every cell, a column for each draw.
 
         A `prior`, the share of positives of n rows, is met in every draw; `shift` is
-        added to all log-odds after the map, rows of a value for each map.
+        added to all log-odds of a draw, rows of a value for each map.
         """
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
-        rise = 1.0 if shift is None else np.exp(shift)
         factors = factors or self.factors(cells, each)
         by_map = np.empty((cells.x.size, *factors[0][1].shape))
         for here, down, up in factors:
-            moved = c[here] * (rise * down) + d[here] * (1.0 - up)
-            whole = 1.0 if shift is None else c[here] * rise + d[here]
-            by_map[here] = moved / whole
+            moved = c[here] * down + d[here] * (1.0 - up)
+            if shift is not None:
+                moved *= np.exp(shift)
+                moved /= moved + c[here] * (1.0 - down) + d[here] * up
+            by_map[here] = moved
         p = by_map.reshape(cells.x.size, -1)
         return p if prior is None else matched(p, cells.rows, prior * n)
 
