@@ -97,8 +97,9 @@ def monitor(
 
     A period has scores and no labels. Nothing may have happened to it, the share of
     positives may have moved, or other rows came. We weight the explanations by how well
-    they fit, and mix them into one interval; where none fits, the verdict is "cannot
-    say without labels". More on the page :doc:`/production`.
+    they fit, and mix them into one forecast, whose interval holds under each of them
+    that is not ruled out; where none fits, the verdict is "cannot say without labels".
+    More on the page :doc:`/production`.
 
     Parameters
     ----------
