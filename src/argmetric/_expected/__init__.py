@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from argmetric._expected._sums import SegmentSums as SegmentSums
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
+    from argmetric._expected._tables import refuse_infinite as refuse_infinite
     from argmetric._expected._tables import regular_at_edges as regular_at_edges
     from argmetric._expected._tables import short_curve as short_curve
     from argmetric._expected.kernels.tolerances import TIE as TIE
@@ -44,7 +45,13 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_curves": ("error_of", "expected_curves"),
-        "_tables": ("Tables", "by_size", "regular_at_edges", "short_curve"),
+        "_tables": (
+            "Tables",
+            "by_size",
+            "refuse_infinite",
+            "regular_at_edges",
+            "short_curve",
+        ),
         "_long": (
             "Array",
             "BestCount",

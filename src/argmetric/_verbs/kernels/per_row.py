@@ -1,9 +1,11 @@
 """Exactly so many labels in every row, improved row by row.
 
-Of label j: tp = Σ p over the rows that have it, k how many these are, t = Σ p over all
-rows. Entries of p lie row by row, those of row i from starts[i] to starts[i+1];
-`columns` has their labels, or is empty where every row has all of them in order.
-picked[i] has the chosen entries of row i, counted from its start. `gains` is room.
+Of label j: tp = Σ p over the rows that have it, k how many these are, T the number of
+positives, of mean t = Σ p. The value of a label is Σ_q weight[q]·metric(tp·T[q]/t, k,
+T[q], n) over few points of T: the metric of expected counts with T = t alone. Entries
+of p lie row by row, those of row i from starts[i] to starts[i+1]; `columns` has their
+labels, or is empty where every row has all of them in order. picked[i] has the chosen
+entries of row i, counted from its start. `gains` is room.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -17,12 +19,14 @@ import numpy as np
 from argmetric._ground.jit import inner, kernel
 from argmetric._ground.types import Floats
 
-RATIO, ARITHMETIC, GEOMETRIC, CORRELATION = 0, 1, 2, 3  # forms of the metric
+RATIO, GEOMETRIC, CORRELATION = 0, 1, 2  # forms of the metric
 ROUNDING = 1e-14  # a smaller difference of gains is none
+N_NODES, REACH = 20, 30.0  # e^(-30·x) on [0, 1] by 20 Gauss-Legendre nodes: 2e-13
+N_TERMS = 8  # of a power series in p·u
 
 
 class Labels(NamedTuple):
-    """The metric, and what is known of every label."""
+    """The metric, and the state of every label."""
 
     linear: bool  # in tp, at fixed k and t
     form: int
@@ -30,23 +34,22 @@ class Labels(NamedTuple):
     d: tuple[float, ...]
     zero: float
     n: float
-    t: Floats
-    tp: Floats
+    t: Floats  # (m, points): T
+    weight: Floats  # (m, points)
+    scale: Floats  # (m, points): T/t
+    barred: Floats  # (m,): added to all gains; lets rows leave a label if very low
+    tp: Floats  # (m,), and so are the others
     k: Floats
-    now: Floats  # the value of the metric
-    slope: Floats  # what one more row of chance p adds is slope·p + offset, if linear
+    now: Floats  # the value
+    slope: (
+        Floats  # what one more row of probability p adds: slope·p + offset, if linear
+    )
     offset: Floats
-
-    @property
-    def additive(self) -> bool:
-        """Whether the gain of a row does not depend on the other rows."""
-        fixed = self.form == RATIO and self.d[1] == self.d[2] == 0.0
-        return fixed or self.form == ARITHMETIC
 
 
 @inner
-def metric_value(s, tp, k, t):
-    """The value of the metric at expected counts, as `Metric.value` has it."""
+def value_at(s, tp, k, t):
+    """Return the metric at these counts, as `Metric.value` has it."""
     n = s.n
     if s.form == RATIO:
         c, d = s.c, s.d
@@ -55,29 +58,36 @@ def metric_value(s, tp, k, t):
             return s.zero
         return (c[0] * n + c[1] * tp + c[2] * k + c[3] * t) / below
     if s.form == CORRELATION:
-        below = math.sqrt(k * (n - k) * t * (n - t))
+        below = math.sqrt(max(k * (n - k) * t * (n - t), 0.0))
         return (n * tp - k * t) / below if below != 0.0 else 0.0
     tn, others = n - k - t + tp, n - t
-    if s.form == ARITHMETIC:  # a class that is absent is dropped
-        if t == 0.0:
-            return tn / others
-        if others == 0.0:
-            return tp / t
-        return 0.5 * (tp / t + tn / others)
     first = tp / t if t != 0.0 else s.zero
-    second = max(tn, 0.0) / others if others != 0.0 else s.zero
-    return math.sqrt(first * second)
+    second = max(tn, 0.0) / others if others > 0.0 else s.zero
+    return math.sqrt(max(first, 0.0) * second)
+
+
+@inner
+def label_value(s, tp, k, j):
+    """Return the value of label j with other hits and another count."""
+    if s.t.shape[1] == 1:
+        return value_at(s, tp, k, s.t[j, 0])
+    total = 0.0
+    for q in range(s.t.shape[1]):
+        if s.weight[j, q] > 0.0:
+            at = value_at(s, tp * s.scale[j, q], k, s.t[j, q])
+            total += s.weight[j, q] * at
+    return total
 
 
 @inner
 def set_label(s, j):
     """The value of label j, and the line of what one more row adds to it."""
-    tp, k, t = s.tp[j], s.k[j], s.t[j]
-    s.now[j] = metric_value(s, tp, k, t)
+    tp, k = s.tp[j], s.k[j]
+    s.now[j] = label_value(s, tp, k, j)
     if s.linear:
-        none = metric_value(s, tp, k + 1.0, t)
-        s.slope[j] = metric_value(s, tp + 1.0, k + 1.0, t) - none
-        s.offset[j] = none - s.now[j]
+        none = label_value(s, tp, k + 1.0, j)
+        s.slope[j] = label_value(s, tp + 1.0, k + 1.0, j) - none
+        s.offset[j] = none - s.now[j] + s.barred[j]
 
 
 @inner
@@ -93,7 +103,8 @@ def fill_gains(row, labels, s, gains):
             gains[e] = s.slope[j] * row[e] + s.offset[j]
         else:
             hits = s.tp[j] + row[e]
-            gains[e] = metric_value(s, hits, s.k[j] + 1.0, s.t[j]) - s.now[j]
+            more = label_value(s, hits, s.k[j] + 1.0, j)
+            gains[e] = more - s.now[j] + s.barred[j]
 
 
 @inner
@@ -144,7 +155,7 @@ def count_labels(p, starts, columns, picked, s):
             j = columns[starts[i] + e] if columns.size else e
             s.tp[j] += p[starts[i] + e]
             s.k[j] += 1.0
-    for j in range(s.t.size):
+    for j in range(s.k.size):
         set_label(s, j)
 
 
@@ -165,7 +176,7 @@ def improve_rows(p, starts, columns, picked, s, gains):
             j = labels[e] if labels.size else e
             k = s.k[j] - 1.0
             tp = max(s.tp[j] - row[e], 0.0) if k > 0.0 else 0.0
-            gains[e] = s.now[j] - metric_value(s, tp, k, s.t[j])
+            gains[e] = s.now[j] - label_value(s, tp, k, j) + s.barred[j]
             least = min(least, gains[e])
         least += ROUNDING
         for e in range(row.size):
@@ -201,6 +212,97 @@ def likely_entries(p, starts, columns, picked, s, gains, kept):
         take_largest(gains, row.size, own)
         own.sort()
         chosen[:] = np.searchsorted(own, chosen)
+
+
+@kernel
+def column_moments(p, indptr, out):
+    """Per segment: mean, variance, third central moment, P(none), P(all) positive."""
+    for j in range(indptr.size - 1):
+        mean, variance, third, none, every = 0.0, 0.0, 0.0, 1.0, 1.0
+        for x in p[indptr[j] : indptr[j + 1]]:
+            spread = x * (1.0 - x)
+            mean += x
+            variance += spread
+            third += spread * (1.0 - 2.0 * x)
+            none *= 1.0 - x
+            every *= x
+        out[j, 0], out[j, 1], out[j, 2] = mean, variance, third
+        out[j, 3], out[j, 4] = none, every
+
+
+@kernel
+def share_tables(p, indptr, more, mirrored, nodes, weights, tables):
+    """Tabulate E[1/(1 + T₋ᵢ)] = ∫₀¹ Π_{l≠i} (1 - p_l·u) du of every segment.
+
+    T₋ᵢ counts the positives but row i, `more` certain ones among them; mirrored: the
+    negatives. `nodes` and `weights` are for [0, 1]; the integral ends where the product
+    is below e^-REACH. A table holds that end, the largest p of the series, moments
+    Σ w·u^r, and weights: products of all rows at the nodes. Small p·u enter by sums of
+    powers, Σ log(1 - p·u) = -Σ_r u^r·Σ p^r/r.
+    """
+    sums, product = np.empty(N_TERMS), np.empty(N_NODES)
+    for j in range(indptr.size - 1):
+        part, mean = p[indptr[j] : indptr[j + 1]], more[j]
+        for x in part:
+            mean += 1.0 - x if mirrored else x
+        end = min(1.0, REACH / max(mean, 1.0))
+        series = (0.2 if mean >= REACH else 0.03) / end
+        sums[:] = 0.0
+        product[:] = 1.0
+        for x in part:
+            chance = 1.0 - x if mirrored else x
+            if chance <= series:
+                power = 1.0
+                for r in range(N_TERMS):
+                    power *= chance
+                    sums[r] += power
+            else:
+                for q in range(N_NODES):
+                    product[q] *= 1.0 - chance * (end * nodes[q])
+        table = tables[j]
+        table[:] = 0.0
+        table[0], table[1] = end, series
+        for q in range(N_NODES):
+            u, log = end * nodes[q], 0.0
+            for r in range(N_TERMS - 1, -1, -1):
+                log = u * (sums[r] / (r + 1) + log)
+            log -= more[j] * math.log1p(-u)
+            weight = end * weights[q] * product[q] * math.exp(-log)
+            table[2 + N_TERMS + q] = weight
+            for r in range(N_TERMS):
+                table[2 + r] += weight
+                weight *= u
+
+
+@inner
+def share_of_hit(table, nodes, p):
+    """Return p·E[1/(1 + T₋ᵢ)] of a row with this probability."""
+    total = 0.0
+    if p <= table[1]:
+        for r in range(N_TERMS + 1, 1, -1):
+            total = total * p + table[r]
+    else:
+        for q in range(N_NODES):
+            total += table[2 + N_TERMS + q] / (1.0 - p * (table[0] * nodes[q]))
+    return p * total
+
+
+@kernel
+def take_shares(p, starts, columns, hits, misses, nodes, worth, offset, picked, gains):
+    """Choose the entries of every row with the largest gains, which nothing else moves.
+
+    gain = worth[0]·p·E[1/(1 + T₋ᵢ)] - worth[1]·q·E[1/(n - T₋ᵢ)] + offset of the label.
+    """
+    for i in range(starts.size - 1):
+        row, labels = p[starts[i] : starts[i + 1]], columns[starts[i] : starts[i + 1]]
+        for e in range(row.size):
+            j = labels[e] if labels.size else e
+            gains[e] = offset[j]
+            if worth[0] != 0.0:
+                gains[e] += worth[0] * share_of_hit(hits[j], nodes, row[e])
+            if worth[1] != 0.0:
+                gains[e] -= worth[1] * share_of_hit(misses[j], nodes, 1.0 - row[e])
+        take_largest(gains, row.size, picked[i, : row.size])
 
 
 @kernel

@@ -106,7 +106,7 @@ def decide(o: Given) -> int:
             told = [lines.positives(int(chosen.sum()), chosen.size)]
         facts = [("rule", text), *told]
     else:
-        kind = "optimal" if o.per_row is None else f"{o.per_row} a row, a local optimum"
+        kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
         facts = [("decision", f"{kind} for {rows.metric.name}"), *told]
     if rows.way == "wide":
         table = lines.label_table(values)
