@@ -27,6 +27,7 @@ SECTIONS = (
     "cli",
     "limits",
     "per_row",
+    "per_row_expected",
 )
 
 

@@ -133,7 +133,9 @@ def decide(
         predicted positives, in each segment; `gap` bounds what the labels miss.
         Segments over it have at most 2,000 rows (500 if not linear in tp).
     per_row : int, optional
-        For "macro": exactly so many labels in every row, after Schultheis et al. 2023.
+        For "macro": exactly so many labels in every row, for the highest expected
+        score: the best of all labels for recall, specificity, Youden, accuracy and
+        balanced accuracy, else those of an ascent from several starts.
     confidence : float, optional
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.

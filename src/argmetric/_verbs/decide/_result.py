@@ -89,7 +89,7 @@ class Decision(Result):
     gap : float
         With a `budget`: the most that the expected metric of the best labels
         within it exceeds `expected` by. 0 where these labels are the best; nan with
-        `per_row`, where no bound is known.
+        `per_row` where rows depend on each other and no bound is known.
     guarantee : Guarantee or None
         What holds for new rows, where `decide` was asked with a `confidence`.
     """
