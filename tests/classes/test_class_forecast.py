@@ -96,7 +96,8 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.array([6, 3, 0.06]), size=1200)
     y = np.array([rng.choice(3, p=row) for row in p])
-    d = am.classes.decide(p[600:], "gmean", reference=(y[:600], p[:600]))
+    found = am.classes.calibrate(y[:600], p[:600])
+    d = am.classes.decide(p[600:], "gmean", reference=found)
     f = d.forecast()
     law_given_map = am.classes.forecast(d._batch.p, d.codes, "gmean")
     assert f.mean == pytest.approx(law_given_map.mean)
@@ -104,6 +105,11 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     assert f.interval[0] < f.interval_given_map[0]
     assert f.cdf(0.0) > law_given_map.cdf(0.0)
     assert f.values @ f.probabilities == pytest.approx(f.mean, abs=0.02)
+    learnt = am.classes.forecast(
+        p[600:], d.codes, "gmean", reference=(y[:600], p[:600])
+    )
+    assert learnt.interval_given_map == law_given_map.interval
+    assert learnt.interval[0] < learnt.interval_given_map[0]
 
 
 def test_actual_scores_know_their_table():

@@ -200,18 +200,26 @@ def test_drawn_laws_have_the_exact_mean():
         )
 
 
+@pytest.mark.parametrize("learnt", [False, True])
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "kappa", "gmean", "cost"])
-def test_a_map_that_may_be_wrong_moves_no_score_off_its_values(metric):
+def test_a_map_that_may_be_wrong_moves_no_score_off_its_values(metric, learnt):
+    """With a calibrator alone, and with the labelled rows that it was fitted to."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.array([4, 2, 1.0]), size=306)
     y = np.array([rng.choice(3, p=row) for row in p])
     how, score = call_of({"metric": metric}, rng, 3)
-    d = am.classes.decide(p[300:], reference=(y[:300], p[:300]), **how)
+    reference = y[:300], p[:300]
+    if not learnt:
+        reference = am.classes.calibrate(*reference)
+    d = am.classes.decide(p[300:], reference=reference, **how)
     f = d.forecast()
     values, weights = enumerated(d._batch.p, d.codes, score)
     assert np.abs(f.values[:, None] - values).min(axis=1).max() < NEAR
     std = math.sqrt(weights @ (values - weights @ values) ** 2)
     least = 0.95 if metric == "gmean" else 1.0  # most scores are 0 or 1 already
+    if learnt:
+        assert f.values @ f.probabilities == pytest.approx(f.mean, abs=NEAR)
+        least = 0.9  # other odds may spread less
     assert least * std < f.std < 2 * std
     known = d.forecast(known=y[300:])
     assert known.interval == pytest.approx((known.mean, known.mean), abs=NEAR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,12 @@ from argmetric._ground.label_words import listed
 from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, SharesLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._climb import GroupRows
-from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
+from argmetric.classes._fit import (
+    MOST_CLASSES_WITH_MATRIX,
+    fit_class_matrix,
+    fit_class_temperature,
+)
+from argmetric.classes._held_out import held_out_probabilities
 from argmetric.classes._input import (
     check_class_probabilities,
     check_shares,
@@ -28,6 +34,7 @@ from argmetric.classes._maps import (
     SHOWN,
     ClassFunctionMap,
     ClassMap,
+    ClassMatrixMap,
     check_class_columns,
     finite_array,
     log_softmax,
@@ -254,6 +261,23 @@ def adjust_prior(
 
 
 @dataclass(frozen=True)
+class LabelledRows:
+    """The rows of a reference, and the calibrator that was fitted to them."""
+
+    code: Integers  # column of the true class
+    scores: Floats  # probabilities before the calibrator, or logits
+    logits: bool
+    calibrator: ClassMatrixMap
+
+    @cached_property
+    def held_out(self) -> Floats:
+        """Probabilities of each row by a calibrator fitted to the others."""
+        return held_out_probabilities(
+            self.calibrator, self.code, self.scores, logits=self.logits
+        )
+
+
+@dataclass(frozen=True)
 class ClassBatch:
     """Rows that are to be decided or forecast together."""
 
@@ -264,6 +288,10 @@ class ClassBatch:
     notes: tuple[str, ...] = ()  # what was done to p
     # gives the probabilities that another map in place of the calibrator makes
     through: Callable[[Any], Floats] | None = None
+    # the reference, where forecasts learn from it what labels like these hit, and the
+    # column of the largest score of each row before the calibrator
+    labelled: LabelledRows | None = None
+    most_probable: Integers | None = None
 
     def alternatives(self) -> Iterator[Floats]:
         """The probabilities under other maps that fit the reference as well."""
@@ -317,10 +345,13 @@ def read_batch(
             return ClassBatch(scores, names, coded)
         moved, note = _at_shares(scores, prior, names, None)
         return ClassBatch(moved, names, coded, notes=(note,))
-    found, code = resolve_map(reference, names, logits=logits)
-    shares = None
-    if code is not None:
-        shares = np.bincount(code, minlength=len(names)) / code.size
+    labelled = shares = None
+    if is_pair(reference):
+        labelled = _fit_reference(*reference, names, logits=logits)
+        shares = np.bincount(labelled.code, minlength=len(names)) / labelled.code.size
+        found: Calibrator | None = labelled.calibrator
+    else:
+        found, _ = resolve_map(reference, names, logits=logits)
     notes = ["p was recalibrated first"]
     mapped = _mapped(found, scores, logits)
     if prior is None:
@@ -335,7 +366,26 @@ def read_batch(
         def through(one: Any) -> Floats:
             return _at_shares(_mapped(one, scores, logits), prior, names, shares)[0]
 
-    return ClassBatch(mapped, names, coded, found, tuple(notes), through)
+    if prior is not None or len(names) > MOST_CLASSES_WITH_MATRIX:
+        labelled = None
+    most_probable = np.asarray(scores.argmax(axis=1))
+    return ClassBatch(
+        mapped, names, coded, found, tuple(notes), through, labelled, most_probable
+    )
+
+
+def _fit_reference(
+    y: Any, p: Any, names: tuple[Any, ...], *, logits: bool
+) -> LabelledRows:
+    """Check the labelled rows of reference=(y, p), and fit a calibrator to them."""
+    scores = check_class_probabilities(p, "the p of reference=(y, p)", logits=logits)
+    if scores.size == 0:
+        raise ValueError("the reference is empty: there is nothing to calibrate on")
+    warn_of_scale(scores, logits=logits)
+    given = list(names)
+    code, known = class_codes(y, p, scores, given, several=True, numbered=True)
+    found = fit_class_matrix(code, scores, logits=logits, classes=known)
+    return LabelledRows(code, scores, logits, found)
 
 
 def resolve_map(
@@ -345,15 +395,8 @@ def resolve_map(
     if reference is None:
         return None, None
     if is_pair(reference):
-        y, p = reference
-        name = "the p of reference=(y, p)"
-        scores = check_class_probabilities(p, name, logits=logits)
-        if scores.size == 0:
-            raise ValueError("the reference is empty: there is nothing to calibrate on")
-        warn_of_scale(scores, logits=logits)
-        given = list(names)
-        code, known = class_codes(y, p, scores, given, several=True, numbered=True)
-        return fit_class_matrix(code, scores, logits=logits, classes=known), code
+        labelled = _fit_reference(*reference, names, logits=logits)
+        return labelled.calibrator, labelled.code
     found = as_calibrator(reference)
     if isinstance(found, FunctionMap) and not isinstance(reference, Calibrator):
         found = ClassFunctionMap(found.function)

@@ -8,6 +8,7 @@ class by class.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,7 +43,9 @@ from argmetric._ground.types import (
 from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import GroupRows
 from argmetric.classes._input import codes_of
+from argmetric.classes._label_model import fit_label_model, labels_of_nearest
 from argmetric.classes._laws import (
+    Law,
     drawn_law,
     drawn_scores,
     exact_law,
@@ -50,7 +53,13 @@ from argmetric.classes._laws import (
     weighed,
 )
 from argmetric.classes._values import expected_metric
-from argmetric.metrics import ClassAverage, ClassGMean, ClassMetric, MetricLike
+from argmetric.metrics import (
+    ClassAverage,
+    ClassFunction,
+    ClassGMean,
+    ClassMetric,
+    MetricLike,
+)
 
 DRAWS = 1000  # of a G-mean, over all maps
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
@@ -249,7 +258,11 @@ def forecast_batch(
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
         given = law.interval(coverage)
-        if isinstance(metric, ClassGMean):
+        if batch.labelled is not None:
+            factors = _factors_of_labels(batch, codes, metric, random_state)
+            law, error = _law_over_factors(rows, metric, labels, random_state, factors)
+            mean = law.mean
+        elif isinstance(metric, ClassGMean):
             law = weighed(
                 _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
             )
@@ -281,6 +294,49 @@ def forecast_batch(
         mean_standard_error=error,
         n_draws=law.draws,
     )
+
+
+def _factors_of_labels(
+    batch: ClassBatch, codes: Integers, metric: ClassMetric, seed: int
+) -> Floats:
+    """Return draws of what the odds of true classes are multiplied with, by label.
+
+    They are learnt from held-out probabilities of the reference, whose rows get labels
+    as those of the batch did: the most probable classes where these are, before or
+    after the calibrator, and otherwise the label of the nearest row.
+    """
+    labelled = batch.labelled
+    assert labelled is not None
+    q = labelled.held_out
+    if np.array_equal(codes, batch.most_probable):
+        labels = labelled.scores.argmax(axis=1)
+    elif np.array_equal(codes, batch.p.argmax(axis=1)):
+        labels = q.argmax(axis=1)
+    else:
+        labels = labels_of_nearest(batch.p, codes, q)
+    return fit_label_model(labelled.code, q, labels, metric).factors(seed)
+
+
+def _law_over_factors(
+    rows: GroupRows,
+    metric: ClassMetric,
+    labels: Integers,
+    seed: int,
+    factors: Floats,
+) -> tuple[Law, float]:
+    """Return the distribution over draws of factors, and the error of its mean.
+
+    Factors come in pairs of opposite deviations: the means of pairs are independent.
+    """
+    function = isinstance(metric, ClassFunction)
+    draws = plan.class_draws(labels.size, rows.p.shape[1], rows.n_groups, function)
+    scores = drawn_scores(rows, metric, labels, seed, draws, factors)
+    law = weighed(scores, None)
+    with warnings.catch_warnings():  # a level may be undefined in every draw
+        warnings.simplefilter("ignore", RuntimeWarning)
+        pairs = np.nanmean(scores.reshape(len(factors) // 2, -1), axis=1)
+    pairs = pairs[~np.isnan(pairs)]
+    return law, float(np.std(pairs)) / math.sqrt(max(pairs.size - 1, 1))
 
 
 def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRows:
