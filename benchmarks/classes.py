@@ -1,6 +1,6 @@
 """Measure `decide` and `forecast` where every row has one of several classes.
 
-    python benchmarks/classes.py                  # everything, about ten minutes
+    python benchmarks/classes.py                  # everything, about twenty minutes
     python benchmarks/classes.py enumerate speed  # some sections
     python benchmarks/classes.py --half show      # without the sets of the choices
     python benchmarks/classes.py --quick          # a smoke run: figures mean nothing
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from classes_parts.cases import HALVES, TRAIN, Setting, fitted_models, settings
+from classes_parts.coverage import coverage
 from harness import emit, emit_machine, emit_summary, judge, wall_seconds
 
 import argmetric as am
@@ -314,6 +315,7 @@ SECTIONS: dict[str, Callable[..., None]] = {
     "forecast": forecast,
     "classifier": classifier,
     "speed": speed,
+    "coverage": coverage,
 }
 
 

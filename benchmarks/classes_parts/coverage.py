@@ -1,0 +1,167 @@
+"""Coverage of class forecasts with a reference: by its rows, and by a calibrator alone.
+
+Each case is a model, a reference and one batch. Labels are decided for six metrics, and
+their score is forecast twice: with ``reference=(y, P)``, and with the calibrator that
+was fitted to these rows, which is how all forecasts were made before. Targets are the
+bins of a column that the models do not see, from frequent to rare; of a9a, the five age
+groups; of ocr, the eight most frequent letters.
+"""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+import argmetric as am
+from classes_parts.cases import loaded, models
+
+BINNED = {"magic": 0, "elec2": 3, "pendigits_odds": 8, "mammography": 3}
+SETS = {
+    "choose": ("covtype", "letter", "optdigits"),
+    "show": ("a9a", "ocr", *BINNED),
+}
+QUANTILES = (0.35, 0.6, 0.8, 0.93)
+AGES, LETTERS, COLUMNS = 5, 8, {"covtype": 10, "letter": 8, "optdigits": 20}
+MOST_ROWS, TRAIN = 12_000, 1000
+REFERENCES, BATCHES, REPEATS = (60, 200, 700, 3000), (60, 300, 1500), 2
+METRICS = ("gmean", "balanced_accuracy", "f1", "mcc", "quadratic_kappa", "accuracy")
+ROUTES = ("calibrator alone", "labelled rows")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The forecast of one batch, and what came."""
+
+    name: str
+    model: str
+    m: int
+    rows: int
+    metric: str
+    route: str
+    mean: float
+    low: float
+    high: float
+    actual: float
+
+
+def task(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and classes, shuffled; a column becomes classes where there are none."""
+    X, y = loaded(name)
+    rows = np.random.default_rng(0).permutation(y.size)
+    if name == "ocr":
+        found, counts = np.unique(y, return_counts=True)
+        kept = found[np.argsort(-counts)[:LETTERS]]
+        rows = rows[np.isin(y[rows], kept)]
+    X, y = X[rows[:MOST_ROWS]], y[rows[:MOST_ROWS]]
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    if name == "a9a":
+        y, X = X[:, :AGES].argmax(axis=1), X[:, AGES:]
+    elif name in BINNED:
+        column = X[:, BINNED[name]]
+        y = np.searchsorted(np.quantile(column, QUANTILES), column)
+        X = np.delete(X, BINNED[name], axis=1)
+    return X[:, : COLUMNS.get(name)], np.unique(y, return_inverse=True)[1]
+
+
+def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
+    """Forecasts of every model on one set."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    X, y = task(name)
+    names = range(int(y.max()) + 1)
+    rng = np.random.default_rng(1)
+    kinds = models()
+    kinds["over-fitted boosting"] = HistGradientBoostingClassifier(
+        max_iter=100, learning_rate=0.3, random_state=0
+    )
+    number = 0
+    for kind, model in kinds.items():
+        model.fit(X[:TRAIN], y[:TRAIN])
+        truth = y[TRAIN:]
+        P = np.zeros((truth.size, len(names)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            P[:, model.classes_] = model.predict_proba(X[TRAIN:])
+        P = np.clip(P, 1e-12, None)
+        P /= P.sum(axis=1, keepdims=True)
+        for m in REFERENCES[:1] if quick else REFERENCES:
+            for _ in range(1 if quick else REPEATS):
+                size = BATCHES[number % len(BATCHES)]
+                number += 1
+                order = rng.permutation(truth.size)[: m + size]
+                old, new = order[:m], order[m:]
+                if new.size < size:
+                    continue
+                reference = truth[old], P[old]
+                alone = am.classes.calibrate(*reference, classes=names)
+                for metric in METRICS[:2] if quick else METRICS:
+                    how: dict[str, Any] = {"metric": metric, "classes": names}
+                    d = am.classes.decide(P[new], reference=reference, **how)
+                    how["labels"] = d.labels
+                    before = am.classes.forecast(P[new], reference=alone, **how)
+                    actual = float(
+                        am.classes.evaluate(truth[new], d.codes, metric, classes=names)
+                    )
+                    for route, f in zip(ROUTES, (before, d.forecast()), strict=True):
+                        yield Outcome(
+                            name, kind, m, size, metric, route, f.mean, *f.interval,
+                            actual,
+                        )  # fmt: skip
+
+
+def emit_outcomes(lines: list[Outcome], **by: Any) -> None:
+    """Coverage with both ends, width and bias by each route."""
+    for route in ROUTES:
+        some = [one for one in lines if one.route == route]
+        if some:
+            below = statistics.mean(one.actual < one.low for one in some)
+            above = statistics.mean(one.actual > one.high for one in some)
+            emit(
+                "coverage",
+                f"inside the interval, {route}",
+                1.0 - below - above,
+                "share",
+                (">=", 0.88) if route == ROUTES[1] else None,
+                below=round(below, 3),
+                above=round(above, 3),
+                width=round(100 * statistics.mean(x.high - x.low for x in some), 1),
+                bias=round(100 * statistics.mean(x.mean - x.actual for x in some), 1),
+                error=round(
+                    100 * statistics.mean(abs(x.mean - x.actual) for x in some), 1
+                ),
+                cases=len(some),
+                **by,
+            )
+
+
+def coverage(*, quick: bool, half: str | None) -> None:
+    """6. Forecasts by the labelled rows of a reference, and by a calibrator alone."""
+    halves = {"show": ("ocr",)} if quick else SETS
+    for part, names in halves.items():
+        if half not in (None, part):
+            continue
+        lines: list[Outcome] = []
+        for name in names:
+            own = list(outcomes(name, quick))
+            emit_outcomes(own, half=part, set=name)
+            lines += own
+        emit_outcomes(lines, half=part)
+        keys: dict[str, Callable[[Outcome], Any]] = {
+            "model": lambda x: x.model,
+            "metric": lambda x: x.metric,
+            "reference": lambda x: x.m,
+            "rows": lambda x: x.rows,
+            "metric and reference": lambda x: (x.metric, x.m),
+            "model and reference": lambda x: (x.model, x.m),
+        }
+        for key, of in keys.items():
+            for one in dict.fromkeys(map(of, lines)):
+                emit_outcomes(
+                    [x for x in lines if of(x) == one], half=part, **{key: one}
+                )
