@@ -28,8 +28,8 @@ SETS = {
 }
 QUANTILES = (0.35, 0.6, 0.8, 0.93)
 AGES, LETTERS, COLUMNS = 5, 8, {"covtype": 10, "letter": 8, "optdigits": 20}
-MOST_ROWS, TRAIN = 12_000, 1000
-REFERENCES, BATCHES, REPEATS = (60, 200, 700, 3000), (60, 300, 1500), 2
+MOST_ROWS, TRAIN, MOST_COLUMNS = 12_000, 1000, 40
+REFERENCES, BATCHES = (60, 200, 700, 3000), (60, 300, 1500)
 METRICS = ("gmean", "balanced_accuracy", "f1", "mcc", "quadratic_kappa", "accuracy")
 ROUTES = ("calibrator alone", "labelled rows")
 
@@ -66,7 +66,7 @@ def task(name: str) -> tuple[np.ndarray, np.ndarray]:
         column = X[:, BINNED[name]]
         y = np.searchsorted(np.quantile(column, QUANTILES), column)
         X = np.delete(X, BINNED[name], axis=1)
-    return X[:, : COLUMNS.get(name)], np.unique(y, return_inverse=True)[1]
+    return X[:, : COLUMNS.get(name, MOST_COLUMNS)], np.unique(y, return_inverse=True)[1]
 
 
 def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
@@ -91,28 +91,27 @@ def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
         P = np.clip(P, 1e-12, None)
         P /= P.sum(axis=1, keepdims=True)
         for m in REFERENCES[:1] if quick else REFERENCES:
-            for _ in range(1 if quick else REPEATS):
-                size = BATCHES[number % len(BATCHES)]
-                number += 1
-                order = rng.permutation(truth.size)[: m + size]
-                old, new = order[:m], order[m:]
-                if new.size < size:
-                    continue
-                reference = truth[old], P[old]
-                alone = am.classes.calibrate(*reference, classes=names)
-                for metric in METRICS[:2] if quick else METRICS:
-                    how: dict[str, Any] = {"metric": metric, "classes": names}
-                    d = am.classes.decide(P[new], reference=reference, **how)
-                    how["labels"] = d.labels
-                    before = am.classes.forecast(P[new], reference=alone, **how)
-                    actual = float(
-                        am.classes.evaluate(truth[new], d.codes, metric, classes=names)
-                    )
-                    for route, f in zip(ROUTES, (before, d.forecast()), strict=True):
-                        yield Outcome(
-                            name, kind, m, size, metric, route, f.mean, *f.interval,
-                            actual,
-                        )  # fmt: skip
+            size = BATCHES[number % len(BATCHES)]
+            number += 1
+            order = rng.permutation(truth.size)[: m + size]
+            old, new = order[:m], order[m:]
+            if new.size < size:
+                continue
+            reference = truth[old], P[old]
+            alone = am.classes.calibrate(*reference, classes=names)
+            for metric in METRICS[:2] if quick else METRICS:
+                how: dict[str, Any] = {"metric": metric, "classes": names}
+                d = am.classes.decide(P[new], reference=reference, **how)
+                how["labels"] = d.labels
+                before = am.classes.forecast(P[new], reference=alone, **how)
+                actual = float(
+                    am.classes.evaluate(truth[new], d.codes, metric, classes=names)
+                )
+                for route, f in zip(ROUTES, (before, d.forecast()), strict=True):
+                    yield Outcome(
+                        name, kind, m, size, metric, route, f.mean, *f.interval,
+                        actual,
+                    )  # fmt: skip
 
 
 def emit_outcomes(lines: list[Outcome], **by: Any) -> None:

@@ -41,6 +41,23 @@ def test_cards_have_expected_most_probable_and_actual_score(made):
     }
 
 
+def test_cards_of_a_page_with_a_reference_are_forecasts():
+    code, p = rows_of(700, 3)
+    y = np.array(NAMES)[code]
+    reference = y[:200], p[:200]
+    for metric in ("f1", "balanced_accuracy", "gmean", "mcc"):
+        d = am.classes.decide(p[200:], metric, classes=NAMES, reference=reference)
+        said = json.loads(am.report(d).render("json"))
+        values = [card["value"] for card in said["cards"]]
+        usual = np.array(NAMES)[d._batch.p.argmax(axis=1)]
+        other = am.classes.forecast(
+            p[200:], usual, metric, classes=NAMES, reference=reference
+        )
+        assert values == [f"{d.forecast().mean:.3f}", f"{other.mean:.3f}"]
+        assert d.forecast().mean >= other.mean - 0.01
+        assert any("take it as exact" in note for note in said["notes"])
+
+
 def test_tables_are_those_of_the_decision(made):
     d, y, said = made
     gains = {row[0]: row[4] for row in table(said, "classes")["rows"]}

@@ -25,7 +25,6 @@ from argmetric._report._report import (
     Section,
     cards_of,
     forecast_card,
-    said_of,
 )
 from argmetric._verbs.check import CalibrationCheck, reworded
 from argmetric._verbs.tune import Rule
@@ -204,8 +203,10 @@ def report_class_decision(
     forecast = decision.forecast(coverage)
     metric: Any = decision.metric
     title = metric_title(metric.name)
-    usual = said_of(decision)["most_probable"]
-    cards = [forecast_card(title, forecast), *cards_of([usual])]
+    # A forecast as well: the expected score of `decision` would be of another kind
+    usual = decision._forecast(batch.p.argmax(axis=1), coverage)
+    cards = [forecast_card(title, forecast)]
+    cards.append(Card("Most probable", number(usual.mean), ""))
     given: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
     actual: Any = None
     checked: Any = reference

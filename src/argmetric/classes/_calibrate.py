@@ -368,6 +368,8 @@ def read_batch(
 
     if prior is not None or len(names) > MOST_CLASSES_WITH_MATRIX:
         labelled = None
+    if labelled is not None:
+        notes[0] += "; expected scores take it as exact, forecasts do not"
     most_probable = np.asarray(scores.argmax(axis=1))
     return ClassBatch(
         mapped, names, coded, found, tuple(notes), through, labelled, most_probable

@@ -1,14 +1,15 @@
-"""forecast: the law of the score of given classes.
+"""forecast: the distribution of the score of given classes.
 
-Where p was recalibrated on a reference the law is mixed over maps, with an allowance
-for their form. A G-mean is 0 if one class has no hit, so that its allowance is made
-class by class.
+With the labelled rows of a reference it is mixed over models of what labels hit
+(`_label_model`). Some calls have none: a calibrator alone, shares of the classes that
+are known, and more than 60 classes. There it is mixed over calibrators, with an
+allowance for their form. A G-mean is 0 if one class has no hit, so that its allowance
+is made class by class.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -76,8 +77,10 @@ class ClassForecast(LawResult):
     Attributes
     ----------
     mean : float
-        What is forecast: the mean of the score; with a calibrator, as if it were
-        exact. `ClassDecision.expected` is the objective of a decision.
+        What is forecast: the mean of the score. With a calibrator alone it takes the
+        calibrator as exact; with ``reference=(y, p)`` it takes account of what labels
+        like these hit in the reference. `ClassDecision.expected` is the objective of
+        a decision, which takes calibrated probabilities as exact.
     interval : Interval
         Central interval that contains the score with probability `coverage` or more.
     interval_given_map : Interval or None
@@ -103,8 +106,9 @@ class ClassForecast(LawResult):
     mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int
-        Drawn truths that the law rests on: 0 where it is exact, as of a few rows and
-        of accuracy. The probability of the interval has a standard error of at most
+        Drawn true labels that the distribution rests on: 0 where it is exact, as of a
+        few rows and of accuracy, both without a reference. The probability of the
+        interval has a standard error of at most
         1/(2·√n_draws).
     """
 
@@ -173,8 +177,9 @@ def forecast(
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
 
-    True classes are drawn from `p`; with a reference the interval includes the
-    uncertainty of the map.
+    True classes are drawn from `p`. With ``reference=(y, p)`` mean and interval take
+    account of what labels like these hit in the reference; with a calibrator the
+    interval includes its uncertainty.
 
     Parameters
     ----------
@@ -259,8 +264,7 @@ def forecast_batch(
         assumptions[1] = "rows come as those of the reference did"
         given = law.interval(coverage)
         if batch.labelled is not None:
-            factors = _factors_of_labels(batch, codes, metric, random_state)
-            law, error = _law_over_factors(rows, metric, labels, random_state, factors)
+            law, error = _by_label_model(batch, rows, codes, metric, random_state)
             mean = law.mean
         elif isinstance(metric, ClassGMean):
             law = weighed(
@@ -296,47 +300,38 @@ def forecast_batch(
     )
 
 
-def _factors_of_labels(
-    batch: ClassBatch, codes: Integers, metric: ClassMetric, seed: int
-) -> Floats:
-    """Return draws of what the odds of true classes are multiplied with, by label.
+def _by_label_model(
+    batch: ClassBatch,
+    rows: GroupRows,
+    codes: Integers,
+    metric: ClassMetric,
+    seed: int,
+) -> tuple[Law, float]:
+    """Return the distribution of the score, and the standard error of its mean.
 
-    They are learnt from held-out probabilities of the reference, whose rows get labels
-    as those of the batch did: the most probable classes where these are, before or
-    after the calibrator, and otherwise the label of the nearest row.
+    What labels hit is learnt from held-out rows of the reference. They get labels as
+    those of the batch did: the most probable classes where these are, before or after
+    the calibrator, and otherwise the label of the nearest row.
     """
     labelled = batch.labelled
     assert labelled is not None
     q = labelled.held_out
     if np.array_equal(codes, batch.most_probable):
-        labels = labelled.scores.argmax(axis=1)
+        like = labelled.scores.argmax(axis=1)
     elif np.array_equal(codes, batch.p.argmax(axis=1)):
-        labels = q.argmax(axis=1)
+        like = q.argmax(axis=1)
     else:
-        labels = labels_of_nearest(batch.p, codes, q)
-    return fit_label_model(labelled.code, q, labels, metric).factors(seed)
-
-
-def _law_over_factors(
-    rows: GroupRows,
-    metric: ClassMetric,
-    labels: Integers,
-    seed: int,
-    factors: Floats,
-) -> tuple[Law, float]:
-    """Return the distribution over draws of factors, and the error of its mean.
-
-    Factors come in pairs of opposite deviations: the means of pairs are independent.
-    """
+        like = labels_of_nearest(batch.p, codes, q)
+    factors = fit_label_model(labelled.code, q, like, metric).factors(seed)
     function = isinstance(metric, ClassFunction)
-    draws = plan.class_draws(labels.size, rows.p.shape[1], rows.n_groups, function)
+    draws = plan.class_draws(codes.size, q.shape[1], rows.n_groups, function)
+    labels = batch.grouped(codes)
     scores = drawn_scores(rows, metric, labels, seed, draws, factors)
-    law = weighed(scores, None)
-    with warnings.catch_warnings():  # a level may be undefined in every draw
-        warnings.simplefilter("ignore", RuntimeWarning)
-        pairs = np.nanmean(scores.reshape(len(factors) // 2, -1), axis=1)
-    pairs = pairs[~np.isnan(pairs)]
-    return law, float(np.std(pairs)) / math.sqrt(max(pairs.size - 1, 1))
+    # Pairs of opposite factors are independent; one may be undefined in every draw
+    pairs = np.ma.masked_invalid(scores.reshape(len(factors) // 2, -1)).mean(axis=1)
+    pairs = pairs.compressed()
+    error = float(np.std(pairs)) / math.sqrt(max(pairs.size - 1, 1))
+    return weighed(scores, None), error
 
 
 def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRows:

@@ -170,16 +170,19 @@ class ClassDecision(Result):
         -------
         ClassForecast
         """
-        from argmetric.classes._forecast import forecast_batch
-
         if self._batch is None:
             raise ValueError(
                 "a decision that was pickled has no forecast: it needs p again, as "
                 "argmetric.classes.forecast(p, labels) takes it"
             )
-        return forecast_batch(
-            self._batch, self.codes, self.metric, coverage, known, random_state
-        )
+        return self._forecast(self.codes, coverage, known, random_state)
+
+    def _forecast(self, codes: Integers, *how: Any) -> ClassForecast:
+        """Forecast labels of these rows, not necessarily those of the decision."""
+        from argmetric.classes._forecast import forecast_batch
+
+        assert self._batch is not None
+        return forecast_batch(self._batch, codes, self.metric, *how)
 
     _told = ("expected",)
 
