@@ -19,6 +19,7 @@ import numpy as np
 from harness import emit
 
 import argmetric as am
+from argmetric.classes._forecast import forecast_batch
 from classes_parts.cases import loaded, models
 
 BINNED = {"magic": 0, "elec2": 3, "pendigits_odds": 8, "mammography": 3}
@@ -99,15 +100,17 @@ def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
                 continue
             reference = truth[old], P[old]
             alone = am.classes.calibrate(*reference, classes=names)
+            # the rows with the reference, read once for all metrics
+            read = am.classes.decide(
+                P[new], "accuracy", classes=names, reference=reference
+            )._batch
             for metric in METRICS[:2] if quick else METRICS:
-                how: dict[str, Any] = {"metric": metric, "classes": names}
-                d = am.classes.decide(P[new], reference=reference, **how)
-                how["labels"] = d.labels
-                before = am.classes.forecast(P[new], reference=alone, **how)
+                d = am.classes.decide(P[new], metric, classes=names, reference=alone)
+                found = d.forecast(), forecast_batch(read, d.codes, d.metric)
                 actual = float(
                     am.classes.evaluate(truth[new], d.codes, metric, classes=names)
                 )
-                for route, f in zip(ROUTES, (before, d.forecast()), strict=True):
+                for route, f in zip(ROUTES, found, strict=True):
                     yield Outcome(
                         name, kind, m, size, metric, route, f.mean, *f.interval,
                         actual,

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 import argmetric as am
-from argmetric.classes import _held_out
+from argmetric.classes import _forecast, _held_out
 from argmetric.classes._fit import MatrixLoss, fit_class_matrix, matrix_loss
 from argmetric.classes._held_out import held_out_probabilities
 from argmetric.classes._label_model import (
@@ -90,6 +90,25 @@ def test_many_parameters_are_held_out_by_folds(monkeypatch):
     assert held[fold] == pytest.approx(other.apply(p[fold]), abs=1e-12)
     one = held_out_probabilities(found, y[:1], p[:1], logits=False)
     assert one == pytest.approx(found.apply(p[:1]))
+
+
+def test_large_references_are_thinned(monkeypatch):
+    """So many rows that none of them matters, and more than are needed for labels."""
+    y, p = table(90, 3)
+    found = fit_class_matrix(y, p, logits=False)
+    monkeypatch.setattr(_held_out, "ENOUGH_ROWS", 90 / 12)
+    held = held_out_probabilities(found, y, p, logits=False)
+    assert (held == found.apply(p)).all()
+    held = held_out_probabilities(found, y[:89], p[:89], logits=False)
+    assert (held != found.apply(p[:89])).any()
+    monkeypatch.setattr(_forecast, "MOST_LABELLED", 45)
+    rng = np.random.default_rng(5)
+    new, labels = rng.dirichlet(np.ones(3), 30), rng.integers(3, size=30)
+    thinned = am.classes.forecast(new, labels, reference=(y, p))
+    monkeypatch.setattr(_forecast, "MOST_LABELLED", 90)
+    whole = am.classes.forecast(new, labels, reference=(y, p))
+    assert thinned.mean == pytest.approx(whole.mean, abs=0.1)
+    assert thinned.mean != whole.mean
 
 
 def plain_b(theta, count, sizes):

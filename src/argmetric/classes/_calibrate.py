@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,7 +22,7 @@ from argmetric.classes._fit import (
     fit_class_matrix,
     fit_class_temperature,
 )
-from argmetric.classes._held_out import held_out_probabilities
+from argmetric.classes._held_out import LabelledRows, fit_reference
 from argmetric.classes._input import (
     check_class_probabilities,
     check_shares,
@@ -34,7 +33,6 @@ from argmetric.classes._maps import (
     SHOWN,
     ClassFunctionMap,
     ClassMap,
-    ClassMatrixMap,
     check_class_columns,
     finite_array,
     log_softmax,
@@ -261,23 +259,6 @@ def adjust_prior(
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """The rows of a reference, and the calibrator that was fitted to them."""
-
-    code: Integers  # column of the true class
-    scores: Floats  # probabilities before the calibrator, or logits
-    logits: bool
-    calibrator: ClassMatrixMap
-
-    @cached_property
-    def held_out(self) -> Floats:
-        """Probabilities of each row by a calibrator fitted to the others."""
-        return held_out_probabilities(
-            self.calibrator, self.code, self.scores, logits=self.logits
-        )
-
-
-@dataclass(frozen=True)
 class ClassBatch:
     """Rows that are to be decided or forecast together."""
 
@@ -347,7 +328,7 @@ def read_batch(
         return ClassBatch(moved, names, coded, notes=(note,))
     labelled = shares = None
     if is_pair(reference):
-        labelled = _fit_reference(*reference, names, logits=logits)
+        labelled = fit_reference(reference, names, logits=logits)
         shares = np.bincount(labelled.code, minlength=len(names)) / labelled.code.size
         found: Calibrator | None = labelled.calibrator
     else:
@@ -376,20 +357,6 @@ def read_batch(
     )
 
 
-def _fit_reference(
-    y: Any, p: Any, names: tuple[Any, ...], *, logits: bool
-) -> LabelledRows:
-    """Check the labelled rows of reference=(y, p), and fit a calibrator to them."""
-    scores = check_class_probabilities(p, "the p of reference=(y, p)", logits=logits)
-    if scores.size == 0:
-        raise ValueError("the reference is empty: there is nothing to calibrate on")
-    warn_of_scale(scores, logits=logits)
-    given = list(names)
-    code, known = class_codes(y, p, scores, given, several=True, numbered=True)
-    found = fit_class_matrix(code, scores, logits=logits, classes=known)
-    return LabelledRows(code, scores, logits, found)
-
-
 def resolve_map(
     reference: Any, names: tuple[Any, ...], *, logits: bool = False
 ) -> tuple[Calibrator | None, Integers | None]:
@@ -397,7 +364,7 @@ def resolve_map(
     if reference is None:
         return None, None
     if is_pair(reference):
-        labelled = _fit_reference(*reference, names, logits=logits)
+        labelled = fit_reference(reference, names, logits=logits)
         return labelled.calibrator, labelled.code
     found = as_calibrator(reference)
     if isinstance(found, FunctionMap) and not isinstance(reference, Calibrator):

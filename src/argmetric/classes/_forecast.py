@@ -62,6 +62,7 @@ from argmetric.metrics import (
     MetricLike,
 )
 
+MOST_LABELLED = 5000  # rows of a reference that say what labels hit
 DRAWS = 1000  # of a G-mean, over all maps
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
 # The same for one class, in units of log p: of a class with no rows in the reference;
@@ -315,14 +316,18 @@ def _by_label_model(
     """
     labelled = batch.labelled
     assert labelled is not None
-    q = labelled.held_out
-    if np.array_equal(codes, batch.most_probable):
-        like = labelled.scores.argmax(axis=1)
+    some = np.arange(labelled.code.size)
+    if some.size > MOST_LABELLED:
+        some = np.linspace(0, some.size - 1, MOST_LABELLED).astype(np.int64)
+    q = labelled.held_out[some]
+    usual = batch.most_probable
+    if usual is not None and np.array_equal(codes, usual):
+        like = labelled.scores[some].argmax(axis=1)
     elif np.array_equal(codes, batch.p.argmax(axis=1)):
         like = q.argmax(axis=1)
     else:
         like = labels_of_nearest(batch.p, codes, q)
-    factors = fit_label_model(labelled.code, q, like, metric).factors(seed)
+    factors = fit_label_model(labelled.code[some], q, like, metric).factors(seed)
     function = isinstance(metric, ClassFunction)
     draws = plan.class_draws(codes.size, q.shape[1], rows.n_groups, function)
     labels = batch.grouped(codes)

@@ -6,20 +6,59 @@ by them alone is too high. Held-out probabilities show how far.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._fit import (
     MOST_DRAWN_TOGETHER,
     MatrixLoss,
     fit_class_matrix,
     matrix_loss,
 )
+from argmetric.classes._input import check_class_probabilities, class_codes
 from argmetric.classes._maps import ClassMatrixMap, tempered
 
+ENOUGH_ROWS = 200  # for each parameter, with which no row matters
 N_FOLDS = 5  # of a calibrator with too many parameters for a step per row
 FURTHEST = 8.0  # change of a logit by leaving out one row
 BLOCK_CELLS = 4_000_000  # floats of the largest array of a block of rows
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """The rows of a reference, and the calibrator that was fitted to them."""
+
+    code: Integers  # column of the true class
+    scores: Floats  # probabilities before the calibrator, or logits
+    logits: bool
+    calibrator: ClassMatrixMap
+
+    @cached_property
+    def held_out(self) -> Floats:
+        """Probabilities of each row by a calibrator fitted to the others."""
+        return held_out_probabilities(
+            self.calibrator, self.code, self.scores, logits=self.logits
+        )
+
+
+def fit_reference(
+    reference: tuple[Any, Any], names: tuple[Any, ...], *, logits: bool
+) -> LabelledRows:
+    """Check the labelled rows of reference=(y, p), and fit a calibrator to them."""
+    y, p = reference
+    scores = check_class_probabilities(p, "the p of reference=(y, p)", logits=logits)
+    if scores.size == 0:
+        raise ValueError("the reference is empty: there is nothing to calibrate on")
+    warn_of_scale(scores, logits=logits)
+    given = list(names)
+    code, known = class_codes(y, p, scores, given, several=True, numbered=True)
+    found = fit_class_matrix(code, scores, logits=logits, classes=known)
+    return LabelledRows(code, scores, logits, found)
 
 
 def held_out_probabilities(
@@ -42,6 +81,8 @@ def held_out_probabilities(
     -------
     ndarray of shape (n_rows, n_classes)
     """
+    if code.size >= ENOUGH_ROWS * (calibrator.n_classes + 1) * calibrator.n_classes:
+        return calibrator.apply(scores, logits=logits)
     weight = np.ones(code.size)
     p = scores if logits else tempered(scores, calibrator.temperature)
     loss, _ = matrix_loss(code, p, weight, logits=logits)

@@ -89,7 +89,7 @@ def fit_label_model(
         theta -= step * min(1.0, LONGEST / max(longest, LONGEST))
         if longest < SETTLED:
             break
-    return LabelModel(directions, theta, np.linalg.inv(bend))
+    return LabelModel(directions, theta, np.asarray(np.linalg.inv(bend), np.float64))
 
 
 def _directions(count: int, sizes: Floats | None) -> Floats:
