@@ -224,7 +224,11 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
     decision, by_hand = fitted.decide(X[batch]), am.classes.decide(new, metric, **given)
     assert decision.labels.tolist() == by_hand.labels.tolist()
     assert decision.expected == pytest.approx(by_hand.expected, rel=1e-9)
-    law = by_hand.forecast()
+    # the estimator keeps the calibrator, not the rows that it was fitted to
+    given["reference"] = am.classes.calibrate(
+        y[train], scores, classes=list("abc"), logits=logits
+    )
+    law = am.classes.forecast(new, by_hand.labels, metric, **given)
     for labels in (decision, decision.labels):
         found = fitted.forecast(X[batch], labels)
         assert found.mean == pytest.approx(law.mean, rel=1e-9)
