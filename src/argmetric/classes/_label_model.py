@@ -19,8 +19,8 @@ from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import ClassAgreement, ClassGain, ClassMetric
 
 # Standard deviation of the parameters before a label is seen, and what deviations after
-# it are multiplied with, by coverage. On covtype, optdigits and letter neither a slope
-# on log q, nor a term for rare classes, nor labels by fitted weights helped.
+# it are multiplied with, by coverage. A slope on log q did not help on covtype,
+# optdigits and letter, nor did a term for rare classes or labels by weights on covtype.
 PRIOR_SD, WIDER = 0.5, 1.3
 N_LEVELS = 64  # draws of the parameters, in pairs of opposite deviations
 LABELLED_ROWS = 4096  # of a batch, that tell the label of a row of the reference
