@@ -293,10 +293,8 @@ def all_tests():
 NAMESAKES = {
     "descend": (
         "each learner keeps its weights in another layout",
-        ("decisions", "multilabel", "stream"),
+        ("decisions", "stream"),
     ),
-    "search": ("over rows near a tie, and over labels", ("limits", "multilabel")),
-    "train": ("over labels, and over tokens", ("multilabel", "tagging")),
 }
 
 

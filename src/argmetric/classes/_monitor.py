@@ -72,8 +72,8 @@ def monitor(
     the shares of the classes may have moved while each class still looks the same; or
     other rows came, and a row is as likely to be of a class as before. We weight these
     explanations by how well they fit. The interval is never narrower than that of
-    `forecast` on the same rows. Where none of them fits well, the verdict is "cannot
-    say without labels", and the interval promises nothing.
+    `forecast` with the calibrator alone on the same rows. Where none of them fits well,
+    the verdict is "cannot say without labels", and the interval promises nothing.
 
     Parameters
     ----------
