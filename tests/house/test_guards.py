@@ -117,6 +117,11 @@ HELD_BY = {
         "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
         "test_no_metric_scores_less_than_the_most_probable_classes": ("truths_of_both"),
     },
+    "effects": {
+        "test_the_posterior_is_that_of_importance_sampling": (
+            "bin_odds label_likelihood rates_of_strata"
+        ),
+    },
     "exact": {
         "test_the_best_of_all_labels_is_found": "climb_exact",
         "test_the_expected_score_is_that_of_all_truths": "exact_values",

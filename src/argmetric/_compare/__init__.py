@@ -9,24 +9,26 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import check_pair, with_positives
-from argmetric._compare.law import (
-    JointMap,
-    PatternTable,
-    ScoredGroups,
-    given_map,
-    joint_maps,
+from argmetric._compare.joint import (
+    JointCalibrator,
+    fit_joint_calibrators,
+    fixed_calibrator,
 )
 from argmetric._compare.parts import VERDICTS as VERDICTS
 from argmetric._compare.parts import Difference as Difference
+from argmetric._compare.parts import ForecastScore
 from argmetric._compare.result import Comparison as Comparison
 from argmetric._compare.review import Review as Review
 from argmetric._compare.review import decided_by
 from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
+from argmetric._compare.table import PatternTable, ScoredGroups
+from argmetric._forecast.groups import Batch
 from argmetric._ground.arguments import check_flag, check_share
+from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import binary_labels, read_together
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
-from argmetric._ground.odds import logit
+from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import (
     ArrayLike,
     Booleans,
@@ -38,7 +40,7 @@ from argmetric._ground.types import (
 from argmetric._ground.validation import is_sparse, read_scores, to_numpy, warn_of_scale
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
-from argmetric.metrics import MetricLike, get_metric, require_defined
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 __all__ = ["Comparison", "Difference", "Review", "compare", "review_rows"]
 
@@ -79,7 +81,7 @@ def compare(
         without `known`, the scores are taken for calibrated probabilities.
     known : array-like, optional
         True labels of these rows that have arrived, as those of `Comparison.add`; nan
-        or None for the others. Without a reference the maps are fitted on them, too.
+        or None for the others.
     groups, average
         As for `forecast`.
     zero_division : {0.0, 1.0, nan}, optional
@@ -132,7 +134,7 @@ def compare(
     decisions, arrived = _decisions(models, layouts, known, pos_label)
     require_defined(metric, first.largest)
     scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
-    maps, rows, notes = _fitted(reference, models, arrived, scores, logits, pos_label)
+    maps, rows, notes = _fitted(reference, models, scores, logits, pos_label)
     source = "new rows are like the reference, but for what their labels tell"
     if rows is None:
         source = "probabilities are calibrated"
@@ -144,14 +146,61 @@ def compare(
         place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
         code[first.segment_rows(0, first.sizes.size)] = place
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
+    table = PatternTable.of(decisions, scores, maps, arrived, metric, scored)
+    forecasts = ()
+    if table.raw and not table.labelled.any():
+        forecasts = _forecasts(layouts, decisions, metric, coverage, logits)
     return Comparison(
         names=models.names,
         coverage=coverage,
-        table=PatternTable.of(decisions, scores, maps, arrived, metric, scored),
+        table=table,
+        forecasts=forecasts,
         reference=rows or (0, 0),
         notes=(*notes, *_slips(models.names, decisions)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
+
+
+def _forecasts(
+    layouts: list[Layout],
+    decisions: Booleans,
+    metric: Metric,
+    coverage: float,
+    logits: bool,
+) -> tuple[ForecastScore, ...]:
+    """Return the score of every model as `forecast` has it, under its own scores.
+
+    Differences are drawn under one probability a row, the mean of the log-odds: there
+    each model moves by as much as its own scores expect more of it.
+    """
+    unknown = np.full(layouts[0].scores.size, np.nan)
+
+    def distribution(layout: Layout, called: Booleans, both: tuple[Floats, Floats]):
+        batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
+        return batch.law()[0]
+
+    own = [
+        from_log_odds(x.scores) if logits else (x.scores, 1.0 - x.scores)
+        for x in layouts
+    ]
+    scores = np.stack([x.scores if logits else logit(x.scores) for x in layouts])
+    joint = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
+    forecasts = list[ForecastScore]()
+    for i, called in enumerate(decisions):
+        same = [j for j in range(i) if (decisions[j] == called).all()]
+        if same:  # equal labels have one score, whichever scores they cut
+            forecasts.append(forecasts[same[0]])
+            continue
+        place = i % len(layouts)
+        law = distribution(layouts[place], called, own[place])
+        moved = 0.0
+        if len(layouts) > 1:
+            moved = law.mean - distribution(layouts[place], called, joint).mean
+        ends = np.nan, np.nan
+        if law.values.size:
+            ends = central_interval(law.values, law.probabilities, coverage)
+        forecasts.append(ForecastScore(law.mean, ends, moved))
+    return tuple(forecasts)
 
 
 # -------------------------------------------------------------------------------- input
@@ -266,11 +315,10 @@ def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 def _fitted(
     reference: Any,
     models: _Models,
-    arrived: Floats,
     scores: Floats,
     logits: bool,
     pos_label: Any,
-) -> tuple[list[JointMap], tuple[int, int] | None, list[str]]:
+) -> tuple[list[JointCalibrator], tuple[int, int] | None, list[str]]:
     """Maps, the rows and positives that they were fitted on, and what is to be said."""
     if isinstance(reference, Calibrator):
         if len(scores) > 1:
@@ -279,23 +327,18 @@ def _fitted(
                 f"the scores of all {len(scores)} models"
             )
         found = round(reference.n * (reference.prevalence or 0.0))
-        return given_map(reference, 1), (reference.n, found), []
-    there, notes = ~np.isnan(arrived), list[str]()
-    if reference is not None:
-        y, x = _reference(reference, models, logits, pos_label)
-    else:
-        y, x = arrived[there] == 1.0, scores[:, there]
-    if reference is None and (y.all() or not y.any() or (x == x[:, :1]).all()):
-        if y.size:
-            notes = ["known labels are of one class: scores are taken as they are"]
-        return given_map(None, len(scores)), None, notes
+        return fixed_calibrator(reference, 1), (reference.n, found), []
+    if reference is None:
+        return fixed_calibrator(None, len(scores)), None, []
+    y, x = _reference(reference, models, logits, pos_label)
+    notes = list[str]()
     few = int(min(y.sum(), (~y).sum()))
     if few <= FEW_POSITIVES:
         notes = [
             f"the reference has only {few} rows of one class: with so few, intervals "
             "after 50 labels held in .88 of the cases, and errors are larger"
         ]
-    return joint_maps(y, x), (int(y.size), int(y.sum())), notes
+    return fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 
 def _reference(

@@ -18,6 +18,14 @@ class ModelScore(NamedTuple):
     interval: tuple[float, float]
 
 
+class ForecastScore(NamedTuple):
+    """The score of a model as `forecast` has it, without labels and reference."""
+
+    mean: float
+    interval: tuple[float, float]
+    moved: float  # from the mean under the joint probabilities of all models
+
+
 class Best(NamedTuple):
     """The model that is most likely the best, and how likely."""
 

@@ -8,9 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._compare.law import SAFETY, PatternTable, ScoredGroups
-from argmetric._compare.parts import SURE, VERDICTS, Best, Difference, Look, ModelScore
+from argmetric._compare.parts import (
+    SURE,
+    VERDICTS,
+    Best,
+    Difference,
+    ForecastScore,
+    Look,
+    ModelScore,
+)
 from argmetric._compare.strata import refuse_two_labels
+from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -30,13 +38,14 @@ from argmetric._ground.types import (
     Floats,
     Frame,
     Integers,
+    Interval,
     Label,
     RandomState,
 )
 from argmetric._ground.validation import to_numpy
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
-FORMAT = 1  # of the saved form
+FORMAT = 2  # of the saved form; 1 had an effect of patterns
 NAME = "argmetric comparison"
 STILL_BEST = 0.02  # added to the chance to be best of a model that hardly is
 
@@ -75,6 +84,8 @@ class Comparison(Saved["Comparison"]):
     history: tuple[Look, ...] = ()
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    # Of every model, as long as there are neither labels nor a reference
+    forecasts: tuple[ForecastScore, ...] = ()
 
     @property
     def metric(self) -> Metric:
@@ -91,7 +102,9 @@ class Comparison(Saved["Comparison"]):
     @cached_property
     def _draws(self) -> Floats:
         """(models, draws) where all scores are defined."""
-        drawn = self.table.drawn_scores
+        drawn = self.table.score_draws
+        if self.forecasts:
+            drawn = drawn + np.array([[one.moved] for one in self.forecasts])
         drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
         if not drawn.size:
             raise ValueError(
@@ -124,6 +137,9 @@ class Comparison(Saved["Comparison"]):
 
     def scores(self) -> dict[str, ModelScore]:
         """The score of every model on these rows, by its name."""
+        if self.forecasts:
+            known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
+            return dict(zip(self.names, known, strict=True))
         return dict(zip(self.names, map(self._law, self._draws), strict=True))
 
     def best(self) -> Best:
@@ -149,6 +165,8 @@ class Comparison(Saved["Comparison"]):
         """
         a, b = self._pair(first, second)
         law = self._law(self._draws[a] - self._draws[b])
+        if self.forecasts:
+            law = law._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
         ahead = self._ahead[a] - self._ahead[b]
         better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
         return Difference(self.names[a], self.names[b], *law, self.coverage, better)
@@ -271,7 +289,7 @@ class Comparison(Saved["Comparison"]):
         labels = self.table.y.copy()
         labels[array] = found
         table = replace(self.table, y=labels)
-        return replace(self, table=table, history=self.looks())
+        return replace(self, table=table, history=self.looks(), forecasts=())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
         """How many more labels of `next_rows` show a difference of this size.
@@ -299,7 +317,7 @@ class Comparison(Saved["Comparison"]):
         low, high = 0, max(self.n - self.n_labels, 1)
         while high - low > 1:
             middle = (low + high) // 2
-            enough = SAFETY * reach * self.table.foretold_sd(middle, contrast) <= gap
+            enough = SAFETY * reach * self.table.expected_sd(middle, contrast) <= gap
             low, high = (low, middle) if enough else (middle, high)
         return high
 
@@ -347,10 +365,12 @@ class Comparison(Saved["Comparison"]):
             ),
             Field("decisions", table.decisions),
             Field("pattern", table.pattern),
-            Field("cell", table.cell),
+            Field("cell", table.bin),
             Field("odds", table.odds),
             Field("labelled", [rows, table.y[rows].astype(np.int64)]),
-            Field("effect", table.effect),
+            Field("raw", table.raw),
+            Field("judged", table.judged),
+            Field("forecasts", [one._asdict() for one in self.forecasts]),
             Field("groups", None if groups is None else [groups.code, groups.size]),
         ]
 
@@ -377,12 +397,21 @@ class Comparison(Saved["Comparison"]):
             raise ValueError("its parts do not fit together")
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
-        how = metric_from_dict(values["metric_form"]), float(values["effect"]), groups
+        if values["format"] == 1:
+            values["raw"] = not values["reference"][0]
+            values["judged"], values["forecasts"] = values["effect"] > 0.5, []
+        kinds = bool(values["raw"]), bool(values["judged"])
+        how = metric_from_dict(values["metric_form"]), *kinds, groups
         table = PatternTable(decisions, pattern, cell, odds, y, *how)
         looks = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(Look(int(first), *rest) for first, *rest in looks)
         old, told = values["reference"], (values["notes"], values["assumptions"])
-        return cls(names, coverage, table, tuple(old), history, *map(tuple, told))
+        forecasts = (
+            ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
+            for one in values["forecasts"]
+        )
+        told = (*map(tuple, told), tuple(forecasts))
+        return cls(names, coverage, table, tuple(old), history, *told)
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:

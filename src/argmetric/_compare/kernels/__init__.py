@@ -1,0 +1,1 @@
+"""Compiled loops of this subpackage: plain arrays in, plain arrays out."""

@@ -1,0 +1,280 @@
+"""Rows by pattern of predictions: distributions of the scores, and rows to label.
+
+Rows with the same predictions of all models are a *pattern*. One more positive of a
+pattern moves the difference of scores by the same h, so positives by pattern are all
+that must be known. Their probabilities are those of `effects.EffectsModel`, their
+counts are drawn by `_forecast.truth.drawn_counts`. Without labels and without a
+reference probabilities are taken as they are, as `forecast` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from argmetric._compare.effects import (
+    AS_REFERENCE,
+    JUDGED,
+    OWN,
+    RAW,
+    EffectsModel,
+    LabelledBins,
+    Prior,
+)
+from argmetric._compare.joint import JointCalibrator, bins_along
+from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
+from argmetric._forecast.truth import COUNTS, DRAWS, drawn_counts
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric.metrics import Metric
+
+BINS = 15  # of a pattern, at most
+MOST_BINS = 512  # of all patterns, about
+STRATA = 2  # of a pattern, at most; all together about a quarter of PLANNED
+STRATA_OF_ONE = 5  # where there is one model, and so two patterns
+PLANNED = 100  # labels that strata are made for
+EFFECT, EFFECT_UNVERIFIED = 0.25, 0.7  # of a pattern, in the plan of labels
+SAFETY = 1.35  # errors against those expected before any label
+TIED = 0.01  # of the rows at a cut
+FEWEST_GROUP_DRAWS, GROUP_CELLS = 96, 20_000_000  # of labels of rows in groups
+
+
+def are_cuts(labels: Booleans, scores: Floats) -> bool:
+    """Return whether the labels of every model are a cut of its scores.
+
+    Rows at the cut itself may go either way where they are at most 1 %.
+    """
+    for called, x in zip(labels, np.broadcast_to(scores, labels.shape), strict=True):
+        last = x[~called].max(initial=-np.inf)
+        first = x[called].min(initial=np.inf)
+        if last > first or (last == first and (x == first).mean() > TIED):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class ScoredGroups:
+    """Groups whose scores are averaged."""
+
+    code: Integers  # of every row
+    size: Floats  # rows of each
+
+
+@dataclass(frozen=True)
+class PatternTable:
+    """Rows by pattern of predictions, in bins, with the labels that are there."""
+
+    decisions: Booleans  # (models, patterns)
+    pattern: Integers  # of every row
+    bin: Integers  # of every row
+    odds: Floats  # (calibrators, bins) log-odds
+    y: Floats  # labels, nan where unknown
+    metric: Metric
+    raw: bool  # whether scores are taken as they are, without a reference
+    judged: bool  # whether scores are a judge's, not those that predictions cut
+    groups: ScoredGroups | None = None
+
+    @classmethod
+    def of(
+        cls,
+        labels: Booleans,
+        scores: Floats,
+        calibrators: list[JointCalibrator],
+        known: Floats,
+        metric: Metric,
+        groups: ScoredGroups | None = None,
+    ) -> PatternTable:
+        """Count rows; `labels`: (models, rows), `scores`: log-odds, `known`: labels."""
+        decisions, pattern = np.unique(labels, axis=1, return_inverse=True)
+        pattern = pattern.ravel()
+        most = int(np.clip(MOST_BINS // decisions.shape[1], 1, BINS))
+        bin_, odds = bins_along(calibrators, scores, pattern, most)
+        raw = all(one.calibrator is None for one in calibrators)
+        kinds = raw, not are_cuts(labels, scores)
+        return cls(decisions, pattern, bin_, odds, known, metric, *kinds, groups)
+
+    @property
+    def n_models(self) -> int:
+        return len(self.decisions)
+
+    @cached_property
+    def size(self) -> Integers:
+        """Rows of every bin, labelled or not."""
+        return np.bincount(self.bin, minlength=self.odds.shape[1])
+
+    @cached_property
+    def group(self) -> Integers:
+        """Pattern of every bin."""
+        pattern = np.zeros(self.size.size, dtype=np.int64)
+        pattern[self.bin] = self.pattern
+        return pattern
+
+    @cached_property
+    def probability(self) -> Floats:
+        """Probability of a positive in every bin, the mean over the calibrators."""
+        return np.asarray(from_log_odds(self.odds)[0].mean(axis=0))
+
+    @cached_property
+    def labelled(self) -> Booleans:
+        """Rows whose label has come."""
+        return ~np.isnan(self.y)
+
+    @property
+    def prior(self) -> Prior:
+        """What may be wrong with the probabilities."""
+        if not self.labelled.any():
+            return AS_REFERENCE
+        return JUDGED if self.judged else RAW if self.raw else OWN
+
+    @cached_property
+    def moves(self) -> Floats:
+        """(models, patterns, groups): h of the score of each model."""
+        code, size = np.zeros(self.y.size, np.int64), np.array([float(self.y.size)])
+        if self.groups is not None:
+            code, size = self.groups.code, self.groups.size
+        p, called = self.probability[self.bin], self.decisions[:, self.pattern]
+        tp, k = (
+            np.array([np.bincount(code, a * x, size.size) for a in called], dtype=float)
+            for x in (p, np.ones(p.size))
+        )
+        t = np.bincount(code, p, size.size).astype(np.float64)
+        return moves_of(self.metric, tp, k, t, size, self.decisions.astype(float))
+
+    def influence(self, contrasts: Floats) -> Floats:
+        """√Σ h² of every bin over the contrasts of models, in rows."""
+        moved = np.einsum("cm,mpg->cpg", np.atleast_2d(contrasts), self.moves)
+        square = (moved**2).sum(axis=0)
+        if self.groups is None:
+            return np.asarray(np.sqrt(square[self.group, 0]))
+        of_row = square[self.pattern, self.groups.code]
+        total = np.bincount(self.bin, of_row, self.size.size)
+        return np.asarray(np.sqrt(total / self.size) / self.groups.size.size)
+
+    def first_contrasts(self) -> Floats:
+        """Return what models are compared by before anything is known."""
+        count = self.n_models
+        if count <= 2:
+            return np.array([[1.0, -1.0][:count]])
+        return np.eye(count) - 1.0 / count
+
+    @cached_property
+    def member(self) -> Integers:
+        """Stratum of every bin."""
+        sizes, p = self.influence(self.first_contrasts()), self.probability
+        mass = self.size * (sizes * np.sqrt(p * (1 - p)) + 1e-12)
+        per, bins = np.bincount(self.group, mass), np.bincount(self.group)
+        room = max(PLANNED // 4 - per.size, 0)
+        most = STRATA if self.n_models > 1 else STRATA_OF_ONE
+        count = 1 + np.floor(room * per / per.sum() + 0.5)
+        count = np.clip(count, 1, np.minimum(most, bins)).astype(np.int64)
+        return strata_of(self.group, mass, count)
+
+    def _labels_in(self, member: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return rows, labels and positives of every stratum."""
+        count = int(member.max()) + 1
+        total = np.bincount(member, self.size, count).astype(np.int64)
+        stratum = member[self.bin[self.labelled]]
+        labels = np.bincount(stratum, minlength=count)
+        positives = np.bincount(stratum, self.y[self.labelled], count)
+        return total, labels, positives.astype(np.int64)
+
+    def _weights(self, contrasts: Floats) -> Floats:
+        """Return Neyman's weights of the strata, at the rates as they are known."""
+        total, labels, positives = self._labels_in(self.member)
+        p, count = self.probability, total.size
+        sizes = self.size * self.influence(contrasts) * np.sqrt(p * (1 - p))
+        weight = np.bincount(self.member, sizes, count)
+        mu = np.bincount(self.member, self.size * p, count) / total
+        before = np.maximum(mu * (1 - mu), 1e-6)
+        kappa = 1.0 / (self.prior.spread**2 * before)
+        rate = (kappa * mu + positives) / (kappa + labels)
+        now = np.maximum(rate * (1 - rate), 1e-6)
+        return np.asarray(weight * np.sqrt(now / before))
+
+    def next_rows(self, n: int, contrasts: Floats, seed: object) -> Integers:
+        """Return rows to label next, in rising order."""
+        total, labels, _ = self._labels_in(self.member)
+        open_ = np.flatnonzero(~self.labelled)
+        wanted = allocation(n, total, self._weights(contrasts), labels)
+        return drawn_rows(self.member[self.bin[open_]], wanted, open_, seed)
+
+    @cached_property
+    def score_draws(self) -> Floats:
+        """(models, draws) of the scores."""
+        rng, called = np.random.default_rng(1), self.decisions * 1.0
+        p = self.probability_draws()
+        if self.groups is not None:
+            return self._means_over_groups(self.groups, p, rng)
+        bins, count = np.arange(self.size.size), called.shape[1]
+        rows = np.zeros((count, bins.size))
+        labelled = np.bincount(self.bin[self.labelled], minlength=bins.size)
+        rows[self.group, bins] = self.size - labelled
+        known = np.bincount(self.pattern, np.nan_to_num(self.y), count)
+        repeats = COUNTS * max(DRAWS // p.shape[1], 1)
+        positives = drawn_counts(p, rows, repeats, rng) + known[:, None]
+        tp = np.einsum("mp,rpd->mrd", called, positives)
+        k = called @ np.bincount(self.pattern, minlength=count)
+        t, n = positives.sum(axis=1), float(self.y.size)
+        return self.metric.value(tp, k[:, None, None], t, n).reshape(self.n_models, -1)
+
+    def probability_draws(self) -> Floats:
+        """(bins, draws): probability of a positive in every bin."""
+        learnt = bool(self.labelled.any())
+        if self.raw and not learnt:  # the first weights: all models alike
+            return from_log_odds(self.odds[:1].T)[0]
+        member = self.member if learnt else self.group
+        _, labels, positives = self._labels_in(member)
+        bins = LabelledBins(
+            odds=self.odds,
+            rows=self.size,
+            pattern=self.group,
+            stratum=member,
+            decisions=self.decisions,
+            labels=labels,
+            positives=positives,
+        )
+        rng = np.random.default_rng(0)
+        return EffectsModel(bins, self.prior).probability_draws(rng)
+
+    def _means_over_groups(
+        self, groups: ScoredGroups, p: Floats, rng: np.random.Generator
+    ) -> Floats:
+        """Return means over groups of the scores: labels of all rows, draw by draw."""
+        order = np.argsort(groups.code, kind="stable")
+        first = np.searchsorted(groups.code[order], np.arange(groups.size.size))
+        called, bin_ = self.decisions[:, self.pattern[order]] * 1.0, self.bin[order]
+        k, label = np.add.reduceat(called, first, axis=1), self.y[order]
+        count = int(np.clip(GROUP_CELLS // self.y.size, FEWEST_GROUP_DRAWS, DRAWS))
+        means = []
+        for column in p.T[np.arange(count) * p.shape[1] // count]:
+            hit = rng.random(bin_.size) < column[bin_]
+            y = np.where(np.isnan(label), hit, label)
+            t, tp = (
+                np.add.reduceat(y, first),
+                np.add.reduceat(y * called, first, axis=1),
+            )
+            values = self.metric.value(tp, k, t, groups.size)
+            there = ~np.isnan(values)
+            total = np.where(there, values, 0.0).sum(axis=1)
+            with np.errstate(invalid="ignore"):
+                means.append(total / there.sum(axis=1))
+        return np.array(means).T
+
+    def expected_sd(self, m: int, contrasts: Floats) -> float:
+        """Return the sd of a contrast that m chosen labels leave, before they come.
+
+        sd² = Σ h²·[(N - m)²·v/(κ + m) + (N - m)·v] over strata, v = μ·(1 - μ).
+        """
+        total, labels, _ = self._labels_in(self.member)
+        p, count = self.probability, total.size
+        mu = np.bincount(self.member, self.size * p, count) / total
+        v = np.maximum(mu * (1 - mu), 1e-6)
+        labels = labels + allocation(m, total, self._weights(contrasts), labels)
+        square = self.size * self.influence(contrasts) ** 2
+        square = np.bincount(self.member, square, count) / total
+        effect = EFFECT_UNVERIFIED if self.raw or self.judged else EFFECT
+        kappa, left = 1.0 / ((OWN.spread**2 + 2 * effect**2) * v), total - labels
+        whole = square * (left**2 * v / (kappa + labels) + left * v)
+        return float(np.sqrt(whole.sum()))

@@ -1,0 +1,350 @@
+"""The random effects of compare against plain twins, and odd input."""
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import brentq, root
+from scipy.special import expit, ndtri
+from scipy.stats import beta, betabinom, halfnorm, norm
+
+import argmetric as am
+from argmetric._compare.effects import (
+    AS_REFERENCE,
+    JUDGED,
+    NORMAL,
+    OWN,
+    RAW,
+    EffectsModel,
+    LabelledBins,
+    effect_constants,
+    quantiles,
+)
+from argmetric._compare.kernels.effects import log_rising
+
+POINT = ((0.0, 1.0),)
+NOTHING_WRONG = OWN._replace(
+    level=POINT, log_slope=POINT, bend=POINT, log_spread=POINT, pattern=POINT
+)
+
+
+def bins_of(odds: Any, labels: Any = (0, 0, 0), positives: Any = (0, 0, 0)) -> Any:
+    """Six bins in two patterns and three strata, one system."""
+    return LabelledBins(
+        odds=np.atleast_2d(np.array(odds, dtype=float)),
+        rows=np.array([400, 150, 60, 30, 40, 50]),
+        pattern=np.array([0, 0, 0, 1, 1, 1]),
+        stratum=np.array([0, 0, 1, 2, 2, 2]),
+        decisions=np.array([[False, True]]),
+        labels=np.array(labels),
+        positives=np.array(positives),
+    )
+
+
+ODDS = np.array([-4.0, -2.0, -0.5, 0.3, 1.0, 3.0])
+
+
+# ---------------------------------------------------------------------------- twins
+
+
+@pytest.mark.parametrize("a", [1e-12, 0.3, 7.0, 1e4, 1e15, 1e18])
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 83, 900])
+def test_rising_factorials_are_exact(a: float, n: int) -> None:
+    product = Fraction(1)
+    for i in range(n):
+        product *= Fraction(a) + i
+    bits = product.numerator.bit_length() - product.denominator.bit_length()
+    wanted = np.log(float(product / Fraction(2) ** bits)) + bits * np.log(2.0)
+    assert log_rising.py_func(a, n) == pytest.approx(wanted, rel=1e-13, abs=1e-10)
+
+
+def drawn_by_hand(prior: Any, rng: Any) -> dict[str, Any]:
+    """Parameters, drawn mixture by mixture as the module says."""
+
+    def mixture(parts: Any, draw: Any) -> float:
+        scales, weights = zip(*parts, strict=True)
+        scale = rng.choice(scales, p=np.array(weights) / sum(weights))
+        return scale * draw() if scale else 0.0
+
+    found = {
+        name: mixture(getattr(prior, name), rng.standard_normal)
+        for name in ("level", "log_slope", "bend", "log_spread")
+    }
+    found["u"] = [mixture(prior.pattern, rng.standard_normal) for _ in range(2)]
+    below, above = (sum(w for _, w in part) for part in (prior.below, prior.above))
+    side = rng.choice(3, p=[below, above, 1 - below - above])
+    found["e"] = 0.0
+    if side < 2:
+        part = (prior.below, prior.above)[side]
+        found["e"] = mixture(part, lambda: abs(rng.standard_normal())) * (2 * side - 1)
+    return found
+
+
+def odds_by_hand(model: Any, found: dict[str, Any]) -> Any:
+    """Log-odds of bins under parameters, with roots that scipy finds."""
+    bins, weight = model.bins, model.bins.rows / model.bins.rows.sum()
+    x = np.clip(bins.odds[0], -8, 8) if model.prior.has_systems else bins.odds[0]
+    mass = np.cumsum(weight) - weight / 2
+    bent = np.exp(found["log_slope"]) * x + found["bend"] * ndtri(mass)
+    goal = weight @ expit(x)
+    base = bent + brentq(lambda c: weight @ expit(bent + c) - goal, -300, 300)
+    base = base + found["level"] + model.arranged[-3]
+    moved = base + found["e"] * np.where(bins.pattern == 1, 1, -1)
+    spread = np.sqrt(weight @ (x - weight @ x) ** 2)
+    y = np.clip((x - weight @ x) / spread, -3, 3)
+
+    def apart(c: Any) -> Any:
+        rest = weight * (expit(moved + c[0] + c[1] * y) - expit(base))
+        return [rest.sum(), rest @ y + 1e-4 * c[1]]
+
+    c = root(apart, [0.0, 0.0]).x if found["e"] else np.zeros(2)
+    eta = np.clip(moved + c[0] + c[1] * y, -35, 35)
+    d = np.interp(eta, np.arange(-35, 35.1, 0.25), effect_constants(model.prior))
+    return eta + d + np.array(found["u"])[bins.pattern]
+
+
+@pytest.mark.parametrize("prior", [OWN, RAW, JUDGED])
+def test_the_posterior_is_that_of_importance_sampling(prior: Any) -> None:
+    """Draws from the prior, weighed by beta-binomials: no particle moves."""
+    labels, positives = np.array([20, 4, 16]), np.array([1, 2, 7])
+    model = EffectsModel(bins_of(ODDS, labels, positives), prior)
+    rng = np.random.default_rng(0)
+    shares = np.array([[400, 150, 0, 0, 0, 0], [0, 0, 60, 0, 0, 0], [0, 0, 0, 3, 4, 5]])
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    count = 1500
+    by_hand = [drawn_by_hand(prior, rng) for _ in range(count)]
+    mu = shares @ expit([odds_by_hand(model, one) for one in by_hand]).T
+    mu = np.clip(mu.T, 1e-12, 1 - 1e-12)
+    sigma = prior.spread * np.exp([[one["log_spread"]] for one in by_hand])
+    beyond = np.maximum(np.abs(np.log(mu / (1 - mu))) - 3, 0) / 4
+    kappa = 1 / ((sigma**2 + beyond**2) * mu * (1 - mu))
+    each = betabinom.pmf(positives, labels, kappa * mu, kappa * (1 - mu))
+    weight = each.prod(axis=1) / each.prod(axis=1).sum()
+    mean = (kappa * mu + positives) / (kappa + labels)
+    wanted = weight @ mean
+    error = np.sqrt(weight**2 @ (mean - wanted) ** 2)
+    spread = np.sqrt(weight @ (mean - wanted) ** 2)
+    p = model.probability_draws(np.random.default_rng(1))
+    rates = shares @ p
+    close = 4 * np.hypot(error, 2.5 * spread / np.sqrt(960))
+    assert (np.abs(rates.mean(axis=1) - wanted) < close).all()
+
+
+@pytest.mark.parametrize("prior", [OWN, JUDGED])
+def test_quantiles_are_those_of_the_mixtures(prior: Any) -> None:
+    table = quantiles(prior)
+    at = np.array([-1.5, -0.4, -0.05, 0.05, 0.4, 1.5])
+    level, pattern = (
+        sum(w * (norm.cdf(at / s) if s else at > 0) for s, w in part)
+        for part in (prior.level, prior.pattern)
+    )
+    system = (at > 0) * (1 - sum(w for _, w in (*prior.below, *prior.above)))
+    system = system + sum(w * halfnorm.cdf(at / s) for s, w in prior.above)
+    system = system + sum(w * (1 - halfnorm.cdf(-at / s)) for s, w in prior.below)
+    for name, wanted in (("level", level), ("pattern", pattern), ("system", system)):
+        if name == "system" and not prior.has_systems:
+            continue
+        found = norm.cdf([NORMAL[getattr(table, name) <= x].max() for x in at])
+        np.testing.assert_allclose(found, wanted, atol=0.011)  # a step of NORMAL
+
+
+def test_labels_of_few_rows_are_those_of_an_enumeration() -> None:
+    """All 2⁶ labels of six rows, with a rate of each pattern that is integrated."""
+    x = np.array([-2.0, -0.4, 0.2, -0.8, 0.5, 1.5])
+    called = np.array([0, 0, 0, 1, 1, 1])
+    bins = LabelledBins(
+        odds=x[None],
+        rows=np.ones(6, dtype=int),
+        pattern=called,
+        stratum=called,
+        decisions=np.array([[False, True]]),
+        labels=np.zeros(2, dtype=int),
+        positives=np.zeros(2, dtype=int),
+    )
+    sigma = 1.2
+    model = EffectsModel(bins, NOTHING_WRONG._replace(spread=sigma))
+    p = model.probability_draws(np.random.default_rng(0))
+    wanted, drawn = [], []
+    for y in itertools.product([0, 1], repeat=3):
+        for here in (called == 0, called == 1):
+            mu = expit(x[here]).mean()
+            kappa = 1 / (sigma**2 * mu * (1 - mu))
+
+            def joint(rate: float, here: Any = here, mu: Any = mu, y: Any = y) -> Any:
+                part = expit(x[here]) * rate / mu
+                if rate > mu:
+                    part = 1 - (1 - expit(x[here])) * (1 - rate) / (1 - mu)
+                return np.where(y, part, 1 - part).prod()
+
+            law = beta(kappa * mu, kappa * (1 - mu))
+            value = quad(lambda r, f=joint, b=law: f(r) * b.pdf(r), 0, 1, points=[mu])
+            wanted.append(value[0])
+            each = np.where(np.array(y)[:, None], p[here], 1 - p[here]).prod(axis=0)
+            drawn.append((each.mean(), each.std() / np.sqrt(each.size)))
+    assert sum(wanted) == pytest.approx(2.0, abs=1e-6)
+    mean, error = np.array(drawn).T
+    assert (np.abs(mean - wanted) < 4 * error + 1e-9).all()
+
+
+odds_of_bins = st.lists(
+    st.floats(-6, 6) | st.sampled_from([0.0, -30.0, 30.0, -5.9]),
+    min_size=6,
+    max_size=6,
+)
+
+
+@given(odds_of_bins, st.sampled_from([OWN, RAW, JUDGED, AS_REFERENCE]))
+def test_the_mean_is_kept(odds: list[float], prior: Any) -> None:
+    """Before labels, means over the prior are the probabilities of the scores."""
+    prior = prior._replace(below=(), above=())
+    model = EffectsModel(bins_of(np.sort(odds)), prior)
+    rng = np.random.default_rng(0)
+    count = 1 << 12
+    normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
+    shared, _ = model.shared_odds(normal, np.zeros(count, dtype=np.int64))
+    d = np.interp(shared, np.arange(-35, 35.1, 0.25), effect_constants(prior))
+    p = expit(shared + d + model.pattern_effects(normal)[:, model.bins.pattern])
+    wanted = expit(np.sort(odds))
+    error = p.std(axis=0) / np.sqrt(count)
+    # The constants stand on 1,024 curves: their own error is a few per cent
+    slack = 0.06 * np.minimum(wanted, 1 - wanted) + 1e-9
+    assert (np.abs(p.mean(axis=0) - wanted) < 5 * error + slack).all()
+
+
+def test_a_judge_stays_calibrated_over_all_patterns() -> None:
+    model = EffectsModel(bins_of(ODDS), JUDGED)
+    normal = np.zeros((400, model.n_shared + model.n_patterns))
+    normal[:, 4] = np.linspace(-2.5, 2.5, 400)  # the effect of the system
+    which = np.zeros(400, dtype=np.int64)
+    moved, _ = model.shared_odds(normal, which)
+    normal[:, 4] = NORMAL[quantiles(JUDGED).system == 0.0].mean()
+    base, _ = model.shared_odds(normal, which)
+    assert np.abs(moved - base).max() > 2
+    means = expit(moved) @ model.weight, expit(base) @ model.weight
+    np.testing.assert_allclose(*means, atol=1e-4)
+
+
+# ------------------------------------------------------------------------ forecasts
+
+
+def equals_forecast(found: Any, names: Any, calls: Any) -> None:
+    for name, one in zip(names, calls, strict=True):
+        score = found.scores()[name]
+        assert (score.mean, score.interval) == (one.mean, one.interval)
+    if len(calls) > 1:
+        assert found.mean == calls[0].mean - calls[1].mean
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "accuracy", "gmean", "jaccard"])
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_without_labels_and_reference_the_answer_is_forecast(
+    metric: str, n: int
+) -> None:
+    rng = np.random.default_rng(n)
+    p, other = rng.beta(1.0, 2.0, (2, n))
+    labels = [p > 0.4, other > 0.5]
+    how: Any = {"coverage": 0.8, "zero_division": 0.0}
+    calls = [am.forecast(p, one, metric, **how) for one in labels]
+    equals_forecast(am.compare(labels, p, metric, **how), "AB", calls)
+    equals_forecast(am.compare([labels[1]], p, metric, **how), "A", calls[1:])
+    own = [calls[0], am.forecast(other, labels[1], metric, **how)]
+    found = am.compare(labels, [p, other], metric, **how)
+    if (labels[0] != labels[1]).any():
+        equals_forecast(found, "AB", own)
+        odds = [np.log(one / (1 - one)) for one in (p, other)]
+        logits = am.compare(labels, odds, metric, logits=True, **how)
+        assert logits.mean == pytest.approx(found.mean, abs=1e-9)
+    again = am.Comparison.from_dict(found.to_dict())
+    assert repr(again) == repr(found)
+    assert found.add([0], [1]).forecasts == ()
+
+
+def test_means_over_groups_without_labels_are_forecast() -> None:
+    rng = np.random.default_rng(3)
+    p, groups = rng.beta(1.0, 2.0, 90), rng.integers(0, 12, 90)
+    labels = [p > 0.4, p > 0.2]
+    calls = [am.forecast(p, one, "f1", groups=groups) for one in labels]
+    equals_forecast(am.compare(labels, p, groups=groups), "AB", calls)
+
+
+# --------------------------------------------------------------------------- labels
+
+
+def judge_case(seed: int, n: int = 2500) -> Any:
+    """A good system, a judge that is weaker, and labels of people."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(-1.0, 2.0, n)
+    y = rng.random(n) < expit(x)
+    labels = np.where(rng.random(n) < 0.95, y, ~y)
+    return y, labels, expit(0.6 * x + rng.normal(0.0, 1.5, n)), rng
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+def test_a_weak_judge_of_one_system_holds(metric: str) -> None:
+    held, errors = 0, []
+    for seed in range(10):
+        y, labels, judge, rng = judge_case(seed)
+        known = np.full(y.size, np.nan)
+        rows = rng.choice(y.size, 100, replace=False)
+        known[rows] = y[rows]
+        found = am.compare([labels], judge, metric, known=known)
+        truth = am.evaluate(y, labels, metric).score
+        held += found.interval[0] <= truth <= found.interval[1]
+        errors.append(found.mean - truth)
+    assert held >= 8
+    assert np.abs(errors).mean() < 0.04
+
+
+def test_labels_are_not_used_twice_and_answers_repeat() -> None:
+    y, labels, judge, rng = judge_case(0)
+    known = np.full(y.size, np.nan)
+    rows = rng.choice(y.size, 60, replace=False)
+    known[rows] = y[rows]
+    found = am.compare([labels], judge, known=known)
+    later = am.compare([labels], judge).add(rows, y[rows])
+    assert found.interval == later.interval == found.add([], []).interval
+    assert found.reference == (0, 0)
+
+
+def test_an_older_file_is_read() -> None:
+    y, labels, judge, _ = judge_case(0, 300)
+    found = am.compare([labels], judge).add([0, 1], y[:2])
+    old = found.to_dict() | {"format": 1, "effect": 0.7}
+    for name in ("raw", "judged", "forecasts"):
+        del old[name]
+    assert am.Comparison.from_dict(old).interval == found.interval
+
+
+SURE = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+TIES = np.full(8, 0.3)
+
+
+@pytest.mark.parametrize("p", [SURE, TIES, np.full(8, 1e-300), np.full(8, 1 - 1e-16)])
+@pytest.mark.parametrize("y", [np.zeros(8), np.ones(8), SURE, 1 - SURE])
+@pytest.mark.parametrize("count", [1, 2, 7, 8])
+def test_odd_input(p: Any, y: Any, count: int) -> None:
+    labels = [SURE > 0, np.arange(8) < 3, SURE > 0]
+    known = np.where(np.arange(8) < count, y, np.nan)
+    for some, scores in ((labels, p), (labels[:1], p), (labels[:2], [p, TIES])):
+        found = am.compare(some, scores, "accuracy", known=known)
+        for i, one in enumerate(found.scores().values()):
+            low, high = one.interval
+            right = (some[i] == y)[:count].sum() / 8
+            rest = (8 - count) / 8
+            assert right - 1e-12 <= low <= high <= right + rest + 1e-12
+            assert right - 1e-12 <= one.mean <= right + rest + 1e-12
+        if len(some) == 3:
+            assert found.difference("A", "C").verdict == "same decisions"
+
+
+@pytest.mark.parametrize("y", [0.0, 1.0])
+def test_one_row(y: float) -> None:
+    found = am.compare([[1]], [0.3], "accuracy")
+    assert found.mean == pytest.approx(0.3)
+    known = am.compare([[1]], [0.3], "accuracy", known=[y])
+    assert (known.mean, known.interval) == (y, (y, y))
