@@ -3,6 +3,7 @@
     python benchmarks/compare.py -o compare.jsonl --minutes 6   # stops, and goes on
     python benchmarks/compare.py -o compare.jsonl --only pairs  # one section
     python benchmarks/compare.py -o compare.jsonl --table       # what was measured
+    python benchmarks/compare.py -o compare.jsonl --only labelled  # docs/comparing.rst
     python benchmarks/compare.py -o smoke.jsonl --quick         # a smoke run
 
 A pool is what five models, trained on the same rows, say of others. REFERENCE of these
@@ -12,8 +13,10 @@ difference is, in points of the metric. Nothing was chosen on these runs for mod
 scores of their own: constants of the law were fixed before, on seven sets whose names
 were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. For judges the
 scale of the effect was chosen on seeds 100 to 139 of the same generator, after .25
-had failed on seeds 0 to 29. Cases are lines of the file, which is added to: a case that
-is there is not run again.
+had failed on seeds 0 to 29. The section `labelled` (compare_parts/labelled.py) measures
+the mixture priors: they were chosen on splits 0 and 1 of CHOSEN_ON alone; earlier
+versions were looked at on SHOWN, none on FRESH. Cases are lines of the file, which is
+added to: a case that is there is not run again.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from compare_parts import labelled
 from harness import emit, emit_machine, emit_summary, judge
 from tabular import load
 
@@ -35,6 +39,8 @@ import argmetric as am
 
 CHOSEN_ON = ("celeba", "elec2", "ijcnn1", "letter", "magic", "shuttle", "w8a")
 SHOWN = ("a9a", "annthyroid", "bio_kdd04", "covtype", "mammography", "spambase")
+FRESH = ("cover_odds", "optdigits", "pendigits_odds", "reuters_tick", "spamassassin")
+HALVES = {"fresh": FRESH, "chosen on": CHOSEN_ON, "looked at before": SHOWN}
 MODELS = ("logistic", "forest", "boosting", "bayes", "tree")
 PAIRS = tuple(combinations(MODELS[:3], 2))
 METRICS = ("f1", "mcc", "jaccard", "balanced_accuracy", "gmean")
@@ -42,8 +48,9 @@ TRAINED, REFERENCE, NEW = 3000, 500, 3900
 BATCH, MOST = 25, 100
 RANDOM = (50, 100, 200)
 SHARES = (0.01, 0.02, 0.05, 0.1)
-SECTIONS = ("pairs", "metrics", "several", "plans", "review", "judges")
+SECTIONS = ("pairs", "metrics", "several", "plans", "review", "judges", "labelled")
 RESAMPLES = 400
+PER_SET = 3  # pairs of models with their own scores, and as many with a judge
 COVERED = ("within", 0.87, 0.97)
 
 
@@ -56,6 +63,7 @@ def models_of(name: str, split: int, folder: Path) -> dict[str, np.ndarray]:
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier
 
     makers = {
@@ -63,6 +71,7 @@ def models_of(name: str, split: int, folder: Path) -> dict[str, np.ndarray]:
         "forest": RandomForestClassifier(100, random_state=0, n_jobs=1),
         "boosting": HistGradientBoostingClassifier(max_iter=60, random_state=0),
         "bayes": GaussianNB(var_smoothing=1e-3),
+        "neighbours": KNeighborsClassifier(15),
         "tree": DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
     }
     table = load(name)
@@ -291,6 +300,9 @@ def run_judge(seed: int) -> dict[str, Any]:
 
 def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """All cases, section by section inside of a split: a part is a fair sample."""
+    halves = {"fresh": FRESH[1:2]} if quick else HALVES
+    for key in labelled.cases(halves, 1 if quick else PER_SET):
+        yield "labelled", key
     sets = (*SHOWN, *CHOSEN_ON)[: 1 if quick else None]
     for split in range(splits):
         for name in sets:
@@ -310,6 +322,9 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
 def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
     if section == "judges":
         return run_judge(*key)
+    if section == "labelled":
+        how = labelled.run_own if key[0] == "own" else labelled.run_judged
+        return {"half": key[1], "lines": how(models_of(key[2], 0, folder), key)}
     pool = models_of(key[0], key[1], folder)
     if section == "pairs":
         return run_pair(Case(pool, key[3:], key[2], "f1"), key)
@@ -521,8 +536,10 @@ def main() -> int:
             lines.append(json.loads(json.dumps(line)))
     judge(not asked.quick)
     emit_machine()
-    emit_tables(lines)
+    emit_tables([line for line in lines if line["section"] != "labelled"])
     emit_summary()
+    if some := [line for line in lines if line["section"] == "labelled"]:
+        print(labelled.table(some))
     return 0
 
 

@@ -24,6 +24,7 @@ from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
 from argmetric._compare.table import PatternTable, ScoredGroups
 from argmetric._forecast.groups import Batch
+from argmetric._forecast.laws import ValueLaw
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import binary_labels, read_together
@@ -147,7 +148,7 @@ def compare(
         code[first.segment_rows(0, first.sizes.size)] = place
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
     table = PatternTable.of(decisions, scores, maps, arrived, metric, scored)
-    forecasts = ()
+    forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.labelled.any():
         forecasts = _forecasts(layouts, decisions, metric, coverage, logits)
     return Comparison(
@@ -175,7 +176,9 @@ def _forecasts(
     """
     unknown = np.full(layouts[0].scores.size, np.nan)
 
-    def distribution(layout: Layout, called: Booleans, both: tuple[Floats, Floats]):
+    def distribution(
+        layout: Layout, called: Booleans, both: tuple[Floats, Floats]
+    ) -> ValueLaw:
         batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
         return batch.law()[0]
 

@@ -36,12 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._compare.kernels.effects import (
-    FURTHEST,
-    bin_odds,
-    label_likelihood,
-    rates_of_strata,
-)
+from argmetric._compare import kernels
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 
@@ -56,6 +51,7 @@ NORMAL = np.linspace(-5.0, 5.0, 401)  # where tables of quantiles are kept
 EFFECTS, CURVES = 801, 1024
 WIDER = 1.6  # than the prior: curves that the constants average over
 LATTICE = 1.2207440846057596 ** -np.arange(1.0, 4.0)  # root of x⁴ = x + 1
+FURTHEST = 35.0  # log-odds of a bin, as in the kernels
 GRID = np.arange(-FURTHEST, FURTHEST + 0.125, 0.25)  # log-odds of the constants d
 CURVE = 4  # parameters that all bins share: level, slope, bend and spread of rates
 FAR = 8.0  # log-odds of a judge go no further
@@ -235,7 +231,7 @@ class EffectsModel:
 
         _, place = np.unique(x, return_inverse=True)
         mass = np.bincount(place, self.weight)
-        return ndtri((np.cumsum(mass) - mass / 2.0)[place])
+        return np.asarray(ndtri((np.cumsum(mass) - mass / 2.0)[place]))
 
     def _curve_constants(self, arranged: Floats) -> Floats:
         """Return c of every bin, at the mean log-odds of the calibrators."""
@@ -255,7 +251,7 @@ class EffectsModel:
         which = np.zeros(CURVES, dtype=np.int64)
         mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
         fixed = self.bins.pattern, self.sign, np.array([mean])
-        bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
+        kernels.bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
         return mean_constants(odds - x, x, weight / weight.sum())
 
     def _parameters(self, normal: Floats) -> tuple[Floats, Floats, Floats]:
@@ -274,7 +270,7 @@ class EffectsModel:
         curve, system, spread = self._parameters(normal)
         out = np.empty((len(normal), self.x.shape[1]))
         fixed = self.bins.pattern, self.sign, self.prevalence
-        bin_odds(curve, system, which, self.arranged, *fixed, out)
+        kernels.bin_odds(curve, system, which, self.arranged, *fixed, out)
         return out, spread
 
     def pattern_effects(self, normal: Floats) -> Floats:
@@ -289,7 +285,9 @@ class EffectsModel:
         """Return the log-likelihood of the labels of every pattern, by particles."""
         out = np.empty((len(normal), self.n_patterns))
         given = self.pattern_effects(normal), spread, effect_constants(self.prior)
-        label_likelihood(odds, *given, self.places, self.share, self.labels, out)
+        kernels.label_likelihood(
+            odds, *given, self.places, self.share, self.labels, out
+        )
         return out
 
     def posterior(self, rng: np.random.Generator) -> _Particles:
@@ -318,13 +316,13 @@ class EffectsModel:
         p, rates = np.empty(shape), np.empty((3, shape[0], labels.size))
         effects = self.pattern_effects(found.normal)
         given = effects, found.spread, effect_constants(self.prior)
-        rates_of_strata(found.odds, *given, self.places, self.share, p, rates)
+        kernels.rates_of_strata(found.odds, *given, self.places, self.share, p, rates)
         mean, rest, variance = rates
         up, down = 1.0 / (variance * rest), 1.0 / (variance * mean)
         rate = rng.beta(up + positives, down + labels - positives)
         lower = np.minimum(rate / mean, 1.0)[:, self.bins.stratum]
         upper = np.minimum((1.0 - rate) / rest, 1.0)[:, self.bins.stratum]
-        return np.where(lower < 1.0, p * lower, 1.0 - (1.0 - p) * upper).T
+        return np.asarray(np.where(lower < 1.0, p * lower, 1.0 - (1.0 - p) * upper).T)
 
 
 def _next_step(level: Floats, most: float) -> float:

@@ -410,8 +410,8 @@ class Comparison(Saved["Comparison"]):
             ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
             for one in values["forecasts"]
         )
-        told = (*map(tuple, told), tuple(forecasts))
-        return cls(names, coverage, table, tuple(old), history, *told)
+        last = (*map(tuple, told), tuple(forecasts))
+        return cls(names, coverage, table, tuple(old), history, *last)
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
