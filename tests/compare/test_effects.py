@@ -229,6 +229,19 @@ def test_a_judge_stays_calibrated_over_all_patterns() -> None:
     np.testing.assert_allclose(*means, atol=1e-4)
 
 
+def test_systems_share_an_effect() -> None:
+    bins = bins_of(ODDS)
+    two = LabelledBins(**(vars(bins) | {"decisions": np.array([[0, 1], [1, 1]]) > 0}))
+    one, both = (EffectsModel(x, JUDGED) for x in (bins, two))
+    assert (one.n_shared, both.n_shared) == (5, 7)
+    normal = np.random.default_rng(0).standard_normal((4000, both.n_shared))
+    alone, effects = one._parameters(normal[:, :5])[1], both._parameters(normal)[1]
+    added = effects - alone
+    table = quantiles(JUDGED).apart
+    np.testing.assert_allclose(added, np.interp(normal[:, 5:], NORMAL, table))
+    assert (added == 0.0).mean() == pytest.approx(0.3, abs=0.03)
+
+
 # ------------------------------------------------------------------------ forecasts
 
 

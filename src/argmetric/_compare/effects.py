@@ -10,7 +10,8 @@ a     level, b slope and t bend of the calibration curve, z the rank of x among 
       as a normal score: a bent curve, where a judge is far too sure, is b < 1 and t > 0
 h     keeps the prevalence, whatever slope and bend are
 c(x)  keeps the mean of the probability over a, b and t at expit(x)
-e_j   what the prediction of system j says beyond a judge's score, + where it is 1
+e_j   what the prediction of system j says beyond a judge's score, + where it is 1:
+      an effect that all systems share, and one of its own
 r     keep the judge calibrated over all patterns together, whatever the effects e are
 u_g   effect of one pattern, and d(η) keeps the mean of the probability over it.
 
@@ -66,8 +67,9 @@ class Prior(NamedTuple):
     log_spread: Mixture  # of σ around `spread`
     spread: float
     pattern: Mixture
-    below: Mixture  # effects of systems below 0, half-normal
+    below: Mixture  # effect that all systems share, below 0, half-normal
     above: Mixture  # and above it; the rest of the weight is the point at 0
+    apart: Mixture = ((0.0, 1.0),)  # what the effect of one of several systems adds
 
     @property
     def has_systems(self) -> bool:
@@ -95,6 +97,7 @@ JUDGED = Prior(
     pattern=((0.0, 0.3), (0.3, 0.3), (0.9, 0.25), (2.0, 0.15)),
     below=((0.4, 0.06),),
     above=((0.5, 0.2), (1.5, 0.3), (3.0, 0.37)),
+    apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
 )
 # Predictions are cuts of scores that no labelled rows were compared with
 RAW = JUDGED._replace(pattern=OWN.pattern, below=(), above=())
@@ -113,6 +116,7 @@ class Quantiles(NamedTuple):
     spread: Floats
     pattern: Floats
     system: Floats
+    apart: Floats
 
 
 @lru_cache
@@ -146,9 +150,8 @@ def quantiles(prior: Prior) -> Quantiles:
     system += (1.0 - below - above) * (at >= 0.0)
     level, slope, bend = map(mixture, prior[:3])
     spread = prior.spread * np.exp(mixture(prior.log_spread))
-    return Quantiles(
-        level, slope, bend, spread, mixture(prior.pattern), inverse(system)
-    )
+    others = mixture(prior.pattern), inverse(system), mixture(prior.apart)
+    return Quantiles(level, slope, bend, spread, *others)
 
 
 @lru_cache
@@ -209,7 +212,9 @@ class EffectsModel:
         self.places = np.stack([bins.pattern, bins.stratum])
         self.sign = 2.0 * bins.decisions - 1.0
         n_systems, self.n_patterns = bins.decisions.shape
-        self.n_shared = CURVE + (n_systems if prior.has_systems else 0)
+        self.n_shared = CURVE
+        if prior.has_systems:  # a shared effect, and what each of several adds
+            self.n_shared += 1 + (n_systems if n_systems > 1 else 0)
         mean = from_log_odds(self.x)[0] @ self.weight
         self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
 
@@ -262,7 +267,10 @@ class EffectsModel:
             np.interp(normal[:, i], NORMAL, one) for i, one in enumerate(tables)
         )
         curve = np.stack([level, np.exp(slope), bend], axis=1)
-        system = np.interp(normal[:, CURVE : self.n_shared], NORMAL, table.system)
+        shared, own = np.split(normal[:, CURVE : self.n_shared], [1], axis=1)
+        system = np.interp(shared, NORMAL, table.system)
+        if own.shape[1]:
+            system = system + np.interp(own, NORMAL, table.apart)
         return curve, system, spread
 
     def shared_odds(self, normal: Floats, which: Integers) -> tuple[Floats, Floats]:
