@@ -13,10 +13,10 @@ difference is, in points of the metric. Nothing was chosen on these runs for mod
 scores of their own: constants of the law were fixed before, on seven sets whose names
 were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. How far
 apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
-`run_judge`; earlier versions were looked at on seeds 0 to 39. The section `labelled` (compare_parts/labelled.py) measures
-the mixture priors: they were chosen on splits 0 and 1 of CHOSEN_ON alone; earlier
-versions were looked at on SHOWN, none on FRESH. Cases are lines of the file, which is
-added to: a case that is there is not run again.
+`run_judge`; earlier versions were looked at on seeds 0 to 39. The section `labelled`
+(compare_parts/labelled.py) measures the mixture priors: they were chosen on splits 0
+and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, none on FRESH. Cases
+are lines of the file, which is added to: a case that is there is not run again.
 """
 
 from __future__ import annotations
