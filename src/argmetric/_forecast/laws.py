@@ -91,9 +91,17 @@ def law_of_values(
 
 
 def law_of_counts(
-    metric: Metric, n: int, k: int, hit: tuple[int, Floats], miss: tuple[int, Floats]
+    metric: Metric,
+    n: int,
+    k: float,
+    hit: tuple[float, Floats],
+    miss: tuple[float, Floats],
 ) -> ValueLaw:
-    """Law of the metric from the laws of the hits among k of n, and of the misses."""
+    """Return the distribution of the metric from those of hits and of misses.
+
+    Hits are among k of n rows. First counts may lie between whole numbers, as nodes of
+    a quadrature do.
+    """
     (hit_low, hits), (miss_low, misses) = hit, miss
     pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
     if hits.size * misses.size <= MAX_ATOMS:
@@ -124,10 +132,10 @@ class _Pairs:
 
     metric: Metric
     n: int
-    k: int
-    hit_low: int
+    k: float
+    hit_low: float
     hits: Floats
-    miss_low: int
+    miss_low: float
     misses: Floats
 
     def block(self, first: int, last: int, least: float) -> tuple[Floats, Floats]:
