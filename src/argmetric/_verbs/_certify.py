@@ -59,6 +59,11 @@ class LabelledRows:
     labels: int | None = None  # labels that were given, where one of a group counts
 
     @property
+    def start_is_known(self) -> bool:
+        """Whether unlabelled rows choose where a test begins."""
+        return self.unlabelled is not None and self.probabilities
+
+    @property
     def only_class(self) -> str:
         """The class of all rows, where there is one."""
         if self.positive.all():
@@ -87,6 +92,11 @@ class Terms:
         """Of this label: each has an equal part (Bonferroni)."""
         risk = 1.0 - self.confidence
         return (round(risk, 12) or risk) / self.n_labels
+
+    def one_class(self, rows: LabelledRows) -> str:
+        """Return the class of all rows, where every limit speaks of it alone."""
+        kinds = {OF_CLASS.get(name) for name in self.limits}
+        return rows.only_class if kinds == {rows.only_class} else ""
 
     def refuse(self, what: str, reason: str, **known: Any) -> NotCertifiedError:
         """Return the error: what is not proven, in the words of the caller, and why."""
@@ -136,9 +146,9 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
             promises.append(_promise(rows, thresholds, name, terms, delta))
             low, high = promises[-1].interval
             kept &= (thresholds >= low) & (thresholds <= high)
-        if rows.only_class:
+        if only := terms.one_class(rows):
             ends = promises[0].interval
-            threshold = ends.high if rows.only_class == "positive" else ends.low
+            threshold = ends.high if only == "positive" else ends.low
         elif kept.any():
             threshold = _best(rows, metric, thresholds[kept])
         else:
@@ -151,8 +161,8 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
             "for_rows and prior go with a limit such as min_precision: a promise of "
             f"{metric.name} holds for the population that these rows come from"
         )
-    assumed = [_population(rows, terms.prior), NOT_FITTED]
-    if any(name in CHAINS for name in terms.limits) and rows.unlabelled is None:
+    assumed = [_population(rows, terms), NOT_FITTED]
+    if any(name in CHAINS for name in terms.limits) and not rows.start_is_known:
         assumed.append(ONE_CROSSING)
     return Guarantee(
         threshold,
@@ -166,14 +176,14 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
     )
 
 
-def _population(rows: LabelledRows, prior: float | None) -> str:
+def _population(rows: LabelledRows, terms: Terms) -> str:
     """Return where new rows have to come from."""
     same, n = "from the same population as", f"these {rows.scores.size:,} rows"
-    if rows.only_class:
-        return f"new {rows.only_class} rows come {same} {n}"
-    if prior is None:
+    if only := terms.one_class(rows):
+        return f"new {only} rows come {same} {n}"
+    if terms.prior is None:
         return f"new rows come {same} {n}"
-    share = f"{percent(prior)} of new rows are positive"
+    share = f"{percent(terms.prior)} of new rows are positive"
     return f"{share} and each class comes {same} in {n}"
 
 
@@ -182,9 +192,10 @@ def _promise(
 ) -> Promise:
     """Return what one limit proves."""
     bound = terms.limits[name]
-    floor = _moved(name, bound, float(rows.positive.mean()), terms.prior)
-    if terms.for_rows is not None:
+    floor = bound
+    if terms.for_rows is not None:  # the next rows come at the new prevalence
         floor = _for_rows(name, floor, terms.for_rows, delta)
+    floor = _moved(name, floor, float(rows.positive.mean()), terms.prior)
     test = Test(name, floor, delta)
     if name in CHAINS:
         low, high, counts = _chain(rows, thresholds, test, terms)
@@ -206,9 +217,10 @@ def _moved(name: str, bound: float, share: float, prior: float | None) -> float:
         raise ValueError(f"{name} cannot be promised at another prevalence")
     if bound >= 1.0:
         return bound
-    odds = (share / (1.0 - share)) / (prior / (1.0 - prior))
-    turned = bound / (1.0 - bound) * (odds if name == "min_precision" else 1.0 / odds)
-    return turned / (1.0 + turned)
+    if name == "min_npv":
+        share, prior = 1.0 - share, 1.0 - prior
+    right, wrong = bound * share * (1.0 - prior), (1.0 - bound) * (1.0 - share) * prior
+    return right / (right + wrong) if right > 0.0 else 0.0
 
 
 def _for_rows(name: str, bound: float, rows: int, delta: float) -> float:
@@ -264,7 +276,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     scores = one - rows.scores if turned else rows.scores
     right = ~rows.positive if turned else rows.positive
     cuts = tests.cuts_of(scores, right, floor, delta)
-    if rows.unlabelled is not None and rows.probabilities:
+    if rows.unlabelled is not None and rows.start_is_known:
         other = one - rows.unlabelled if turned else rows.unlabelled
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)
         start = int(np.count_nonzero(scores >= cut))
@@ -353,9 +365,10 @@ def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
     tp = hits.size - np.searchsorted(hits, found, side="left")
     n = float(rows.scores.size)
     counts = (tp.astype(float), k.astype(float), float(hits.size), n)
-    values = np.nan_to_num(metric.value(*counts), nan=-math.inf)
-    if not metric.greater_is_better:
-        values = -values
+    values = np.asarray(metric.value(*counts))
+    values = np.nan_to_num(
+        values if metric.greater_is_better else -values, nan=-math.inf
+    )
     return float(found[np.flatnonzero(values == values.max())[-1]])
 
 

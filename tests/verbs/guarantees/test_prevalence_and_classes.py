@@ -91,6 +91,62 @@ def test_the_floor_holds_at_the_prevalence_and_not_on_its_own_rows():
     assert broken / draws <= 0.1 + 2 * math.sqrt(0.1 * 0.9 / draws)
 
 
+def odds(share):
+    return share / (1 - share)
+
+
+@pytest.mark.parametrize("name", ["min_precision", "min_npv"])
+@pytest.mark.parametrize("prior", [0.1, 0.9])
+def test_the_next_rows_are_drawn_at_the_new_prevalence(name, prior):
+    """With the tested share moved to the prevalence, the next rows keep the floor."""
+    options = {name: 0.7, "prior": prior, "for_rows": 50, "confidence": 0.9}
+    try:
+        tested = am.tune(Y, P, **options, **QUICK).guarantee.promises[0].tested
+    except am.NotCertifiedError:
+        pytest.fail("2,000 rows prove it")
+    ratio = odds(prior) / odds(Y.mean())
+    moved = odds(tested) * (ratio if name == "min_precision" else 1 / ratio)
+    share = moved / (1 + moved)
+    kept = sum(
+        math.comb(50, k) * share**k * (1 - share) ** (50 - k) for k in range(35, 51)
+    )
+    assert kept == pytest.approx(0.95, abs=1e-9)  # one half of the risk
+
+
+def one_of_each_group_is_positive():
+    """Rows of both classes, of which the one of each group is positive."""
+    y, p = np.ones(401, dtype=int), np.random.default_rng(0).random(401)
+    groups = np.arange(401)
+    y[-1], groups[-1] = 0, 0
+    for seed in range(20):
+        rule = am.tune(
+            y, p, groups=groups, min_recall=0.5, confidence=0.9, random_state=seed,
+            **QUICK,
+        )  # fmt: skip
+        if "positive rows come" in rule.guarantee.sentence:
+            return {"y": y, "p": p, "groups": groups, "random_state": seed, **QUICK}
+    raise AssertionError
+
+
+def test_groups_that_leave_one_class_keep_every_limit():
+    options = one_of_each_group_is_positive()
+    limits = {"min_recall": 0.1, "min_precision": 0.99, "confidence": 0.9}
+    found = am.tune(**options, **limits).guarantee
+    for one in found.promises:
+        assert one.interval.low <= found.threshold <= one.interval.high
+    assert "if new rows come from the same population" in found.sentence
+
+
+@pytest.mark.parametrize("name", ["min_precision", "min_npv"])
+@pytest.mark.parametrize("positive", [True, False])
+def test_groups_that_leave_one_class_prove_nothing_at_a_prevalence(name, positive):
+    options = one_of_each_group_is_positive()
+    if not positive:
+        options["y"] = 1 - options["y"]
+    with pytest.raises(am.NotCertifiedError, match=f"{name}=0.8 at 20 % positives"):
+        am.tune(**options, **{name: 0.8}, prior=0.2, confidence=0.9)
+
+
 def order_statistic(scores, floor, delta):
     """The (c+1)-th lowest, c the most with P(Bin(n, 1 - floor) <= c) <= delta."""
     n, wrong, total = len(scores), 1 - floor, Fraction(0)
