@@ -63,12 +63,16 @@ class Promise:
         side = "at least" if self.name.startswith("min") else "at most"
         share, kind = percent(self.bound), "the"
         if rows is not None:
-            share, kind = f"{rows * self.bound:.4g}", f"the next {rows:,}"
+            few = math.ceil if self.name.startswith("min") else math.floor
+            share, kind = f"{few(round(rows * self.bound, 9)):,}", f"the next {rows:,}"
         return f"{side} {share} of {kind} {WORDS[self.name].format(cut=cut)}"
 
 
 def percent(share: float) -> str:
-    return f"{100.0 * share:.4g} %"
+    """Return a share in words: 0 % and 100 % are those alone, never rounded ones."""
+    text = f"{100.0 * share:.4g}"
+    rounded = float(text) in (0.0, 100.0) and share not in (0.0, 1.0)
+    return f"{100.0 * share:.14g} %" if rounded else f"{text} %"
 
 
 def at_prevalence(prior: float | None) -> str:

@@ -344,3 +344,56 @@ def test_the_best_certified_cut_is_taken():
     scores = [float(am.evaluate(y, p >= cut, "f1")) for cut in cuts]
     assert rule.score == pytest.approx(max(scores), rel=1e-12)
     assert rule.score == float(am.evaluate(y, rule.apply(p), "f1"))
+
+
+def test_an_undefined_score_is_never_the_best():
+    def false_discoveries(tp, k, t, n):
+        with np.errstate(invalid="ignore"):
+            return (k - tp) / k
+
+    y, p = labelled(1000, 3)
+    metric = am.metrics.CustomMetric(
+        false_discoveries, greater_is_better=False, zero_division=np.nan
+    )
+    rule = am.tune(y, p, metric, min_specificity=0.5, confidence=0.9, **QUICK)
+    assert rule.threshold <= p.max()
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"min_recall": 0.5123}, "at least 61,477 of the next 120,001 positive rows"),
+        ({"max_positives": 0.5123}, "at most 61,476 of the next 120,001 rows are"),
+    ],
+)
+def test_rows_of_a_promise_are_whole(limit, words):
+    limit = {k: "51.23%" if k == "max_positives" else x for k, x in limit.items()}
+    y, p = labelled(1000)
+    found = certified(y, p, confidence=0.9, for_rows=120_001, **limit)
+    assert words in found.sentence
+
+
+def test_no_confidence_below_1_is_called_100_percent():
+    y, p = labelled(1000)
+    found = certified(y, p, min_recall=0.5, confidence=0.9999999)
+    assert found.sentence.startswith("with 99.99999 % confidence at least 50 %")
+
+
+def test_a_climb_names_its_assumption_where_unlabelled_rows_choose_no_start():
+    y, p = labelled(1000)
+    logits = np.log(p / (1 - p))
+    options = {"min_precision": 0.7, "confidence": 0.9}
+    of_logits = am.decide(logits, reference=(y, logits), logits=True, **options)
+    assert any("crosses the floor once" in x for x in of_logits.guarantee.assumptions)
+    of_scores = am.decide(p, reference=(y, p), **options)
+    assert len(of_scores.guarantee.assumptions) == 2
+
+
+def test_unlabelled_scores_are_calibrated_as_the_others():
+    y, p = labelled(1000)
+    new = labelled(500, 7)[1] ** 3
+    known = am.calibrate(y, p**3)
+    options = {"min_precision": 0.7, "confidence": 0.9}
+    found = am.tune(y, p**3, reference=known, unlabelled=new, **options)
+    scores = {"p": known.apply(p**3), "unlabelled": known.apply(new)}
+    assert found.guarantee == am.tune(y, **scores, **options).guarantee

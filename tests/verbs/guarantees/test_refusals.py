@@ -60,6 +60,10 @@ BEGIN = "no threshold is proven to keep "
             "min_precision=1 with a confidence of 90 %: no number of rows proves it",
         ),
         (
+            {"min_precision": 0.99999999, "confidence": 0.999999},
+            "min_precision=0.99999999 with a confidence of 99.9999 %: the test begins",
+        ),
+        (
             {"min_npv": 0.999, "confidence": 0.9},
             "min_npv=0.999 with a confidence of 90 %: the test begins at p <",
         ),
@@ -120,6 +124,24 @@ def test_a_start_inside_of_a_tie_names_no_cut():
     inside = [one for one in found if one and "begins inside of a tie" in str(one)]
     assert inside
     assert all(one.nearest is None for one in inside)
+
+
+def test_unlabelled_scores_go_with_one_column_of_probabilities():
+    options = {"min_precision": 0.8, "confidence": 0.9, "unlabelled": P[:50]}
+    with pytest.raises(ValueError, match="one column of scores, not with a matrix"):
+        am.tune(np.c_[Y, Y], np.c_[P, P], **options)
+    with pytest.raises(ValueError, match="p lies outside of"):
+        am.tune(Y, 3 * P - 1, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("min_positives", 250), ("budget", (np.ones(300), 5.0)), ("per_row", 1)],
+)
+def test_a_decision_refuses_what_has_no_guarantee(name, value):
+    options = {"min_recall": 0.8, "confidence": 0.9, "reference": (Y, P), name: value}
+    with pytest.raises(ValueError, match=f"{name} has no guarantee"):
+        am.decide(P, **options)
 
 
 def sweep():

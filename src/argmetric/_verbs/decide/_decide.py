@@ -254,6 +254,15 @@ def decide_by(
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     guarantee = None
     if confidence is not None:
+        for name, given in {
+            "min_positives": min_positives or None,
+            "budget": budget,
+            "per_row": per_row,
+        }.items():
+            if given is not None:
+                raise ValueError(
+                    f"{name} has no guarantee: leave it out, or leave out confidence"
+                )
         floors = {"min_precision": min_precision, "min_recall": min_recall}
         guarantee, limits = certified_limits(
             confidence, fitted, layout, metric, prior, max_positives, floors
@@ -342,7 +351,7 @@ def certified_limits(
         raise ValueError("confidence needs a share of positives that is given")
     scores = layout.scores
     limits = {name: float(x) for name, x in floors.items() if x is not None}
-    words = {name: f"{name}={x:g}" for name, x in limits.items()}
+    words = {name: f"{name}={x:.12g}" for name, x in limits.items()}
     words["max_positives"] = f"max_positives={most}"
     if isinstance(most, str):
         limits["max_positives"] = float(read_share(most, "max_positives"))

@@ -347,6 +347,9 @@ def tune(
     scores = check_p(p, logits=calibrator is None)
     if calibrator is not None:
         scores = mapped_scores(calibrator, scores)
+        if certain is not None and certain.unlabelled is not None:
+            mapped = mapped_scores(calibrator, certain.unlabelled)
+            certain = replace(certain, unlabelled=mapped)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:

@@ -58,7 +58,11 @@ class Certain:
 
     def of_label(self, name: str, count: int) -> Certain:
         """Return what is asked of one of several labels."""
-        return replace(self, label=name, n_labels=count, unlabelled=None)
+        if self.unlabelled is not None:
+            raise ValueError(
+                "unlabelled goes with one column of scores, not with a matrix"
+            )
+        return replace(self, label=name, n_labels=count)
 
     def check_classes(self, labels: Labels, limits: RuleLimits) -> None:
         """Refuse rows of one class, unless each limit speaks of that class alone."""
@@ -101,6 +105,10 @@ class Certain:
         else:
             _warn_of_repeated(scores)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+        if self.unlabelled is not None and not inside:
+            raise ValueError(
+                "unlabelled goes with probabilities, and p lies outside of [0, 1]"
+            )
         rows = LabelledRows(
             scores[kept],
             positive[kept],

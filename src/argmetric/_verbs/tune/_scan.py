@@ -356,9 +356,9 @@ def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
     """Limits as they were passed: a share of positives in per cent."""
     percent = {name: name.endswith("positives") for name in limits}
     return between.join(
-        f"{name}={100.0 * x:g}%"
+        f"{name}={100.0 * x:.12g}%"
         if percent[name] and isinstance(x, float)
-        else f"{name}={x:g}"
+        else f"{name}={x:.12g}"
         for name, x in limits.items()
     )
 
