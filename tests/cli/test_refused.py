@@ -28,6 +28,8 @@ REFUSED = """
 2 summarize s.csv -o page.html -> -o writes plain text: pass --html page.html for a page
 2 decide s.csv --zero-division 2 -> Invalid value "2" for --zero-division. Choose from:
     "0", "1", "nan". See argmetric decide --help.
+2 decide s.csv --metric mcc --zero-division 1 -> --zero-division 1 would change nothing
+    for mcc
 2 decide s.csv --min-recall 1.5 -> Invalid value "1.5" for --min-recall. Must be <= 1.
     See
 2 decide s.csv --max-positives 1 --min-positives 2 -> 1 is below --min-positives 2

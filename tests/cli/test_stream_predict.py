@@ -119,3 +119,9 @@ def test_what_cannot_be_predicted(run):
     numbers = [row["row"] for row in read("out.jsonl")]
     assert numbers == [1, 2, *range(4, N - SEEN + 1)]
     assert "skipped    1 bad row" in ended.err
+
+
+def test_a_checkpoint_keeps_a_metric_with_a_0_over_0_of_its_own(run):
+    train(run, "csv", "--label", "y", "--metric", "balanced_accuracy")
+    ended = run("stream", "predict", "kept", write_new("csv"))
+    assert ended.code == 0, ended.err

@@ -115,3 +115,32 @@ def test_the_option_changes_the_metric_of_a_decision():
     with pytest.raises(ValueError, match="average='weighted' is not that of macro f1"):
         am.classes.evaluate(Y, d, average="weighted")
     assert get_class_metric(d.metric, n_classes=4) == d.metric
+
+
+@pytest.mark.parametrize(("name", "kind"), [("mcc", "MCC"), ("am", "BalancedAccuracy")])
+def test_a_file_of_before_keeps_what_the_metric_computed(name, kind, tmp_path):
+    rule = am.tune([0, 1, 0, 1], [0.1, 0.6, 0.4, 0.9], name, n_bootstrap=0, cv=None)
+    values = rule.to_dict()
+    assert values["metric"]["class"] == kind
+    values["metric"]["zero_division"] = 1.0  # ignored when it was written
+    assert am.Rule.from_dict(values) == rule
+
+
+def test_of_several_metrics_one_has_to_obey():
+    y, p = [0, 1, 0, 1], [0.1, 0.6, 0.4, 0.9]
+    how = {"n_bootstrap": 0, "cv": None, "zero_division": 1.0}
+    found = am.tune(y, p, ["f1", "mcc"], **how)
+    assert [rule.metric.zero_division for rule in found.values()] == [1.0, 0.0]
+    of_classes = am.classes.tune(y, np.c_[np.subtract(1, p), p], ["f1", "mcc"], **how)
+    assert list(of_classes) == ["f1", "mcc"]
+    both = ["mcc", "balanced_accuracy"]
+    with pytest.raises(ValueError, match=f"{REFUSED} mcc"):
+        am.tune(y, p, both, **how)
+    with pytest.raises(ValueError, match=f"{REFUSED} macro recall of several classes"):
+        am.classes.tune(y, np.c_[np.subtract(1, p), p], ["recall", "gmean"], **how)
+
+
+def test_a_sequence_refuses_a_value_that_would_change_nothing():
+    labels = am.sequence.Independent([0.9, 0.2])
+    with pytest.raises(ValueError, match=REFUSED):
+        am.sequence.decode("mcc", labels, zero_division=1.0)

@@ -133,8 +133,7 @@ def tune(
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     if zero_division is not None:
-        for one in metrics:
-            refuse_ignored_absence(one, float(zero_division))
+        refuse_ignored_absence(float(zero_division), *metrics)
     settings = check_settings(
         RuleLimits(), "best", n_bootstrap, coverage, cv, random_state
     )

@@ -279,12 +279,11 @@ def metric_named(
             message += "; there is no weighted average"
         raise UsageError(message)
     try:
-        chosen = get_metric(name)
-        if zero_division is None:
-            return chosen
-        return chosen.with_zero_division(float(zero_division))
+        zero = None if zero_division is None else float(zero_division)
+        return get_metric(name, zero_division=zero)
     except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from error
+        text = str(error).replace("zero_division=", "--zero-division ")
+        raise UsageError(text) from error
 
 
 def class_metric(

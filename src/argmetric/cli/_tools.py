@@ -192,14 +192,11 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
             return getattr(sequence, _WINDOWED[key])(window)
         if key in _PLAIN:
             return getattr(sequence, _PLAIN[key])()
-        utility = sequence.CountUtility(name)
+        zero = None if zero_division is None else float(zero_division)
+        return sequence.CountUtility(get_metric(name, zero_division=zero))
     except ValueError as error:
         known = ", ".join(("pk", "windowdiff", *_PLAIN))
         raise UsageError(f"{error}; utilities: {known}") from error
-    if zero_division is None:
-        return utility
-    metric = utility.counts.with_zero_division(float(zero_division))
-    return sequence.CountUtility(metric)
 
 
 _SHELLS = Literal["bash", "zsh", "fish", "powershell"]

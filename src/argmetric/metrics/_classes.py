@@ -316,24 +316,27 @@ def get_class_metric(
         check_choice(average, "average", ("macro", "weighted"))
     found = _class_metric(metric, average, absent, cost, n_classes)
     if zero_division is not None:
-        refuse_ignored_absence(found, absent)
+        refuse_ignored_absence(absent, found)
         found = replace(found, zero_division=absent)
     return found
 
 
-def refuse_ignored_absence(metric: Metric | ClassMetric, absent: float) -> None:
-    """Refuse a zero_division that would change nothing for the metric."""
-    if isinstance(metric, Recall):
-        metric = _averaged(metric, by_support=False, absent=absent)
-    elif isinstance(metric, Metric):
-        of_classes = _of_classes(metric, absent)
-        if of_classes is None:
+def refuse_ignored_absence(absent: float, *metrics: Metric | ClassMetric) -> None:
+    """Refuse a zero_division that would change nothing for any of the metrics."""
+    ignored = []
+    for metric in metrics:
+        known: Metric | ClassMetric | None = metric
+        if isinstance(metric, Recall):
+            known = _averaged(metric, by_support=False, absent=absent)
+        elif isinstance(metric, Metric):
+            known = _of_classes(metric, absent)
+        if not isinstance(known, ClassMetric) or absent in known.zero_divisions:
             return
-        metric = of_classes
-    if not math.isnan(absent) and absent not in metric.zero_divisions:
-        why = metric.convention or "its 0/0 has a value of its own"
+        ignored.append(known)
+    if not math.isnan(absent):
+        why = ignored[0].convention or "its 0/0 has a value of its own"
         raise ValueError(
-            f"zero_division={absent:g} would change nothing for {metric.name} of "
+            f"zero_division={absent:g} would change nothing for {ignored[0].name} of "
             f"several classes ({why}): leave it out"
         )
 

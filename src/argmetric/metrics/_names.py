@@ -307,8 +307,10 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
             "later version?"
         )
     del known["name"]
+    # earlier versions wrote values of 0/0 that the metric does not obey
+    zero_division = known.pop("zero_division", None)
     try:
-        return CLASSES[kind](**known)
+        return CLASSES[kind](**known).with_zero_division(zero_division)
     except TypeError as error:
         raise ValueError(
             f"the saved metric {kind} has odd parameters: {error}"

@@ -12,7 +12,7 @@ from argmetric._ground.arguments import check_count
 from argmetric._ground.display import Field, Headline, Result, documented, number
 from argmetric._ground.pictures import Mark, draw_curve, drawing
 from argmetric._ground.types import Axes, Floats, Integers
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, get_metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
     count_laws,
@@ -346,7 +346,8 @@ def decode(
     if zero_division is not None:
         if not isinstance(function, CountUtility):
             raise ValueError(f"{function.name} has no zero_division")
-        function = CountUtility(function.counts.with_zero_division(zero_division))
+        counts = get_metric(function.counts, zero_division=zero_division)
+        function = CountUtility(counts)
     function.check(chain.n)
     ranked = (
         isinstance(function, CountUtility)

@@ -102,7 +102,12 @@ def listed_metrics(
     """Several metrics, whose rules are found by name."""
     if not metrics:
         raise ValueError("metric is an empty list: name at least one metric")
-    found = [get_metric(one, zero_division=zero_division) for one in metrics]
+    own = [get_metric(one) for one in metrics]
+    found = [one.with_zero_division(zero_division) for one in own]
+    if zero_division is not None and not any(
+        one._obeys(float(zero_division)) for one in own
+    ):
+        get_metric(own[0], zero_division=zero_division)  # refuses what changes nothing
     names = [one.name for one in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

@@ -345,7 +345,8 @@ def predict(o: Given) -> int:
     found = _checkpoint(Path(o.checkpoint))
     options = found.manifest["configuration"]
     known = blocks.RowLayout.from_dict(found.manifest["layout"])
-    metric = metric_named(options["metric"], options["zero_division"])
+    kept = float(options["zero_division"])
+    metric = metric_named(options["metric"], None).with_zero_division(kept)
     model = runs.new_model(metric, options, known.format, options["seed"] or 0)
     model.set_state(found.arrays)
     hashed = options["hash_bits"] is not None and known.format == "jsonl"
