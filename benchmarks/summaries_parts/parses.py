@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 from search_parts.data import timed
-from search_parts.own_task import examples, read
+from search_parts.own_task import Parsing, learn, padded, pairs, read
 
 from argmetric.search import Searn, Summary, Tagger, Tree
 from argmetric.search.summaries.cluster import Cluster, read_cluster
@@ -47,19 +47,18 @@ class Remembered:
     def _trees_of(self, sentences: Sequence[tuple[str, ...]]) -> list[Tree]:
         words = [list(sentence) for sentence in sentences]
         tags = self.tagger.predict(words)
-        padded = [examples.padded(*x) for x in zip(words, tags, strict=True)]
-        heads = self.searn.predict(padded)
+        heads = self.searn.predict(list(map(padded, words, tags)))
         return [Tree(*parts) for parts in zip(words, tags, heads, strict=True)]
 
 
 @cache
 def parser(*, quick: bool) -> Remembered:
     """Return the parser of docs/own_task.rst, learned from deptb."""
-    trees = read("train", 100 if quick else None)
+    most = 100 if quick else None
+    trees = read("train", most)
     words, tags = [tree.words for tree in trees], [tree.tags for tree in trees]
     tagger = Tagger("pos").fit(words, tags)
-    X = [examples.padded(*x) for x in zip(words, tags, strict=True)]
-    searn = examples.learn(X, [[-1, *tree.heads.tolist()] for tree in trees])
+    searn, _ = learn(Parsing(), pairs("train", most), 4, 0)
     return Remembered(tagger, searn)
 
 
@@ -68,10 +67,10 @@ def negations(
 ) -> tuple[int, int]:
     """Negations with a kept head, and how many of them were dropped."""
     kept_heads, dropped = 0, 0
-    for pairs, summary in zip(_negated(name, quick=quick), summaries, strict=True):
-        has_head = summary.is_kept[pairs[:, 1]]
+    for negated, summary in zip(_negated(name, quick=quick), summaries, strict=True):
+        has_head = summary.is_kept[negated[:, 1]]
         kept_heads += int(has_head.sum())
-        dropped += int((has_head & ~summary.is_kept[pairs[:, 0]]).sum())
+        dropped += int((has_head & ~summary.is_kept[negated[:, 0]]).sum())
     return kept_heads, dropped
 
 

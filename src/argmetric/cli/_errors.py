@@ -18,7 +18,6 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from argmetric._ground.discrete import beside
 from argmetric._ground.whole_files import remove_unfinished
 from argmetric.scale.files import ROLES
 
@@ -109,6 +108,8 @@ def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
     greater = metric.greater_is_better  # an undefined score never passes
     if bound is None or (score >= bound if greater else score <= bound):
         return DONE
+    from argmetric._ground.discrete import beside  # needs numpy, which help does not
+
     ends = (bound, math.inf) if greater else (-math.inf, bound)
     shown, *bounds = beside(score, *ends, "{:.6g}".format)
     text = f"{shown}, under {bounds[0]}" if greater else f"{shown}, over {bounds[1]}"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._forecast.rivals import cut_forecasts
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
@@ -200,7 +199,12 @@ def _with_cuts(
             for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
         }
     values["actual_of_cuts"] = cuts
-    values["forecast_of_cuts"] = cut_forecasts(decision, forecast.mean)
+    names = ("best_cut", "cut_half")
+    values["forecast_of_cuts"] = {key: getattr(decision, key).expected for key in names}
+    if on_scale.calibrator is not None:  # slow to import, and not needed without one
+        from argmetric._forecast.rivals import cut_forecasts
+
+        values["forecast_of_cuts"] = cut_forecasts(decision, forecast.mean)
     facts = lines.decision_facts(on_scale, decision, forecast, values["ties"])
     return facts, lines.cut_table(on_scale, decision, values)
 
