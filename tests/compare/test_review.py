@@ -98,6 +98,49 @@ def test_simple_choices_are_not_better(metric: str, n: int) -> None:
         assert gain.mean() >= -4 * gain.std() / np.sqrt(len(y)) - 1e-12
 
 
+def pmf(p: Any) -> Any:
+    """Return the distribution of the number of positives, one row after the other."""
+    mass = np.ones(1)
+    for one in p:
+        mass = np.convolve(mass, [1 - one, one])
+    return mass
+
+
+def exact(metric: Any, p: Any, labels: Any, rows: Any, leave: bool) -> float:
+    """Expected score, summed over hits, misses and reviewed positives."""
+    rest = np.isin(np.arange(p.size), rows, invert=True)
+    above, below = rest & labels, rest & ~labels
+    seen = [1.0] if leave else pmf(p[rows])
+    masses = np.ix_(pmf(p[above]), pmf(p[below]), seen)
+    hits, misses, more = np.indices([one.size for one in masses])
+    n = float(rest.sum() if leave else p.size)
+    k = above.sum() + more
+    score = metric.value(hits + more, k, hits + misses + more, np.full(k.shape, n))
+    return float((masses[0] * masses[1] * masses[2] * score).sum())
+
+
+@pytest.mark.parametrize("n", [25, 49, 60, 120])
+@pytest.mark.parametrize("kind", [(0.1, 8.0), (0.5, 1.5), (4.0, 0.5), (0.02, 0.1)])
+def test_simple_choices_are_not_better_where_positives_are_few(
+    n: int, kind: tuple[float, float]
+) -> None:
+    """A metric jumps where there is no positive, which no normal count has."""
+    p = np.random.default_rng(n).beta(*kind, n)
+    for metric, leave in itertools.product(
+        ("f1", "f2", "mcc", "balanced_accuracy", "gmean"), (False, True)
+    ):
+        one = am.get_metric(metric)
+        for count in (n // 20, n // 4):
+            found = am.review_rows(p, None, metric, count, leave_out=leave)
+            own = exact(one, p, found.labels == 1, found.rows, leave)
+            labels = am.decide(p, metric).labels == 1
+            assert found.mean == pytest.approx(own, abs=1e-5)
+            assert leave or own >= exact(one, p, labels, [], leave=False) - 1e-9
+            for middle in (p[labels].min(initial=1.0), 0.5):
+                rows = np.argsort(np.abs(p - middle), kind="stable")[:count]
+                assert own >= exact(one, p, labels, rows, leave) - 1e-9
+
+
 def test_scores_are_those_of_forecast() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(-1.0, 1.5, 900)

@@ -12,13 +12,16 @@ the rows with z = 1 and the a most probable of those with z = 0, a + b the budge
 number is searched for, by the expected score itself. Where the labels are free, R is a
 window in the order of p, with positives above and negatives below it. Few rows are
 exchanged one by one after that. The same holds for rows that are left out.
+
+Counts are taken as normal only where they vary: a metric may jump where there is no
+positive, and of few positives a normal distribution has none of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +66,10 @@ EXCHANGED = 24  # rows up to which single rows are exchanged after that
 NODES = 9  # of reviewed positives that take more than MOST_COUNTS values
 MOST_COUNTS = 32
 UNLIKELY = 1e-15  # probability of a number of positives that is left out
-FEW_NODES = 3  # of each count, where sets of rows are compared
+RARE = 1e-9  # the same, where sets of rows are compared
+FEW_NODES = 3  # of each count, to start the search among many sets of rows
+FEW = 9.0  # variance of a count up to which all its values are summed over
+STARTS = 9  # evenly spread, beside the one that looks best
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -328,17 +334,52 @@ class _Search:
         if self.p.size <= EVERY or likely.size <= MOST_COUNTS:
             seen = low + np.arange(mass.size)
             return seen[likely].tolist(), mass[likely].tolist()
+        seen, weights = self._normal_nodes(rows)
+        return seen.tolist(), weights.tolist()
+
+    def _normal_nodes(self, rows: Integers) -> tuple[Floats, Floats]:
+        """Return Gauss-Hermite nodes of the positives of some rows, and weights."""
         mean, variance = self.moments[:, rows].sum(axis=1)
         nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-        seen = np.clip(mean + nodes * np.sqrt(variance), 0.0, float(rows.size))
-        return seen.tolist(), (weights / weights.sum()).tolist()
+        counts = np.clip(mean + nodes * np.sqrt(variance), 0.0, float(rows.size))
+        return counts, weights / weights.sum()
+
+    def _nodes(self, rows: Integers) -> tuple[Floats, Floats]:
+        """Return numbers of positives of some rows and their weights, few of them."""
+        if self.moments[1, rows].sum() > FEW:
+            return self._normal_nodes(rows)
+        low, mass = law_of_count(self.p[rows], self.q[rows])
+        likely = np.flatnonzero(mass > RARE)
+        return (low + likely).astype(np.float64), mass[likely]
 
     def expected(self, labels: Booleans, rows: Integers) -> float:
         """Return the expected score, negated where smaller is better."""
-        mean = self.distribution(labels, rows).mean
+        if self.p.size <= EVERY:
+            mean = self.distribution(labels, rows).mean
+        else:
+            mean = self._mean_of_nodes(labels, rows)
         if np.isnan(mean):
             return -np.inf
         return mean if self.metric.greater_is_better else -mean
+
+    def _mean_of_nodes(self, labels: Booleans, rows: Integers) -> float:
+        """Return the expected score over all nodes of the three counts."""
+        rest = np.ones(self.p.size, dtype=bool)
+        rest[rows] = False
+        above, below = np.flatnonzero(rest & labels), np.flatnonzero(rest & ~labels)
+        counts = [self._nodes(above), self._nodes(below)]
+        counts.append((np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows))
+        hits, misses, seen = np.ix_(*(values for values, _ in counts))
+        x, y, z = np.ix_(*(weights for _, weights in counts))
+        n = float(above.size + below.size + (0 if self.leave else rows.size))
+        tp, weights = np.broadcast_arrays(hits + misses * 0.0 + seen, x * y * z)
+        score = self.metric.value(
+            tp, above.size + seen + 0.0 * tp, tp + misses, np.full(tp.shape, n)
+        )
+        defined = ~np.isnan(score)
+        if not defined.any():
+            return np.nan
+        return float(np.average(score[defined], weights=weights[defined]))
 
     def best_rows(self, *, free: bool) -> tuple[Integers, Booleans]:
         """Return the best rows, and the labels beside them.
@@ -346,14 +387,20 @@ class _Search:
         Labels that are free may change: those above the window become positive, those
         below negative, if that is better than the labels that were given.
         """
-        value, rows, labels = self._best_number(self._sides())
+        found = [self._best_number(self._sides()), *self._simple_rules()]
         if free:
-            by_window = self._best_number(self._windows())
-            if by_window[0] > value:
-                value, rows, labels = by_window
+            found.append(self._best_number(self._windows()))
+        value, rows, labels = max(found, key=lambda one: one[0])
         if self.p.size <= EXCHANGED:
             rows, labels = self._exchange(value, rows, labels, free=free)
         return rows, labels
+
+    def _simple_rules(self) -> Iterator[tuple[float, Integers, Booleans]]:
+        """Review the rows nearest the cut of the labels, and those nearest one half."""
+        for middle in (self.p.min(initial=1.0, where=self.given), 0.5):
+            order = np.argsort(np.abs(self.p - middle), kind="stable")
+            rows = order[: self.budget]
+            yield self.expected(self.given, rows), rows, self.given
 
     @cached_property
     def moments(self) -> Floats:
@@ -406,14 +453,28 @@ class _Search:
 
     def _best_number(self, family: _Family) -> tuple[float, Integers, Booleans]:
         """Return the expected score, the rows and the labels of the best member."""
+        numbers = family.numbers.tolist()
+
+        @cache
+        def value(at: int) -> float:
+            rows, labels = family.rows(numbers[at])
+            return self.expected(labels, rows)
+
+        last, step = len(numbers) - 1, 0
+        starts = set(range(last + 1))
         if self.p.size > EVERY:
-            about = self._approximate(family)
-            best = int(np.argmax(about))
-            return (float(about[best]), *family.rows(int(family.numbers[best])))
-        members = [family.rows(number) for number in family.numbers.tolist()]
-        values = [self.expected(labels, rows) for rows, labels in members]
-        best = int(np.argmax(values))
-        return (values[best], *members[best])
+            step = max(1, min(last, self.budget) // (STARTS - 1))
+            starts = {round(x) for x in np.linspace(0, last, STARTS)}
+            starts.add(int(np.argmax(self._approximate(family))))
+        best = max(sorted(starts), key=value)
+        while step:
+            near = (max(0, best - step), best, min(last, best + step))
+            top = max(near, key=value)
+            if value(top) > value(best):
+                best = top
+            else:
+                step //= 2
+        return (value(best), *family.rows(numbers[best]))
 
     def _approximate(self, family: _Family) -> Floats:
         """Return the expected score of each member, the counts taken as normal.
