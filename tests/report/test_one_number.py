@@ -208,10 +208,19 @@ def test_a_rival_with_a_higher_forecast_is_named(monkeypatch):
         (0.4791 + 1e-14, 0.41, 0.4791, ("0.479", "0.410", "0.479")),
         (0.79999999, 0.8, math.inf, ("0.79999999", "0.80000000", "inf")),
         (math.nan, 0.41, 0.4791, ("undefined", "0.410", "0.479")),
+        (-1e-5, 0.0, 0.4, ("-1e-05", "0.000", "0.400")),
+        (10.00001, 9.0, 9.9999, ("10.0000", "9.0000", "9.9999")),
+        (0.4793, 0.4791, 0.4791, ("0.4793", "0.4791", "0.4791")),
+        (0.5, math.nan, math.nan, ("0.500", "undefined", "undefined")),
     ],
 )
 def test_the_digit_that_decides_is_printed(value, low, high, wanted):
     assert beside(value, low, high) == wanted
+
+
+def test_minus_zero_is_not_below_zero():
+    texts = beside(-1e-5, 0.0, 0.4, "{:.4f}".format)
+    assert texts == ("-0.00001", "0.00000", "0.40000")
 
 
 def test_a_page_prints_the_digit_that_decides():
@@ -245,3 +254,5 @@ def test_a_gate_prints_the_digit_that_decides(capsys):
     assert "f1 is 0.79999999, under 0.80000000" in capsys.readouterr().err
     assert gate(0.5, 0.8, am.get_metric("f1"), "f1") == GATE_NOT_MET
     assert "f1 is 0.5, under 0.8" in capsys.readouterr().err
+    assert gate(0.1 + 0.7, 0.8, am.get_metric("f1"), "f1") == 0  # 0.7999999999999999
+    assert gate(0.1 + 0.2, 0.3, am.get_metric("sec"), "sec") == 0  # 0.30000000000000004

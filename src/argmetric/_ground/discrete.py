@@ -115,10 +115,16 @@ def beside(
     0.4793 beside 0.4791. A bound on one side has an infinite other end.
     """
     texts = [write(x) for x in (value, low, high)]
-    if low - ROUNDING <= value <= high + ROUNDING or math.isnan(value):
+    inside = low - ROUNDING <= value <= high + ROUNDING
+    if inside or any(map(math.isnan, (value, low, high))):
         return texts[0], texts[1], texts[2]
     digits = len(texts[0].partition(".")[2])
-    while texts[0] in texts[1:] and digits < MOST_DIGITS:
+
+    def is_end() -> bool:  # as numbers, for -0.000 is 0.000, and 10 is 10.000
+        own, *ends = (float(text.replace(",", "")) for text in texts)
+        return own in ends
+
+    while is_end() and digits < MOST_DIGITS:
         digits += 1
         texts = [f"{x:.{digits}f}" for x in (value, low, high)]
     return texts[0], texts[1], texts[2]

@@ -105,11 +105,13 @@ def with_flags(message: str) -> str:
 
 def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
     """Return the exit code for a score and a bound, and say why on standard error."""
-    greater = metric.greater_is_better  # an undefined score never passes
-    if bound is None or (score >= bound if greater else score <= bound):
+    if bound is None:
         return DONE
-    from argmetric._ground.discrete import beside  # needs numpy, which help does not
+    from argmetric._ground.discrete import ROUNDING, beside  # need numpy, unlike help
 
+    greater = metric.greater_is_better  # an undefined score never passes
+    if score >= bound - ROUNDING if greater else score <= bound + ROUNDING:
+        return DONE
     ends = (bound, math.inf) if greater else (-math.inf, bound)
     shown, *bounds = beside(score, *ends, "{:.6g}".format)
     text = f"{shown}, under {bounds[0]}" if greater else f"{shown}, over {bounds[1]}"
