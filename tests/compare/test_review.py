@@ -163,8 +163,9 @@ def test_scores_are_those_of_forecast() -> None:
         am.review_rows(new, labels, "f1", 30, reference=calibrator, random_state=seed)
         for seed in (0, 0, 1)
     )
-    assert one.mean == same.mean != other.mean
-    assert one.mean == pytest.approx(other.mean, abs=0.01)
+    assert one.mean == same.mean == other.mean
+    assert one.interval == same.interval != other.interval
+    assert one.interval == pytest.approx(other.interval, abs=0.01)
 
 
 @pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "precision", "accuracy"])
@@ -222,6 +223,38 @@ def test_the_score_afterwards_comes_true() -> None:
         over.append(score - am.evaluate(y[new], random).score)
     assert held >= 9
     assert np.mean(over) > 0.02
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "sec"])
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_no_review_lowers_the_score_by_noise(metric: str, count: int) -> None:
+    """With a reference, before and after have the same draws."""
+    rng = np.random.default_rng(count)
+    x = rng.normal(-1.0, 1.5, 3300)
+    y, p = rng.random(3300) < 1 / (1 + np.exp(-x)), 1 / (1 + np.exp(-0.7 * x))
+    found = am.review_rows(p[300:], None, metric, count, reference=(y[:300], p[:300]))
+    assert found.worth.min() >= 0.0
+    assert found.worth.sum() > 0.0
+    greater = am.get_metric(metric).greater_is_better
+    rise = found.mean - found.before
+    assert found.worth.sum() == pytest.approx(rise if greater else -rise)
+    (line,) = found.plot().get_lines()
+    assert line.get_ydata()[-1] == pytest.approx(found.mean)
+    assert found.interval[0] < found.mean < found.interval[1]
+
+
+def test_labels_of_rules_and_decisions_are_read_as_elsewhere() -> None:
+    odds = np.log(P / (1 - P))
+    found = am.review_rows(odds, -1.0, "f1", 2, logits=True)
+    np.testing.assert_array_equal(found.labels, odds >= -1.0)
+    cuts, labels = [-1.0, 0.5], [odds >= -1.0, odds >= 0.5]
+    same, compared = (am.compare(x, [odds] * 2, logits=True) for x in (labels, cuts))
+    assert repr(compared) == repr(same)
+    for labels in (am.decide(P, "mcc"), am.tune(P > 0.4, P, "mcc")):
+        assert am.review_rows(P, labels, budget=2).metric.name == "mcc"
+    assert am.review_rows(P, P > 0.4, budget=2).metric.name == "f1"
+    one = am.review_rows(P, P > 0.4, budget=1)
+    assert repr(one).startswith("Review: correct 1 row, then")
 
 
 def test_what_a_review_shows() -> None:

@@ -132,7 +132,7 @@ def compare(
                 f"{name} has {other.shape[0]:,} rows, but {one} has "
                 f"{first.shape[0]:,}: models are compared on the same rows"
             )
-    decisions, arrived = _decisions(models, layouts, known, pos_label)
+    decisions, arrived = _decisions(models, layouts, known, pos_label, logits=logits)
     require_defined(metric, first.largest)
     scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
     maps, rows, notes = _fitted(reference, models, scores, logits, pos_label)
@@ -279,13 +279,15 @@ def _is_number(value: Any) -> bool:
 
 
 def _decisions(
-    models: _Models, layouts: list[Layout], known: Any, pos_label: Any
+    models: _Models, layouts: list[Layout], known: Any, pos_label: Any, *, logits: bool
 ) -> tuple[Booleans, Floats]:
     """(models, rows): which are called positive; and labels, nan where unknown."""
     first, given = layouts[0], {}
     for i, (name, one) in enumerate(zip(models.names, models.labels, strict=True)):
         scores = layouts[i % len(layouts)]
-        given[f"labels of {name}"] = decided_by(one, scores, f"labels of {name}")
+        given[f"labels of {name}"] = decided_by(
+            one, scores, f"labels of {name}", logits=logits
+        )
     if known is not None:
         given["known"] = known
     read = read_together(pos_label, shape=first.shape, missing="known", **given)

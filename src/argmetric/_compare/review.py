@@ -1,36 +1,19 @@
-"""Which rows should a person review, or be left out of the score?
-
-Let z be the labels, y the true labels, R the reviewed rows. After the review the score
-is a function of three independent Poisson-binomial counts: hits H of the unreviewed
-rows with z = 1, misses M of those with z = 0, positives S of the reviewed rows:
-
-    metric(tp = H + S, predicted = k + S, positives = H + M + S, n),
-
-k the unreviewed rows with z = 1. Reviewing a row with z = 1 pays the more the less
-probable it is, one with z = 0 the more probable it is. So R has the b least probable of
-the rows with z = 1 and the a most probable of those with z = 0, a + b the budget: one
-number is searched for, by the expected score itself. Where the labels are free, R is a
-window in the order of p, with positives above and negatives below it. Few rows are
-exchanged one by one after that. The same holds for rows that are left out.
-
-Counts are taken as normal only where they vary: a metric may jump where there is no
-positive, and of few positives a normal distribution has none of that.
-"""
+"""Which rows should a person review, or be left out of the score?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
 from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
+from argmetric._compare.row_search import RowSearch
 from argmetric._forecast.forecast import forecast, refuse_undefined
-from argmetric._forecast.laws import ValueLaw, combine, law_of_count, law_of_counts
-from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts
+from argmetric._forecast.laws import ValueLaw, combine
+from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts, sums
 from argmetric._ground.arguments import check_count, check_flag, check_share, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -38,13 +21,14 @@ from argmetric._ground.display import (
     Result,
     as_frame,
     between,
+    counted,
     documented,
     metric_fields,
     metric_title,
     number,
     part_text,
 )
-from argmetric._ground.labels import handed_in, read_together
+from argmetric._ground.labels import handed_in, handed_in_metric, read_together
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
@@ -61,16 +45,6 @@ from argmetric._ground.types import (
 from argmetric._verbs.decide import decide
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
-EVERY = 48  # rows up to which every set of a family has its exact expected score
-EXCHANGED = 24  # rows up to which single rows are exchanged after that
-NODES = 9  # of reviewed positives that take more than MOST_COUNTS values
-MOST_COUNTS = 32
-UNLIKELY = 1e-15  # probability of a number of positives that is left out
-RARE = 1e-9  # the same, where sets of rows are compared
-FEW_NODES = 3  # of each count, to start the search among many sets of rows
-FEW = 9.0  # variance of a count up to which all its values are summed over
-STARTS = 9  # evenly spread, beside the one that looks best
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Review(Result):
@@ -82,7 +56,7 @@ class Review(Result):
         Numbers of the rows, the most valuable first.
     worth : ndarray of float, shape (n_reviewed,)
         Approximate gain of the expected score by each row. The gains add up to
-        ``mean - before``.
+        ``mean - before``, or ``before - mean`` where smaller scores are better.
     labels : ndarray of int, shape (n,)
         Labels of all rows: those that were passed, or the best beside a reviewer's.
         Those of `rows` hold until the review.
@@ -114,8 +88,9 @@ class Review(Result):
     def _title(self) -> str:
         how = "leave out" if self.left_out else "correct"
         (low, high), title = self.interval, metric_title(self.metric.name)
+        rows = counted(self.rows.size, "row")
         return (
-            f"Review: {how} {self.rows.size:,} rows, then {title} is {self.mean:.4f} "
+            f"Review: {how} {rows}, then {title} is {self.mean:.4f} "
             f"({low:.4f} to {high:.4f})"
         )
 
@@ -149,13 +124,14 @@ class Review(Result):
         x = "Rows left out" if self.left_out else "Rows reviewed"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:
             risen = np.concatenate([[0.0], np.cumsum(self.worth)])
+            risen = risen if self.metric.greater_is_better else -risen
             ax.plot(np.arange(risen.size), self.before + risen, color="C0")
         return ax
 
 
-def decided_by(decides: Any, layout: Layout, name: str) -> Any:
+def decided_by(decides: Any, layout: Layout, name: str, *, logits: bool) -> Any:
     """Return labels as they are, or those of a rule, a threshold or a Decision."""
-    found, made = handed_in(decides, layout.scores)
+    found, made = handed_in(decides, layout.scores, logits=logits)
     if made and np.shape(found) != layout.shape:
         raise ValueError(f"{name}: pass the labels where scores are a matrix")
     return found
@@ -164,7 +140,7 @@ def decided_by(decides: Any, layout: Layout, name: str) -> Any:
 def review_rows(
     p: ArrayLike,
     labels: LabelsLike | None,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     budget: int | str = "5%",
     *,
     reference: ReferenceLike | None = None,
@@ -185,8 +161,9 @@ def review_rows(
     labels : array-like of shape (n,), Rule, float, Decision or None
         The predicted labels. None: start at those of `decide`, and return the best
         beside a reviewer's.
-    metric : str, Metric or callable, default="f1"
-        The metric that scores the labels.
+    metric : str, Metric or callable, optional
+        The metric that scores the labels; by default that of a Rule or a Decision, and
+        else "f1".
     budget : int or str, default="5%"
         The number of rows, or a percentage of all rows.
     reference : pair (y, p), or Calibrator
@@ -212,7 +189,7 @@ def review_rows(
     >>> review.rows, round(review.before, 2), round(review.mean, 2)
     (array([2, 1]), 0.75, 0.91)
     """
-    metric = get_metric(metric)
+    metric = get_metric(handed_in_metric(metric, labels))
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
     coverage = check_share(coverage, "coverage")
     seed = check_count(random_state, "random_state", low=0)
@@ -233,32 +210,34 @@ def review_rows(
     if labels is None:
         given = decide(layout.scores, metric, **how).labels == 1
     else:
-        named = {"labels": decided_by(labels, layout, "labels")}
+        named = {"labels": decided_by(labels, layout, "labels", logits=logits)}
         given = read_together(shape=layout.shape, **named)[0] == 1.0
     how["coverage"] = coverage
     before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
     chances = from_log_odds(x if calibrator is None else calibrator._map(x))
-    search = _Search(metric, *chances, given, count, leave)
+    search = RowSearch(metric, *chances, given, count, leave)
     rows, chosen = search.best_rows(free=labels is None)
+    rise = math.nan  # where it is not known apart
     if leave:
         rest = np.ones(n, dtype=bool)
         rest[rows] = False
         left = chosen[rest].astype(np.int64)
         after: Any = forecast(layout.scores[rest], left, metric, **how)
     elif calibrator is not None and calibrator._uncertain:
-        after = _posterior_score(search, x, calibrator, (chosen, rows), seed)
+        after, rise = _posterior_score(search, x, calibrator, (chosen, rows), seed)
     else:
         after = search.distribution(chosen, rows)
     refuse_undefined(after, metric)
+    mean = before + rise if math.isfinite(before + rise) else after.mean
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
-    gain = after.mean - before if metric.greater_is_better else before - after.mean
+    gain = mean - before if metric.greater_is_better else before - mean
     return Review(
         rows=rows[order],
         worth=_portions(worth[order], gain),
         labels=chosen.astype(np.int64),
-        mean=after.mean,
+        mean=mean,
         interval=central_interval(after.values, after.probabilities, coverage),
         coverage=coverage,
         before=before,
@@ -292,302 +271,44 @@ def _portions(worth: Floats, total: float) -> Floats:
     return np.asarray(worth * (total / worth.sum()))
 
 
-@dataclass(frozen=True)
-class _Search:
-    """The search for rows to review or leave out."""
-
-    metric: Metric
-    p: Floats  # probabilities of a positive and of a negative, shape (n,)
-    q: Floats
-    given: Booleans  # labels that the search starts from
-    budget: int
-    leave: bool
-
-    def distribution(self, labels: Booleans, rows: Integers) -> ValueLaw:
-        """Return the distribution of the score after the review of some rows."""
-        rest = np.ones(self.p.size, dtype=bool)
-        rest[rows] = False
-        hits, misses = (
-            law_of_count(self.p[some], self.q[some])
-            for some in (rest & labels, rest & ~labels)
-        )
-        k = int((rest & labels).sum())
-        if self.leave:
-            return law_of_counts(self.metric, int(rest.sum()), k, hits, misses)
-        parts = []
-        for seen, weight in zip(*self._reviewed_positives(rows), strict=True):
-            own = law_of_counts(
-                self.metric, self.p.size, k + seen, (hits[0] + seen, hits[1]), misses
-            )
-            defined = weight * (1.0 - own.p_undefined)
-            parts.append((own.values, own.probabilities * defined))
-            parts.append((np.full(1, np.nan), np.full(1, weight * own.p_undefined)))
-        return combine(parts)
-
-    def _reviewed_positives(self, rows: Integers) -> tuple[list[float], list[float]]:
-        """Return numbers of positives among reviewed rows, and their probabilities.
-
-        Many numbers become Gauss-Hermite nodes of a normal distribution.
-        """
-        low, mass = law_of_count(self.p[rows], self.q[rows])
-        likely = np.flatnonzero(mass > UNLIKELY)
-        if self.p.size <= EVERY or likely.size <= MOST_COUNTS:
-            seen = low + np.arange(mass.size)
-            return seen[likely].tolist(), mass[likely].tolist()
-        seen, weights = self._normal_nodes(rows)
-        return seen.tolist(), weights.tolist()
-
-    def _normal_nodes(self, rows: Integers) -> tuple[Floats, Floats]:
-        """Return Gauss-Hermite nodes of the positives of some rows, and weights."""
-        mean, variance = self.moments[:, rows].sum(axis=1)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-        counts = np.clip(mean + nodes * np.sqrt(variance), 0.0, float(rows.size))
-        return counts, weights / weights.sum()
-
-    def _nodes(self, rows: Integers) -> tuple[Floats, Floats]:
-        """Return numbers of positives of some rows and their weights, few of them."""
-        if self.moments[1, rows].sum() > FEW:
-            return self._normal_nodes(rows)
-        low, mass = law_of_count(self.p[rows], self.q[rows])
-        likely = np.flatnonzero(mass > RARE)
-        return (low + likely).astype(np.float64), mass[likely]
-
-    def expected(self, labels: Booleans, rows: Integers) -> float:
-        """Return the expected score, negated where smaller is better."""
-        if self.p.size <= EVERY:
-            mean = self.distribution(labels, rows).mean
-        else:
-            mean = self._mean_of_nodes(labels, rows)
-        if np.isnan(mean):
-            return -np.inf
-        return mean if self.metric.greater_is_better else -mean
-
-    def _mean_of_nodes(self, labels: Booleans, rows: Integers) -> float:
-        """Return the expected score over all nodes of the three counts."""
-        rest = np.ones(self.p.size, dtype=bool)
-        rest[rows] = False
-        above, below = np.flatnonzero(rest & labels), np.flatnonzero(rest & ~labels)
-        counts = [self._nodes(above), self._nodes(below)]
-        counts.append((np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows))
-        hits, misses, seen = np.ix_(*(values for values, _ in counts))
-        x, y, z = np.ix_(*(weights for _, weights in counts))
-        n = float(above.size + below.size + (0 if self.leave else rows.size))
-        tp, weights = np.broadcast_arrays(hits + misses * 0.0 + seen, x * y * z)
-        score = self.metric.value(
-            tp, above.size + seen + 0.0 * tp, tp + misses, np.full(tp.shape, n)
-        )
-        defined = ~np.isnan(score)
-        if not defined.any():
-            return np.nan
-        return float(np.average(score[defined], weights=weights[defined]))
-
-    def best_rows(self, *, free: bool) -> tuple[Integers, Booleans]:
-        """Return the best rows, and the labels beside them.
-
-        Labels that are free may change: those above the window become positive, those
-        below negative, if that is better than the labels that were given.
-        """
-        found = [self._best_number(self._sides()), *self._simple_rules()]
-        if free:
-            found.append(self._best_number(self._windows()))
-        value, rows, labels = max(found, key=lambda one: one[0])
-        if self.p.size <= EXCHANGED:
-            rows, labels = self._exchange(value, rows, labels, free=free)
-        return rows, labels
-
-    def _simple_rules(self) -> Iterator[tuple[float, Integers, Booleans]]:
-        """Review the rows nearest the cut of the labels, and those nearest one half."""
-        for middle in (self.p.min(initial=1.0, where=self.given), 0.5):
-            order = np.argsort(np.abs(self.p - middle), kind="stable")
-            rows = order[: self.budget]
-            yield self.expected(self.given, rows), rows, self.given
-
-    @cached_property
-    def moments(self) -> Floats:
-        """Mean and variance of each true label, shape (2, n)."""
-        return np.stack([self.p, self.p * self.q])
-
-    def _cumulate(self, rows: Integers) -> Floats:
-        """Return the moments of the first 0, 1, ... of some rows together."""
-        return np.cumsum(np.pad(self.moments[:, rows], ((0, 0), (1, 0))), axis=1)
-
-    def _sides(self) -> _Family:
-        """Choose the least probable positives and the most probable negatives."""
-        order = np.argsort(self.p, kind="stable")
-        above, below = order[self.given[order]], order[~self.given[order]][::-1]
-        a = np.arange(
-            max(0, self.budget - above.size), min(self.budget, below.size) + 1
-        )
-        hits, misses = self._cumulate(above), self._cumulate(below)
-
-        def rows(a: int) -> tuple[Integers, Booleans]:
-            return np.append(above[: self.budget - a], below[:a]), self.given
-
-        return _Family(
-            numbers=a,
-            hits=hits[:, -1:] - hits[:, self.budget - a],
-            misses=misses[:, -1:] - misses[:, a],
-            k=(above.size - self.budget + a).astype(np.float64),
-            rows=rows,
-        )
-
-    def _windows(self) -> _Family:
-        """Choose a window in the order of p: positives above it, negatives below."""
-        order = np.argsort(-self.p, kind="stable")
-        cumulated = self._cumulate(order)
-        start = np.arange(self.p.size - self.budget + 1)
-
-        def rows(start: int) -> tuple[Integers, Booleans]:
-            labels = self.given.copy()
-            labels[order[:start]] = True
-            labels[order[start + self.budget :]] = False
-            return order[start : start + self.budget], labels
-
-        return _Family(
-            numbers=start,
-            hits=cumulated[:, start],
-            misses=cumulated[:, -1:] - cumulated[:, start + self.budget],
-            k=start.astype(np.float64),
-            rows=rows,
-        )
-
-    def _best_number(self, family: _Family) -> tuple[float, Integers, Booleans]:
-        """Return the expected score, the rows and the labels of the best member."""
-        numbers = family.numbers.tolist()
-
-        @cache
-        def value(at: int) -> float:
-            rows, labels = family.rows(numbers[at])
-            return self.expected(labels, rows)
-
-        last, step = len(numbers) - 1, 0
-        starts = set(range(last + 1))
-        if self.p.size > EVERY:
-            step = max(1, min(last, self.budget) // (STARTS - 1))
-            starts = {round(x) for x in np.linspace(0, last, STARTS)}
-            starts.add(int(np.argmax(self._approximate(family))))
-        best = max(sorted(starts), key=value)
-        while step:
-            near = (max(0, best - step), best, min(last, best + step))
-            top = max(near, key=value)
-            if value(top) > value(best):
-                best = top
-            else:
-                step //= 2
-        return (value(best), *family.rows(numbers[best]))
-
-    def _approximate(self, family: _Family) -> Floats:
-        """Return the expected score of each member, the counts taken as normal.
-
-        Gauss-Hermite nodes of hits, misses and reviewed positives, FEW_NODES each.
-        """
-        n, total = float(self.p.size), self.moments.sum(axis=1)
-        seen = total[:, None] - family.hits - family.misses
-        if self.leave:
-            n, seen = n - self.budget, np.zeros_like(seen)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(FEW_NODES)
-        weights = weights / weights.sum()
-        value = np.zeros(family.numbers.size)
-        k, rest = family.k, n - family.k - (0 if self.leave else self.budget)
-        for i, j, s in np.ndindex(FEW_NODES, FEW_NODES, FEW_NODES):
-            hits, misses, more = (
-                np.clip(mean + node * np.sqrt(np.maximum(variance, 0.0)), 0.0, most)
-                for (mean, variance), node, most in (
-                    (family.hits, nodes[i], k),
-                    (family.misses, nodes[j], rest),
-                    (seen, nodes[s], float(self.budget)),
-                )
-            )
-            score = self.metric.value(
-                hits + more, k + more, hits + misses + more, np.full(k.size, n)
-            )
-            value = value + weights[i] * weights[j] * weights[s] * np.asarray(score)
-        value = value if self.metric.greater_is_better else -value
-        return np.where(np.isnan(value), -np.inf, value)
-
-    def _exchange(
-        self, value: float, rows: Integers, labels: Booleans, *, free: bool
-    ) -> tuple[Integers, Booleans]:
-        """Climb by single exchanges of rows and, where they are free, of labels."""
-        rising = True
-        while rising:
-            rising = False
-            for other_rows, other_labels in self._neighbours(rows, labels, free=free):
-                raised = self.expected(other_labels, other_rows)
-                if raised > value + 1e-12:
-                    value, rows, labels = raised, other_rows, other_labels
-                    rising = True
-                    break
-        return rows, labels
-
-    def _neighbours(
-        self, rows: Integers, labels: Booleans, *, free: bool
-    ) -> list[tuple[Integers, Booleans]]:
-        others = np.setdiff1d(np.arange(self.p.size), rows)
-        swapped = [
-            (np.append(np.delete(rows, i), other), labels)
-            for i in range(rows.size)
-            for other in others
-        ]
-        if not free:
-            return swapped
-        return swapped + [
-            (rows, np.where(np.arange(labels.size) == other, ~labels, labels))
-            for other in others
-        ]
-
-    def worth(self, labels: Booleans, rows: Integers) -> Floats:
-        """Return the gain by each row alone, of the metric of the expected counts.
-
-        The review of a row with z = 1 takes 1 - p from the predicted positives, that
-        of one with z = 0 adds p to these and to the true positives.
-        """
-        p, z = self.p[rows], labels[rows].astype(np.float64)
-        tp, k, t = self.p @ labels, float(labels.sum()), self.p.sum()
-        n = float(self.p.size)
-        now = self.metric.value(tp, k, t, n)
-        if self.leave:
-            new = self.metric.value(tp - z * p, k - z, t - p, np.full(p.size, n - 1.0))
-        else:
-            more = np.where(z == 1.0, 0.0, p)
-            fewer = np.where(z == 1.0, 1.0 - p, 0.0)
-            new = self.metric.value(tp + more, k + more - fewer, t, n)
-        worth = np.nan_to_num(np.asarray(new) - now)
-        return worth if self.metric.greater_is_better else -worth
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Sets of rows that one number chooses, with their expected counts."""
-
-    numbers: Integers
-    # Of the rows that are not chosen: mean and variance of hits and of misses, shape
-    # (2, n_members), and how many are predicted positive
-    hits: Floats
-    misses: Floats
-    k: Floats
-    rows: Callable[[int], tuple[Integers, Booleans]]  # and labels, for a number
-
-
 def _posterior_score(
-    search: _Search,
+    search: RowSearch,
     x: Floats,
     calibrator: Calibrator,
     chosen: tuple[Booleans, Integers],
     seed: int,
-) -> ValueLaw:
-    """Return the distribution of the score over posterior draws of the calibrator."""
-    labels, rows = chosen
-    kind = np.where(labels, 0, 1)
-    kind[rows] = 2
-    cells = TruthCells.of(x, labels, np.full(x.size, np.nan), calibrator)
-    chances = Truth(calibrator).chances(cells)
-    many = np.bincount(kind * len(chances) + cells.place, minlength=3 * len(chances))
-    sets = many.reshape(3, -1).astype(np.float64)
-    rng = np.random.default_rng(1 + seed)  # 1 is the seed of `forecast`
-    hits, misses, seen = drawn_counts(chances, sets, COUNTS, rng).transpose(1, 0, 2)
-    k = float((kind == 0).sum())
-    scores = search.metric.value(
-        hits + seen, k + seen, hits + misses + seen, float(x.size)
-    )
-    return combine([(scores.ravel(), np.full(scores.size, 1.0 / scores.size))])
+) -> tuple[ValueLaw, float]:
+    """Return the distribution of the score after the review, and the mean's rise by it.
+
+    Probabilities of rows are posterior draws of the calibrator. The rise has the same
+    draws before and after: with S the expected score under the fitted calibrator and
+    m_d the metric of the counts that are expected in draw d, it is the rise of
+    S + mean over d of m_d - m of the fitted calibrator.
+    """
+    metric, n = search.metric, float(x.size)
+    cells = TruthCells.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
+    p = Truth(calibrator).chances(cells)
+    fitted = from_log_odds(calibrator._map(cells.x))[0][:, None]
+
+    def sets(labels: Booleans, rows: Integers) -> Floats:
+        kind = np.where(labels, 0, 1)
+        kind[rows] = 2
+        counts = np.bincount(kind * len(p) + cells.place, minlength=3 * len(p))
+        return counts.reshape(3, -1).astype(np.float64)
+
+    def scores(some: Floats, hits: Floats, misses: Floats, seen: Floats) -> Floats:
+        k, more = some[0].sum(), hits + seen
+        return np.asarray(metric.value(more, k + seen, more + misses, n))
+
+    def about(labels: Booleans, rows: Integers) -> float:
+        some = sets(labels, rows)
+        of_draws, own = (scores(some, *sums(some, one)) for one in (p, fitted))
+        gap = float(np.nan_to_num(of_draws.mean() - own.mean()))
+        return gap + sign * search.expected(labels, rows)
+
+    sign = 1.0 if metric.greater_is_better else -1.0
+    rise = about(*chosen) - about(search.given, np.arange(0))
+    some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
+    drawn = scores(some, *drawn_counts(p, some, COUNTS, rng).transpose(1, 0, 2))
+    weights = np.full(drawn.size, 1.0 / drawn.size)
+    return combine([(drawn.ravel(), weights)]), rise
