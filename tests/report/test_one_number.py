@@ -1,5 +1,6 @@
 """Every score of a page is a forecast, from the same draws for all decisions on it."""
 
+import json
 import math
 from functools import cache
 from types import SimpleNamespace
@@ -195,6 +196,28 @@ def test_a_rival_with_a_higher_forecast_is_named(monkeypatch):
     (note,) = [x for x in am.report(decision).notes if "is forecast" in x]
     assert note.startswith("the cut at 0.5 is forecast ")
     assert f"this decision {decision.forecast().mean:.3f}: it is the best" in note
+
+
+@pytest.mark.parametrize("metric", ["mcc", "precision"])
+def test_a_rival_without_a_score_leaves_the_page(metric, tmp_path, capsys):
+    """No row reaches 0.5: that cut has no score where 0/0 is undefined."""
+    from argmetric.cli import main
+
+    p = np.append(np.repeat(0.45, 5), np.linspace(0.05, 0.3, 40))
+    y = np.isin(np.arange(45), (0, 1, 3, 44)) * 1
+    decision = am.decide(p, metric, zero_division=math.nan)
+    outcome = section(am.report(decision, y), "truth").tables[1]
+    assert column(outcome, "actual")["cut at 0.5"] == "undefined"
+    actual = am.evaluate(y, decision.labels, metric)
+    assert column(outcome, "actual")["this decision"] == f"{actual:.3f}"
+    rows = "".join(f"{a},{b}\n" for a, b in zip(p.tolist(), y.tolist(), strict=True))
+    (tmp_path / "rows.csv").write_text(f"p,y\n{rows}")
+    files = [str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out.csv")]
+    options = ["--metric", metric, "--zero-division", "nan", "--json"]
+    assert main(["decide", *files, *options]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["actual"]["score"] == pytest.approx(actual)
+    assert values["actual_of_cuts"]["cut_half"] is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +20,7 @@ from argmetric._report import _figures as draw
 from argmetric._report._curves import Asked
 from argmetric._report._figures import Figure, number, percent, scores, share
 from argmetric._report._report import PageTable, Row, Section
-from argmetric._verbs.decide import evaluate
+from argmetric._verbs.decide import UndefinedScoreError, evaluate
 
 LEAST_CERTAIN = 10
 MANY_POSITIVES = 6  # of a group, from which they are counted together
@@ -106,9 +108,13 @@ class ActualScores:
         (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)
         true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
         judged = {"metric": asked.metric, **asked.grouping}
-        called = (chosen, asked.given.scores >= cuts[0], layout.scores >= cuts[1])
         score: Any = partial(evaluate, asked.shaped(true), **judged)
-        self.score, self.half, self.best_cut = (score(asked.shaped(x)) for x in called)
+        self.score: Any = score(asked.shaped(chosen))
+        self.half, self.best_cut = math.nan, math.nan
+        with contextlib.suppress(UndefinedScoreError):
+            self.half = score(asked.shaped(asked.given.scores >= cuts[0]))
+        with contextlib.suppress(UndefinedScoreError):
+            self.best_cut = score(asked.shaped(layout.scores >= cuts[1]))
         self.outside = chance_outside(found, self.score)
         self.far = self.outside is not None and self.outside < RARE
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     )
     from argmetric._verbs.decide._evaluate import Actual as Actual
     from argmetric._verbs.decide._evaluate import ActualScore as ActualScore
+    from argmetric._verbs.decide._evaluate import (
+        UndefinedScoreError as UndefinedScoreError,
+    )
     from argmetric._verbs.decide._evaluate import cell_scales as cell_scales
     from argmetric._verbs.decide._evaluate import evaluate as evaluate
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
@@ -34,6 +37,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_evaluate": (
             "Actual",
             "ActualScore",
+            "UndefinedScoreError",
             "cell_scales",
             "evaluate",
             "warn_of_surprise",

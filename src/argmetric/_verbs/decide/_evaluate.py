@@ -60,6 +60,10 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
+class UndefinedScoreError(ValueError):
+    """Raised where a metric is 0/0 and `zero_division` is nan."""
+
+
 class Actual(ScoreFloat):
     """What the actual scores of two classes and of several say alike."""
 
@@ -259,7 +263,7 @@ def evaluate(
     if counted.weight is not None and kept.any():
         score = float(np.average(values[kept], weights=weight[kept]))
     if math.isnan(score):
-        raise ValueError(
+        raise UndefinedScoreError(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from argmetric._verbs.decide import UndefinedScoreError
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
@@ -194,10 +197,11 @@ def _with_cuts(
     values["ties"] = lines.split_ties(on_scale, decision.labels)
     cuts = None
     if rows.y is not None:
-        cuts = {
-            key: float(rows.evaluate(scores >= getattr(decision, key).threshold))
-            for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
-        }
+        cuts = {"best_cut": math.nan, "cut_half": math.nan}
+        for key, scores in zip(cuts, (on_scale.scale, rows.p), strict=True):
+            labels = scores >= getattr(decision, key).threshold
+            with contextlib.suppress(UndefinedScoreError):
+                cuts[key] = float(rows.evaluate(labels))
     values["actual_of_cuts"] = cuts
     names = ("best_cut", "cut_half")
     values["forecast_of_cuts"] = {key: getattr(decision, key).expected for key in names}
