@@ -198,6 +198,27 @@ def test_a_rival_with_a_higher_forecast_is_named(monkeypatch):
     assert f"this decision {decision.forecast().mean:.3f}: it is the best" in note
 
 
+def test_the_command_names_a_rival_with_a_higher_forecast(
+    monkeypatch, tmp_path, capsys
+):
+    from argmetric._forecast import rivals
+    from argmetric.cli import main
+
+    rows = scores("logistic")
+    for name, (y, p) in (("known", rows.known), ("new", (rows.y, rows.p))):
+        pairs = zip(p.tolist(), y.tolist(), strict=True)
+        text = "".join(f"{a!r},{b}\n" for a, b in pairs)
+        (tmp_path / f"{name}.csv").write_text(f"p,y\n{text}")
+    monkeypatch.setattr(rivals, "bounded", lambda expected, shift: expected + 0.5)
+    files = [str(tmp_path / "new.csv"), "--reference", str(tmp_path / "known.csv")]
+    options = ["--json", "-o", str(tmp_path / "out.csv")]
+    assert main(["decide", *files, *options]) == 0
+    values = json.loads(capsys.readouterr().out)
+    own, half = values["forecast"]["mean"], values["forecast_of_cuts"]["cut_half"]
+    said = f"the cut at 0.5 is forecast {half:.4f}, this decision {own:.4f}: it is the"
+    assert any(note.startswith(said) for note in values["notes"])
+
+
 @pytest.mark.parametrize("metric", ["mcc", "precision"])
 def test_a_rival_without_a_score_leaves_the_page(metric, tmp_path, capsys):
     """No row reaches 0.5: that cut has no score where 0/0 is undefined."""

@@ -16,6 +16,7 @@ that beat it on held-out labels.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +143,38 @@ def cut_forecasts(decision: Any, mean: float) -> dict[str, float]:
         )
         for name, cut in cuts.items()
     }
+
+
+def ahead_of(
+    decision: Any,
+    mean: float,
+    forecasts: dict[str, float],
+    write: Callable[[float], str],
+) -> Iterator[str]:
+    """Name cuts that are forecast above a decision that beats them when fitted.
+
+    Parameters
+    ----------
+    decision : Decision
+        As `decide` returned it.
+    mean : float
+        The forecast of its labels.
+    forecasts : dict
+        The forecasts of "best_cut" and "cut_half", or of one of them.
+    write : callable
+        The text of a score: scores of the same text are not told apart.
+    """
+    sign = 1.0 if decision.metric.greater_is_better else -1.0
+    names = {"best_cut": "best single cut", "cut_half": "cut at 0.5"}
+    for key, value in forecasts.items():
+        name, cut = names[key], getattr(decision, key)
+        ahead = sign * (value - mean) > 0.0 and write(value) != write(mean)
+        if ahead and sign * (decision.expected - cut.expected) >= 0.0:
+            yield (
+                f"the {name} is forecast {write(value)}, this decision {write(mean)}: "
+                "it is the best under the fitted calibrator, and a forecast is the "
+                "mean over all that the labelled rows allow"
+            )
 
 
 def bounded(expected: Any, shift: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
 from argmetric._forecast.forecast import forecast
-from argmetric._forecast.rivals import bounded
+from argmetric._forecast.rivals import ahead_of, bounded
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
@@ -95,7 +95,6 @@ class _Page:
         if self.given:  # which need be no cut, so that they have no place on the curve
             curves["chosen"] = None
         cut = family.cut_text(decision.threshold)
-        self.plain = {"half": half.expected, "cut": best.expected}
         cuts = half.threshold, best.threshold
         scores = asked.given.scores, asked.layout.scores
         half, best = (
@@ -152,7 +151,10 @@ class _Page:
             sections.append(self.truth.section(self.metric, self.forecast, expected))
         in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
-        notes += self.rivals_ahead()
+        if not self.given:
+            keys = {"cut": "best_cut", "half": "cut_half"}
+            cuts = {keys[one[1]]: one[3].expected for one in self.rivals[1:]}
+            notes += ahead_of(self.decision, self.forecast.mean, cuts, number)
         check = None if self.check is None else self.check.check
         return Report(
             kind="labels" if self.given else "decision",
@@ -183,21 +185,6 @@ class _Page:
         if not self.single:
             return f"one per {self.units[:-1]}"
         return "splits rows of equal score"
-
-    def rivals_ahead(self) -> Iterator[str]:
-        """Cuts that the decision beats under the fitted calibrator alone."""
-        decision = self.decision
-        sign = 1.0 if self.asked.metric.greater_is_better else -1.0
-        own = self.forecast.mean
-        for name, look, _, cut, _ in self.rivals[1:] if not self.given else ():
-            ahead = sign * (cut.expected - own) > 0.0
-            beaten = sign * (decision.expected - self.plain[look]) >= 0.0
-            if ahead and beaten and number(cut.expected) != number(own):
-                yield (
-                    f"the {name} is forecast {number(cut.expected)}, this decision "
-                    f"{number(own)}: it is the best under the fitted calibrator, and a "
-                    "forecast is the mean over all that the labelled rows allow"
-                )
 
     @property
     def raw_cut(self) -> str:

@@ -206,9 +206,11 @@ def _with_cuts(
     names = ("best_cut", "cut_half")
     values["forecast_of_cuts"] = {key: getattr(decision, key).expected for key in names}
     if on_scale.calibrator is not None:  # slow to import, and not needed without one
-        from argmetric._forecast.rivals import cut_forecasts
+        from argmetric._forecast.rivals import ahead_of, cut_forecasts
 
-        values["forecast_of_cuts"] = cut_forecasts(decision, forecast.mean)
+        found = cut_forecasts(decision, forecast.mean)
+        values["forecast_of_cuts"] = found
+        values["notes"] += ahead_of(decision, forecast.mean, found, _report.number)
     facts = lines.decision_facts(on_scale, decision, forecast, values["ties"])
     return facts, lines.cut_table(on_scale, decision, values)
 
