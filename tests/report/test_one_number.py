@@ -198,6 +198,25 @@ def test_a_rival_with_a_higher_forecast_is_named(monkeypatch):
     assert f"this decision {decision.forecast().mean:.3f}: it is the best" in note
 
 
+def test_labels_with_a_higher_forecast_than_the_best_are_named(monkeypatch):
+    from argmetric._report._decision import _Page, report_decision
+
+    rows = scores("logistic")
+    decision = am.decide(rows.p, reference=rows.known)
+    labels = (rows.p >= 0.5).astype(int)
+    told = am.forecast(rows.p, labels, reference=rows.known).mean
+    page = report_decision(decision, labels=labels)
+    assert not any("these labels are forecast" in note for note in page.notes)
+    monkeypatch.setattr(_Page, "best", told - 0.1)
+    (note,) = [
+        note
+        for note in report_decision(decision, labels=labels).notes
+        if note.startswith("these labels are forecast")
+    ]
+    said = f"forecast {told:.3f}, the best decision {told - 0.1:.3f}: it is the best"
+    assert said in note
+
+
 def test_the_command_names_a_rival_with_a_higher_forecast(
     monkeypatch, tmp_path, capsys
 ):

@@ -36,6 +36,11 @@ from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
+AHEAD = (  # of other labels: their forecast, "this" or "the best", and its forecast
+    "forecast {}, {} decision {}: it is the best under the fitted calibrator, and a "
+    "forecast is the mean over all that the labelled rows allow"
+)
+
 
 class SharedDraws:
     """Posterior draws for rows of which some are `chosen` as positive.
@@ -170,11 +175,7 @@ def ahead_of(
         name, cut = names[key], getattr(decision, key)
         ahead = sign * (value - mean) > 0.0 and write(value) != write(mean)
         if ahead and sign * (decision.expected - cut.expected) >= 0.0:
-            yield (
-                f"the {name} is forecast {write(value)}, this decision {write(mean)}: "
-                "it is the best under the fitted calibrator, and a forecast is the "
-                "mean over all that the labelled rows allow"
-            )
+            yield f"the {name} is {AHEAD.format(write(value), 'this', write(mean))}"
 
 
 def bounded(expected: Any, shift: Any) -> Any:

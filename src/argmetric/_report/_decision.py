@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
 from argmetric._forecast.forecast import forecast
-from argmetric._forecast.rivals import ahead_of, bounded
+from argmetric._forecast.rivals import AHEAD, ahead_of, bounded
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
@@ -151,7 +151,12 @@ class _Page:
             sections.append(self.truth.section(self.metric, self.forecast, expected))
         in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
-        if not self.given:
+        if self.given:
+            sign, best, own = self.curves["sign"], self.best, self.forecast.mean
+            if sign * (own - best) > 0.0 and number(own) != number(best):
+                ahead = AHEAD.format(number(own), "the best", number(best))
+                notes.append(f"these labels are {ahead}")
+        else:
             keys = {"cut": "best_cut", "half": "cut_half"}
             cuts = {keys[one[1]]: one[3].expected for one in self.rivals[1:]}
             notes += ahead_of(self.decision, self.forecast.mean, cuts, number)
@@ -187,6 +192,12 @@ class _Page:
         return "splits rows of equal score"
 
     @property
+    def best(self) -> float:
+        """The forecast of the best decision."""
+        labels = self.asked.layout.select(self.decision.labels) == 1
+        return self.forecasts.of(labels, self.decision.expected)
+
+    @property
     def raw_cut(self) -> str:
         """The same cut on scores before a calibrator; empty where there is none."""
         cut = self.decision.threshold_raw
@@ -204,9 +215,7 @@ class _Page:
         actual = math.nan if truth is None else float(truth.score)
         yield forecast_card(self.metric, found, actual)
         if self.given:
-            best = self.asked.layout.select(self.decision.labels) == 1
-            value = self.forecasts.of(best, self.decision.expected)
-            yield Card("Best decision", number(value), "")
+            yield Card("Best decision", number(self.best), "")
         name, _, text, half, _ = self.rivals[-1]
         below = f"{text}, " * self.calibrated + counted(half.n_positives, "positive")
         yield Card(name.capitalize(), number(half.expected), below)
