@@ -130,7 +130,7 @@ class Case:
 
     def compare(self) -> am.Comparison:
         reference = self.y_old, self.old
-        return am.compare(list(self.labels), self.p, self.metric, reference=reference)
+        return am.compare(self.p, list(self.labels), self.metric, reference=reference)
 
     def bootstrap(self, y: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         """The paired difference on labelled rows, with a bootstrap interval."""
@@ -287,7 +287,7 @@ def run_judge(seed: int) -> dict[str, Any]:
     result = {}
     for metric in ("f1", "mcc"):
         truth = [float(am.evaluate(y, one, metric)) for one in labels]
-        found = am.compare(labels, judged, metric, known=known)
+        found = am.compare(judged, labels, metric, known=known)
         result[metric] = about(found, truth[0] - truth[1])
         alone = [float(am.evaluate(y[rows], one[rows], metric)) for one in labels]
         result[f"{metric} people alone"] = alone[0] - alone[1] - truth[0] + truth[1]

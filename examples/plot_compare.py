@@ -20,7 +20,7 @@ reference = y[:500], {"a": a[:500], "b": b[:500]}
 # %%
 # Labels come in batches; the dotted line is no difference.
 found = am.compare(
-    {"a": 0.4, "b": 0.4}, {"a": a[500:], "b": b[500:]}, reference=reference
+    {"a": a[500:], "b": b[500:]}, {"a": 0.4, "b": 0.4}, reference=reference
 )
 for _ in range(6):
     rows = found.next_rows(25)

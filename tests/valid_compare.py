@@ -8,14 +8,14 @@ from valid_methods import SAVED, loaded
 from valid_structures import A_FILE
 
 LABELS, SCORES, REFERENCE = [Y, Y[::-1]], [P, P[::-1]], (Y * 9, [P * 9, P[::-1] * 9])
-COMPARISON = am.compare(LABELS, SCORES, reference=REFERENCE)
+COMPARISON = am.compare(SCORES, LABELS, reference=REFERENCE)
 REVIEW = am.review_rows(P, Y, "f1", 2)
 WORDS = {"p": r"\bp\b|scores|models", "reference": r"reference|\b[py]\b"}
 OF_COMPARE: dict[str, Call] = {
     "argmetric.compare": Call(
         am.compare,
         {
-            **{"labels": LABELS, "p": SCORES, "metric": "f1", "reference": REFERENCE},
+            **{"p": SCORES, "labels": LABELS, "metric": "f1", "reference": REFERENCE},
             **{"known": [1, *[None] * 5], "groups": list("abcabc"), "coverage": 0.9},
             **{"average": "groups", "zero_division": 1.0, "logits": False},
             "pos_label": 1,

@@ -121,7 +121,7 @@ def run_own(pool: Pool, key: tuple[str, ...]) -> list[Line]:
     models, y = key[-2:], pool["y"][NEW]
     d = np.stack([predictions(pool, one) for one in models])
     old = pool["y"][:500], [pool[one][:500] for one in models]
-    start = am.compare(list(d), [pool[one][NEW] for one in models], reference=old)
+    start = am.compare([pool[one][NEW] for one in models], list(d), reference=old)
     truth = values("f1", d, y)
     rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
     lines = []
@@ -158,7 +158,7 @@ def run_judged(pool: Pool, key: tuple[str, ...]) -> list[Line]:
     rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
     lines = []
     for metric in ("accuracy", "f1"):
-        start = am.compare([d], p, metric)
+        start = am.compare(p, [d], metric)
         truth = float(values(metric, d, y))
         steps = with_labels(start, y, rng, chosen=metric == "f1")
         for way, m, found, rows in steps:

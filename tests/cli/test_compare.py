@@ -41,7 +41,7 @@ def compared():
     scores = {name: p[NEW] for name, p in P.items()}
     old = {name: p[OLD] for name, p in P.items()}
     rules = {name: am.tune(Y[OLD], p, "f1") for name, p in old.items()}
-    return am.compare(rules, scores, "f1", reference=(Y[OLD], old))
+    return am.compare(scores, rules, "f1", reference=(Y[OLD], old))
 
 
 def test_the_answer_is_that_of_the_function(run):
@@ -88,7 +88,7 @@ def test_a_judge_and_labels_of_people(run):
     assert values["n_labels"] == 100
     assert values["reference_rows"] == 0
     y = np.array([float(one) if one else np.nan for one in known])
-    found = am.compare(called, P["b"][NEW], known=y)
+    found = am.compare(P["b"][NEW], called, known=y)
     assert values["difference"]["mean"] == found.mean
 
 
@@ -97,7 +97,7 @@ def test_the_page_has_verdict_picture_and_rows(run):
     run(*GIVEN, "--report", "page.md")
     page = Path("page.md").read_text()
     found = compared()
-    assert page.splitlines()[0].startswith("# b is better than a by 0.")
+    assert page.splitlines()[0] == "# " + repr(found).splitlines()[0]
     assert "- Verdict: **" in page
     rows = ", ".join(map(str, found.next_rows(25) + 1))
     assert f"Counted from 1: {rows}." in page
@@ -107,7 +107,7 @@ def test_the_page_has_verdict_picture_and_rows(run):
     report = am.report(found)
     assert report.kind == "compare"
     assert report.values["comparison"]["mean"] == found.mean
-    same = am.compare([P["a"] > 0.5] * 2, P["a"])
+    same = am.compare(P["a"], [P["a"] > 0.5] * 2)
     assert [one.key for one in am.report(same).sections] == ["models", "labels"]
 
 

@@ -33,7 +33,7 @@ NEW_Y = Y[NEW]
 CUTS = [0.4, 0.45]
 LABELS = [p[NEW] >= cut for p, cut in zip(P, CUTS, strict=True)]
 REFERENCE = Y[OLD], [p[OLD] for p in P]
-FOUND = am.compare(CUTS, [p[NEW] for p in P], reference=REFERENCE)
+FOUND = am.compare([p[NEW] for p in P], CUTS, reference=REFERENCE)
 
 
 def true_scores(y: Any, labels: Any, metric: Any = "f1") -> np.ndarray:
@@ -53,7 +53,7 @@ def test_differences_without_labels_are_those_of_a_plain_twin(metric: str) -> No
     rng = np.random.default_rng(1)
     p = rng.beta(1.0, 2.0, 40)
     labels = np.array([p > 0.35, rng.random(40) < p], dtype=float)
-    found = am.compare(list(labels), p, metric)
+    found = am.compare(p, list(labels), metric)
     y, value = plain_labels(p, 4000), am.get_metric(metric).value
     counts = [(y @ one, one.sum(), y.sum(axis=1), float(p.size)) for one in labels]
     wanted = np.array([value(*one) for one in counts]).T
@@ -72,7 +72,7 @@ def test_means_over_groups_are_those_of_a_plain_twin() -> None:
     rng = np.random.default_rng(2)
     p, groups = rng.beta(1.0, 2.0, 60), np.repeat(np.arange(12), 5)
     labels = np.array([p > 0.35, p > 0.6], dtype=float)
-    found = am.compare(list(labels), p, "f1", groups=groups)
+    found = am.compare(p, list(labels), "f1", groups=groups)
 
     y = plain_labels(p, 3000).reshape(-1, 1, 12, 5)
     called = labels.reshape(2, 12, 5)
@@ -84,7 +84,7 @@ def test_means_over_groups_are_those_of_a_plain_twin() -> None:
     assert one.mean == pytest.approx(gap.mean(), abs=5 * gap.std() / 30)
     ends = np.quantile(gap, (0.05, 0.95))
     np.testing.assert_allclose(one.interval, ends, atol=0.2 * gap.std())
-    whole = am.compare(list(labels), p, "f1", groups=groups, known=(p > 0.5) * 1.0)
+    whole = am.compare(p, list(labels), "f1", groups=groups, known=(p > 0.5) * 1.0)
     exact = [
         am.evaluate(p > 0.5, one, "f1", groups=groups, average="groups").score
         for one in labels
@@ -121,11 +121,11 @@ def test_the_posterior_of_rates_is_that_of_the_model() -> None:
 @pytest.mark.parametrize("metric", ["f1", "mcc", "jaccard", "balanced_accuracy", LOSS])
 def test_all_labels_leave_nothing_open(metric: Any) -> None:
     wanted = true_scores(NEW_Y, LABELS, metric)
-    found = am.compare(LABELS, [p[NEW] for p in P], metric, reference=REFERENCE)
+    found = am.compare([p[NEW] for p in P], LABELS, metric, reference=REFERENCE)
     rows = found.next_rows(10_000)
     np.testing.assert_array_equal(rows, np.arange(NEW_Y.size))
     done = found.add(rows, NEW_Y)
-    known = am.compare(LABELS, [p[NEW] for p in P], metric, known=NEW_Y * 1.0)
+    known = am.compare([p[NEW] for p in P], LABELS, metric, known=NEW_Y * 1.0)
     better = int(np.argmin(wanted) if metric is LOSS else np.argmax(wanted))
     for one in (done, known):
         assert [x.mean for x in one.scores().values()] == pytest.approx(list(wanted))
@@ -139,7 +139,7 @@ def test_all_labels_leave_nothing_open(metric: Any) -> None:
 
 
 def test_the_same_decisions_are_told() -> None:
-    same = am.compare([LABELS[0], LABELS[0]], P[0][NEW], reference=(Y[OLD], P[0][OLD]))
+    same = am.compare(P[0][NEW], [LABELS[0], LABELS[0]], reference=(Y[OLD], P[0][OLD]))
     one = same.difference()
     assert (one.mean, one.interval, one.probability) == (0.0, (0.0, 0.0), 0.5)
     assert one.verdict == "same decisions"
@@ -159,7 +159,7 @@ def test_differences_hold_and_labels_narrow_them() -> None:
         rules = [am.tune(y[:500], one[:500], "f1", **how) for one in p]
         labels = [rule.applies(one[new]) for rule, one in zip(rules, p, strict=True)]
         gap = np.subtract(*true_scores(y[new], labels))
-        found = am.compare(labels, [one[new] for one in p], reference=reference)
+        found = am.compare([one[new] for one in p], labels, reference=reference)
         for step in range(2):
             low, high = found.interval
             held[step] += low <= gap <= high
@@ -228,7 +228,7 @@ def test_several_models() -> None:
     labels = {name: one[new] >= 0.4 for name, one in zip("wxyz", p, strict=True)}
     scores = {name: one[new] for name, one in zip("wxyz", p, strict=True)}
     old = {name: one[:600] for name, one in zip("wxyz", p, strict=True)}
-    found = am.compare(labels, scores, reference=(y[:600], old))
+    found = am.compare(scores, labels, reference=(y[:600], old))
     truth = dict(zip("wxyz", true_scores(y[new], labels.values()), strict=True))
     for _ in range(2):
         rows = found.next_rows(40)
@@ -264,23 +264,23 @@ def test_models_are_given_in_many_ways() -> None:
         (pandas.DataFrame(dict(zip("xy", LABELS, strict=True))), frame, (Y[OLD], old)),
         ({"y": LABELS[1], "x": LABELS[0]}, frame, (Y[OLD], old)),
     ):
-        found = am.compare(labels, scores, reference=reference)
+        found = am.compare(scores, labels, reference=reference)
         one = found.difference(*(("x", "y") if "x" in found.names else "AB"))
         assert one.mean == pytest.approx(wanted.mean, abs=0.006)
     odds = [np.log(one / (1 - one)) for one in p]
     old_odds = [np.log(one[OLD] / (1 - one[OLD])) for one in P]
-    found = am.compare(LABELS, odds, reference=(Y[OLD], old_odds), logits=True)
+    found = am.compare(odds, LABELS, reference=(Y[OLD], old_odds), logits=True)
     assert found.mean == pytest.approx(wanted.mean, abs=1e-9)
-    tuned = am.compare(rules, p, reference=REFERENCE)
+    tuned = am.compare(p, rules, reference=REFERENCE)
     cut = [rule.applies(one) for rule, one in zip(rules, p, strict=True)]
-    assert tuned.mean == am.compare(cut, p, reference=REFERENCE).mean
+    assert tuned.mean == am.compare(p, cut, reference=REFERENCE).mean
     made = [am.decide(one) for one in p]
-    decided = am.compare(made, p)
-    assert decided.mean == am.compare([one.labels for one in made], p).mean
+    decided = am.compare(p, made)
+    assert decided.mean == am.compare(p, [one.labels for one in made]).mean
     assert decided.assumptions[0] == "probabilities are calibrated"
     named = am.compare(
-        [np.where(one, "yes", "no") for one in LABELS],
         p,
+        [np.where(one, "yes", "no") for one in LABELS],
         reference=(np.where(Y[OLD], "yes", "no"), REFERENCE[1]),
         pos_label="yes",
     )
@@ -298,7 +298,7 @@ def test_one_column_of_scores_serves_all_systems() -> None:
         known = np.full(2000, np.nan)
         rows = rng.choice(2000, 150, replace=False)
         known[rows] = y[rows]
-        found = am.compare(labels, judged, known=known)
+        found = am.compare(judged, labels, known=known)
         assert found.reference == (0, 0)
         gap = np.subtract(*true_scores(y, labels))
         held += found.interval[0] <= gap <= found.interval[1]
@@ -306,7 +306,7 @@ def test_one_column_of_scores_serves_all_systems() -> None:
     map_ = am.calibrate(y[rows], judged[rows])
     judged = P[1][NEW]
     with pytest.raises(ValueError, match="a Calibrator is for one column of scores"):
-        am.compare(LABELS, [judged, judged], reference=map_)
+        am.compare([judged, judged], LABELS, reference=map_)
 
 
 def test_matrices_are_averaged_as_forecast_does() -> None:
@@ -315,10 +315,10 @@ def test_matrices_are_averaged_as_forecast_does() -> None:
     y = rng.random((50, 4)) < p
     labels = [p > 0.4, p > 0.55]
     for average in ("macro", "samples", "micro"):
-        found = am.compare(labels, [p, p], average=average, known=y * 1.0)
+        found = am.compare([p, p], labels, average=average, known=y * 1.0)
         wanted = [am.evaluate(y, one, average=average).score for one in labels]
         assert [x.mean for x in found.scores().values()] == pytest.approx(wanted)
-        free = am.compare(labels, [p, p], average=average)
+        free = am.compare([p, p], labels, average=average)
         near = [am.forecast(p, one, average=average).mean for one in labels]
         assert [x.mean for x in free.scores().values()] == pytest.approx(near, abs=0.06)
 
@@ -334,7 +334,7 @@ def test_a_comparison_is_kept_in_a_file(tmp_path: Any) -> None:
     one, other = (x.add(rows, NEW_Y[rows]) for x in (found, again))
     assert one.to_dict() == other.to_dict()
     groups = np.arange(NEW_Y.size) // 6
-    by_group = am.compare(LABELS, P[0][NEW], groups=groups)
+    by_group = am.compare(P[0][NEW], LABELS, groups=groups)
     by_group.save(tmp_path / "g.json")
     assert am.Comparison.load(tmp_path / "g.json").interval == by_group.interval
     with pytest.raises(ValueError, match="no saved comparison"):
@@ -348,10 +348,10 @@ def test_what_it_shows() -> None:
     rows = FOUND.next_rows(50)
     found = FOUND.add(rows, NEW_Y[rows])
     text, one = repr(found), found.difference()
-    assert text.splitlines()[0] == (
-        f"A is better than B by {one.mean:.4f} F1, 90% interval {one.interval[0]:+.4f} "
-        f"to {one.interval[1]:+.4f}: {one.verdict}"
-    )
+    gap = f"{one.mean:.3f} F1 ({one.interval[0]:+.3f} to {one.interval[1]:+.3f})"
+    wanted = one._answer("F1", greater_is_better=True, several=False)
+    assert gap in wanted
+    assert text.splitlines()[0] == wanted
     assert f"P(A is better)  {one.probability:.3f}" in text
     assert "labels          50 of 2,400 rows (2.1%)" in text
     values = found.to_dict()
@@ -360,6 +360,58 @@ def test_what_it_shows() -> None:
     ax = found.plot()
     assert ax.get_ylabel() == "F1 of A - B"
     assert FOUND.plot(ax) is ax
+
+
+def difference(mean: float, low: float, high: float, probability: float) -> Any:
+    return am.Difference("a", "b", mean, (low, high), 0.9, probability)
+
+
+@pytest.mark.parametrize(
+    ("one", "answer"),
+    [
+        (
+            difference(0.015, -0.074, 0.101, 0.6),
+            "Cannot tell yet: a ahead by 0.015 F1 (-0.074 to +0.101)",
+        ),
+        (
+            difference(-0.015, -0.101, 0.074, 0.4),
+            "Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.101)",
+        ),
+        (
+            difference(-0.05, -0.08, -0.02, 0.002),
+            "b is better by 0.050 F1 (+0.020 to +0.080), probability .998",
+        ),
+        (
+            difference(0.05, 0.0, 0.1, 0.95),
+            "a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950",
+        ),
+        (difference(0.05, 0.05, 0.05, 1), "a is better by 0.050 F1, probability over"),
+        (difference(0, 0, 0, 0.5), "a and b make the same decisions"),
+    ],
+)
+def test_the_first_line_says_one_thing(one: Any, answer: str) -> None:
+    assert one._answer("F1", greater_is_better=True, several=False).startswith(answer)
+
+
+def test_the_first_line_names_two_of_several_and_knows_losses() -> None:
+    one = difference(-0.05, -0.08, -0.02, 0.998)
+    assert one._answer("loss", greater_is_better=False, several=True) == (
+        "a is better than b by 0.050 loss (+0.020 to +0.080), probability .998"
+    )
+    one = difference(0.01, -0.02, 0.04, 0.4)
+    assert one._answer("loss", greater_is_better=False, several=True) == (
+        "Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)"
+    )
+
+
+def test_notebooks_show_both_posteriors_and_their_difference() -> None:
+    page = FOUND._repr_html_()
+    assert page.count("<svg") == 2
+    assert page.count("<polyline") == 2
+    assert "<title>F1 of A - B</title>" in page
+    odd = am.compare({"<a>": P[0][NEW]}, {"<a>": 0.4})
+    assert odd._repr_html_().count("<svg") == 1
+    assert "<a>" not in odd._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -394,6 +446,30 @@ def test_what_is_refused(change: dict[str, Any], message: str) -> None:
     given = {"labels": LABELS, "p": [p[NEW] for p in P], "reference": REFERENCE}
     with pytest.raises((ValueError, TypeError), match=message):
         am.compare(**(given | change))
+
+
+@pytest.mark.parametrize(
+    ("p", "labels"),
+    [
+        (LABELS, [p[NEW] for p in P]),
+        (CUTS, [p[NEW] for p in P]),
+        (LABELS[0] * 1, P[0][NEW]),
+        (0.4, P[0][NEW]),
+        ({"a": LABELS[0], "b": LABELS[1]}, np.array(P)[:, NEW].T),
+        ([am.tune(Y[OLD], P[0][OLD], "f1", n_bootstrap=0)], P[0][NEW]),
+        ([am.decide(P[0][NEW])], [P[0][NEW]]),
+    ],
+)
+def test_a_swapped_call_is_recognised(p: Any, labels: Any) -> None:
+    with pytest.raises(ValueError, match="p like labels: did you swap them"):
+        am.compare(p, labels)
+    am.compare(labels, p)  # the other way round it is fine
+
+
+def test_fractions_beside_scores_are_not_called_swapped() -> None:
+    with pytest.raises(ValueError, match="labels of A") as caught:
+        am.compare(P[0][NEW], [P[1][NEW]])
+    assert "swap" not in str(caught.value)
 
 
 def test_labels_that_contradict_each_other_are_refused() -> None:

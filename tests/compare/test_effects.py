@@ -263,14 +263,14 @@ def test_without_labels_and_reference_the_answer_is_forecast(
     labels = [p > 0.4, other > 0.5]
     how: Any = {"coverage": 0.8, "zero_division": 0.0}
     calls = [am.forecast(p, one, metric, **how) for one in labels]
-    equals_forecast(am.compare(labels, p, metric, **how), "AB", calls)
-    equals_forecast(am.compare([labels[1]], p, metric, **how), "A", calls[1:])
+    equals_forecast(am.compare(p, labels, metric, **how), "AB", calls)
+    equals_forecast(am.compare(p, [labels[1]], metric, **how), "A", calls[1:])
     own = [calls[0], am.forecast(other, labels[1], metric, **how)]
-    found = am.compare(labels, [p, other], metric, **how)
+    found = am.compare([p, other], labels, metric, **how)
     if (labels[0] != labels[1]).any():
         equals_forecast(found, "AB", own)
         odds = [np.log(one / (1 - one)) for one in (p, other)]
-        logits = am.compare(labels, odds, metric, logits=True, **how)
+        logits = am.compare(odds, labels, metric, logits=True, **how)
         assert logits.mean == pytest.approx(found.mean, abs=1e-9)
     again = am.Comparison.from_dict(found.to_dict())
     assert repr(again) == repr(found)
@@ -282,7 +282,7 @@ def test_means_over_groups_without_labels_are_forecast() -> None:
     p, groups = rng.beta(1.0, 2.0, 90), rng.integers(0, 12, 90)
     labels = [p > 0.4, p > 0.2]
     calls = [am.forecast(p, one, "f1", groups=groups) for one in labels]
-    equals_forecast(am.compare(labels, p, groups=groups), "AB", calls)
+    equals_forecast(am.compare(p, labels, groups=groups), "AB", calls)
 
 
 # --------------------------------------------------------------------------- labels
@@ -305,7 +305,7 @@ def test_a_weak_judge_of_one_system_holds(metric: str) -> None:
         known = np.full(y.size, np.nan)
         rows = rng.choice(y.size, 100, replace=False)
         known[rows] = y[rows]
-        found = am.compare([labels], judge, metric, known=known)
+        found = am.compare(judge, [labels], metric, known=known)
         truth = am.evaluate(y, labels, metric).score
         held += found.interval[0] <= truth <= found.interval[1]
         errors.append(found.mean - truth)
@@ -318,15 +318,15 @@ def test_labels_are_not_used_twice_and_answers_repeat() -> None:
     known = np.full(y.size, np.nan)
     rows = rng.choice(y.size, 60, replace=False)
     known[rows] = y[rows]
-    found = am.compare([labels], judge, known=known)
-    later = am.compare([labels], judge).add(rows, y[rows])
+    found = am.compare(judge, [labels], known=known)
+    later = am.compare(judge, [labels]).add(rows, y[rows])
     assert found.interval == later.interval == found.add([], []).interval
     assert found.reference == (0, 0)
 
 
 def test_an_older_file_is_read() -> None:
     y, labels, judge, _ = judge_case(0, 300)
-    found = am.compare([labels], judge).add([0, 1], y[:2])
+    found = am.compare(judge, [labels]).add([0, 1], y[:2])
     old = found.to_dict() | {"format": 1, "effect": 0.7}
     for name in ("raw", "judged", "forecasts"):
         del old[name]
@@ -344,7 +344,7 @@ def test_odd_input(p: Any, y: Any, count: int) -> None:
     labels = [SURE > 0, np.arange(8) < 3, SURE > 0]
     known = np.where(np.arange(8) < count, y, np.nan)
     for some, scores in ((labels, p), (labels[:1], p), (labels[:2], [p, TIES])):
-        found = am.compare(some, scores, "accuracy", known=known)
+        found = am.compare(scores, some, "accuracy", known=known)
         for i, one in enumerate(found.scores().values()):
             low, high = one.interval
             right = (some[i] == y)[:count].sum() / 8
@@ -357,7 +357,7 @@ def test_odd_input(p: Any, y: Any, count: int) -> None:
 
 @pytest.mark.parametrize("y", [0.0, 1.0])
 def test_one_row(y: float) -> None:
-    found = am.compare([[1]], [0.3], "accuracy")
+    found = am.compare([0.3], [[1]], "accuracy")
     assert found.mean == pytest.approx(0.3)
-    known = am.compare([[1]], [0.3], "accuracy", known=[y])
+    known = am.compare([0.3], [[1]], "accuracy", known=[y])
     assert (known.mean, known.interval) == (y, (y, y))

@@ -43,7 +43,7 @@ answers = [
     am.calibration_check(y, p),
     am.adjust_prior(p, reference_prevalence=0.25),
     am.monitor(p, decision.labels, every=100, reference=(y, p)),
-    am.compare({"a": decision.labels, "b": p > 0.5}, p),
+    am.compare(p, {"a": decision.labels, "b": p > 0.5}),
     am.classes.decide(P, "f1"),
     am.classes.tune(Y, P, "f1"),
     am.classes.check(Y, P),

@@ -50,8 +50,8 @@ Y = "the y of reference=(y, p)"
 
 
 def compare(
-    labels: LabelsLike | Sequence[LabelsLike] | Mapping[str, LabelsLike],
     p: ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike],
+    labels: LabelsLike | Sequence[LabelsLike] | Mapping[str, LabelsLike],
     metric: MetricLike = "f1",
     *,
     reference: ReferenceLike | None = None,
@@ -67,13 +67,13 @@ def compare(
 
     Parameters
     ----------
-    labels : list, dict or frame
-        The decisions of each model: labels, a `Rule`, a threshold, or a `Decision`. A
-        frame or a matrix has a column for each model. One model is compared with
-        nothing: its score is estimated, and the rows are those that tell of it.
     p : list, dict or frame
-        The scores of each model, in the same order or under the same names; or one
-        column for all, such as those of a model that judges.
+        Scores of each model, in a mapping from its name, a list, or a frame or matrix
+        with a column for each model; or one column for all, such as a judge's scores.
+    labels : list, dict or frame
+        Predictions of each model, under the same names or in the same order: labels,
+        a `Decision`, or a `Rule` or threshold that is applied to its own column of
+        `p`. A single model is compared with nothing: its score is estimated.
     metric : str, Metric or callable, default="f1"
         The metric that scores the decisions.
     reference : pair (y, p), or Calibrator
@@ -105,22 +105,23 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(-2.0, 2.0, 4000)
     >>> y = rng.random(4000) < 1 / (1 + np.exp(-x))
-    >>> a, b = (1 / (1 + np.exp(-x - rng.normal(0.0, s, 4000))) for s in (0.5, 1.5))
+    >>> a, b = (1 / (1 + np.exp(-x - rng.normal(0.0, s, 4000))) for s in (0.5, 2.5))
     >>> old, new = slice(0, 1000), slice(1000, 4000)
-    >>> reference = y[old], [a[old], b[old]]
-    >>> found = am.compare([0.4, 0.4], [a[new], b[new]], reference=reference)
-    >>> found.best().model, found.difference().verdict
-    ('A', 'cannot tell')
-    >>> rows = found.next_rows(50)
-    >>> found = found.add(rows, y[new][rows])
-    >>> found.best().model, found.difference().verdict
-    ('A', 'cannot tell')
+    >>> p, cuts = {"a": a[new], "b": b[new]}, {"a": 0.4, "b": 0.4}
+    >>> reference = y[old], {"a": a[old], "b": b[old]}
+    >>> found = am.compare(p, cuts, "f1", reference=reference)
+    >>> found.best().model, found.sure()
+    ('a', None)
+    >>> rows = found.next_rows(100)
+    >>> found.add(rows, y[new][rows])
+    a is better by 0.1... F1 (+0.0... to +0.1...), probability ...
+    ...
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage, logits = check_share(coverage, "coverage"), check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
-    models = _models(labels, p)
+    models = _models(p, labels)
     layouts = [
         lay_out(one, groups=groups, average=average, logits=logits, name=name)
         for name, one in models.scores.items()
@@ -217,9 +218,10 @@ class _Models(NamedTuple):
     scores: dict[str, Any]  # by what messages call them
 
 
-def _models(labels: Any, p: Any) -> _Models:
+def _models(p: Any, labels: Any) -> _Models:
     scores, own = _columns(p, "p")
     decided, named = _columns(labels, "labels")
+    _refuse_swapped(scores, decided)
     cuts = named is None and len(decided) > 1 and all(map(_is_number, decided))
     if cuts and len(decided) != len(scores):
         raise ValueError(
@@ -272,6 +274,26 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
             "several matrices are a list"
         )
     return list(array.T), None if names is None else [str(one) for one in names]
+
+
+def _refuse_swapped(scores: list[Any], decided: list[Any]) -> None:
+    """Refuse labels that are fractions where no scores of as many rows are."""
+    rows = {_n_fractions(one, "labels") for one in decided}
+    if None not in rows and not rows & {_n_fractions(one, "p") for one in scores}:
+        raise ValueError(
+            "labels look like probabilities and p like labels: did you swap them? "
+            "The order is compare(p, labels, metric)"
+        )
+
+
+def _n_fractions(values: Any, name: str) -> int | None:
+    """Return the number of rows of a column that has fractions, else None."""
+    if isinstance(values, Rule | Decision) or _is_number(values) or is_sparse(values):
+        return None
+    array = to_numpy(values, name)
+    if array.dtype.kind != "f" or not (np.mod(array[np.isfinite(array)], 1) > 0).any():
+        return None
+    return len(array)
 
 
 def _is_number(value: Any) -> bool:

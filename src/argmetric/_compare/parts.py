@@ -75,6 +75,30 @@ class Difference(Result):
         most = max(self.probability, 1.0 - self.probability)
         return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
 
+    def _answer(self, title: str, *, greater_is_better: bool, several: bool) -> str:
+        """Return which model is better in one sentence; `title`: of the metric.
+
+        Of several models the second is named too.
+        """
+        names, chance = (self.first, self.second), self.probability
+        if self.verdict == VERDICTS[3]:
+            return f"{names[0]} and {names[1]} make the same decisions"
+        sign, (low, high) = 1 if greater_is_better else -1, self.interval
+        gap, ends = sign * self.mean, sorted((sign * low, sign * high))
+        open_ = self.verdict == VERDICTS[2]
+        if gap < 0.0 if open_ else chance < 0.5:
+            names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
+            chance = 1.0 - chance
+        by = f"by {gap:.3f} {title}"
+        if low < high:
+            by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+        if open_:
+            ahead = f"ahead of {names[1]}" if several else "ahead"
+            return f"Cannot tell yet: {names[0]} {ahead} {by}"
+        how = "better" if self.verdict == VERDICTS[0] else "likely better"
+        how = f"{how} than {names[1]}" if several else how
+        return f"{names[0]} is {how} {by}, probability {_probability(chance)}"
+
     def _title(self) -> str:
         low, high = self.interval
         gap = f"{self.first} - {self.second}: {self.mean:+.4f}"
@@ -89,3 +113,9 @@ class Difference(Result):
             self._field("probability", f"P({self.first} is better)", "{:.3f}"),
             self._field("verdict", "verdict"),
         ]
+
+
+def _probability(value: float) -> str:
+    """Return a probability of one half or more with three digits."""
+    text = f"{value:.3f}"
+    return "over .999" if text == "1.000" else text.removeprefix("0")

@@ -10,7 +10,6 @@ import numpy as np
 
 from argmetric._compare.parts import (
     SURE,
-    VERDICTS,
     Best,
     Difference,
     ForecastScore,
@@ -30,7 +29,7 @@ from argmetric._ground.display import (
     part_text,
 )
 from argmetric._ground.labels import read_together
-from argmetric._ground.pictures import drawing
+from argmetric._ground.pictures import drawing, small_densities, small_difference
 from argmetric._ground.saving import Saved, check_version
 from argmetric._ground.types import (
     ArrayLike,
@@ -326,19 +325,25 @@ class Comparison(Saved["Comparison"]):
         return (*self.history, Look(self.n_labels, self.mean, *self.interval))
 
     def _title(self) -> str:
-        title, (low, high) = metric_title(self.metric.name), self.interval
+        title = metric_title(self.metric.name)
         if len(self.names) == 1:
             return f"{title} of {self.names[0]}: {_between(self._main)}"
-        one = self._main
-        if one.verdict == VERDICTS[3]:
-            return f"{one.first} and {one.second} make the same decisions"
-        names, gap = (one.first, one.second), one.mean
-        if (gap < 0) == self.metric.greater_is_better:
-            names, gap, low, high = names[::-1], -gap, -high, -low
-        return (
-            f"{names[0]} is better than {names[1]} by {abs(gap):.4f} {title}, "
-            f"{self.coverage:.0%} interval {low:+.4f} to {high:+.4f}: {one.verdict}"
+        return self.difference()._answer(
+            title,
+            greater_is_better=self.metric.greater_is_better,
+            several=len(self.names) > 2,
         )
+
+    def _picture(self) -> str:
+        title = metric_title(self.metric.name)
+        draws = dict(zip(self.names, self._draws, strict=True))
+        scores = small_densities(draws, f"Distribution of {title} of each model")
+        if len(self.names) == 1:
+            return scores
+        a, b = self._pair(None, None)
+        gap = self._draws[a] - self._draws[b]
+        name = f"{title} of {self.names[a]} - {self.names[b]}"
+        return scores + small_difference(gap, Interval(*self.interval), name)
 
     def fields(self) -> list[Field]:
         scores, table, groups = self.scores(), self.table, self.table.groups

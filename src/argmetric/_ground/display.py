@@ -242,7 +242,7 @@ class Result(Shown):
     def _repr_html_(self) -> str:
         headline = self._headline()
         if headline is None:
-            return super()._repr_html_() + _folded(self)
+            return super()._repr_html_() + self._picture() + _folded(self)
         return view(self, headline)
 
 

@@ -204,6 +204,7 @@ MOST_POINTS = 200
 INK = "fill='currentColor' font-size='10' opacity='.75'"
 # Seen on white and on black alike; all else is drawn in the ink of the page.
 BLUE, ORANGE, RED, GREY = "#4c8bf5", "#f59e0b", "#ef4444", "currentColor"
+COLOURS = (BLUE, ORANGE, RED, "#10b981", "#a855f7")  # of lines beside each other
 
 
 class SmallPicture:
@@ -277,6 +278,13 @@ class SmallPicture:
                     f"y2='{last:.1f}' stroke='{colour}' stroke-width='2' opacity='.5'/>"
                 )
         return self
+
+    def write(self, text: str, row: int, colour: str) -> Self:
+        """Write a line of a legend at the left, `row` lines from the top."""
+        return self._add(
+            f"<text x='{EDGE:.0f}' y='{10 + 12 * row}' fill='{colour}' "
+            f"font-size='10'>{html.escape(text)}</text>"
+        )
 
     def scaled(self) -> Self:
         """The ends of the y axis, written at the right."""
@@ -356,3 +364,24 @@ def small_law(law: Any, interval: Interval) -> str:
     drawn = SmallPicture("Distribution of the score", edges, [0.0, heights.max()])
     drawn.band(interval).bars(edges, heights).upright(law.mean)
     return drawn.ends()
+
+
+def small_densities(draws: Mapping[str, Floats], name: str) -> str:
+    """Outlines of the histograms of draws of a few scores, by their names."""
+    some = dict(list(draws.items())[: len(COLOURS)])
+    _, edges = np.histogram(np.concatenate(list(some.values())), bins=40)
+    heights = [np.histogram(one, bins=edges)[0] / one.size for one in some.values()]
+    drawn = SmallPicture(name, edges, [0.0, np.max(heights)])
+    for row, (label, height, colour) in enumerate(
+        zip(some, heights, COLOURS, strict=False)
+    ):
+        drawn.line(np.repeat(edges, 2)[1:-1], np.repeat(height, 2), colour)
+        drawn.write(label, row, colour)
+    return drawn.ends()
+
+
+def small_difference(draws: Floats, interval: Interval, name: str) -> str:
+    """The histogram of draws of a difference, its interval, and a line at 0."""
+    heights, edges = np.histogram(draws, bins=40)
+    drawn = SmallPicture(name, [*edges, 0.0], [0.0, heights.max()])
+    return drawn.band(interval).bars(edges, heights).upright(0.0).ends("difference:")

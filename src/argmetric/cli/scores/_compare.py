@@ -105,8 +105,8 @@ def compare(o: Given) -> int:
         try:
             given: Any = groups  # coded already
             found = am.compare(
-                _decisions(o, rows, reference, metric, notes),
                 rows.p,
+                _decisions(o, rows, reference, metric, notes),
                 metric,
                 reference=None if reference is None else (reference.y, reference.p),
                 known=rows.y,
