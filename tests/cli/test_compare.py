@@ -71,7 +71,7 @@ def test_rows_are_labelled_in_batches(run):
     y = Y[NEW][numbers - 1]
     write("found.csv", {"row": numbers, "y": y})
     more = found.add(numbers - 1, y)
-    end = run(*GIVEN, "--labels", "found.csv", "--next", "5", "-o", "n.csv", "--json")
+    end = run(*GIVEN, "--known", "found.csv", "--next", "5", "-o", "n.csv", "--json")
     values = json.loads(end.out)
     assert values["difference"] == more.difference().to_dict()
     assert values["n_labels"] == 40
@@ -83,13 +83,38 @@ def test_a_judge_and_labels_of_people(run):
     known = [str(y) if i % 9 == 0 else "" for i, y in enumerate(Y[NEW])]
     called = {f"d_{name}": (p[NEW] >= 0.4).astype(int) for name, p in P.items()}
     write("judged.csv", {"judge": P["b"][NEW], "human": known, **called})
-    given = ("--score", "judge", "--decisions", "d_*", "--label", "human", "--json")
-    values = json.loads(run("compare", "judged.csv", *given).out)
-    assert values["n_labels"] == 100
-    assert values["reference_rows"] == 0
+    given = ("--score", "judge", "--decisions", "d_*", "--json")
+    values = json.loads(run("compare", "judged.csv", *given, "--known", "human").out)
+    assert values["columns"]["known"] == "human"
+    assert (values["n_labels"], values["reference_rows"]) == (100, 0)
+    same = json.loads(run("compare", "judged.csv", *given, "--label", "human").out)
+    assert same["models"] == values["models"]
+    seen = np.flatnonzero(np.array(known) != "")
+    write("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
+    apart = json.loads(
+        run("compare", "judged.csv", *given, "--known", "people.csv").out
+    )
+    assert apart["models"] == values["models"]
+    assert [one["n_labels"] for one in apart["history"]] == [0, 100]
     y = np.array([float(one) if one else np.nan for one in known])
     found = am.compare(P["b"][NEW], called, known=y)
     assert values["difference"]["mean"] == found.mean
+
+
+@pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc", "jaccard"])
+def test_one_system_and_a_judge(run, metric):
+    seen = np.arange(0, 900, 9)
+    write("one.csv", {"judge": P["b"][NEW], "d_bot": (P["a"][NEW] >= 0.4) * 1})
+    write("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
+    given = ("--score", "judge", "--decisions", "d_*", "--known", "people.csv")
+    ended = run("compare", "one.csv", *given, "--metric", metric, "--json")
+    values = json.loads(ended.out)
+    labels = {"bot": P["a"][NEW] >= 0.4}
+    found = am.compare(P["b"][NEW], labels, metric).add(seen, Y[NEW][seen])
+    assert values["difference"] is None
+    assert values["answer"] == repr(found).splitlines()[0]
+    assert values["models"][0]["mean"] == found.mean
+    assert f" of bot: {found.mean:.4f} (" in values["answer"]
 
 
 def test_the_page_has_verdict_picture_and_rows(run):
@@ -116,18 +141,19 @@ def test_the_page_has_verdict_picture_and_rows(run):
     [
         (("--next", "5"), "--next writes rows: pass -o FILE"),
         (("-o", "x.csv"), "-o takes the rows of --next"),
+        (("--known", "who"), "--known 'who' is neither a file nor a column of new.csv"),
         (("--decisions", "q_*"), "no column matches --decisions 'q_*'"),
         (("--decisions", "d_*", "--threshold", "0.5"), "exclude each other"),
         (("--score", "p_a"), "--scores and --score exclude each other"),
         (
-            ("--labels", "twice.csv"),
+            ("--known", "twice.csv"),
             "twice.csv: row 4 is labelled twice, once 0 and once 1",
         ),
         (
-            ("--labels", "odd.csv"),
+            ("--known", "odd.csv"),
             "row 1: 0 in the column 'row' is no number of the 900",
         ),
-        (("--labels", "far.csv"), "row 1: 5000 in the column 'row' is no number"),
+        (("--known", "far.csv"), "row 1: 5000 in the column 'row' is no number"),
     ],
 )
 def test_what_is_refused(run, given, message):

@@ -154,7 +154,7 @@ monitor: 'scores/*.parquet' --reference val.parquet --time scored_at
 monitor: new.csv --reference val.csv --every 1000 --floor 0.6
 monitor: a.csv --scores 'p_*' --one-label --reference v.csv --time t
 compare: new.csv --scores 'p_*' --reference val.csv
-compare: new.csv --score judge --decisions 'd_*' --label human
+compare: new.csv --score judge --decisions 'd_*' --known labels.csv
 report: scores.csv --metric f1 -o report.html
 report: scores.csv --group order --reference val.csv -o report.md
 evaluate: decided.csv --label bought --fail-under 0.7

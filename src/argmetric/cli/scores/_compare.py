@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,12 +34,13 @@ _OWN = {
         decisions: The columns of decisions, one for each model, as in 'd_*'. By default
             each model decides by --threshold, or by the cut that is best on the
             reference.
-        labels: A file of rows that were labelled by now: the column row, as -o writes
-            it, and that of --label.
+        known: Labels of people that have arrived: a column of the rows, empty where
+            there is none, or a file with the column row, the number of a row from 1 as
+            -o writes it, and the column of --label.
         """,
         scores=Annotated[str | None, Parameter(metavar="PATTERN")],
         decisions=Annotated[str | None, Parameter(metavar="PATTERN")],
-        labels=opt.FilePath | None,
+        known=Annotated[str | None, Parameter(metavar="FILE|COLUMN")],
     ),
     "next": opt.option(
         int | None, opt.OUTPUT, None, "Write so many rows to label next.", gte=1
@@ -48,7 +50,7 @@ _OWN = {
 
 @command(
     "scores score logits decisions threshold group label pos_label metric average "
-    "zero_division reference reference_label labels coverage next seed output "
+    "zero_division reference reference_label known coverage next seed output "
     f"output_format report json {READING}",
     changed={"average": (opt.AverageOver, None), **_OWN},
 )
@@ -56,15 +58,16 @@ def compare(o: Given) -> int:
     """Say which model is better on the same rows, and which labels would tell.
 
     The answer is the paired difference of the scores with an interval, and the
-    posterior probability that a model is better, which is no p-value. `--next 50 -o
+    posterior probability that a model is better, which is no p-value. One column of
+    decisions is one system, whose score is estimated. `--next 50 -o
     to_label.csv` writes the rows whose labels tell most; with their labels filled in,
-    `--labels to_label.csv` gives the answer again, and the next rows.
+    `--known to_label.csv` gives the answer again, and the next rows.
 
     Parameters
     ----------
     label
         The column of true labels, in the rows (empty where unknown), in the reference
-        and in the file of --labels. By default the one called label, y, y_true or
+        and in the file of --known. By default the one called label, y, y_true or
         target.
     threshold
         Every model calls rows of this score and above positive.
@@ -115,7 +118,7 @@ def compare(o: Given) -> int:
                 logits=bool(o.logits),
                 coverage=o.coverage,
             )
-            if o.labels is not None:
+            if o.known is not None and "known" not in rows.used:
                 found = _labelled(o, found)
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{rows.table.source}: {error}") from error
@@ -164,6 +167,13 @@ def _read(
     read = (files.probabilities(table, x, logits=rows.logits) for x in names.values())
     rows.p = dict(zip(rows.columns, read, strict=True)) if rows.columns else next(read)
     label = o.label if new is None else o.reference_label or o.label
+    is_known = new is None and o.known in table.names
+    if is_known:
+        label = o.known
+    elif new is None and o.known is not None and not Path(o.known).exists():
+        raise UsageError(
+            f"--known {o.known!r} is neither a file nor a column of {table.source}"
+        )
     there = bool(files.default_columns(table, files.LABEL_NAMES))
     if label is not None:
         there = new is not None or label in table.names
@@ -171,7 +181,7 @@ def _read(
         name = io.find_label(table, label, taken=[rows.used.get("score")])
         how: Any = {"pos_label": o.pos_label, "missing": new is None}
         rows.y = files.labels(table, name, **how)
-        rows.use("label", name)
+        rows.use("known" if is_known else "label", name)
     return rows
 
 
@@ -204,8 +214,8 @@ def _decisions(
 
 
 def _labelled(o: Given, found: am.Comparison) -> am.Comparison:
-    """Add the labels of --labels, whose rows are counted from 1."""
-    table = io.read_rows(o.labels, **o.only("encoding", "max_line", "decimal"))
+    """Add the labels of the file of --known, whose rows are counted from 1."""
+    table = io.read_rows(o.known, **o.only("encoding", "max_line", "decimal"))
     numbers = files.numbers(table, files.named_column(table, ROW))
     odd = (numbers != np.rint(numbers)) | (numbers < 1) | (numbers > found.n)
     if odd.any():
