@@ -139,7 +139,7 @@ def compare(
     maps, rows, notes = _fitted(reference, models, scores, logits, pos_label)
     source = "new rows are like the reference, but for what their labels tell"
     if rows is None:
-        source = "probabilities are calibrated"
+        source = "probabilities are calibrated, but for what labels tell"
         for layout in layouts:
             warn_of_scale(layout.scores, logits=logits)
     scored = None
