@@ -13,8 +13,9 @@ model, naive Bayes and over-fitted boosting too, on sets of its own. order: both
 time order. metrics: other metrics than F1. small: references of 200 rows and of few
 positives. alarms: false alarms of quiet years, and how soon a fall is found. years:
 quiet years by the size of the reference, and how soon scores that rise are found.
-label: the interval of `to_label` against that of random labels. features: what
-`features=` gains. undo: sampling and weights undone. speed: 10^7 rows, and a daily job.
+label: the interval of `to_label` against that of random labels. nearer: the errors of a
+period with 50 labels of it and without. features: what `features=` gains. undo:
+sampling and weights undone. speed: 10^7 rows, and a daily job.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Constants were chosen on the sets of the choose half; read the figures of the
@@ -48,6 +49,7 @@ SECTIONS = (
     "alarms",
     "years",
     "label",
+    "nearer",
     "features",
     "undo",
     "speed",

@@ -89,7 +89,7 @@ def _of_pool(rng: np.random.Generator, pool: Pool) -> list[dict[str, Any]]:
                     "shift": case,
                     "budget": budget,
                     "actual": float(am.evaluate(y, labels)),
-                    "to_label": (*mine.interval, mine.score),
+                    "to_label": (*mine.interval, mine.mean),
                     "random": jeffreys(rng, y[some], labels[some], labels),
                     "random, normal": normal(y[some], labels[some]),
                     "no labels": (*last.interval, last.mean),

@@ -58,6 +58,26 @@ def test_estimates_hold_the_score(metric: str) -> None:
     assert np.ptp(told.interval) > np.mean(np.ptp(intervals, axis=1))
 
 
+@pytest.mark.parametrize(("slope", "level"), [(0.6, 0.3), (1.0, 0.8)])
+def test_fifty_labels_get_nearer_where_scores_changed(
+    slope: float, level: float
+) -> None:
+    """The score of a period whose calibration moved, with labels and without."""
+    before, after = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(-2.0, 1.8, 4000)
+        p = 1 / (1 + np.exp(-x))
+        old = rng.random(1000) < p[:1000]
+        y = rng.random(3000) < 1 / (1 + np.exp(-slope * x[1000:] - level))
+        made = am.monitor(p[1000:], 0.35, reference=(old, p[:1000]))
+        plan = made.to_label(50, random_state=seed)
+        actual = am.evaluate(y, p[1000:] >= 0.35).score
+        before.append(made.periods[0].mean - actual)
+        after.append(plan.estimate(y[plan.rows]).mean - actual)
+    assert np.mean(np.square(after)) < 0.8 * np.mean(np.square(before))
+
+
 def test_labels_that_changed_their_meaning_are_found() -> None:
     """The verdict is fine, and labels say otherwise."""
     wrong = NEW_Y & (np.random.default_rng(0).random(4000) < 0.15)
