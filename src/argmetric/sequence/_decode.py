@@ -346,8 +346,9 @@ def decode(
     if zero_division is not None:
         if not isinstance(function, CountUtility):
             raise ValueError(f"{function.name} has no zero_division")
-        counts = get_metric(function.counts, zero_division=zero_division)
-        function = CountUtility(counts)
+        function = CountUtility(
+            get_metric(function.counts, zero_division=zero_division)
+        )
     function.check(chain.n)
     ranked = (
         isinstance(function, CountUtility)
