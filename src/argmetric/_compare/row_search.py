@@ -82,8 +82,8 @@ class RowSearch:
         if self.p.size <= EVERY or likely.size <= MOST_COUNTS:
             seen = low + np.arange(mass.size)
             return seen[likely].tolist(), mass[likely].tolist()
-        seen, weights = self._normal_nodes(rows)
-        return seen.tolist(), weights.tolist()
+        nodes, weights = self._normal_nodes(rows)
+        return nodes.tolist(), weights.tolist()
 
     def _normal_nodes(self, rows: Integers) -> tuple[Floats, Floats]:
         """Return Gauss-Hermite nodes of the positives of some rows, and weights."""
