@@ -7,7 +7,6 @@ new rows about every second time. With a confidence, `tune` takes a threshold of
 the labelled rows prove that it keeps the floor.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import argmetric as am
@@ -19,16 +18,13 @@ rule = am.tune(y, p, "f1", min_precision=0.8, confidence=0.95)
 print(rule.guarantee)
 
 # %%
-# F1 and precision at every threshold, and the thresholds that are certified. On these
-# rows precision is above the floor further down as well, which proves nothing for
-# others.
+# F1 and precision at every threshold, and the thresholds that are certified.
 ax = rule.plot()
 precision = am.tune(y, p, "precision", n_bootstrap=0, cv=None)
 ax.step(precision.thresholds, precision.scores, where="pre", label="Precision")
 ax.axhline(0.8, color="0.5", lw=1)
 ax.set_ylabel("Actual score")
 ax.legend()
-plt.show()
 
 # %%
 # A hundred people tune on rows of their own: how many thresholds break the floor?
