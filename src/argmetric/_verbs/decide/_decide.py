@@ -102,9 +102,8 @@ def decide(
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    Labels are assumed to be independent with the given probabilities. The
-    expected metric is computed exactly for every number k of positives,
-    0 included, and the best k is taken. The page :doc:`/deciding` has more.
+    Labels are assumed to be independent with the given probabilities. The expected
+    metric is computed exactly for every number k of positives, 0 included.
 
     Parameters
     ----------
@@ -130,12 +129,11 @@ def decide(
         Lower limits for the expected precision and recall, in each segment.
     budget : pair (cost, most), optional
         The cost of each row, such as its tokens, and the largest total cost of the
-        predicted positives, in each segment; `gap` bounds what the labels miss.
-        Segments over it have at most 2,000 rows (500 if not linear in tp).
+        predicted positives, in each segment of at most 2,000 rows (500 if the metric
+        is not linear in tp); `gap` bounds what the labels miss.
     per_row : int, optional
         For "macro": exactly so many labels in every row, for the highest expected
-        score: the best of all labels for recall, specificity, Youden, accuracy and
-        balanced accuracy, else those of an ascent from several starts.
+        score.
     confidence : float, optional
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
@@ -172,9 +170,6 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
-    >>> d = am.decide([[0.9, 0.6], [0.8, 0.7]], average="macro", per_row=1)
-    >>> d.labels.tolist()
-    [[1, 0], [0, 1]]
     """
     known: dict[str, Any] = {
         "groups": groups,

@@ -15,19 +15,10 @@ from argmetric._expected import refuse_infinite
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-# Exact expectations pay for few rows. Beyond the ascent at points of T they won 0.005
-# of expected F1 at 10 x 5 and at 30 x 10, 0.0002 at 60 x 20 and nothing to 0.0004 at
-# 100 x 20, in 10, 22, 50 and 115 ms of CPU time; 5 to 15 ms without.
-MOST_ROWS, MOST_STEPS = 100, 250_000
 PAIRED_STEPS = 40_000  # rows times squared columns whose pairs of columns are shared
 RESTARTED_CELLS, RESTARTS = 400, 8
 MOVED = (0.1, 0.3, 0.6)  # parts of the rows that get other labels, by turns
 ROUNDING = 1e-13
-
-
-def is_small(n: int, width: int) -> bool:
-    """Return whether exact expectations take no longer than some tenths of a second."""
-    return n <= MOST_ROWS and n * n * width <= MOST_STEPS
 
 
 def largest_of_rows(keys: Floats, allowed: Booleans, count: int) -> Booleans:

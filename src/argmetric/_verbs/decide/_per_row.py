@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import Pairs, Plan, SegmentSums
+from argmetric._expected.plan import is_exact_per_row
 from argmetric._ground.arguments import check_count, shown
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import is_sparse
-from argmetric._verbs.decide._few_rows import improve_few, is_small
+from argmetric._verbs.decide._few_rows import improve_few
 from argmetric._verbs.decide._one import block_ranges, decide_groups, grouped_decision
 from argmetric._verbs.decide._question import Question, error_note
 from argmetric._verbs.decide._result import Decision
@@ -100,7 +101,7 @@ def choose_labels(
     if picked is not None:
         return *judged(rows.places(picked)), BY_WEIGHT
     plain = search.best_at_expected_counts()
-    if is_small(n, width):
+    if is_exact_per_row(n, width):
         return *judged(_chosen_of_few(rows, metric, count, plain, width)), EXACTLY
     # The metric at expected counts errs about as much for one answer as for another
     best, top = judged(rows.places(plain)), search.largest(np.ones(width))

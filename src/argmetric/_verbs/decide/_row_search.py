@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from argmetric._expected import plan
 from argmetric._ground.types import Floats, Integers
 from argmetric._verbs.decide._few_rows import columns_to_close
 from argmetric.metrics import MCC, ItemForm, Metric, RatesForm
@@ -43,7 +44,6 @@ ROUNDS, FEWER = 24.0, 4.5  # of beginning again, and how many fewer for ten time
 MOVED = (0.02, 0.02, 0.3)
 ROUNDING = 1e-13  # a smaller rise of the mean is none
 FEW_PASSES = 3  # of likely entries at points of T
-MANY_POSITIVES = 10.0  # expected in a column, from which on one point of T is enough
 MANY_ENTRIES = 1_000_000  # beyond, columns are left empty in one way alone
 BARRED = -1e3  # beside it no gain counts
 
@@ -230,7 +230,7 @@ class RowSearch:
 
         None where every column has many expected positives, so that T = t is as good.
         """
-        if self.t.min() > MANY_POSITIVES:
+        if plan.needs_one_point(float(self.t.min())):
             return None
         labels, picked = self.at_points, picked.copy()
         few, kept = self.likely(picked)
