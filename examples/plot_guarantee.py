@@ -7,6 +7,7 @@ new rows about every second time. With a confidence, `tune` takes a threshold of
 the labelled rows prove that it keeps the floor.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import argmetric as am
@@ -23,8 +24,8 @@ ax = rule.plot()
 precision = am.tune(y, p, "precision", n_bootstrap=0, cv=None)
 ax.step(precision.thresholds, precision.scores, where="pre", label="Precision")
 ax.axhline(0.8, color="0.5", lw=1)
-ax.set_ylabel("Actual score")
 ax.legend()
+plt.show()
 
 # %%
 # A hundred people tune on rows of their own: how many thresholds break the floor?

@@ -45,7 +45,7 @@ class Verdicts:
 
 def every_metric(zero_division: float) -> list[Metric]:
     named = [
-        am.get_metric(name, zero_division=zero_division) for name in metric_names()
+        am.get_metric(name).with_zero_division(zero_division) for name in metric_names()
     ]
     more = [
         am.Tversky(0.25, 1.5, zero_division=zero_division),

@@ -106,7 +106,7 @@ def _compare(
 ) -> None:
     """Note the errors of a curve against the truth, at every k or at those given."""
     try:
-        decision = am.decide(p, metric, zero_division=zero)
+        decision = am.decide(p, am.get_metric(metric).with_zero_division(zero))
     except Exception as problem:  # a crash is a finding, not the end of the run
         seen.see(np.array([np.nan]), f"{where}: {type(problem).__name__}: {problem}")
         return

@@ -50,7 +50,7 @@ def _figure_1(fast: bool) -> Figures:
             best = float(values.max())
             outside = max(outside, best - float(values[tops(p)].max()))
             taken.add(int(np.argmax(values[tops(p)])))
-            asked = am.get_metric(metric, zero_division=0.0)
+            asked = am.get_metric(metric)
             curves = [natarajan_algorithm_1(p, asked)]
             if metric in ("f1", "jaccard"):
                 curves.append(natarajan_algorithm_2(p, asked))
@@ -175,7 +175,7 @@ def _theorem_13(fast: bool) -> Figures:
 def by_algorithm(metric: str, first: int = 0) -> Decide:
     """The answer of Algorithm 2 where it applies, else of 1, from k = `first` on."""
     run = natarajan_algorithm_2 if metric in ALGORITHM_2 else natarajan_algorithm_1
-    asked = am.get_metric(metric, zero_division=0.0)
+    asked = am.get_metric(metric)
 
     def decide(guess: np.ndarray) -> int:
         curve = run(np.sort(guess)[::-1], asked)

@@ -90,9 +90,7 @@ def _algorithm_1(fast: bool) -> Figures:
     for p in vectors(6 if fast else 8):
         falling = np.sort(p)[::-1]
         for metric in VALUES:
-            curve = natarajan_algorithm_1(
-                falling, am.get_metric(metric, zero_division=0.0)
-            )
+            curve = natarajan_algorithm_1(falling, am.get_metric(metric))
             right = expected(falling, valued(metric, 0.0))[tops(falling)]
             worst = max(worst, float(np.abs(curve - right).max()))
     return {"largest error of a value": worst}
