@@ -289,6 +289,7 @@ def test_what_a_review_shows() -> None:
         ({"budget": 8, "leave_out": True}, "budget=8 leaves none of the 8 rows"),
         ({"coverage": 1.5}, "coverage must lie"),
         ({"labels": [1, 0]}, "labels has shape"),
+        ({"labels": list("abababab")}, "pass labels == 'b'"),
         ({"p": np.ones((2, 3)) / 2}, "matrix"),
     ],
 )

@@ -28,7 +28,7 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.labels import handed_in, handed_in_metric, read_together
+from argmetric._ground.labels import clear_labels, handed_in, handed_in_metric
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
@@ -210,8 +210,8 @@ def review_rows(
     if labels is None:
         given = decide(layout.scores, metric, **how).labels == 1
     else:
-        named = {"labels": decided_by(labels, layout, "labels", logits=logits)}
-        given = read_together(shape=layout.shape, **named)[0] == 1.0
+        predicted = decided_by(labels, layout, "labels", logits=logits)
+        given = clear_labels(predicted, "labels", shape=layout.shape)
     how["coverage"] = coverage
     before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
