@@ -248,7 +248,7 @@ def test_labels_of_rules_and_decisions_are_read_as_elsewhere() -> None:
     found = am.review_rows(odds, -1.0, "f1", 2, logits=True)
     np.testing.assert_array_equal(found.labels, odds >= -1.0)
     cuts, labels = [-1.0, 0.5], [odds >= -1.0, odds >= 0.5]
-    same, compared = (am.compare(x, [odds] * 2, logits=True) for x in (labels, cuts))
+    same, compared = (am.compare([odds] * 2, x, logits=True) for x in (labels, cuts))
     assert repr(compared) == repr(same)
     for labels in (am.decide(P, "mcc"), am.tune(P > 0.4, P, "mcc")):
         assert am.review_rows(P, labels, budget=2).metric.name == "mcc"
