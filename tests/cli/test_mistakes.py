@@ -176,8 +176,6 @@ def test_limits_are_whole_numbers_or_percentages(run):
         ["spans", "scores.csv", "-o", "scores.csv"],
         ["tag", "train", "scores.csv", "--task", "ner", "--model", "scores.csv"],
         ["tag", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
-        ["parse", "train", "scores.csv", "--model", "scores.csv"],
-        ["parse", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
         ["summarize", "scores.csv", "--html", "scores.csv"],
         ["summarize", "scores.csv", "-o", "scores.csv"],
         ["summarize", "train", "scores.csv", "--out", "scores.csv"],

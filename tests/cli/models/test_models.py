@@ -116,7 +116,7 @@ def test_words_groups_and_weights(run):
         (["--target", "city", "--pos-label", "Rome"], 1, "labels have two values"),
         (["--drop", "incom"], 1, "no column 'incom' in data.csv; did you mean"),
         (["--drop", "y", "--target", "y"], 2, "--drop and --label both name"),
-        (["--weight", "y", "--target", "y"], 2, "--label and --weight both name"),
+        (["--weight", "y", "--target", "y"], 2, "--target and --weight both name"),
         (["--weight", "city"], 1, "column 'city', row 1: "),
         (["--model", "magic"], 2, 'Invalid value "magic" for --model'),
         (["--metric", "jacard"], 2, "unknown metric 'jacard'; did you mean"),
@@ -217,7 +217,7 @@ def test_joint_decisions(run):
         (["--json", "-o", "-"], 2, "cannot share standard output"),
         (["--score-column", "y"], 1, "already has a column 'y'; name the new one with "
          "--score-column"),
-        (["--score-column", "z", "--decision-column", "z"], 2, "must differ"),
+        (["--score-column", "z", "--decision-column", "z"], 2, "both name"),
         (["-o", "out.xls"], 1, "unknown extension '.xls'"),
     ],
 )  # fmt: skip
