@@ -103,6 +103,9 @@ def test_a_sample_finds_nearly_the_rule_of_all_rows(tmp_path, monkeypatch):
     assert found.rule.weights.tolist() != other.rule.weights.tolist()
 
 
+REFUSED = {"gmean": (0.0, 1.0), "mcc": (1.0,), "kappa": (1.0,)}
+
+
 @pytest.mark.parametrize("metric", ["f1", "gmean", "mcc", "kappa", "accuracy"])
 def test_the_actual_score_is_that_of_memory(files, tmp_path, metric):
     found = decide_classes(files[0], output=tmp_path / "out", **HOW)
@@ -111,6 +114,10 @@ def test_the_actual_score_is_that_of_memory(files, tmp_path, metric):
     for words in ({}, {"classes": NAMES}, {"classes": [*NAMES, "gone"]}):
         for absent in (0.0, 1.0, float("nan")):
             how = {**words, "zero_division": absent}
+            if absent in REFUSED.get(metric, ()):
+                with pytest.raises(ValueError, match="would change nothing"):
+                    evaluate_classes(found.output, metric, n_jobs=2, **how)
+                continue
             wanted = am.classes.evaluate(y, z, metric, **how)
             score = evaluate_classes(found.output, metric, n_jobs=2, **how)
             assert score == pytest.approx(wanted, rel=1e-12, nan_ok=True)
