@@ -223,6 +223,7 @@ def wrong(name, p, labels, options, off=None):
     off: so many deviations may quantiles and the width of the interval be off.
     """
     zd, known = options["zero_division"], options.get("known", np.full(p.size, NAN))
+    asked = options | {"zero_division": oracle.obeyed(name, zd)}
     ids = options.get("groups", np.zeros(p.size, dtype=int))
     sides = moved_to(options["prior"], p) if "prior" in options else (p, 1 - p)
     deviation = options.get("overdispersion", 0.0)
@@ -234,10 +235,10 @@ def wrong(name, p, labels, options, off=None):
     ]
     if not any(values.size for values, _, _ in laws):
         with pytest.raises(ValueError, match="undefined"):
-            forecast(p, labels, name, **options)
+            forecast(p, labels, name, **asked)
         return []
     values, mass, undefined, exact = mean_of(laws)
-    found = forecast(p, labels, name, **options)
+    found = forecast(p, labels, name, **asked)
     mean, spread = moments_of(laws)
     scale = max(float(np.abs(one[0]).max(initial=0.0)) for one in laws)
     faults = {
