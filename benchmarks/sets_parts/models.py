@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from search_parts import data, multilabel
+from search_parts import data
 
 from argmetric.sequence import LinearChainCRF, read_chunks, standard_features
 from argmetric.sequence._crf import batch_of
+from sets_parts import label_sets
 
 TRAINED_ON = 300  # sentences
 POOL = 4_400  # questions: a reference of 4,000, and a batch
@@ -136,9 +137,9 @@ def _words(k: int) -> Pool:
 def _rows(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training rows and others, with their labels."""
     if name == "scene":
-        split = multilabel.scene(multilabel.FIRST_SEED)
+        split = label_sets.scene(label_sets.FIRST_SEED)
     else:
-        split = multilabel.chain(multilabel.FIRST_SEED, 12, n=2 * (TRAINED_ROWS + POOL))
+        split = label_sets.chain(label_sets.FIRST_SEED, 12, n=2 * (TRAINED_ROWS + POOL))
     X, Y = np.vstack([split.X, split.unseen]), np.vstack([split.Y, split.truth])
     n = TRAINED_ROWS
     return X[:n], Y[:n], X[n : n + POOL], Y[n : n + POOL]

@@ -42,7 +42,7 @@ def results():
     yield score_summaries(["a b", "c"], [["a b c", "b c"], ["c d"]])
 
 
-@pytest.fixture(scope="module", params=list(range(12)))
+@pytest.fixture(scope="module", params=list(range(11)))
 def result(request):
     return list(results())[request.param]
 
