@@ -11,10 +11,10 @@ import numpy as np
 
 import argmetric as am
 from argmetric._expected import plan
+from argmetric._forecast import distributions as _distributions
 from argmetric._forecast import effects as _effects
+from argmetric._forecast import group_mean as _group_mean
 from argmetric._forecast import groups as forecast_groups
-from argmetric._forecast import laws as _laws
-from argmetric._forecast import means as _means
 from argmetric._ground import groups as _groups
 from argmetric._verbs.decide import decide_by
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
@@ -103,7 +103,7 @@ def all_switches() -> list[Switch]:
         Switch(name, "forecast", "f1", "one vector", at_rows(limit))
         for name, limit in (
             ("SHORT_ROWS", plan.SHORT_ROWS),
-            ("UNTRIMMED", _laws.UNTRIMMED),
+            ("UNTRIMMED", _distributions.UNTRIMMED),
         )
     ]
     spread = (("overdispersion", 0.5),)
@@ -111,7 +111,7 @@ def all_switches() -> list[Switch]:
     forecasts.append(
         Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
     )
-    few = at_rows(_means.FEW_GROUPS)
+    few = at_rows(_group_mean.FEW_GROUPS)
     forecasts += [
         Switch("FEW_GROUPS", "forecast", name, "count of groups", few)
         for name in ("f1", "gmean")

@@ -6,7 +6,7 @@ from hypothesis import given
 from scipy.special import betaincinv, betaln
 
 import argmetric as am
-from argmetric._forecast.laws import law_of_count
+from argmetric._forecast.distributions import law_of_count
 from argmetric._forecast.truth import drawn_counts, matched
 from calibrated import expit, logit, platt_map
 from strategies import probability_vectors

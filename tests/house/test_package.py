@@ -32,7 +32,7 @@ NOT_FOR_FEW_ROWS = {
     "pyarrow.compute",
     "argmetric._calibrate.calibrator",
     "argmetric.scale.files._features",
-    "argmetric._forecast.means",
+    "argmetric._forecast.group_mean",
     "argmetric._forecast.over_truth",
 }
 

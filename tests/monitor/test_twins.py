@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._forecast.laws import NOTHING, combine
+from argmetric._forecast.distributions import NOTHING, combine
 from argmetric._monitor._cells import (
     MonitorCells,
     Readings,

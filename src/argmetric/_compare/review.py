@@ -11,8 +11,8 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._compare.row_search import RowSearch
+from argmetric._forecast.distributions import ValueLaw, combine
 from argmetric._forecast.forecast import forecast, refuse_undefined
-from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts, sums
 from argmetric._ground.arguments import check_count, check_flag, check_share, shown
 from argmetric._ground.discrete import central_interval

@@ -25,7 +25,12 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from argmetric._forecast.laws import ValueLaw, combine, law_of_count, law_of_counts
+from argmetric._forecast.distributions import (
+    ValueLaw,
+    combine,
+    law_of_count,
+    law_of_counts,
+)
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 

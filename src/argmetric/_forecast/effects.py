@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from argmetric._forecast.laws import LAW_CELLS, CountLaws, ValueLaw, combine
+from argmetric._forecast.distributions import LAW_CELLS, CountLaws, ValueLaw, combine
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.types import Booleans, Floats, Integers

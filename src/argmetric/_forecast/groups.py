@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._expected import TOLERANCE, kernels
+from argmetric._forecast.distributions import ValueLaw, law_of_values
 from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
@@ -20,7 +21,6 @@ from argmetric._forecast.effects import (
     settle,
     tells_of_effect,
 )
-from argmetric._forecast.laws import ValueLaw, law_of_values
 from argmetric._ground.groups import Segments
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import from_log_odds, logit
@@ -333,7 +333,7 @@ class Batch:
         if layout.single:
             n = int(layout.sizes[0])
             return law_of_one(metric, n, p, q, known, selected, self.deviation)
-        from argmetric._forecast.means import law_of_mean
+        from argmetric._forecast.group_mean import law_of_mean
 
         if layout.rows is not None:
             p, q, known = (one[layout.rows] for one in (p, q, known))

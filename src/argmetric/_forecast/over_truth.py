@@ -8,9 +8,9 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._expected import Tables, by_size, kernels
+from argmetric._forecast.distributions import ValueLaw, combine
 from argmetric._forecast.effects import settle
 from argmetric._forecast.groups import TABLE_LIMIT, Batch
-from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.truth import (
     COUNTS,
     DRAWS,

@@ -29,7 +29,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
-from argmetric._forecast.laws import ValueLaw, combine
+from argmetric._forecast.distributions import ValueLaw, combine
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import (
     COUNTS,

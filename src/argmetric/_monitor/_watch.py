@@ -26,8 +26,8 @@ from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import fit_map
 from argmetric._calibrate.reference import Reference
+from argmetric._forecast.group_mean import law_of_mean
 from argmetric._forecast.groups import JudgedGroups
-from argmetric._forecast.means import law_of_mean
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._ground.groups import Segments
 from argmetric._ground.labels import read_handed_in

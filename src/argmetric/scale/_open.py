@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._forecast.distributions import law_of_count, law_of_counts, sum_of_laws
 from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
-from argmetric._forecast.groups import JudgedGroups
-from argmetric._forecast.laws import law_of_count, law_of_counts, sum_of_laws
-from argmetric._forecast.result import Forecast
-from argmetric._forecast.shares import (
+from argmetric._forecast.group_moments import (
     GroupShare,
     law_of_shares,
     mean_of_shares,
     share_of,
 )
+from argmetric._forecast.groups import JudgedGroups
+from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
     check_choice,
     check_path,

@@ -1,7 +1,7 @@
 """The law of a mean over groups, in three ways by how many are open.
 
 Few are convolved value by value. Of many the sum is made on a grid, pair by pair, by
-Fourier transforms. Of very many it is normal but for its skewness (`shares.py`).
+Fourier transforms. Of very many it is normal but for its skewness (`group_moments.py`).
 
 On a grid a law holds the mass of every cell, and the first moment of what lies between
 the cells and the true values: the mean of a cell is exact, and a value that stands
@@ -17,8 +17,7 @@ from functools import reduce
 
 import numpy as np
 
-from argmetric._forecast.groups import JudgedGroups
-from argmetric._forecast.laws import (
+from argmetric._forecast.distributions import (
     MAX_ATOMS,
     NOTHING,
     ValueLaw,
@@ -26,7 +25,7 @@ from argmetric._forecast.laws import (
     compress,
     law_of_atoms,
 )
-from argmetric._forecast.shares import (
+from argmetric._forecast.group_moments import (
     CERTAIN,
     GroupCells,
     Moments,
@@ -34,6 +33,7 @@ from argmetric._forecast.shares import (
     divisions_of,
     placed,
 )
+from argmetric._forecast.groups import JudgedGroups
 from argmetric._ground.types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from argmetric._forecast.distributions import ValueLaw, compress, law_of_atoms
 from argmetric._forecast.groups import CellLaws, JudgedGroups, in_blocks, lies_in_cells
-from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._ground.discrete import dot
 from argmetric._ground.types import Floats, Integers
 
