@@ -103,7 +103,7 @@ def all_switches() -> list[Switch]:
         Switch(name, "forecast", "f1", "one vector", at_rows(limit))
         for name, limit in (
             ("SHORT_ROWS", plan.SHORT_ROWS),
-            ("UNTRIMMED", _distributions.UNTRIMMED),
+            ("MAX_UNTRIMMED", _distributions.MAX_UNTRIMMED),
         )
     ]
     spread = (("overdispersion", 0.5),)
@@ -111,9 +111,9 @@ def all_switches() -> list[Switch]:
     forecasts.append(
         Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
     )
-    few = at_rows(_group_mean.FEW_GROUPS)
+    few = at_rows(_group_mean.MAX_EXACT_GROUPS)
     forecasts += [
-        Switch("FEW_GROUPS", "forecast", name, "count of groups", few)
+        Switch("MAX_EXACT_GROUPS", "forecast", name, "count of groups", few)
         for name in ("f1", "gmean")
     ]
     return groups + by_variance + vectors + ids + forecasts

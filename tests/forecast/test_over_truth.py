@@ -6,7 +6,7 @@ from hypothesis import given
 from scipy.special import betaincinv, betaln
 
 import argmetric as am
-from argmetric._forecast.distributions import law_of_count
+from argmetric._forecast.distributions import count_pmf
 from argmetric._forecast.truth import drawn_counts, matched
 from calibrated import expit, logit, platt_map
 from strategies import probability_vectors
@@ -364,7 +364,7 @@ def test_drawn_counts_have_the_moments_and_quantiles_of_their_law(n, share):
     rng = np.random.default_rng(n)
     p = np.minimum(rng.beta(0.7, 0.7 * (1 - share) / share, n), 1.0)
     drawn = counts_of(p)
-    low, law = law_of_count(p, 1 - p)
+    low, law = count_pmf(p, 1 - p)
     exact = low + np.arange(law.size)
     mean = exact @ law
     spread = np.sqrt(law @ (exact - mean) ** 2)

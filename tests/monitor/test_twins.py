@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._forecast.distributions import NOTHING, combine
+from argmetric._forecast.distributions import ALWAYS_UNDEFINED, ScorePMF
 from argmetric._monitor._cells import (
     MonitorCells,
     Readings,
@@ -293,8 +293,9 @@ def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> Non
         (np.round(rng.normal(3 * i, 1, 60), 1), rng.dirichlet(np.ones(60)))
         for i in rng.permutation(3)
     ]
-    laws = [combine([one]) for one in parts]
-    mixed = combine([(x, w * p) for (x, p), w in zip(parts, weight, strict=True)])
+    laws = [ScorePMF.from_atoms([one]) for one in parts]
+    atoms = [(x, w * p) for (x, p), w in zip(parts, weight, strict=True)]
+    mixed = ScorePMF.from_atoms(atoms)
     low, high = widened(mixed, laws, Readings(*weight), coverage)
     allowed = (1 - coverage) / 2 * np.maximum(1, NOT_RULED_OUT / weight)
     kept = [(mixed, (1 - coverage) / 2)]
@@ -308,10 +309,10 @@ def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> Non
 
 
 def test_a_reading_under_which_nothing_is_defined_widens_nothing() -> None:
-    law = combine([(np.arange(10.0), np.full(10, 0.1))])
+    law = ScorePMF.from_atoms([(np.arange(10.0), np.full(10, 0.1))])
     even = Readings(0.4, 0.3, 0.3)
-    assert widened(law, [law, NOTHING, law], even, 0.8) == (1.0, 8.0)
-    assert np.isnan(widened(NOTHING, [NOTHING] * 3, even, 0.8)).all()
+    assert widened(law, [law, ALWAYS_UNDEFINED, law], even, 0.8) == (1.0, 8.0)
+    assert np.isnan(widened(ALWAYS_UNDEFINED, [ALWAYS_UNDEFINED] * 3, even, 0.8)).all()
 
 
 @pytest.mark.parametrize(("m", "n"), [(4000, 200), (1000, 1000), (200, 4000)])

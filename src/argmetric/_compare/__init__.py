@@ -23,7 +23,7 @@ from argmetric._compare.review import decided_by
 from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
 from argmetric._compare.table import PatternTable, ScoredGroups
-from argmetric._forecast.distributions import ValueLaw
+from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.groups import Batch
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
@@ -179,7 +179,7 @@ def _forecasts(
 
     def distribution(
         layout: Layout, called: Booleans, both: tuple[Floats, Floats]
-    ) -> ValueLaw:
+    ) -> ScorePMF:
         batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
         return batch.law()[0]
 

@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._compare.row_search import RowSearch
-from argmetric._forecast.distributions import ValueLaw, combine
+from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.forecast import forecast, refuse_undefined
 from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts, sums
 from argmetric._ground.arguments import check_count, check_flag, check_share, shown
@@ -277,7 +277,7 @@ def _posterior_score(
     calibrator: Calibrator,
     chosen: tuple[Booleans, Integers],
     seed: int,
-) -> tuple[ValueLaw, float]:
+) -> tuple[ScorePMF, float]:
     """Return the distribution of the score after the review, and the mean's rise by it.
 
     Probabilities of rows are posterior draws of the calibrator. The rise has the same
@@ -311,4 +311,4 @@ def _posterior_score(
     some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
     drawn = scores(some, *drawn_counts(p, some, COUNTS, rng).transpose(1, 0, 2))
     weights = np.full(drawn.size, 1.0 / drawn.size)
-    return combine([(drawn.ravel(), weights)]), rise
+    return ScorePMF.from_atoms([(drawn.ravel(), weights)]), rise

@@ -25,12 +25,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from argmetric._forecast.distributions import (
-    ValueLaw,
-    combine,
-    law_of_count,
-    law_of_counts,
-)
+from argmetric._forecast.distributions import ScorePMF, count_pmf, score_pmf_from_counts
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
@@ -56,33 +51,32 @@ class RowSearch:
     budget: int
     leave: bool
 
-    def distribution(self, labels: Booleans, rows: Integers) -> ValueLaw:
+    def distribution(self, labels: Booleans, rows: Integers) -> ScorePMF:
         """Return the distribution of the score after the review of some rows."""
         rest = np.ones(self.p.size, dtype=bool)
         rest[rows] = False
         hits, misses = (
-            law_of_count(self.p[some], self.q[some])
+            count_pmf(self.p[some], self.q[some])
             for some in (rest & labels, rest & ~labels)
         )
         k = int((rest & labels).sum())
         if self.leave:
-            return law_of_counts(self.metric, int(rest.sum()), k, hits, misses)
+            return score_pmf_from_counts(self.metric, int(rest.sum()), k, hits, misses)
         parts = []
         for seen, weight in zip(*self._reviewed_positives(rows), strict=True):
-            own = law_of_counts(
-                self.metric, self.p.size, k + seen, (hits[0] + seen, hits[1]), misses
-            )
+            counts = hits._replace(first=hits.first + seen), misses
+            own = score_pmf_from_counts(self.metric, self.p.size, k + seen, *counts)
             defined = weight * (1.0 - own.p_undefined)
             parts.append((own.values, own.probabilities * defined))
             parts.append((np.full(1, np.nan), np.full(1, weight * own.p_undefined)))
-        return combine(parts)
+        return ScorePMF.from_atoms(parts)
 
     def _reviewed_positives(self, rows: Integers) -> tuple[list[float], list[float]]:
         """Return numbers of positives among reviewed rows, and their probabilities.
 
         Many numbers become Gauss-Hermite nodes of a normal distribution.
         """
-        low, mass = law_of_count(self.p[rows], self.q[rows])
+        low, mass = count_pmf(self.p[rows], self.q[rows])
         likely = np.flatnonzero(mass > UNLIKELY)
         if self.p.size <= EVERY or likely.size <= MOST_COUNTS:
             seen = low + np.arange(mass.size)
@@ -101,7 +95,7 @@ class RowSearch:
         """Return numbers of positives of some rows and their weights, few of them."""
         if self.moments[1, rows].sum() > FEW:
             return self._normal_nodes(rows)
-        low, mass = law_of_count(self.p[rows], self.q[rows])
+        low, mass = count_pmf(self.p[rows], self.q[rows])
         likely = np.flatnonzero(mass > RARE)
         return (low + likely).astype(np.float64), mass[likely]
 

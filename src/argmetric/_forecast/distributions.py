@@ -1,10 +1,11 @@
-"""Laws of counts and of metric values."""
+"""Distributions of the number of positives and of metric values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,409 +13,551 @@ from argmetric._expected import TOLERANCE, bernoulli_cumulants, kernels
 from argmetric._expected.plan import SHORT_ROWS
 from argmetric._ground.discrete import distinct, dot
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-BLOCK = 512  # rows of a long vector whose law is made at once
-MAX_ATOMS = 1 << 16  # more distinct values than this are binned
-UNTRIMMED = 256  # up to so many items the whole law is kept
-CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
-BEYOND = 1e-13  # chance of values beyond the bins that is as good as none
-SAMPLED = 64  # counts of either side at which the range of the values is looked for
+ROWS_PER_BLOCK = 512  # a long vector is convolved block by block, then in pairs
+MAX_ATOMS = 1 << 16  # distributions with more distinct values are binned
+MAX_UNTRIMMED = 256  # tails are kept in full up to this many counts
+PAIRS_PER_BLOCK = 1 << 14  # pairs of counts per metric call: they fit in cache
+MAX_OUTSIDE_MASS = 1e-13  # probability outside the bins that is ignored
+RANGE_GRID_SIZE = 64  # counts of hits and of misses at which the range is estimated
 
 
-def law_of_count(
-    p: Floats, q: Floats, tolerance: float = TOLERANCE
-) -> tuple[int, Floats]:
-    """Law of the number of positives: the first count with mass, and the masses.
+class CountPMF(NamedTuple):
+    """Probability mass function of a count: P(first + i) = probabilities[i].
 
-    BLOCK rows at a time, then pair by pair: sums of positive terms throughout. The ends
-    of a law of many rows that are below the tolerance are left out.
+    A first count between whole numbers is a node of a quadrature.
     """
-    tolerance = 0.0 if p.size <= UNTRIMMED else tolerance
-    if p.size <= SHORT_ROWS:  # no kernel has to be loaded
-        law = np.ones(1)
-        for chances in np.stack([q, p], axis=1):
-            law = np.convolve(law, chances)
-        return trimmed(0, law, tolerance)
-    indptr = np.append(np.arange(0, p.size, BLOCK), p.size)
-    box = np.empty((indptr.size - 1, 4), dtype=np.int64)
-    laws = np.empty(p.size + 2 * box.shape[0])
-    every = np.ones(p.size, dtype=bool)
-    kernels.law_boxes(p, q, indptr, every, tolerance, box, laws)
-    starts = (indptr[:-1] + 2 * np.arange(box.shape[0])).tolist()
-    parts = zip(starts, box.tolist(), strict=True)
-    blocks = [(low, laws[at : at + length]) for at, (low, length, _, _) in parts]
-    return sum_of_laws(blocks, tolerance)
+
+    first: float
+    probabilities: Floats
 
 
-def sum_of_laws(
-    laws: list[tuple[int, Floats]], tolerance: float = TOLERANCE
-) -> tuple[int, Floats]:
-    """Law of the sum of independent counts, pair by pair, without its ends."""
-    while len(laws) > 1:
+def count_pmf(p: Floats, q: Floats, tolerance: float = TOLERANCE) -> CountPMF:
+    """Return the distribution of the number of positives (Poisson binomial).
+
+    All terms are sums of positive products, so that no digits cancel.
+
+    Parameters
+    ----------
+    p, q : ndarray of shape (n_rows,)
+        Probabilities of a positive and of a negative; labels are independent.
+    tolerance : float
+        With more than `MAX_UNTRIMMED` rows, tails at or below it are dropped.
+    """
+    tolerance = 0.0 if p.size <= MAX_UNTRIMMED else tolerance
+    if p.size <= SHORT_ROWS:  # avoids loading the compiled kernels
+        pmf = np.ones(1)
+        for bernoulli in np.stack([q, p], axis=1):
+            pmf = np.convolve(pmf, bernoulli)
+        return trim_tails(CountPMF(0, pmf), tolerance)
+    indptr = np.append(np.arange(0, p.size, ROWS_PER_BLOCK), p.size)
+    n_blocks = indptr.size - 1
+    box = np.empty((n_blocks, 4), dtype=np.int64)
+    pmfs = np.empty(p.size + 2 * n_blocks)
+    all_rows = np.ones(p.size, dtype=bool)
+    kernels.law_boxes(p, q, indptr, all_rows, tolerance, box, pmfs)
+    starts = (indptr[:-1] + 2 * np.arange(n_blocks)).tolist()
+    blocks = [
+        CountPMF(first, pmfs[start : start + length])
+        for start, (first, length, _, _) in zip(starts, box.tolist(), strict=True)
+    ]
+    return convolve_pmfs(blocks, tolerance)
+
+
+def convolve_pmfs(pmfs: list[CountPMF], tolerance: float = TOLERANCE) -> CountPMF:
+    """Return the distribution of the sum of independent counts, without its tails."""
+    while len(pmfs) > 1:
         pairs = [
-            trimmed(a[0] + b[0], np.convolve(a[1], b[1]), tolerance)
-            for a, b in zip(laws[::2], laws[1::2], strict=False)
+            CountPMF(a.first + b.first, np.convolve(a.probabilities, b.probabilities))
+            for a, b in zip(pmfs[::2], pmfs[1::2], strict=False)
         ]
-        laws = pairs + laws[2 * len(pairs) :]
-    return trimmed(*laws[0], tolerance)
+        pairs = [trim_tails(pmf, tolerance) for pmf in pairs]
+        pmfs = pairs + pmfs[2 * len(pairs) :]
+    return trim_tails(pmfs[0], tolerance)
 
 
-def trimmed(low: int, law: Floats, tolerance: float) -> tuple[int, Floats]:
-    """The law without the ends whose entries are not above the tolerance."""
-    kept = np.flatnonzero(law > tolerance)
-    return low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+def trim_tails(pmf: CountPMF, tolerance: float) -> CountPMF:
+    """Drop the leading and trailing probabilities that are at most `tolerance`."""
+    first, probabilities = pmf
+    kept = np.flatnonzero(probabilities > tolerance)
+    return CountPMF(first + int(kept[0]), probabilities[kept[0] : kept[-1] + 1])
 
 
 @dataclass(frozen=True)
-class ValueLaw:
-    """Law of a metric's value where it is defined, and the chance that it is not."""
+class ScorePMF:
+    """Distribution of a metric's value, conditional on the metric being defined."""
 
-    values: Floats
-    probabilities: Floats
-    p_undefined: float
+    values: Floats  # shape (n_atoms,), ascending
+    probabilities: Floats  # shape (n_atoms,), adding up to 1
+    p_undefined: float  # probability that the metric is 0/0
     mean: float
     variance: float
 
+    @classmethod
+    def from_pmf(
+        cls, values: Floats, probabilities: Floats, p_undefined: float
+    ) -> ScorePMF:
+        """Compute the mean and the variance from the probabilities, which add to 1."""
+        mean = dot(probabilities, values)
+        variance = dot(probabilities, (values - mean) ** 2)
+        return cls(values, probabilities, p_undefined, mean, variance)
 
-NOTHING = ValueLaw(np.zeros(0), np.zeros(0), 1.0, math.nan, math.nan)
+    @classmethod
+    def from_atoms(cls, parts: list[tuple[Floats, Floats]]) -> ScorePMF:
+        """Merge arrays of values and weights into one distribution.
+
+        Parameters
+        ----------
+        parts : list of (values, weights)
+            Arrays of equal shape (n_i,). NaN marks an undefined metric. The weights of
+            all parts together add up to 1.
+        """
+        p_defined = p_undefined = 0.0
+        for values, weights in parts:
+            defined = ~np.isnan(values)
+            p_undefined += float(weights[~defined].sum())
+            p_defined += float(weights[defined].sum())
+        if p_defined <= 0.0:
+            return ALWAYS_UNDEFINED
+        values, weights = merge_atoms(parts)
+        return cls.from_pmf(values, weights / p_defined, p_undefined)
 
 
-def law_of_values(
-    metric: Metric, n: int, p: Floats, q: Floats, selected: np.ndarray
-) -> ValueLaw:
-    """Law of the metric for a fixed selection, labels independent."""
-    hits = law_of_count(p[selected], q[selected])
-    misses = law_of_count(p[~selected], q[~selected])
-    return law_of_counts(metric, n, int(selected.sum()), hits, misses)
+ALWAYS_UNDEFINED = ScorePMF(
+    np.zeros(0), np.zeros(0), p_undefined=1.0, mean=math.nan, variance=math.nan
+)
 
 
-def law_of_counts(
-    metric: Metric,
-    n: int,
-    k: float,
-    hit: tuple[float, Floats],
-    miss: tuple[float, Floats],
-) -> ValueLaw:
-    """Return the distribution of the metric from those of hits and of misses.
+def score_pmf(
+    metric: Metric, n: int, p: Floats, q: Floats, selected: Booleans
+) -> ScorePMF:
+    """Return the distribution of the metric for fixed predictions.
 
-    Hits are among k of n rows. First counts may lie between whole numbers, as nodes of
-    a quadrature do.
+    Parameters
+    ----------
+    n : int
+        Number of rows that the metric counts, with the absent ones of a sparse matrix.
+    p, q : ndarray of shape (n_rows,)
+        Probabilities of a positive and of a negative; labels are independent.
+    selected : ndarray of bool, shape (n_rows,)
+        Rows that are predicted positive.
     """
-    (hit_low, hits), (miss_low, misses) = hit, miss
-    pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
-    if hits.size * misses.size <= MAX_ATOMS:
-        trim = hits.size + misses.size > UNTRIMMED
-        blocks = pairs.blocks() if trim else [pairs.block(0, hits.size, 0.0)]
-        return combine(list(blocks))
-    # The law in bins. Their range is that of some values, or else that of all.
-    ends = pairs.hits.size - 1.0, pairs.misses.size - 1.0
-    a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
-    tp = pairs.hit_low + a[:, None]
-    sampled = pairs.metric.value(tp, pairs.k, tp + pairs.miss_low + r, pairs.n)
-    bins = Bins(sampled[~np.isnan(sampled)])
-    for values, weights in pairs.blocks():
-        bins.add(values, weights)
-    if bins.beyond > BEYOND:
-        bins = Bins(np.array([bins.least, bins.most]))
-        for values, weights in pairs.blocks():
-            bins.add(values, weights)
+    hits = count_pmf(p[selected], q[selected])
+    misses = count_pmf(p[~selected], q[~selected])
+    return score_pmf_from_counts(metric, n, int(selected.sum()), hits, misses)
+
+
+def score_pmf_from_counts(
+    metric: Metric, n: int, k: float, hits: CountPMF, misses: CountPMF
+) -> ScorePMF:
+    """Return the distribution of the metric, given those of its two counts.
+
+    Parameters
+    ----------
+    n, k : int, float
+        Number of rows, and of rows that are predicted positive. It may lie between
+        whole numbers, as the node of a quadrature does.
+    hits, misses : CountPMF
+        Numbers of true positives and of false negatives, independent of each other.
+    """
+    pairs = _CountPairs(metric, n, k, hits, misses)
+    n_hits, n_misses = hits.probabilities.size, misses.probabilities.size
+    if n_hits * n_misses <= MAX_ATOMS:
+        trim = n_hits + n_misses > MAX_UNTRIMMED
+        blocks = pairs.iter_blocks() if trim else [pairs.block(0, n_hits, 0.0)]
+        return ScorePMF.from_atoms(list(blocks))
+    # The range of the bins is estimated on a coarse grid of counts. Where the metric
+    # leaves it with more than a negligible probability, the exact range is used.
+    bins = pairs.fill(BinnedAtoms(pairs.sample_values()))
+    if bins.outside_mass > MAX_OUTSIDE_MASS:
+        bins = pairs.fill(BinnedAtoms(np.array([bins.min_value, bins.max_value])))
     values, weights = bins.atoms()
     if not values.size:
-        return NOTHING
-    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
+        return ALWAYS_UNDEFINED
+    return ScorePMF.from_pmf(values, weights / weights.sum(), bins.undefined_mass)
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Numbers of hits and misses, which are independent of each other."""
+class _CountPairs:
+    """All pairs of numbers of true positives and of false negatives."""
 
     metric: Metric
     n: int
     k: float
-    hit_low: float
-    hits: Floats
-    miss_low: float
-    misses: Floats
+    hits: CountPMF
+    misses: CountPMF
 
-    def block(self, first: int, last: int, least: float) -> tuple[Floats, Floats]:
-        """Values and chances of pairs, for some numbers of hits in turn."""
-        part = self.hits[first:last]
-        kept = np.flatnonzero(part.max() * self.misses > least)
+    def block(
+        self, start: int, stop: int, min_probability: float
+    ) -> tuple[Floats, Floats]:
+        """Return metric values and probabilities of the pairs in a slice of the hits.
+
+        Misses are trimmed where all pairs are at most `min_probability` likely.
+        """
+        hit_p, miss_p = self.hits.probabilities[start:stop], self.misses.probabilities
+        kept = np.flatnonzero(hit_p.max() * miss_p > min_probability)
         inside = slice(int(kept[0]), int(kept[-1]) + 1)
-        tp = (self.hit_low + np.arange(first, first + part.size, dtype=float))[:, None]
-        r = self.miss_low + np.arange(inside.start, inside.stop, dtype=float)
-        values = self.metric.value(tp, self.k, tp + r, self.n)
-        return values.ravel(), (part[:, None] * self.misses[inside]).ravel()
+        tp = self.hits.first + np.arange(start, start + hit_p.size, dtype=float)
+        tp = tp[:, None]
+        fn = self.misses.first + np.arange(inside.start, inside.stop, dtype=float)
+        values = self.metric.value(tp, self.k, tp + fn, self.n)
+        return values.ravel(), (hit_p[:, None] * miss_p[inside]).ravel()
 
-    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        rows = max(1, CELLS // self.misses.size)
-        least = TOLERANCE * self.misses.max()
-        for first in range(0, self.hits.size, rows):
-            if self.hits[first : first + rows].max() > TOLERANCE:
-                yield self.block(first, first + rows, least)
+    def iter_blocks(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield values and probabilities, `PAIRS_PER_BLOCK` likely pairs at a time."""
+        hit_p, miss_p = self.hits.probabilities, self.misses.probabilities
+        step = max(1, PAIRS_PER_BLOCK // miss_p.size)
+        min_probability = TOLERANCE * miss_p.max()
+        for start in range(0, hit_p.size, step):
+            if hit_p[start : start + step].max() > TOLERANCE:
+                yield self.block(start, start + step, min_probability)
+
+    def fill(self, bins: BinnedAtoms) -> BinnedAtoms:
+        """Add all pairs to the bins and return them."""
+        for values, weights in self.iter_blocks():
+            bins.add(values, weights)
+        return bins
+
+    def sample_values(self) -> Floats:
+        """Return the defined metric values on a coarse grid of counts."""
+        hit_steps, miss_steps = (
+            np.rint(np.linspace(0.0, pmf.probabilities.size - 1.0, RANGE_GRID_SIZE))
+            for pmf in (self.hits, self.misses)
+        )
+        tp = self.hits.first + hit_steps[:, None]
+        values = self.metric.value(
+            tp, self.k, tp + self.misses.first + miss_steps, self.n
+        )
+        return np.asarray(values[~np.isnan(values)])
 
 
-def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
-    """One law from values and their weights, which add up to one over all parts."""
-    total = undefined = 0.0
-    for values, weights in parts:
-        defined = ~np.isnan(values)
-        undefined += float(weights[~defined].sum())
-        total += float(weights[defined].sum())
-    if total <= 0.0:
-        return NOTHING
-    values, weights = compress(parts)
-    return law_of_atoms(values, weights / total, undefined)
+def merge_atoms(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return the distinct values in ascending order, and their total weights.
 
-
-def law_of_atoms(values: Floats, probabilities: Floats, undefined: float) -> ValueLaw:
-    """A law with the mean and the variance that its own values have."""
-    mean = dot(probabilities, values)
-    variance = dot(probabilities, (values - mean) ** 2)
-    return ValueLaw(values, probabilities, undefined, mean, variance)
-
-
-def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Distinct values in ascending order with their weights; binned if too many."""
+    NaN and values of weight 0 are dropped. More than 4·`MAX_ATOMS` values are binned.
+    """
     if sum(values.size for values, _ in parts) <= 4 * MAX_ATOMS:
         values = np.concatenate([values for values, _ in parts])
         weights = np.concatenate([weights for _, weights in parts])
         keep = ~np.isnan(values) & (weights > 0)
         return distinct(values[keep], weights[keep])
-    ends = [
-        end(values[~np.isnan(values)])
+    extremes = [
+        extreme(values[~np.isnan(values)])
         for values, _ in parts
-        for end in (np.min, np.max)
+        for extreme in (np.min, np.max)
         if not np.isnan(values).all()
     ]
-    bins = Bins(np.array(ends))
+    bins = BinnedAtoms(np.array(extremes))
     for values, weights in parts:
         bins.add(values, weights)
     return bins.atoms()
 
 
-class Bins:
-    """A law in MAX_ATOMS cells of equal width, each with the mean of its values.
+class BinnedAtoms:
+    """Histogram with `MAX_ATOMS` bins of equal width; a bin keeps its mean value.
 
     Parameters
     ----------
     values : ndarray
-        The cells reach from the least of them to the largest; what lies beyond falls
-        into the cells at the ends, and `beyond` counts its chance.
+        The bins span the range of these values. Values outside it are added to the
+        first or the last bin, and their weight to `outside_mass`.
+
+    Attributes
+    ----------
+    min_value, max_value : float
+        Range of the values seen so far, with those outside the bins.
+    mass, weighted_sum : ndarray of shape (MAX_ATOMS,)
+        Sums of the weights, and of weights times values, in every bin.
+    outside_mass, undefined_mass : float
+        Weight of the values outside the bins, and of NaN.
     """
 
     def __init__(self, values: Floats) -> None:
         self.low = float(values.min(initial=math.inf))
         self.high = float(values.max(initial=-math.inf))
-        self.least, self.most = self.low, self.high
-        self.mass, self.moment = np.zeros((2, MAX_ATOMS))
-        self.beyond = self.undefined = 0.0
+        self.min_value, self.max_value = self.low, self.high
+        self.mass, self.weighted_sum = np.zeros((2, MAX_ATOMS))
+        self.outside_mass = self.undefined_mass = 0.0
 
     def add(self, values: Floats, weights: Floats) -> None:
-        least, most = float(values.min()), float(values.max())
-        if math.isnan(least):
+        """Add values with their weights, both of shape (n,)."""
+        smallest, largest = float(values.min()), float(values.max())
+        if math.isnan(smallest):
             defined = ~np.isnan(values)
-            self.undefined += float(weights[~defined].sum())
+            self.undefined_mass += float(weights[~defined].sum())
             if not defined.any():
                 return
             values, weights = values[defined], weights[defined]
-            least, most = float(values.min()), float(values.max())
+            smallest, largest = float(values.min()), float(values.max())
         scale = (
             (MAX_ATOMS - 1) / (self.high - self.low) if self.high > self.low else 0.0
         )
-        place = (values - self.low) * scale
-        if least < self.low or most > self.high:
+        position = (values - self.low) * scale
+        if smallest < self.low or largest > self.high:
             outside = (values < self.low) | (values > self.high)
-            self.beyond += float(weights[outside].sum())
-            self.least, self.most = min(self.least, least), max(self.most, most)
-            np.clip(place, 0, MAX_ATOMS - 1, out=place)
-        cell = place.astype(np.intp)
-        first = int(cell.min())
-        cell -= first
-        for total, part in ((self.mass, weights), (self.moment, weights * values)):
-            added = np.bincount(cell, part)
-            total[first : first + added.size] += added
+            self.outside_mass += float(weights[outside].sum())
+            self.min_value = min(self.min_value, smallest)
+            self.max_value = max(self.max_value, largest)
+            np.clip(position, 0, MAX_ATOMS - 1, out=position)
+        bins = position.astype(np.intp)
+        first = int(bins.min())
+        bins -= first
+        for total, terms in (
+            (self.mass, weights),
+            (self.weighted_sum, weights * values),
+        ):
+            sums = np.bincount(bins, terms)
+            total[first : first + sums.size] += sums
 
     def atoms(self) -> tuple[Floats, Floats]:
-        """Values in ascending order and their weights."""
+        """Return the mean values of the used bins, ascending, and their weights."""
         used = np.flatnonzero(self.mass)
         mass = self.mass[used]
-        return self.moment[used] / mass, mass
+        return self.weighted_sum[used] / mass, mass
 
 
-LONGEST_TILT = 6.0  # standard deviations by which a law is tilted before it is anew
-UNLIKELY = 1e-60  # of a law that is tilted: unlikely counts become likely
-LAW_CELLS = 1 << 16  # rows times shifts that are summed at once: they stay in cache
-NEGLIGIBLE = 1e-13
-REACH = 5.6  # standard deviations that a smooth law reaches: 2e-8 lie beyond
-# Counts that stand for a wide law, per standard deviation: means over them are as good
-# as over all, and quantiles of the mixture are off by a few hundredths of a deviation.
-PER_DEVIATION = 3
-BIN = 0.02  # log-odds that are taken together: four terms err by less than 1e-9
+MAX_TILT_STDS = 6.0  # a distribution is tilted by at most this many standard deviations
+TILT_TOLERANCE = 1e-60  # tilting can make very unlikely counts likely: keep them
+TERMS_PER_BLOCK = 1 << 16  # rows times shifts that are summed at once: fits in cache
+RELATIVE_TOLERANCE = 1e-13  # of the largest probability; smaller ones are set to 0
+EDGEWORTH_STDS = 5.6  # half-width of an Edgeworth expansion: 2e-8 lie outside
+# Counts kept per standard deviation of a wide distribution. Means over them are as
+# accurate as over all counts; quantiles of the mixture are off by a few hundredths of
+# a standard deviation.
+POINTS_PER_STD = 3
+LOG_ODDS_BIN_WIDTH = 0.02  # a Taylor series with four terms errs by less than 1e-9
 
 
-class CountLaws:
-    """Laws of the number of positives of one side, for every shift of the log-odds.
+class TiltedCounts:
+    """Distributions of the number of positives as all log-odds shift by θ.
 
-    A shift tilts the law: P_θ(t) is proportional to P_0(t)·e^(θt). Laws are built up
-    row by row at some shifts and tilted between them.
+    A shift tilts the distribution exponentially: P_θ(t) ∝ P_0(t)·e^(θt). Distributions
+    are computed row by row at a few shifts, and tilted in between.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        Log-odds at shift 0 of the rows with unknown labels.
+    n_known_positives : int
+        Positives among the rows with known labels; added to every count.
+    shifts : ndarray of shape (n_shifts,)
+        Ascending shifts at which the cumulants are computed.
     """
 
-    SMOOTH = 100.0  # variance from which the cumulants describe a law well enough
+    # From this variance on, four cumulants determine the distribution well enough.
+    MIN_EDGEWORTH_VARIANCE = 100.0
 
-    def __init__(self, centre: Floats, sure: int, shifts: Floats) -> None:
-        self.centre, self.sure, self.shifts = centre, sure, shifts
-        self.cumulants = summed_cumulants(centre, shifts)
+    def __init__(
+        self, log_odds: Floats, n_known_positives: int, shifts: Floats
+    ) -> None:
+        self.log_odds, self.shifts = log_odds, shifts
+        self.n_known_positives = n_known_positives
+        self.cumulants = count_cumulants(log_odds, shifts)
 
     @property
     def variance(self) -> Floats:
+        """Variances at the shifts, of shape (n_shifts,)."""
         return np.asarray(self.cumulants[1])
 
     @property
-    def width(self) -> int:
-        """Counts that are within reach of any shift, about."""
-        spread = 9.0 * np.sqrt(self.variance) + 20.0
-        low = max(float((self.cumulants[0] - spread).min()), 0.0)
-        high = min(float((self.cumulants[0] + spread).max()), self.centre.size)
+    def n_likely_counts(self) -> int:
+        """Approximate number of counts that are likely at any shift."""
+        half_width = 9.0 * np.sqrt(self.variance) + 20.0
+        low = max(float((self.cumulants[0] - half_width).min()), 0.0)
+        high = min(float((self.cumulants[0] + half_width).max()), self.log_odds.size)
         return int(high - low) + 1
 
-    def exact(self, shifts: Floats) -> Iterator[tuple[int, Floats]]:
-        """First count and probabilities at ascending shifts, several rows at a time."""
-        deviations = np.sqrt(np.interp(shifts, self.shifts, self.variance))
-        first = 0
-        while first < shifts.size:
-            tilts = shifts[first:] - shifts[first]
-            far = tilts * np.maximum(deviations[first:], deviations[first])
-            near = np.append(far <= LONGEST_TILT, False)
-            tilts = tilts[: max(1, int(np.argmin(near)))]
-            p, q = from_log_odds(self.centre + shifts[first])
-            low, law = law_of_count(p, q, UNLIKELY)
-            steps = np.arange(float(law.size))
-            steps -= dot(law, steps)
-            # Where the power would overflow the law itself is 0.
-            laws = law * np.exp(np.minimum(tilts[:, None] * steps, 700.0))
-            laws[laws <= NEGLIGIBLE * laws.max(axis=1, keepdims=True)] = 0.0
-            used = np.flatnonzero(laws.any(axis=0))
-            laws = laws[:, used[0] : used[-1] + 1]
-            yield self.sure + low + int(used[0]), laws / laws.sum(axis=1, keepdims=True)
-            first += tilts.size
+    def iter_pmfs(self, shifts: Floats) -> Iterator[tuple[int, Floats]]:
+        """Yield exact probabilities at ascending shifts, for a run of them at a time.
 
-    def table(self, shifts: Floats) -> tuple[int, Floats]:
-        """The first count of all, and the probabilities of counts, a row per shift."""
-        blocks = list(self.exact(shifts))
+        Yields
+        ------
+        first : int
+            The count of the first column.
+        probabilities : ndarray of shape (n_shifts_of_run, n_counts)
+        """
+        stds = np.sqrt(np.interp(shifts, self.shifts, self.variance))
+        start = 0
+        while start < shifts.size:
+            tilts = shifts[start:] - shifts[start]
+            tilt_stds = tilts * np.maximum(stds[start:], stds[start])
+            near = np.append(tilt_stds <= MAX_TILT_STDS, False)
+            tilts = tilts[: max(1, int(np.argmin(near)))]
+            p, q = from_log_odds(self.log_odds + shifts[start])
+            low, pmf = count_pmf(p, q, TILT_TOLERANCE)
+            deviations = np.arange(float(pmf.size))
+            deviations -= dot(pmf, deviations)
+            # Where e^x would overflow, the probability that it multiplies is 0.
+            pmfs = pmf * np.exp(np.minimum(tilts[:, None] * deviations, 700.0))
+            pmfs[pmfs <= RELATIVE_TOLERANCE * pmfs.max(axis=1, keepdims=True)] = 0.0
+            used = np.flatnonzero(pmfs.any(axis=0))
+            pmfs = pmfs[:, used[0] : used[-1] + 1]
+            first = self.n_known_positives + int(low) + int(used[0])
+            yield first, pmfs / pmfs.sum(axis=1, keepdims=True)
+            start += tilts.size
+
+    def pmf_table(self, shifts: Floats) -> tuple[int, Floats]:
+        """Return the first count, and probabilities of shape (n_shifts, n_counts)."""
+        blocks = list(self.iter_pmfs(shifts))
         low = min(first for first, _ in blocks)
-        high = max(first + laws.shape[1] for first, laws in blocks)
+        high = max(first + pmfs.shape[1] for first, pmfs in blocks)
         table = np.zeros((shifts.size, high - low))
         row = 0
-        for first, laws in blocks:
-            part = slice(first - low, first - low + laws.shape[1])
-            table[row : row + laws.shape[0], part] = laws
-            row += laws.shape[0]
+        for first, pmfs in blocks:
+            columns = slice(first - low, first - low + pmfs.shape[1])
+            table[row : row + pmfs.shape[0], columns] = pmfs
+            row += pmfs.shape[0]
         return low, table
 
-    def points(self, shifts: Floats) -> tuple[Floats, Floats]:
-        """Counts and weights at ascending shifts: all counts, or some of a wide law."""
+    def support_points(self, shifts: Floats) -> tuple[Floats, Floats]:
+        """Return counts and weights at ascending shifts; wide supports are thinned.
+
+        Returns
+        -------
+        counts, weights : ndarray of shape (n_shifts, max_points)
+            Rows with fewer points are padded with weights of 0.
+        """
         from scipy.interpolate import CubicSpline
 
-        smooth = np.interp(shifts, self.shifts, self.variance) >= self.SMOOTH
+        variance = np.interp(shifts, self.shifts, self.variance)
+        smooth = variance >= self.MIN_EDGEWORTH_VARIANCE
         cumulants = CubicSpline(self.shifts, self.cumulants, axis=1)(shifts[smooth])
-        rows, laws, first = [], [], 0
+        rows, points, start = [], [], 0
         if smooth.any():
             rows.append(np.flatnonzero(smooth))
-            laws.append(_edgeworth(cumulants, self.centre.size))
-        others = np.flatnonzero(~smooth)
-        for low, law in self.exact(shifts[~smooth]):
-            row = others[first : first + law.shape[0]]
-            first += row.size
-            cells, kept = _thinned(law, row - low)
+            points.append(_edgeworth_points(cumulants, self.log_odds.size))
+        exact_rows = np.flatnonzero(~smooth)
+        for first, pmfs in self.iter_pmfs(shifts[~smooth]):
+            row = exact_rows[start : start + pmfs.shape[0]]
+            start += row.size
+            columns, kept = _thin_support(pmfs, row - first)
             rows.append(row)
-            laws.append((low - self.sure + cells, kept))
-        width = max(law.shape[1] for _, law in laws)
-        points, weights = np.zeros((2, shifts.size, width))
-        for row, (counts, law) in zip(rows, laws, strict=True):
-            points[row] = counts[:, :1]
-            points[row, : law.shape[1]] = counts
-            weights[row, : law.shape[1]] = law
-        return self.sure + points, weights
+            points.append((first - self.n_known_positives + columns, kept))
+        width = max(kept.shape[1] for _, kept in points)
+        counts, weights = np.zeros((2, shifts.size, width))
+        for row, (some_counts, some_weights) in zip(rows, points, strict=True):
+            counts[row] = some_counts[:, :1]
+            counts[row, : some_weights.shape[1]] = some_counts
+            weights[row, : some_weights.shape[1]] = some_weights
+        return self.n_known_positives + counts, weights
 
 
-def _thinned(laws: Floats, turns: Integers) -> tuple[Floats, Floats]:
-    """Some cells of wide laws and all of narrow ones, of every law others."""
-    cells = np.arange(float(laws.shape[1]))
-    means = laws @ cells
-    deviation = np.sqrt(np.maximum(laws @ cells**2 - means**2, 0.0))
-    stride, turns = strides(deviation)[:, None], turns[:, None]
-    place = turns % stride + stride * np.arange(-(-laws.shape[1] // stride.min()))
-    inside = place < laws.shape[1]
-    place = np.where(inside, place, 0)
-    kept = np.where(inside, np.take_along_axis(laws, place, axis=1), 0.0)
-    return place.astype(np.float64), kept / kept.sum(axis=1, keepdims=True)
+def _thin_support(pmfs: Floats, phases: Integers) -> tuple[Floats, Floats]:
+    """Keep every m-th column of each row, m growing with its standard deviation.
 
+    Parameters
+    ----------
+    pmfs : ndarray of shape (n_rows, n_counts)
+    phases : ndarray of int, shape (n_rows,)
+        The first kept column is ``phases % m``: neighbouring rows keep different
+        counts, so that their mixture has no gaps.
 
-def strides(deviation: Floats) -> Integers:
-    """Distance of the counts that stand for a law."""
-    return np.maximum((deviation / PER_DEVIATION).astype(np.int64), 1)
-
-
-def summed_cumulants(centre: Floats, shifts: Floats) -> Floats:
-    """The first four cumulants of the number of positives at every shift.
-
-    The derivative of a cumulant by the log-odds is the next one: many rows are taken
-    together in bins, with three terms of the series around their middles.
+    Returns
+    -------
+    columns, weights : ndarray of shape (n_rows, n_kept)
     """
-    finite = np.isfinite(centre)
+    columns = np.arange(float(pmfs.shape[1]))
+    means = pmfs @ columns
+    std = np.sqrt(np.maximum(pmfs @ columns**2 - means**2, 0.0))
+    spacing, phases = count_spacing(std)[:, None], phases[:, None]
+    kept = phases % spacing + spacing * np.arange(-(-pmfs.shape[1] // spacing.min()))
+    inside = kept < pmfs.shape[1]
+    kept = np.where(inside, kept, 0)
+    weights = np.where(inside, np.take_along_axis(pmfs, kept, axis=1), 0.0)
+    return kept.astype(np.float64), weights / weights.sum(axis=1, keepdims=True)
+
+
+def count_spacing(std: Floats) -> Integers:
+    """Return the distance between kept counts: `POINTS_PER_STD` of them per std."""
+    return np.maximum((std / POINTS_PER_STD).astype(np.int64), 1)
+
+
+def count_cumulants(log_odds: Floats, shifts: Floats) -> Floats:
+    """Return the first four cumulants of the number of positives at every shift.
+
+    The derivative of a Bernoulli cumulant by the log-odds is the next cumulant. Many
+    rows are therefore binned by log-odds, with a Taylor series around the bin centres:
+    κ_j(c + d) = κ_j(c) + κ_{j+1}(c)·d + κ_{j+2}(c)·d²/2 + κ_{j+3}(c)·d³/6.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        May be infinite: a row at ∞ is always positive.
+    shifts : ndarray of shape (n_shifts,)
+
+    Returns
+    -------
+    ndarray of shape (4, n_shifts)
+    """
+    finite = np.isfinite(log_odds)
     certain = np.zeros((4, 1))
-    certain[0] = np.count_nonzero(centre == math.inf)
-    centre = centre[finite]
-    moments = np.ones((1, centre.size))
-    if centre.size:
-        places = np.rint(centre / BIN)
-        first = places.min()
-        n_bins = int(places.max() - first) + 1
-        if 2 * n_bins < centre.size:
-            bins, offset = (places - first).astype(np.int64), centre - BIN * places
-            term = np.ones(centre.size)
-            moments = np.empty((4, n_bins))
+    certain[0] = np.count_nonzero(log_odds == math.inf)
+    centres = log_odds[finite]
+    coefficients = np.ones((1, centres.size))  # Σ d^j/j!, of shape (n_terms, n_centres)
+    if centres.size:
+        nearest = np.rint(centres / LOG_ODDS_BIN_WIDTH)
+        first = nearest.min()
+        n_bins = int(nearest.max() - first) + 1
+        if 2 * n_bins < centres.size:
+            bins = (nearest - first).astype(np.int64)
+            offset = centres - LOG_ODDS_BIN_WIDTH * nearest
+            term = np.ones(centres.size)
+            coefficients = np.empty((4, n_bins))
             for order in range(4):
-                moments[order] = np.bincount(bins, term, n_bins)
+                coefficients[order] = np.bincount(bins, term, n_bins)
                 term *= offset / (order + 1)
-            used = moments[0] > 0
-            centre = BIN * (first + np.flatnonzero(used))
-            moments = moments[:, used]
+            used = coefficients[0] > 0
+            centres = LOG_ODDS_BIN_WIDTH * (first + np.flatnonzero(used))
+            coefficients = coefficients[:, used]
     total = np.zeros((4, shifts.size))
-    orders = moments.shape[0]
-    rows = max(1, LAW_CELLS // shifts.size)
-    for begin in range(0, centre.size, rows):
-        part = slice(begin, begin + rows)
-        x = centre[part, None] + shifts
-        cumulants = bernoulli_cumulants(*from_log_odds(x.ravel()), 3 + orders)
+    n_terms = coefficients.shape[0]
+    step = max(1, TERMS_PER_BLOCK // shifts.size)
+    for start in range(0, centres.size, step):
+        block = slice(start, start + step)
+        x = centres[block, None] + shifts
+        cumulants = bernoulli_cumulants(*from_log_odds(x.ravel()), 3 + n_terms)
         cumulants = cumulants.reshape(-1, *x.shape)
-        for order in range(orders):
-            some = cumulants[order : order + 4]
-            total += np.einsum("jrs,r->js", some, moments[order, part])
+        for order in range(n_terms):
+            derivatives = cumulants[order : order + 4]
+            total += np.einsum("jrs,r->js", derivatives, coefficients[order, block])
     return total + certain
 
 
-def _edgeworth(cumulants: Floats, most: int) -> tuple[Floats, Floats]:
-    """Some counts and their weights, from four cumulants; of every law others."""
+def _edgeworth_points(cumulants: Floats, n_rows: int) -> tuple[Floats, Floats]:
+    """Return counts and weights from a fourth-order Edgeworth expansion.
+
+    With z = (t - κ₁)/√κ₂, skewness γ and excess kurtosis δ, the weight of t is
+    e^(-z²/2)·(1 + γ·He₃(z)/6 + δ·He₄(z)/24 + γ²·He₆(z)/72). The first count differs
+    from row to row, so that the mixture of the rows has no gaps.
+
+    Parameters
+    ----------
+    cumulants : ndarray of shape (4, n_shifts)
+    n_rows : int
+        The largest possible count.
+
+    Returns
+    -------
+    counts, weights : ndarray of shape (n_shifts, n_points)
+    """
     mean, variance, third, fourth = cumulants
-    deviation = np.sqrt(variance)
-    stride = strides(deviation)
-    low = np.ceil(mean - REACH * deviation) + np.arange(mean.size) % stride
+    std = np.sqrt(variance)
+    spacing = count_spacing(std)
+    low = np.ceil(mean - EDGEWORTH_STDS * std) + np.arange(mean.size) % spacing
     low = np.maximum(low, 0.0)
-    high = np.minimum(np.floor(mean + REACH * deviation), most)
-    length = int(((high - low) // stride).max()) + 1
-    counts = low[:, None] + stride[:, None] * np.arange(length)
-    x = (counts - mean[:, None]) / deviation[:, None]
-    square = x * x
-    skew = (third / deviation**3)[:, None]
+    high = np.minimum(np.floor(mean + EDGEWORTH_STDS * std), n_rows)
+    n_points = int(((high - low) // spacing).max()) + 1
+    counts = low[:, None] + spacing[:, None] * np.arange(n_points)
+    z = (counts - mean[:, None]) / std[:, None]
+    z2 = z * z
+    skewness = (third / std**3)[:, None]
     excess = (fourth / variance**2)[:, None]
-    series = 1.0 + skew / 6 * x * (square - 3)
-    series += excess / 24 * (square * (square - 6) + 3)
-    series += skew**2 / 72 * (square * (square * (square - 15) + 45) - 15)
-    weights = np.exp(-square / 2) * np.maximum(series, 0.0)
+    series = 1.0 + skewness / 6 * z * (z2 - 3)
+    series += excess / 24 * (z2 * (z2 - 6) + 3)
+    series += skewness**2 / 72 * (z2 * (z2 * (z2 - 15) + 45) - 15)
+    weights = np.exp(-z2 / 2) * np.maximum(series, 0.0)
     inside = counts <= high[:, None]
     weights = np.where(inside, weights, 0.0)
     counts = np.where(inside, counts, low[:, None])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from argmetric._forecast.distributions import LAW_CELLS, CountLaws, ValueLaw, combine
+from argmetric._forecast.distributions import TERMS_PER_BLOCK, ScorePMF, TiltedCounts
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
@@ -205,7 +205,7 @@ def mixed_law(
     deviation: float,
     known: Floats,
     selected: Mask,
-) -> tuple[ValueLaw, float]:
+) -> tuple[ScorePMF, float]:
     """Law of the score and the expected positives, the effect integrated out.
 
     Effects lie so close that the laws given two neighbours overlap: nothing of the
@@ -214,7 +214,7 @@ def mixed_law(
     z, level = likely_effects(centre, deviation, known)
     unknown = np.isnan(known)
     hits, misses = (
-        CountLaws(
+        TiltedCounts(
             centre[side & unknown], int((known[side] == 1.0).sum()), deviation * z
         )
         for side in (selected, ~selected)
@@ -222,28 +222,31 @@ def mixed_law(
     variance = (hits.variance + misses.variance)[level > math.log(1e-10)].max()
     step = OVERLAP / (deviation * math.sqrt(max(variance, 1e-300)))
     z, weights = finer(z, level, min(step, effect_step(deviation)))
-    pairs = hits.width * misses.width
-    entries = z.size * (hits.width + misses.width)
-    few = centre.size <= FEW_ROWS or variance < CountLaws.SMOOTH
+    pairs = hits.n_likely_counts * misses.n_likely_counts
+    entries = z.size * (hits.n_likely_counts + misses.n_likely_counts)
+    few = centre.size <= FEW_ROWS or variance < TiltedCounts.MIN_EDGEWORTH_VARIANCE
     k, shifts = int(selected.sum()), deviation * z
     if few and z.size * pairs <= TABLE_CELLS and entries <= TABLE_ENTRIES:
         # All pairs of counts with their probabilities, and the metric once of each.
-        hit_low, hit_laws = hits.table(shifts)
-        miss_low, miss_laws = misses.table(shifts)
+        hit_low, hit_laws = hits.pmf_table(shifts)
+        miss_low, miss_laws = misses.pmf_table(shifts)
         joint = (weights[:, None] * hit_laws).T @ miss_laws
         tp = hit_low + np.arange(joint.shape[0], dtype=np.float64)[:, None]
         r = miss_low + np.arange(joint.shape[1], dtype=np.float64)
         positives = float(((tp + r) * joint).sum())
         values = metric.value(tp, k, tp + r, n)
-        return combine([(values.ravel(), joint.ravel())]), positives
+        return ScorePMF.from_atoms([(values.ravel(), joint.ravel())]), positives
     # Some counts of either side for every effect, all of them where these are few.
-    (tp, tp_weights), (r, r_weights) = hits.points(shifts), misses.points(shifts)
+    (tp, tp_weights), (r, r_weights) = (
+        hits.support_points(shifts),
+        misses.support_points(shifts),
+    )
     means = (tp * tp_weights).sum(axis=1) + (r * r_weights).sum(axis=1)
     parts = []
-    # Effects that count, a handful at a time, of about LAW_CELLS pairs of counts.
+    # Effects that count, a handful at a time, of about TERMS_PER_BLOCK pairs of counts.
     used = np.flatnonzero(weights > UNLIKELY)
     sides = (np.count_nonzero(part[used], axis=1) for part in (tp_weights, r_weights))
-    block = np.cumsum(math.prod(sides)) // LAW_CELLS
+    block = np.cumsum(math.prod(sides)) // TERMS_PER_BLOCK
     for rows in np.split(used, np.flatnonzero(np.diff(block)) + 1):
         hit_cells, miss_cells = (
             np.flatnonzero(side[rows].any(axis=0)) for side in (tp_weights, r_weights)
@@ -254,4 +257,4 @@ def mixed_law(
         chances = chances * r_weights[rows][:, None, miss_cells]
         possible = chances > 0.0
         parts.append((values[possible], chances[possible]))
-    return combine(parts), dot(weights, means)
+    return ScorePMF.from_atoms(parts), dot(weights, means)

@@ -17,7 +17,7 @@ from argmetric._calibrate.resolve import (
     warn_of_lost_map,
     with_positives,
 )
-from argmetric._forecast.distributions import ValueLaw
+from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.effects import LARGEST_EFFECT
 from argmetric._forecast.groups import Batch
 from argmetric._forecast.result import Forecast
@@ -203,7 +203,7 @@ def forecast(
 
 
 def forecast_of(
-    law: ValueLaw, metric: Metric, coverage: float, **known: Any
+    law: ScorePMF, metric: Metric, coverage: float, **known: Any
 ) -> Forecast:
     """What is told of a law."""
     return Forecast(
@@ -219,7 +219,7 @@ def forecast_of(
     )
 
 
-def refuse_undefined(law: ValueLaw, metric: Metric) -> None:
+def refuse_undefined(law: ScorePMF, metric: Metric) -> None:
     if not law.values.size:
         raise ValueError(
             f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "

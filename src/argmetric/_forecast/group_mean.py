@@ -1,12 +1,15 @@
-"""The law of a mean over groups, in three ways by how many are open.
+"""Distribution of the mean of a metric over groups.
 
-Few are convolved value by value. Of many the sum is made on a grid, pair by pair, by
-Fourier transforms. Of very many it is normal but for its skewness (`group_moments.py`).
+The method depends on the number of uncertain groups. A few are convolved exactly, value
+by value. For many, the distribution of their sum is computed on a grid, pair by pair,
+with fast Fourier transforms. For very many it is normal with a correction for skewness
+(`group_moments.py`).
 
-On a grid a law holds the mass of every cell, and the first moment of what lies between
-the cells and the true values: the mean of a cell is exact, and a value that stands
-alone in its cell keeps its place. Where values may be left out, sums are kept apart by
-how many went in, or the mean over all stands for a value that is left out.
+On a grid, a distribution has for every bin its probability (mass), and the probability
+times the mean remainder of the values in it (remainder). The mean of a bin is therefore
+exact, and a value that is alone in its bin is kept exactly. Where groups may be
+undefined (0/0), either the sums are kept apart by the number of defined groups, or an
+undefined group counts as the mean over all groups.
 """
 
 from __future__ import annotations
@@ -18,286 +21,354 @@ from functools import reduce
 import numpy as np
 
 from argmetric._forecast.distributions import (
+    ALWAYS_UNDEFINED,
     MAX_ATOMS,
-    NOTHING,
-    ValueLaw,
-    combine,
-    compress,
-    law_of_atoms,
+    ScorePMF,
+    merge_atoms,
 )
 from argmetric._forecast.group_moments import (
-    CERTAIN,
-    GroupCells,
-    Moments,
-    OpenGroups,
-    divisions_of,
-    placed,
+    CERTAINTY_TOLERANCE,
+    GroupGrid,
+    MeanMoments,
+    UncertainGroups,
+    bin_groups,
+    find_lattice_size,
 )
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._ground.types import Floats
 
-FEW_GROUPS = 16  # up to so many open groups their laws are made one by one
-# A number of defined groups that varies by more counts, and yet by a smaller share,
-# makes the mean a ratio of sums.
-FEW_COUNTS, STEADY = 3.0, 0.03
-RARELY = 1e-9  # any value is left out so rarely that their number does not vary
-# Ranges of a group in a deviation from which a ratio has the law of its sum, moved to
-# its own mean and deviation: chances are off by .0015 at most.
-BROAD = 1.5
-LUMP = 0.01  # a probability that stands out of a smooth law
-GRID = 1 << 14  # cells of a sum
-GRID_OF_COUNTS = 1 << 17  # cells of all likely counts together
-# Cells of the largest range, with many divisors: common fractions fall on them.
-DIVISIONS = (12, 24, 36, 48, 60, 84, 120, 180, 240, 420, 840, 1260, 2520, 5040, 27720)
-FINE = 512.0  # cells per standard deviation: ends of intervals are off by 1/512 of it
-# The same of a law that may be smooth and is then read between cells: steps of .02
-# deviations are seen. At least so many cells for the range of a group.
-FINE_IF_SMOOTH, COARSEST = 128.0, 8
-REACH = 17.0  # standard deviations from end to end of a law
-BLOCK = 1 << 19  # cells of groups that are laid out at once
-TRIMMED = 1e-15  # mass below the rounding of a Fourier transform
-SMOOTH = 1e-6  # a law with less at the highest frequencies can be read between cells
+MAX_EXACT_GROUPS = 16  # up to this many uncertain groups are convolved exactly
+# The mean is treated as a ratio of two sums where the number N of defined groups has a
+# standard deviation above the first, and at most the second times E[N].
+MIN_COUNT_STD, MAX_COUNT_CV = 3.0, 0.03
+MIN_EXPECTED_UNDEFINED = 1e-9  # expected undefined groups below which N is constant
+# From this many group ranges per standard deviation on, a ratio has the distribution of
+# its numerator, shifted and scaled: probabilities are off by .0015 at most.
+MIN_RATIO_RANGES = 1.5
+MIN_ATOM_PROBABILITY = 0.01  # an atom this likely stands out of a smooth distribution
+MAX_BINS = 1 << 14  # bins of a sum
+MAX_BINS_ALL_COUNTS = 1 << 17  # bins of the sums for all likely N together
+# Bins per group range. They have many divisors: common fractions fall on bin edges.
+BIN_COUNTS = (12, 24, 36, 48, 60, 84, 120, 180, 240, 420, 840, 1260, 2520, 5040, 27720)
+BINS_PER_STD = 512.0  # interval ends are off by at most 1/512 standard deviations
+# Coarser bins for a distribution that may be smooth, and is then interpolated: steps of
+# .02 standard deviations are detected. A group range has at least `MIN_BINS` bins.
+SMOOTH_BINS_PER_STD, MIN_BINS = 128.0, 8
+SPAN_STDS = 17.0  # standard deviations between the ends of a distribution
+ENTRIES_PER_BLOCK = 1 << 19  # entries of groups times bins that are filled at once
+FFT_TOLERANCE = 1e-15  # probabilities below the rounding error of an FFT
+MAX_HIGH_FREQUENCY = 1e-6  # amplitude of the upper half spectrum of a smooth function
 
 
-def law_of_mean(groups: JudgedGroups) -> tuple[ValueLaw, float]:
-    """Law of the mean over the groups that are defined, and the expected positives."""
-    unsure = groups.open()
-    rest = groups.take(np.flatnonzero(unsure))
-    few = rest.size <= FEW_GROUPS and _pairs_of_two(rest) <= MAX_ATOMS
-    if rest.size <= 1 or few:
-        values, positives = groups.take(np.flatnonzero(~unsure)).settled()
+def mean_distribution(groups: JudgedGroups) -> tuple[ScorePMF, float]:
+    """Return the distribution of the mean over groups, and the expected positives.
+
+    The mean is over the groups in which the metric is defined.
+    """
+    is_open = groups.open()
+    open_groups = groups.take(np.flatnonzero(is_open))
+    is_exact = (
+        open_groups.size <= MAX_EXACT_GROUPS
+        and _estimate_atom_pairs(open_groups) <= MAX_ATOMS
+    )
+    if open_groups.size <= 1 or is_exact:
+        values, positives = groups.take(np.flatnonzero(~is_open)).settled()
         values = values[~np.isnan(values)]
-        found, more = convolved(rest, float(values.sum()), values.size)
-        if found is not None:
-            return found, float(positives.sum()) + more
-    open_ = OpenGroups.of(groups)
-    return _law_of_many(open_), open_.positives
+        exact, more = convolve_groups(open_groups, float(values.sum()), values.size)
+        if exact is not None:
+            return exact, float(positives.sum()) + more
+    uncertain = UncertainGroups.from_groups(groups)
+    return _approximate_distribution(uncertain), uncertain.expected_positives
 
 
-def _pairs_of_two(groups: JudgedGroups) -> float:
-    """Pairs of counts that are likely in the widest group, times those of the next."""
-    spread = groups.rows.p * groups.rows.q * np.isnan(groups.known)
+def _estimate_atom_pairs(groups: JudgedGroups) -> float:
+    """Estimate the number of atom pairs when the two widest groups are convolved.
+
+    A group has about (1 + 6·sd(hits))·(1 + 6·sd(misses)) likely pairs of counts.
+    """
+    variance = groups.rows.p * groups.rows.q * np.isnan(groups.known)
     if groups.deviation:
-        spread = np.ones_like(spread)
+        variance = np.ones_like(variance)
     hits, misses = (
-        1.0 + 6.0 * np.sqrt(groups.per_group(spread * side))
+        1.0 + 6.0 * np.sqrt(groups.per_group(variance * side))
         for side in (groups.selected, ~groups.selected)
     )
     return float(np.sort(hits * misses)[-2:].prod())
 
 
-def convolved(
-    groups: JudgedGroups, sure: float, count: int
-) -> tuple[ValueLaw | None, float]:
-    """Law of the mean over the groups that are defined, and the expected positives.
+def convolve_groups(
+    groups: JudgedGroups, fixed_sum: float, n_fixed: int
+) -> tuple[ScorePMF | None, float]:
+    """Return the exact distribution of the mean, and the expected positives.
 
-    Sums are kept apart by how many values went in. None where they are too many.
+    Sums are kept apart by the number of defined groups. The distribution is None where
+    it would have more than `MAX_ATOMS` atoms.
+
+    Parameters
+    ----------
+    fixed_sum, n_fixed
+        Sum and number of the values of other groups, which are certain.
     """
-    by_count = {count: (np.array([sure]), np.ones(1))}
-    positives = 0.0
+    sums_by_count = {n_fixed: (np.array([fixed_sum]), np.ones(1))}
+    expected_positives = 0.0
     for g in range(groups.size):
-        law, mean = groups.law(g)
-        positives += mean
-        parts: dict[int, list[tuple[Floats, Floats]]] = {}
-        have = sum(sums.size for sums, _ in by_count.values())
-        if have * law.values.size > MAX_ATOMS:
+        group, positives = groups.law(g)
+        expected_positives += positives
+        n_sums = sum(sums.size for sums, _ in sums_by_count.values())
+        if n_sums * group.values.size > MAX_ATOMS:
             return None, 0.0
-        for have, (sums, weights) in by_count.items():
-            if law.p_undefined > 0:
-                parts.setdefault(have, []).append((sums, weights * law.p_undefined))
-            if law.values.size:
-                chances = (1 - law.p_undefined) * law.probabilities
-                parts.setdefault(have + 1, []).append(
-                    (
-                        (sums[:, None] + law.values).ravel(),
-                        (weights[:, None] * chances).ravel(),
-                    )
-                )
-        by_count = {have: compress(part) for have, part in parts.items()}
-    law = combine(
-        [
-            (sums / have if have else np.full_like(sums, math.nan), weights)
-            for have, (sums, weights) in by_count.items()
-        ]
-    )
-    return law, positives
+        p_values = (1 - group.p_undefined) * group.probabilities
+        by_count: dict[int, list[tuple[Floats, Floats]]] = {}
+        for count, (sums, weights) in sums_by_count.items():
+            if group.p_undefined > 0:
+                part = sums, weights * group.p_undefined
+                by_count.setdefault(count, []).append(part)
+            if group.values.size:
+                new_sums = (sums[:, None] + group.values).ravel()
+                new_weights = (weights[:, None] * p_values).ravel()
+                by_count.setdefault(count + 1, []).append((new_sums, new_weights))
+        sums_by_count = {count: merge_atoms(part) for count, part in by_count.items()}
+    parts = [
+        (sums / count if count else np.full_like(sums, math.nan), weights)
+        for count, (sums, weights) in sums_by_count.items()
+    ]
+    return ScorePMF.from_atoms(parts), expected_positives
 
 
-def _law_of_many(open_: OpenGroups) -> ValueLaw:
-    """The law of a sum on a grid, over the number of values that went in."""
-    found = open_.moments()
-    mean, deviation = found.mean, found.deviation
-    if found.weight <= 0.0:
-        return NOTHING
-    tiny = found.width <= 1e-12 * max(1.0, abs(mean))
-    if tiny or deviation <= 1e-9 * found.width:
-        return law_of_atoms(np.array([mean]), np.ones(1), found.undefined)
-    if found.is_normal:
-        return found.normal()
-    low, high = open_.ends(mean)
-    share, width = open_.parts.raw[:, 0], float((high - low).max())
-    missing = np.maximum(1.0 - share, 0.0)
-    spread = math.sqrt(float((share * missing).sum()))
-    steady = spread > FEW_COUNTS and spread <= STEADY * found.weight
-    apart = float(missing.sum()) >= RARELY and not steady
-    lattice, reach = None, width + REACH * deviation
-    if not (share <= 1.0 - CERTAIN).any():
-        lattice = divisions_of(open_.parts, width)
-    if lattice is None and (not apart or deviation >= BROAD * width):
-        count = max(math.ceil(FINE_IF_SMOOTH * width / deviation), COARSEST)
-        cells = GroupCells(width / count, count + 1, filled=mean)
-        laws = _on_grid(open_, cells, moments=False)
-        if (law := _read_between(found, laws.mass[0, 0])) is not None:
-            return law
-    if not apart:
-        cells = _cells(width, deviation, GRID * width / reach, lattice, filled=mean)
-        laws = _on_grid(open_, cells)
-        ((sums, chances),) = _sums(laws, cells.step)
-        left_out = mean * (share.size + open_.count - found.weight)
-        law = combine([((open_.sure + sums - left_out) / found.weight, chances)])
-        return law if lattice else _with_lumps(found, law)
-    base, width = float(low.min()), float(high.max() - low.min())
-    lattice = divisions_of(open_.parts, width)
-    counts = min(REACH * spread + 2.0, share.size) + 1.0
-    most = min(GRID, GRID_OF_COUNTS / counts) * width / (width + REACH * deviation)
-    cells = _cells(width, deviation, most, lattice, base=base)
-    laws = _on_grid(open_, cells)
-    parts = []
-    for count, one in enumerate(_sums(laws, cells.step), laws.first + open_.count):
-        parts.append(((open_.sure + one[0]) / (count or math.nan), one[1]))
-    return _with_lumps(found, combine(parts))
+def _approximate_distribution(uncertain: UncertainGroups) -> ScorePMF:
+    """Return the distribution of the mean over many groups, on a grid or as normal."""
+    moments = uncertain.mean_moments()
+    mean, std = moments.mean, moments.std
+    if moments.expected_count <= 0.0:
+        return ALWAYS_UNDEFINED
+    is_constant = moments.max_range <= 1e-12 * max(1.0, abs(mean))
+    if is_constant or std <= 1e-9 * moments.max_range:
+        return ScorePMF.from_pmf(np.array([mean]), np.ones(1), moments.p_undefined)
+    if moments.is_nearly_normal:
+        return moments.skewed_normal()
+    low, high = uncertain.value_range(mean)
+    width = float((high - low).max())
+    p_defined = uncertain.p_defined
+    p_missing = np.maximum(1.0 - p_defined, 0.0)
+    count_std = math.sqrt(float((p_defined * p_missing).sum()))
+    is_ratio = MIN_COUNT_STD < count_std <= MAX_COUNT_CV * moments.expected_count
+    by_count = float(p_missing.sum()) >= MIN_EXPECTED_UNDEFINED and not is_ratio
+    lattice_size = None
+    if not (p_defined <= 1.0 - CERTAINTY_TOLERANCE).any():
+        lattice_size = find_lattice_size(uncertain.moments, width)
+    if lattice_size is None and (not by_count or std >= MIN_RATIO_RANGES * width):
+        n_bins = max(math.ceil(SMOOTH_BINS_PER_STD * width / std), MIN_BINS)
+        grid = GroupGrid(width / n_bins, n_bins + 1, fill_value=mean)
+        total = _sum_on_grid(uncertain, grid, with_remainder=False)
+        smooth = _interpolate_if_smooth(moments, total.mass[0, 0])
+        if smooth is not None:
+            return smooth
+    if by_count:
+        return _distribution_by_count(uncertain, moments, count_std)
+    max_bins = MAX_BINS * width / (width + SPAN_STDS * std)
+    n_bins = _choose_n_bins(width, std, max_bins, lattice_size)
+    grid = GroupGrid(width / n_bins, n_bins + 1, fill_value=mean)
+    distribution = _distribution_with_fill(uncertain, moments, grid)
+    return distribution if lattice_size else _match_if_smooth(moments, distribution)
 
 
-def _read_between(found: Moments, mass: Floats) -> ValueLaw | None:
-    """A smooth law in cells finer than those of its sum; None where it has steps."""
+def _distribution_with_fill(
+    uncertain: UncertainGroups, moments: MeanMoments, grid: GroupGrid
+) -> ScorePMF:
+    """Return the distribution of (sum - fill values)/E[N] over all groups."""
+    total = _sum_on_grid(uncertain, grid)
+    ((sums, probabilities),) = _atoms_by_count(total, grid.step)
+    n_groups = uncertain.p_defined.size + uncertain.n_fixed
+    fill_sum = moments.mean * (n_groups - moments.expected_count)
+    values = (uncertain.fixed_sum + sums - fill_sum) / moments.expected_count
+    return ScorePMF.from_atoms([(values, probabilities)])
+
+
+def _distribution_by_count(
+    uncertain: UncertainGroups, moments: MeanMoments, count_std: float
+) -> ScorePMF:
+    """Return the distribution of sum/N, with a grid for every number N of groups."""
+    low, high = uncertain.value_range(moments.mean)
+    origin, width = float(low.min()), float(high.max() - low.min())
+    lattice_size = find_lattice_size(uncertain.moments, width)
+    n_counts = min(SPAN_STDS * count_std + 2.0, uncertain.p_defined.size) + 1.0
+    max_bins = min(MAX_BINS, MAX_BINS_ALL_COUNTS / n_counts)
+    max_bins = max_bins * width / (width + SPAN_STDS * moments.std)
+    n_bins = _choose_n_bins(width, moments.std, max_bins, lattice_size)
+    grid = GroupGrid(width / n_bins, n_bins + 1, origin=origin)
+    total = _sum_on_grid(uncertain, grid)
+    atoms = _atoms_by_count(total, grid.step)
+    parts = [
+        ((uncertain.fixed_sum + sums) / (count or math.nan), probabilities)
+        for count, (sums, probabilities) in enumerate(
+            atoms, total.min_count + uncertain.n_fixed
+        )
+    ]
+    return _match_if_smooth(moments, ScorePMF.from_atoms(parts))
+
+
+def _interpolate_if_smooth(moments: MeanMoments, mass: Floats) -> ScorePMF | None:
+    """Interpolate band-limited probabilities on finer bins; None if not smooth.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_bins,)
+        Probabilities of a sum.
+    """
     spectrum = np.fft.rfft(mass)
-    if np.abs(spectrum[spectrum.size // 2 :]).max() >= SMOOTH:
+    if np.abs(spectrum[spectrum.size // 2 :]).max() >= MAX_HIGH_FREQUENCY:
         return None
-    mass = np.maximum(np.fft.irfft(spectrum, mass.size * max(1, GRID // mass.size)), 0)
-    return found.fitted(np.arange(float(mass.size)), mass / mass.sum())
+    n_fine = mass.size * max(1, MAX_BINS // mass.size)
+    fine = np.maximum(np.fft.irfft(spectrum, n_fine), 0)
+    return moments.match_moments(np.arange(float(fine.size)), fine / fine.sum())
 
 
-def _sums(laws: GridLaws, step: float) -> list[tuple[Floats, Floats]]:
-    """Sums and their chances, for every number of values that went in."""
-    found, total_mass = [], float(laws.mass.sum())
-    for mass, moment in zip(laws.mass[0], laws.moment[0], strict=True):
-        used = np.flatnonzero(mass)
-        sums = step * (used - laws.origin) + moment[used] / mass[used]
-        found.append((sums, mass[used] / total_mass))
-    return found
+def _match_if_smooth(moments: MeanMoments, distribution: ScorePMF) -> ScorePMF:
+    """Match the moments of the ratio, unless an atom is likely: its value is exact."""
+    if distribution.probabilities.max() < MIN_ATOM_PROBABILITY:
+        return moments.match_moments(distribution.values, distribution.probabilities)
+    return replace(distribution, p_undefined=moments.p_undefined)
 
 
-def _with_lumps(found: Moments, law: ValueLaw) -> ValueLaw:
-    """The law with the moments of the ratio; but what stands out stays in its place."""
-    if law.probabilities.max() < LUMP:
-        return found.fitted(law.values, law.probabilities)
-    return replace(law, p_undefined=found.undefined)
+def _choose_n_bins(
+    width: float, std: float, max_bins: float, lattice_size: int | None
+) -> int:
+    """Return the bins per group range: those of a coarse lattice, else of `BIN_COUNTS`.
 
-
-def _cells(
-    width: float, deviation: float, most: float, lattice: int | None, **how: float
-) -> GroupCells:
-    """Cells of a lattice if it is so coarse, or fine ones, and at most so many."""
-    enough = FINE * width / deviation
-    count = next((d for d in DIVISIONS if d >= enough), DIVISIONS[-1])
-    count = max(d for d in DIVISIONS if d <= max(min(count, most), DIVISIONS[0]))
-    count = min(count, lattice or count)
-    return GroupCells(width / count, count + 1, **how)
-
-
-def _on_grid(open_: OpenGroups, cells: GroupCells, *, moments: bool = True) -> GridLaws:
-    """The law of the sum of all groups."""
-    apart = cells.filled is None
-    block = max(2, BLOCK // (2 * cells.count * (2 if apart else 1)))
-    parts = []
-    for first in range(0, open_.groups.size, block):
-        chosen = np.arange(first, min(first + block, open_.groups.size))
-        groups = open_.groups.take(chosen)
-        mass, moment = placed(groups, first, open_.parts, cells)
-        missing = mass[:, -1] if apart else None
-        both = np.stack([mass, moment] if moments else [mass])[..., :-1]
-        parts.append(total(centred(both, missing, cells.step)))
-    return reduce(added, parts)
+    Aims at `BINS_PER_STD` and stays at or below `max_bins`.
+    """
+    wanted = BINS_PER_STD * width / std
+    n_bins = next((n for n in BIN_COUNTS if n >= wanted), BIN_COUNTS[-1])
+    limit = max(min(n_bins, max_bins), BIN_COUNTS[0])
+    n_bins = max(n for n in BIN_COUNTS if n <= limit)
+    return min(n_bins, lattice_size or n_bins)
 
 
 @dataclass(frozen=True)
-class GridLaws:
-    """Several laws side by side.
+class GridSums:
+    """Distributions of several sums on a common grid.
 
-    The value of cell j is (j - origin) steps, and what `moment` adds to it; row i has
-    the sums of first+i values.
+    The value of bin b is (b - origin)·step plus its mean remainder. Entry i of the axis
+    of counts has the sums over min_count + i defined groups.
     """
 
-    both: Floats  # mass, and moment where it is wanted: (1 or 2, laws, counts, cells)
+    # Shape (1 or 2, n_sums, n_counts, n_bins): mass, and remainder if it is computed.
+    stacked: Floats
     origin: int
-    first: int
+    min_count: int
 
     @property
     def mass(self) -> Floats:
-        return np.asarray(self.both[0])
+        """Probabilities, of shape (n_sums, n_counts, n_bins)."""
+        return np.asarray(self.stacked[0])
 
     @property
-    def moment(self) -> Floats:
-        return np.asarray(self.both[1])
+    def remainder(self) -> Floats:
+        """Probability times mean remainder, of shape (n_sums, n_counts, n_bins)."""
+        return np.asarray(self.stacked[1])
 
 
-def centred(both: Floats, missing: Floats | None, step: float) -> GridLaws:
-    """Laws moved by whole cells so that the means of any run of them cancel.
+def _atoms_by_count(total: GridSums, step: float) -> list[tuple[Floats, Floats]]:
+    """Return the values of one sum and their probabilities, for each count."""
+    atoms, total_mass = [], float(total.mass.sum())
+    for mass, remainder in zip(total.mass[0], total.remainder[0], strict=True):
+        used = np.flatnonzero(mass)
+        sums = step * (used - total.origin) + remainder[used] / mass[used]
+        atoms.append((sums, mass[used] / total_mass))
+    return atoms
 
-    `both` has mass and moment with a row per law; `missing` is the chance that a value
-    is left out, None where sums need not be kept apart.
+
+def _sum_on_grid(
+    uncertain: UncertainGroups, grid: GroupGrid, *, with_remainder: bool = True
+) -> GridSums:
+    """Return the distribution of the sum over all uncertain groups."""
+    by_count = grid.fill_value is None
+    entries_per_group = 2 * grid.n_bins * (2 if by_count else 1)
+    step = max(2, ENTRIES_PER_BLOCK // entries_per_group)
+    sums, n_groups = [], uncertain.groups.size
+    for start in range(0, n_groups, step):
+        groups = uncertain.groups.take(np.arange(start, min(start + step, n_groups)))
+        mass, remainder = bin_groups(groups, start, uncertain.moments, grid)
+        p_undefined = mass[:, -1] if by_count else None
+        stacked = np.stack([mass, remainder] if with_remainder else [mass])[..., :-1]
+        sums.append(add_all(centre_on_origin(stacked, p_undefined, grid.step)))
+    return reduce(add_pairwise, sums)
+
+
+def centre_on_origin(
+    stacked: Floats, p_undefined: Floats | None, step: float
+) -> GridSums:
+    """Shift each distribution by whole bins so that the means of any run cancel.
+
+    Partial sums then stay near the origin, and their grids short.
+
+    Parameters
+    ----------
+    stacked : ndarray of shape (1 or 2, n_groups, n_bins)
+        Mass, and remainder if it is computed.
+    p_undefined : ndarray of shape (n_groups,) or None
+        Probability that a group is undefined; None if sums need not be kept apart by
+        the number of defined groups.
     """
-    kinds, laws, width = both.shape
-    mean = np.einsum("ij,j->i", both[0], np.arange(float(width)))
-    mean /= np.maximum(both[0].sum(axis=1), 1e-300)
-    if missing is not None:  # of a sum of so many values, whichever they are
+    n_kinds, n_groups, n_bins = stacked.shape
+    mean = np.einsum("ij,j->i", stacked[0], np.arange(float(n_bins)))
+    mean /= np.maximum(stacked[0].sum(axis=1), 1e-300)
+    if p_undefined is not None:
+        # One shift for all groups: a sum of m values is shifted by m of them, whichever
+        # groups are defined.
         mean[:] = np.rint(mean.mean())
     shift = np.diff(np.rint(np.cumsum(mean)), prepend=0.0).astype(np.int64)
-    wide = np.zeros((kinds, laws, 1 if missing is None else 2, 2 * width + 1))
-    rows, columns = np.arange(laws)[:, None], width + np.arange(width) - shift[:, None]
-    wide[:, rows, -1, columns] = both
-    wide[1:, rows, -1, columns] += both[0] * (step * shift)[:, None]
-    if missing is not None:
-        wide[0, :, 0, width] = missing
-    low = min(width - int(shift.max()), width)
-    wide = wide[..., low : 2 * width - min(int(shift.min()), width - 1)]
-    return GridLaws(wide, width - low, 0)
+    n_counts = 1 if p_undefined is None else 2
+    wide = np.zeros((n_kinds, n_groups, n_counts, 2 * n_bins + 1))
+    rows = np.arange(n_groups)[:, None]
+    columns = n_bins + np.arange(n_bins) - shift[:, None]
+    wide[:, rows, -1, columns] = stacked
+    wide[1:, rows, -1, columns] += stacked[0] * (step * shift)[:, None]
+    if p_undefined is not None:
+        wide[0, :, 0, n_bins] = p_undefined
+    low = min(n_bins - int(shift.max()), n_bins)
+    high = 2 * n_bins - min(int(shift.min()), n_bins - 1)
+    return GridSums(wide[..., low:high], n_bins - low, 0)
 
 
-def total(laws: GridLaws) -> GridLaws:
-    """The law of the sum of all of them: neighbours are added, then their sums."""
-    odd: GridLaws | None = None
-    while (size := laws.both.shape[1]) > 1:
-        if size % 2:
-            last = replace(laws, both=laws.both[:, -1:])
-            odd = last if odd is None else added(last, odd)
-        even = size - size % 2
-        pairs = (replace(laws, both=laws.both[:, i:even:2]) for i in (0, 1))
-        laws = added(*pairs)
-    return laws if odd is None else added(laws, odd)
+def add_all(sums: GridSums) -> GridSums:
+    """Return the distribution of the total, adding neighbouring sums in rounds."""
+    odd: GridSums | None = None
+    while (n_sums := sums.stacked.shape[1]) > 1:
+        if n_sums % 2:
+            last = replace(sums, stacked=sums.stacked[:, -1:])
+            odd = last if odd is None else add_pairwise(last, odd)
+        paired = sums.stacked[:, : n_sums - n_sums % 2]
+        halves = (replace(sums, stacked=paired[:, i::2]) for i in (0, 1))
+        sums = add_pairwise(*halves)
+    return sums if odd is None else add_pairwise(sums, odd)
 
 
-def _fast(size: int) -> int:
-    """The next size that has no prime factor above 3."""
+def _fft_size(size: int) -> int:
+    """Return the least size 2^i·3^j with j ≤ 5 that is not below `size`."""
     powers = (1, 3, 9, 27, 81, 243)
     return min(x << (-(-size // x) - 1).bit_length() for x in powers)
 
 
-def added(a: GridLaws, b: GridLaws) -> GridLaws:
-    """Laws of the sums of pairs, by Fourier transform, without empty ends."""
-    counts, width = (a.both.shape[i] + b.both.shape[i] - 1 for i in (2, 3))
-    # A transform over one number of values would copy and no more.
-    axes = (3,) if counts == 1 else (2, 3)
-    shape = (_fast(counts), _fast(width))[-len(axes) :]
-    one, other = (np.fft.rfftn(part.both, shape, axes) for part in (a, b))
-    product = one[:1] * other
-    product[1:] += one[1:] * other[:1]
-    both = np.fft.irfftn(product, shape, axes)[:, :, :counts, :width]
-    full = both[0] > TRIMMED
-    cells = np.flatnonzero(full.any(axis=(0, 1)))
-    rows = np.flatnonzero(full.any(axis=(0, 2)))
+def add_pairwise(a: GridSums, b: GridSums) -> GridSums:
+    """Return the distributions of a_i + b_i, by FFT, without empty ends.
+
+    The masses are convolved, m = m_a ∗ m_b, and the remainders by the product rule,
+    r = r_a ∗ m_b + m_a ∗ r_b.
+    """
+    n_counts, n_bins = (a.stacked.shape[i] + b.stacked.shape[i] - 1 for i in (2, 3))
+    # With one count, a transform along its axis would only copy.
+    axes = (3,) if n_counts == 1 else (2, 3)
+    shape = (_fft_size(n_counts), _fft_size(n_bins))[-len(axes) :]
+    fft_a, fft_b = (np.fft.rfftn(one.stacked, shape, axes) for one in (a, b))
+    product = fft_a[:1] * fft_b
+    product[1:] += fft_a[1:] * fft_b[:1]
+    stacked = np.fft.irfftn(product, shape, axes)[:, :, :n_counts, :n_bins]
+    used = stacked[0] > FFT_TOLERANCE
+    bins = np.flatnonzero(used.any(axis=(0, 1)))
+    counts = np.flatnonzero(used.any(axis=(0, 2)))
     origin = a.origin + b.origin
-    low, high = min(int(cells[0]), origin), max(int(cells[-1]), origin) + 1
-    part = (..., slice(int(rows[0]), int(rows[-1]) + 1), slice(low, high))
-    first = a.first + b.first + int(rows[0])
-    return GridLaws(np.where(full, both, 0.0)[part], origin - low, first)
+    low, high = min(int(bins[0]), origin), max(int(bins[-1]), origin) + 1
+    inside = (..., slice(int(counts[0]), int(counts[-1]) + 1), slice(low, high))
+    min_count = a.min_count + b.min_count + int(counts[0])
+    return GridSums(np.where(used, stacked, 0.0)[inside], origin - low, min_count)

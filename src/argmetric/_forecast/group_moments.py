@@ -1,4 +1,4 @@
-"""What groups add to a sum over them all, as moments: so many groups need no more."""
+"""Moments of the metric per group, and of its mean over very many groups."""
 
 from __future__ import annotations
 
@@ -7,374 +7,498 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._forecast.distributions import ValueLaw, compress, law_of_atoms
+from argmetric._forecast.distributions import ScorePMF, merge_atoms
 from argmetric._forecast.groups import CellLaws, JudgedGroups, in_blocks, lies_in_cells
 from argmetric._ground.discrete import dot
 from argmetric._ground.types import Floats, Integers
 
-COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
-LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)
-KEPT = 1 << 21  # chances and values of groups that are not made twice
-MOST_VALUES = 1 << 16  # of all groups, that are looked at for a lattice
-UNLIKELY = 1e-13  # ends of a law that do not widen the grid
+COARSE_ATOMS = 512  # atoms kept for the distribution of each very long group
+LATTICE_SIZES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)
+MAX_CACHED_ENTRIES = 1 << 21  # probabilities and values kept for a second pass
+MAX_LATTICE_VALUES = 1 << 16  # with more values no common lattice is looked for
+TAIL_PROBABILITY = 1e-13  # tails of a group that do not widen its range
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What every group adds to the sum."""
+class GroupMoments:
+    """Moments and range of the metric in every group.
 
-    raw: Floats  # per group P(defined) and E[value^j; defined], j = 1, 2, 3
-    # low, high: least and largest value of every group
-    low: Floats
-    high: Floats
-    laws: dict[int, ValueLaw]  # laws of the groups that are very long
-    # numbers and laws of groups of middle length; none where they are too many
-    cells: tuple[tuple[Integers, CellLaws], ...] = ()
+    Attributes
+    ----------
+    raw : ndarray of shape (n_groups, 4)
+        P(defined), and E[value^j; defined] for j = 1, 2, 3.
+    min_value, max_value : ndarray of shape (n_groups,)
+    distributions : dict of int to ScorePMF
+        Coarse distributions of the very long groups, by index of the group.
+    blocks : tuple of (indices, distributions)
+        Exact distributions of all other groups; empty where they exceed
+        `MAX_CACHED_ENTRIES`.
+    """
 
-    def take(self, chosen: Integers) -> Parts:
-        """Those of some of the groups."""
-        if chosen.size == self.low.size:
+    raw: Floats
+    min_value: Floats
+    max_value: Floats
+    distributions: dict[int, ScorePMF]
+    blocks: tuple[tuple[Integers, CellLaws], ...] = ()
+
+    def take(self, indices: Integers) -> GroupMoments:
+        """Return the moments of the groups with these indices."""
+        n_groups = self.min_value.size
+        if indices.size == n_groups:
             return self
-        laws = {
-            place: self.laws[g]
-            for place, g in enumerate(chosen.tolist() if self.laws else ())
-            if g in self.laws
+        distributions = {
+            new: self.distributions[old]
+            for new, old in enumerate(indices.tolist() if self.distributions else ())
+            if old in self.distributions
         }
-        place = np.full(self.low.size, -1)
-        place[chosen] = np.arange(chosen.size)
-        kept = [(numbers, place[numbers] >= 0, laws) for numbers, laws in self.cells]
-        cells = tuple((place[x[some]], laws.take(some)) for x, some, laws in kept)
-        return Parts(self.raw[chosen], self.low[chosen], self.high[chosen], laws, cells)
+        new_index = np.full(n_groups, -1)
+        new_index[indices] = np.arange(indices.size)
+        blocks = []
+        for old_indices, block in self.blocks:
+            kept = new_index[old_indices] >= 0
+            blocks.append((new_index[old_indices[kept]], block.take(kept)))
+        low, high = self.min_value[indices], self.max_value[indices]
+        return GroupMoments(self.raw[indices], low, high, distributions, tuple(blocks))
 
 
-def parts_of(groups: JudgedGroups) -> tuple[Parts, float]:
-    """What the groups add, and the expected positives."""
-    parts = Parts(
-        np.zeros((groups.size, 4)), np.zeros(groups.size), np.zeros(groups.size), {}
-    )
-    positives = 0.0
-    in_cells = lies_in_cells(groups)
-    kept: list[tuple[Integers, CellLaws]] = []
-    size = 0
-    for part, laws in in_blocks(groups, np.flatnonzero(in_cells)):
-        raw, low, high, more = laws.moments(UNLIKELY)
-        parts.raw[part], parts.low[part], parts.high[part] = raw, low, high
-        positives += more
-        size += laws.chances.size + laws.values.size
-        kept = [*kept, (part, laws)] if size <= KEPT else []
-    for g in np.flatnonzero(~in_cells).tolist():
-        law, mean = groups.law(g)
-        positives += mean
-        powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
-        parts.raw[g] = (1 - law.p_undefined) * np.array(powers)
-        parts.laws[g] = law = _coarser(law)
-        parts.low[g] = law.values.min(initial=math.inf)
-        parts.high[g] = law.values.max(initial=-math.inf)
-    return replace(parts, cells=tuple(kept)), positives
+def compute_group_moments(groups: JudgedGroups) -> tuple[GroupMoments, float]:
+    """Return the moments of every group, and the expected positives of all groups."""
+    min_value, max_value = np.zeros((2, groups.size))
+    moments = GroupMoments(np.zeros((groups.size, 4)), min_value, max_value, {})
+    expected_positives = 0.0
+    in_blocks_mask = lies_in_cells(groups)
+    blocks: list[tuple[Integers, CellLaws]] = []
+    n_entries = 0
+    for indices, block in in_blocks(groups, np.flatnonzero(in_blocks_mask)):
+        raw, low, high, positives = block.moments(TAIL_PROBABILITY)
+        moments.raw[indices], min_value[indices], max_value[indices] = raw, low, high
+        expected_positives += positives
+        n_entries += block.chances.size + block.values.size
+        blocks = [*blocks, (indices, block)] if n_entries <= MAX_CACHED_ENTRIES else []
+    for g in np.flatnonzero(~in_blocks_mask).tolist():
+        exact, positives = groups.law(g)
+        expected_positives += positives
+        powers = [dot(exact.probabilities, exact.values**j) for j in (0, 1, 2, 3)]
+        moments.raw[g] = (1 - exact.p_undefined) * np.array(powers)
+        moments.distributions[g] = coarse = _coarsen(exact)
+        min_value[g] = coarse.values.min(initial=math.inf)
+        max_value[g] = coarse.values.max(initial=-math.inf)
+    return replace(moments, blocks=tuple(blocks)), expected_positives
 
 
-def divisions_of(parts: Parts, width: float) -> int | None:
-    """Cells of the width on whose edges the values of all groups lie, if so few."""
-    values = [laws.values for _, laws in parts.cells]
-    known = sum(numbers.size for numbers, _ in parts.cells) == parts.low.size
-    if not known or sum(one.size for one in values) > MOST_VALUES:
+def find_lattice_size(moments: GroupMoments, width: float) -> int | None:
+    """Return the least m such that all values are multiples of width/m, or None.
+
+    Multiples are counted from the smallest value of all groups, and m is one of
+    `LATTICE_SIZES`. None also where the values are not cached, or are too many.
+    """
+    values = [block.values for _, block in moments.blocks]
+    n_cached = sum(indices.size for indices, _ in moments.blocks)
+    n_values = sum(part.size for part in values)
+    if n_cached < moments.min_value.size or n_values > MAX_LATTICE_VALUES:
         return None
-    distinct = np.unique((np.concatenate(values) - parts.low.min()) / width)
-    place = np.multiply.outer(LATTICES, distinct[np.isfinite(distinct)])
-    there = np.flatnonzero(np.abs(place - np.rint(place)).max(axis=1) < 1e-9)
-    return LATTICES[there[0]] if there.size else None
+    distinct = np.unique((np.concatenate(values) - moments.min_value.min()) / width)
+    position = np.multiply.outer(LATTICE_SIZES, distinct[np.isfinite(distinct)])
+    fits = np.flatnonzero(np.abs(position - np.rint(position)).max(axis=1) < 1e-9)
+    return LATTICE_SIZES[fits[0]] if fits.size else None
 
 
-def _coarser(law: ValueLaw) -> ValueLaw:
-    """The law by few values, each the mean of its neighbours, without rare ends."""
-    reached = np.cumsum(law.probabilities)
-    inside = (reached > UNLIKELY) & (reached - law.probabilities < 1.0 - UNLIKELY)
-    values, weights = law.values[inside], law.probabilities[inside]
+def _coarsen(pmf: ScorePMF) -> ScorePMF:
+    """Bin the values into `COARSE_ATOMS` means and drop the tails; keep the moments."""
+    up_to = np.cumsum(pmf.probabilities)
+    below = up_to - pmf.probabilities
+    inside = (up_to > TAIL_PROBABILITY) & (below < 1.0 - TAIL_PROBABILITY)
+    values, weights = pmf.values[inside], pmf.probabilities[inside]
     if values.size <= COARSE_ATOMS:
-        return law
-    place = (values - values[0]) * ((COARSE_ATOMS - 1) / (values[-1] - values[0]))
-    cell = place.astype(np.int64)
-    mass = np.bincount(cell, weights, COARSE_ATOMS)
-    moment = np.bincount(cell, weights * values, COARSE_ATOMS)
+        return pmf
+    scale = (COARSE_ATOMS - 1) / (values[-1] - values[0])
+    bins = ((values - values[0]) * scale).astype(np.int64)
+    mass = np.bincount(bins, weights, COARSE_ATOMS)
     used = mass > 0
-    chances = mass[used] / mass.sum()
-    return ValueLaw(
-        moment[used] / mass[used], chances, law.p_undefined, law.mean, law.variance
-    )
+    means = np.bincount(bins, weights * values, COARSE_ATOMS)[used] / mass[used]
+    return replace(pmf, values=means, probabilities=mass[used] / mass.sum())
 
 
 @dataclass(frozen=True)
-class GroupCells:
-    """Cells of one width, counted from the least value of each group."""
+class GroupGrid:
+    """Bins of equal width that hold the value of each group.
 
-    # step, count: width and number of the cells
+    Attributes
+    ----------
+    step : float
+        Width of a bin.
+    n_bins : int
+    fill_value : float or None
+        Value of an undefined group. None: sums are kept apart by how many groups are
+        defined.
+    origin : float or None
+        Left edge of the first bin. None: the smallest value of each group.
+    """
+
     step: float
-    count: int
-    # the value that stands in for one that is left out; None where sums are kept apart
-    # by how many values went in
-    filled: float | None = None
-    # where the cells of all groups begin, if sums are kept apart
-    base: float | None = None
+    n_bins: int
+    fill_value: float | None = None
+    origin: float | None = None
 
-    def place(self, values: Floats, least: Floats | float) -> tuple[Integers, Floats]:
-        """The cell of each value, and what lies between."""
-        base = least if self.base is None else self.base
-        cell = np.floor((values - base) / self.step + 1e-9).astype(np.int64)
-        cell = np.clip(cell, 0, self.count - 1)
-        return cell, values - cell * self.step
+    def assign(self, values: Floats, min_value: float) -> tuple[Integers, Floats]:
+        """Return the bin b of each value, and the remainder value - b·step."""
+        origin = min_value if self.origin is None else self.origin
+        bins = np.floor((values - origin) / self.step + 1e-9).astype(np.int64)
+        bins = np.clip(bins, 0, self.n_bins - 1)
+        return bins, values - bins * self.step
 
 
-def placed(
-    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells
+def bin_groups(
+    groups: JudgedGroups, start: int, moments: GroupMoments, grid: GroupGrid
 ) -> tuple[Floats, Floats]:
-    """Mass of every cell and what lies between, and last what is left out."""
-    mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    in_cells = lies_in_cells(groups)
-    for g in np.flatnonzero(~in_cells).tolist():
-        _place_law(parts.laws[first + g], cells, mass[g], moment[g])
-    blocks = in_blocks(groups, np.flatnonzero(in_cells))
-    if parts.cells and groups.size == parts.low.size:
-        blocks = iter(parts.cells)
-    for chosen, laws in blocks:
-        least = parts.low[first + chosen]
-        filled = math.nan if cells.filled is None else cells.filled
-        if cells.base is not None:
-            least = np.full_like(least, cells.base)
-        elif np.isnan(laws.values).any():
-            least = np.minimum(least, filled)
-        found = laws.place(least, cells.step, cells.count, filled)
-        mass[chosen], moment[chosen] = found
-    return mass, moment
+    """Return the distribution of each group on the grid.
+
+    Parameters
+    ----------
+    groups : JudgedGroups
+        Groups start, start + 1, … of those in `moments`.
+
+    Returns
+    -------
+    mass, remainder : ndarray of shape (n_groups, n_bins + 1)
+        Probability of every bin, and Σ probability·(value - b·step) over the values in
+        bin b. The last column of `mass` is the probability that the group is
+        undefined, where there is no fill value.
+    """
+    mass, remainder = np.zeros((2, groups.size, grid.n_bins + 1))
+    in_blocks_mask = lies_in_cells(groups)
+    for g in np.flatnonzero(~in_blocks_mask).tolist():
+        _bin_pmf(moments.distributions[start + g], grid, mass[g], remainder[g])
+    blocks = in_blocks(groups, np.flatnonzero(in_blocks_mask))
+    if moments.blocks and groups.size == moments.min_value.size:
+        blocks = iter(moments.blocks)
+    fill_value = math.nan if grid.fill_value is None else grid.fill_value
+    for indices, block in blocks:
+        origin = moments.min_value[start + indices]
+        if grid.origin is not None:
+            origin = np.full_like(origin, grid.origin)
+        elif np.isnan(block.values).any():
+            origin = np.minimum(origin, fill_value)
+        mass[indices], remainder[indices] = block.place(
+            origin, grid.step, grid.n_bins, fill_value
+        )
+    return mass, remainder
 
 
-def _place_law(law: ValueLaw, cells: GroupCells, mass: Floats, moment: Floats) -> None:
-    values, weights = law.values, (1 - law.p_undefined) * law.probabilities
-    if law.p_undefined > 0:
-        if cells.filled is None:
-            mass[-1] = law.p_undefined
+def _bin_pmf(pmf: ScorePMF, grid: GroupGrid, mass: Floats, remainder: Floats) -> None:
+    """Write one group's row of `bin_groups` into `mass` and `remainder`."""
+    values, weights = pmf.values, (1 - pmf.p_undefined) * pmf.probabilities
+    if pmf.p_undefined > 0:
+        if grid.fill_value is None:
+            mass[-1] = pmf.p_undefined
         else:
-            values = np.append(values, cells.filled)
-            weights = np.append(weights, law.p_undefined)
+            values = np.append(values, grid.fill_value)
+            weights = np.append(weights, pmf.p_undefined)
     if values.size:
-        cell, rest = cells.place(values, float(values.min()))
-        mass[: cells.count] = np.bincount(cell, weights, cells.count)
-        moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
+        bins, rest = grid.assign(values, float(values.min()))
+        mass[: grid.n_bins] = np.bincount(bins, weights, grid.n_bins)
+        remainder[: grid.n_bins] = np.bincount(bins, weights * rest, grid.n_bins)
 
 
-STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
-BLOCK = 1 << 14  # groups whose transforms are made at once: they stay in cache
-# A sum of this many times the largest range of a group has a skewness below 1/40, and
-# no lattice of values is coarser than that: it is normal with its skewness.
-NORMAL = 40.0
-CERTAIN = 1e-14  # a value is left out so rarely that it is not
+QUADRATURE_STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
+GROUPS_PER_BLOCK = 1 << 14  # groups that are transformed at once: they fit in cache
+# From this many group ranges per standard deviation on, a sum is treated as normal with
+# skewness: its skewness is below 1/40, and no lattice of values is coarser than that.
+MIN_NORMAL_RANGES = 40.0
+CERTAINTY_TOLERANCE = 1e-14  # a smaller probability of being undefined counts as 0
 
 
 @dataclass(frozen=True)
-class GroupShare:
-    """What some of very many groups add to the sum over all of them."""
+class PartialMoments:
+    """Moments of the sum over some of the groups; those of disjoint groups add up.
 
-    # Open groups, and those with a sure value
-    groups: int
-    count: int
-    sure: float  # sum of the sure values
-    positives: float  # expected positives
-    raw: tuple[float, float]  # sums of P(defined) and E[value; defined] of open groups
-    # Sums of their second and third cumulants around the mean of all, once known
-    central: tuple[float, float]
-    width: float  # the widest range of a group
-    log_missing: float  # logarithm of the chance that none is defined
-    # Those of the open groups around the mean of all, once known (`transforms_of`)
+    Groups are *fixed* where their value is certain, else *uncertain*.
+
+    Attributes
+    ----------
+    n_fixed : int
+        Number of fixed groups.
+    fixed_sum : float
+        Sum of the values of the fixed groups.
+    expected_positives : float
+        Of all groups.
+    expected_count, expected_sum : float
+        Σ P(defined) and Σ E[value; defined] over the uncertain groups.
+    variance, third_cumulant : float
+        Of Σ (value - mean)·1(defined), where `mean` is that over all groups; nan before
+        it is known.
+    max_range : float
+        Largest difference between the values of one group.
+    log_p_undefined : float
+        Logarithm of the probability that no uncertain group is defined.
+    transforms : ndarray of shape (3, n_nodes)
+        See `laplace_transforms`; zeros before the mean is known.
+    """
+
+    n_fixed: int
+    fixed_sum: float
+    expected_positives: float
+    expected_count: float
+    expected_sum: float
+    variance: float
+    third_cumulant: float
+    max_range: float
+    log_p_undefined: float
     transforms: Floats
 
 
 @dataclass(frozen=True)
-class OpenGroups:
-    """Groups whose values are not sure, and what the others add to the sum."""
+class UncertainGroups:
+    """Groups whose values are uncertain, and the sum over the fixed ones."""
 
     groups: JudgedGroups
-    parts: Parts
-    # Number and sum of the sure values, and the expected positives of all groups
-    count: int
-    sure: float
-    positives: float
+    moments: GroupMoments
+    n_fixed: int
+    fixed_sum: float
+    expected_positives: float  # of all groups
 
     @classmethod
-    def of(cls, groups: JudgedGroups) -> OpenGroups:
-        """Some have one value whatever the truth, such as without a prediction."""
-        unsure = groups.open()
-        values, positives = groups.take(np.flatnonzero(~unsure)).settled()
-        values, rest = values[~np.isnan(values)], groups.take(np.flatnonzero(unsure))
-        parts, more = parts_of(rest)
-        fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
-        values = np.append(values, parts.low[fixed])
-        kept = np.flatnonzero(~fixed)
-        known = values.size, float(values.sum()), float(positives.sum()) + more
-        return cls(rest.take(kept), parts.take(kept), *known)
+    def from_groups(cls, groups: JudgedGroups) -> UncertainGroups:
+        """Separate the groups with one possible value, such as without predictions."""
+        is_open = groups.open()
+        values, positives = groups.take(np.flatnonzero(~is_open)).settled()
+        values = values[~np.isnan(values)]
+        open_groups = groups.take(np.flatnonzero(is_open))
+        moments, open_positives = compute_group_moments(open_groups)
+        is_defined = moments.raw[:, 0] >= 1.0 - CERTAINTY_TOLERANCE
+        is_fixed = is_defined & (moments.min_value == moments.max_value)
+        values = np.append(values, moments.min_value[is_fixed])
+        uncertain = np.flatnonzero(~is_fixed)
+        expected_positives = float(positives.sum()) + open_positives
+        fixed = values.size, float(values.sum()), expected_positives
+        return cls(open_groups.take(uncertain), moments.take(uncertain), *fixed)
 
-    def ends(self, mean: float) -> tuple[Floats, Floats]:
-        """Least and largest value of every group; the mean stands for one left out."""
-        low, high, share = self.parts.low, self.parts.high, self.parts.raw[:, 0]
-        if not math.isnan(mean) and (share <= 1.0 - CERTAIN).any():
+    @property
+    def p_defined(self) -> Floats:
+        """Probability that the metric is defined, of shape (n_groups,)."""
+        return np.asarray(self.moments.raw[:, 0])
+
+    def value_range(self, mean: float) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest value of every group.
+
+        An undefined group counts as `mean`, unless that is nan.
+        """
+        low, high = self.moments.min_value, self.moments.max_value
+        may_be_undefined = self.p_defined <= 1.0 - CERTAINTY_TOLERANCE
+        if not math.isnan(mean) and may_be_undefined.any():
             return np.minimum(low, mean), np.maximum(high, mean)
         return low, high
 
-    def moments(self) -> Moments:
-        """Those of the sum over all groups."""
-        first, second = self.parts.raw[:, :2].sum(axis=0).tolist()
-        weight = first + self.count
-        mean = (second + self.sure) / max(weight, 1e-300)
-        return Moments.of([self.share(mean, weight)])
+    def mean_moments(self) -> MeanMoments:
+        """Return the moments of the mean over all groups."""
+        expected_count, expected_sum = self.moments.raw[:, :2].sum(axis=0).tolist()
+        expected_count += self.n_fixed
+        mean = (expected_sum + self.fixed_sum) / max(expected_count, 1e-300)
+        return MeanMoments.from_partials([self.partial_moments(mean, expected_count)])
 
-    def share(self, mean: float, weight: float) -> GroupShare:
-        """What they add, around the mean over the `weight` groups of all."""
-        # Raw moments 0…3 of (value - mean)·1(defined)
-        share, first, second, third = self.parts.raw.T
-        d1 = first - mean * share
-        d2 = second - 2 * mean * first + mean**2 * share
-        d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
-        low, high = self.ends(mean)
+    def partial_moments(self, mean: float, expected_count: float) -> PartialMoments:
+        """Return the moments of these groups, around the mean over all groups.
+
+        Parameters
+        ----------
+        mean, expected_count : float
+            Mean over all groups, and their expected number of defined ones. nan in a
+            first pass, which serves to compute them (`pooled_mean`).
+        """
+        p_defined, first, second, third = self.moments.raw.T
+        # E[(value - mean)^j; defined] for j = 1, 2, 3
+        d1 = first - mean * p_defined
+        d2 = second - 2 * mean * first + mean**2 * p_defined
+        d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * p_defined
+        low, high = self.value_range(mean)
         with np.errstate(divide="ignore"):
-            log_missing = float(np.log(np.maximum(1.0 - share, 0.0)).sum())
-        none = np.zeros((3, 1))
-        terms = share, self.parts.raw[:, 1], d2 - d1**2, d3 - 3 * d1 * d2 + 2 * d1**3
-        sums = [math.fsum(one.tolist()) for one in terms]
-        return GroupShare(
-            share.size,
-            self.count,
-            self.sure,
-            self.positives,
-            (sums[0], sums[1]),
-            (sums[2], sums[3]),
-            float((high - low).max(initial=0.0)),
-            log_missing,
-            none if math.isnan(weight) else transforms_of(share, d1, d2, weight),
-        )
+            log_p_undefined = float(np.log(np.maximum(1.0 - p_defined, 0.0)).sum())
+        transforms = np.zeros((3, 1))
+        if not math.isnan(expected_count):
+            transforms = laplace_transforms(p_defined, d1, d2, expected_count)
+        max_range = float((high - low).max(initial=0.0))
+        cumulants = d2 - d1**2, d3 - 3 * d1 * d2 + 2 * d1**3
+        terms = p_defined, first, *cumulants
+        count, total, variance, third = (math.fsum(one.tolist()) for one in terms)
+        fixed = self.n_fixed, self.fixed_sum, self.expected_positives
+        sums = count, total, variance, third
+        return PartialMoments(*fixed, *sums, max_range, log_p_undefined, transforms)
 
 
-def share_of(groups: JudgedGroups, mean: float, weight: float) -> GroupShare:
-    """The share of some groups, around the mean over the `weight` groups of all."""
-    return OpenGroups.of(groups).share(mean, weight)
+def partial_moments(
+    groups: JudgedGroups, mean: float, expected_count: float
+) -> PartialMoments:
+    """Return `UncertainGroups.partial_moments` of some of all groups."""
+    return UncertainGroups.from_groups(groups).partial_moments(mean, expected_count)
 
 
-def mean_of_shares(shares: list[GroupShare]) -> tuple[float, float]:
-    """The mean over all groups that are defined, and their expected number."""
-    weight = math.fsum(one.raw[0] + one.count for one in shares)
-    total = math.fsum(one.raw[1] + one.sure for one in shares)
-    return total / max(weight, 1e-300), weight
+def pooled_mean(partials: list[PartialMoments]) -> tuple[float, float]:
+    """Return expected sum over expected count of the defined groups, and this count."""
+    expected_count = math.fsum(one.expected_count + one.n_fixed for one in partials)
+    expected_sum = math.fsum(one.expected_sum + one.fixed_sum for one in partials)
+    return expected_sum / max(expected_count, 1e-300), expected_count
 
 
-def law_of_shares(shares: list[GroupShare]) -> ValueLaw | None:
-    """Law of the mean over very many groups; None where they are too few for it."""
-    found = Moments.of(shares)
-    return found.normal() if found.is_normal else None
+def normal_approximation(partials: list[PartialMoments]) -> ScorePMF | None:
+    """Return the distribution of the mean; None with too few groups for it."""
+    moments = MeanMoments.from_partials(partials)
+    return moments.skewed_normal() if moments.is_nearly_normal else None
 
 
-def _nodes(weight: float) -> tuple[Floats, Floats]:
-    """Points x and weights of integrals over x from 0 to infinity.
+def _quadrature_nodes(expected_count: float) -> tuple[Floats, Floats]:
+    """Return nodes x and weights of a quadrature over x from 0 to infinity.
 
-    The integrands fall like E[e^(-xN)] < e^(-weight·(1 - e^-x)), E[N] = weight: at
-    first on the scale of 1/weight, at last like e^-x.
+    The integrands fall like E[e^(-xN)] < e^(-E[N]·(1 - e^-x)), E[N] = expected_count:
+    at first on the scale of 1/E[N], in the end like e^-x.
     """
-    scale = max(weight, 1.0)
-    t = np.arange(-3.75, math.log(45.0 * scale) + STEP, STEP)
+    scale = max(expected_count, 1.0)
+    t = np.arange(-3.75, math.log(45.0 * scale) + QUADRATURE_STEP, QUADRATURE_STEP)
     x = np.exp(t - np.exp(-t)) / scale
-    t, x = (one[weight * -np.expm1(-x) < 45.0] for one in (t, x))
-    return x, x * (1.0 + np.exp(-t)) * STEP
+    kept = expected_count * -np.expm1(-x) < 45.0
+    t, x = t[kept], x[kept]
+    return x, x * (1.0 + np.exp(-t)) * QUADRATURE_STEP
 
 
-def transforms_of(share: Floats, d1: Floats, d2: Floats, weight: float) -> Floats:
-    """Sums over groups at every node x, from which the moments of the ratio follow.
+def laplace_transforms(
+    p_defined: Floats, d1: Floats, d2: Floats, expected_count: float
+) -> Floats:
+    """Return sums over groups at every node x, for the moments of the ratio D/N.
 
-    With the number N and the sum D of the values that are defined, they are
-    log E[e^(-xN)], and the mean and the variance of D where outcomes count e^(-xN).
+    N is the number of defined groups and D the sum of their deviations from the mean.
+    The rows are log E[e^(-xN)], and the mean and the variance of D under the
+    distribution that is tilted by e^(-xN).
+
+    Parameters
+    ----------
+    p_defined, d1, d2 : ndarray of shape (n_groups,)
+        P(defined), and E[(value - mean)^j; defined] for j = 1, 2.
+    expected_count : float
+        Expected number of defined groups, of all.
+
+    Returns
+    -------
+    ndarray of shape (3, n_nodes)
     """
-    x, _ = _nodes(weight)
-    open_, decay = share < 1.0, np.exp(-x)
-    always = d1[~open_], d2[~open_]
+    x, _ = _quadrature_nodes(expected_count)
+    may_be_undefined, decay = p_defined < 1.0, np.exp(-x)
+    d1_defined, d2_defined = d1[~may_be_undefined], d2[~may_be_undefined]
     sums = np.empty((3, x.size))
-    sums[0] = -x * always[0].size
-    sums[1], sums[2] = always[0].sum(), (always[1] - always[0] ** 2).sum()
-    share, d1, d2 = share[open_], d1[open_], d2[open_]
-    for first in range(0, share.size, BLOCK):
-        part = slice(first, first + BLOCK)
-        for i, left in enumerate(decay.tolist()):
-            chance = (1.0 - share[part]) + share[part] * left
-            mean = d1[part] * (left / chance)
-            sums[0, i] += np.log(chance).sum()
+    sums[0] = -x * d1_defined.size
+    sums[1], sums[2] = d1_defined.sum(), (d2_defined - d1_defined**2).sum()
+    p_defined, d1, d2 = (one[may_be_undefined] for one in (p_defined, d1, d2))
+    for start in range(0, p_defined.size, GROUPS_PER_BLOCK):
+        block = slice(start, start + GROUPS_PER_BLOCK)
+        for i, factor in enumerate(decay.tolist()):  # factor = e^-x
+            normaliser = (1.0 - p_defined[block]) + p_defined[block] * factor
+            mean = d1[block] * (factor / normaliser)
+            sums[0, i] += np.log(normaliser).sum()
             sums[1, i] += mean.sum()
-            sums[2, i] += dot(d2[part], left / chance) - dot(mean, mean)
+            sums[2, i] += dot(d2[block], factor / normaliser) - dot(mean, mean)
     return sums
 
 
-def moments_of_ratio(
-    transforms: Floats, weight: float, sure: float, count: int, undefined: float
+def ratio_moments(
+    transforms: Floats,
+    expected_count: float,
+    n_fixed: int,
+    fixed_sum: float,
+    p_undefined: float,
 ) -> tuple[float, float]:
-    """Mean and deviation of D/N where N > 0, beside `count` values that add to `sure`.
+    """Return the mean and the standard deviation of D/N given N > 0.
 
     1/N = ∫ e^(-xN) dx and 1/N² = ∫ x e^(-xN) dx, over x from 0 to infinity.
+
+    Parameters
+    ----------
+    transforms : ndarray of shape (3, n_nodes)
+        See `laplace_transforms`.
+    n_fixed, fixed_sum
+        Added to N and to D.
+    p_undefined : float
+        P(N = 0).
     """
-    x, weights = _nodes(weight)
-    log_chance, mean, variance = transforms
-    weights = weights * np.exp(log_chance - x * count) / (1.0 - undefined)
-    first = dot(weights, mean + sure)
-    second = dot(weights * x, (mean + sure) ** 2 + variance)
+    x, weights = _quadrature_nodes(expected_count)
+    log_normaliser, mean, variance = transforms
+    weights = weights * np.exp(log_normaliser - x * n_fixed) / (1.0 - p_undefined)
+    first = dot(weights, mean + fixed_sum)
+    second = dot(weights * x, (mean + fixed_sum) ** 2 + variance)
     return first, math.sqrt(max(second - first**2, 0.0))
 
 
 @dataclass(frozen=True)
-class Moments:
-    """A sum over a number of values, known by its moments."""
+class MeanMoments:
+    """Moments of the mean over the defined groups, a ratio of two random sums.
 
-    # Expected sum over expected number, and this number
+    Attributes
+    ----------
+    mean : float
+        Expected sum over expected count of the defined groups.
+    expected_count : float
+    variance, third_cumulant : float
+        Of D, the sum of the deviations of the defined groups from `mean`.
+    max_range : float
+        Largest difference between the values of one group.
+    p_undefined : float
+        Probability that no group is defined.
+    ratio_mean, ratio_std : float
+        Mean and standard deviation of D/N, where N is the number of defined groups.
+    """
+
     mean: float
-    weight: float
-    # Second and third cumulant of the sum of what values differ from the mean
+    expected_count: float
     variance: float
-    skew: float
-    width: float  # the widest range of a value
-    undefined: float  # chance of no value at all
-    ratio: tuple[float, float]  # mean of the ratio, from `mean` on, and its deviation
+    third_cumulant: float
+    max_range: float
+    p_undefined: float
+    ratio_mean: float
+    ratio_std: float
 
     @classmethod
-    def of(cls, shares: list[GroupShare]) -> Moments:
-        """Those of the shares of all groups, around the mean over them."""
-        mean, weight = mean_of_shares(shares)
-        variance = max(math.fsum(one.central[0] for one in shares), 0.0)
-        skew = math.fsum(one.central[1] for one in shares)
-        count, undefined = sum(one.count for one in shares), 0.0
-        if not count:
-            undefined = math.exp(sum(one.log_missing for one in shares))
-        sure = math.fsum(one.sure - mean * one.count for one in shares)
-        ratio = math.nan, math.nan
-        if weight > 0.0 and undefined < 1.0:
-            transforms = sum((one.transforms for one in shares), np.zeros((3, 1)))
-            ratio = moments_of_ratio(transforms, weight, sure, count, undefined)
-        width = max(one.width for one in shares)
-        return cls(mean, weight, variance, skew, width, undefined, ratio)
+    def from_partials(cls, partials: list[PartialMoments]) -> MeanMoments:
+        """Add up the moments of the parts of a partition of all groups."""
+        mean, expected_count = pooled_mean(partials)
+        n_fixed, p_undefined = sum(one.n_fixed for one in partials), 0.0
+        if not n_fixed:
+            p_undefined = math.exp(sum(one.log_p_undefined for one in partials))
+        ratio_mean = ratio_std = math.nan
+        if expected_count > 0.0 and p_undefined < 1.0:
+            transforms = sum((one.transforms for one in partials), np.zeros((3, 1)))
+            fixed = math.fsum(one.fixed_sum - mean * one.n_fixed for one in partials)
+            ratio_mean, ratio_std = ratio_moments(
+                transforms, expected_count, n_fixed, fixed, p_undefined
+            )
+        variance = max(math.fsum(one.variance for one in partials), 0.0)
+        third = math.fsum(one.third_cumulant for one in partials)
+        max_range = max(one.max_range for one in partials)
+        of_sum = mean, expected_count, variance, third, max_range
+        return cls(*of_sum, p_undefined, ratio_mean, ratio_std)
 
     @property
-    def deviation(self) -> float:
-        """Of the sum."""
+    def std(self) -> float:
+        """Standard deviation of the sum D."""
         return math.sqrt(self.variance)
 
     @property
-    def is_normal(self) -> bool:
-        """Whether the sum is normal but for its skewness."""
-        return self.weight > 0.0 and self.deviation >= NORMAL * self.width > 0.0
+    def is_nearly_normal(self) -> bool:
+        """Whether a normal distribution with skewness describes the sum."""
+        has_groups = self.expected_count > 0.0
+        return has_groups and self.std >= MIN_NORMAL_RANGES * self.max_range > 0.0
 
-    def normal(self) -> ValueLaw:
-        """Normal with a correction for skewness."""
+    def skewed_normal(self) -> ScorePMF:
+        """Return a normal distribution with a first-order Edgeworth correction.
+
+        Its density is proportional to e^(-z²/2)·(1 + γ·(z³ - 3z)/6), γ the skewness.
+        """
         z = np.linspace(-6.0, 6.0, 2401)
-        skew = self.skew / self.deviation**3
-        density = np.exp(-(z**2) / 2) * (1 + skew / 6 * (z**3 - 3 * z))
+        skewness = self.third_cumulant / self.std**3
+        density = np.exp(-(z**2) / 2) * (1 + skewness / 6 * (z**3 - 3 * z))
         density = np.maximum(density, 0.0)
-        return self.fitted(z, density / density.sum())
+        return self.match_moments(z, density / density.sum())
 
-    def fitted(self, values: Floats, probabilities: Floats) -> ValueLaw:
-        """Values moved and scaled to the mean and the deviation of the ratio."""
-        more, deviation = self.ratio
-        around = values - dot(probabilities, values)
-        scale = deviation / math.sqrt(dot(probabilities, around**2))
-        around = self.mean + more + scale * around
-        values, weights = compress([(around, probabilities)])
-        return law_of_atoms(values, weights, self.undefined)
+    def match_moments(self, values: Floats, probabilities: Floats) -> ScorePMF:
+        """Shift and scale values to the mean and standard deviation of the ratio."""
+        deviations = values - dot(probabilities, values)
+        scale = self.ratio_std / math.sqrt(dot(probabilities, deviations**2))
+        matched = self.mean + self.ratio_mean + scale * deviations
+        values, weights = merge_atoms([(matched, probabilities)])
+        return ScorePMF.from_pmf(values, weights, self.p_undefined)

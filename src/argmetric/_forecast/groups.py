@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._expected import TOLERANCE, kernels
-from argmetric._forecast.distributions import ValueLaw, law_of_values
+from argmetric._forecast.distributions import ScorePMF, score_pmf
 from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
@@ -83,7 +83,7 @@ class JudgedGroups:
         t, k = self.per_group(labels), self.per_group(self.selected)
         return self.metric.value(tp, k, t, self.rows.sizes.astype(np.float64)), t
 
-    def law(self, g: int) -> tuple[ValueLaw, float]:
+    def law(self, g: int) -> tuple[ScorePMF, float]:
         """Law of one group, and its expected positives."""
         part = slice(self.rows.indptr[g], self.rows.indptr[g + 1])
         return law_of_one(
@@ -156,11 +156,11 @@ def law_of_one(
     known: Floats,
     selected: Booleans,
     deviation: float,
-) -> tuple[ValueLaw, float]:
+) -> tuple[ScorePMF, float]:
     """Law of the score of one segment, and its expected positives."""
     if deviation == 0.0:
         p, q = settle(p, q, known)
-        return law_of_values(metric, n, p, q, selected), float(p.sum())
+        return score_pmf(metric, n, p, q, selected), float(p.sum())
     centre = centre_log_odds(p, q, deviation)
     return mixed_law(metric, n, centre, deviation, known, selected)
 
@@ -326,17 +326,18 @@ class Batch:
         scores = self.layout.scores
         return scores if self.logits else logit(scores)
 
-    def law(self) -> tuple[ValueLaw, float]:
+    def law(self) -> tuple[ScorePMF, float]:
         """Law of the score given the chances, and the expected positives."""
         metric, layout = self.metric, self.layout
         p, q, known, selected = self.p, self.q, self.known, self.selected
         if layout.single:
             n = int(layout.sizes[0])
             return law_of_one(metric, n, p, q, known, selected, self.deviation)
-        from argmetric._forecast.group_mean import law_of_mean
+        from argmetric._forecast.group_mean import mean_distribution
 
         if layout.rows is not None:
             p, q, known = (one[layout.rows] for one in (p, q, known))
             selected = selected[layout.rows]
         rows = Segments(p, q, layout.indptr, layout.sizes)
-        return law_of_mean(JudgedGroups(metric, rows, known, selected, self.deviation))
+        groups = JudgedGroups(metric, rows, known, selected, self.deviation)
+        return mean_distribution(groups)

@@ -8,7 +8,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._expected import Tables, by_size, kernels
-from argmetric._forecast.distributions import ValueLaw, combine
+from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.effects import settle
 from argmetric._forecast.groups import TABLE_LIMIT, Batch
 from argmetric._forecast.truth import (
@@ -32,7 +32,7 @@ MOVES = 96  # draws that a mean over segments is moved by
 
 def law_over_truth(
     batch: Batch, calibrator: Calibrator
-) -> tuple[ValueLaw, ValueLaw, float]:
+) -> tuple[ScorePMF, ScorePMF, float]:
     """Law of the score, the law that is left given the map, and expected positives.
 
     One segment has the law of its drawn counts. For a mean over segments, or with an
@@ -69,7 +69,7 @@ def fitted_probabilities(
     return p if batch.prior is None else matched(p, cells.rows, batch.prior * batch.n)
 
 
-def distribution_of_draws(batch: Batch, cells: TruthCells, p: Floats) -> ValueLaw:
+def distribution_of_draws(batch: Batch, cells: TruthCells, p: Floats) -> ScorePMF:
     """The law over drawn counts of hits and of misses."""
     found, selected = batch.known == 1.0, batch.selected
     rows = cells.open * np.stack([cells.called, ~cells.called])
@@ -80,15 +80,17 @@ def distribution_of_draws(batch: Batch, cells: TruthCells, p: Floats) -> ValueLa
     positives = hits + drawn[:, 1] + (np.count_nonzero(found) - known)
     k = np.count_nonzero(selected)
     values = batch.metric.value(hits, k, positives, batch.n).ravel()
-    return combine([(values, np.full(values.size, 1.0 / values.size))])
+    return ScorePMF.from_atoms([(values, np.full(values.size, 1.0 / values.size))])
 
 
-def _moved(base: ValueLaw, moves: list[float], ends: tuple[float, float]) -> ValueLaw:
+def _moved(base: ScorePMF, moves: list[float], ends: tuple[float, float]) -> ScorePMF:
     """Mixture of a law that is moved, between these ends or its own."""
     low, high = min(ends[0], base.values[0]), max(ends[1], base.values[-1])
     chances = base.probabilities * ((1.0 - base.p_undefined) / len(moves))
     parts = [(np.clip(base.values + move, low, high), chances) for move in moves]
-    return combine([*parts, (np.full(1, math.nan), np.full(1, base.p_undefined))])
+    return ScorePMF.from_atoms(
+        [*parts, (np.full(1, math.nan), np.full(1, base.p_undefined))]
+    )
 
 
 class GroupSample:

@@ -29,7 +29,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
-from argmetric._forecast.distributions import ValueLaw, combine
+from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import (
     COUNTS,
@@ -104,14 +104,14 @@ class Draws:
     weight: Floats  # they sum to 1
 
     @cached_property
-    def score(self) -> ValueLaw:
+    def score(self) -> ScorePMF:
         """Distribution of the score."""
-        return combine([(self.value.ravel(), self.weight.ravel())])
+        return ScorePMF.from_atoms([(self.value.ravel(), self.weight.ravel())])
 
     @cached_property
-    def prevalence(self) -> ValueLaw:
+    def prevalence(self) -> ScorePMF:
         """Distribution of the share of positives."""
-        return combine([(self.share.ravel(), self.weight.ravel())])
+        return ScorePMF.from_atoms([(self.share.ravel(), self.weight.ravel())])
 
     def summary(self, coverage: float) -> tuple[float, Interval]:
         """Mean and interval of the score."""
@@ -139,7 +139,7 @@ class Draws:
 
     def level(self) -> tuple[float, float]:
         """Mean and standard deviation of the score at the expected counts."""
-        law = combine([(self.expected.ravel(), self.weight.ravel())])
+        law = ScorePMF.from_atoms([(self.expected.ravel(), self.weight.ravel())])
         return law.mean, float(np.sqrt(np.nan_to_num(law.variance)))
 
 
@@ -308,14 +308,14 @@ def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
     return Draws(value, share, expected, np.concatenate(parts, axis=1))
 
 
-def _interval(law: ValueLaw, coverage: float) -> Interval:
+def _interval(law: ScorePMF, coverage: float) -> Interval:
     if not law.values.size:
         return Interval(np.nan, np.nan)
     return central_interval(law.values, law.probabilities, coverage)
 
 
 def widened(
-    mixed: ValueLaw, laws: Sequence[ValueLaw], readings: Readings, coverage: float
+    mixed: ScorePMF, laws: Sequence[ScorePMF], readings: Readings, coverage: float
 ) -> Interval:
     """Return the interval of a mixture, widened until every reading keeps its part.
 

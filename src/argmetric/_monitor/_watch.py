@@ -26,7 +26,7 @@ from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import fit_map
 from argmetric._calibrate.reference import Reference
-from argmetric._forecast.group_mean import law_of_mean
+from argmetric._forecast.group_mean import mean_distribution
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._ground.groups import Segments
@@ -229,7 +229,7 @@ class MeanOverGroups:
         open_, usual = np.isnan(self.known), p.mean(axis=1)
         chance = np.where(open_, usual[place], self.known)
         rows = Segments(chance, 1.0 - chance, self.indptr, self.lengths)
-        law = law_of_mean(
+        law = mean_distribution(
             JudgedGroups(self.metric, rows, self.known, self.selected, 0.0)
         )[0]
         if not law.values.size:

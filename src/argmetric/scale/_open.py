@@ -10,14 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._forecast.distributions import law_of_count, law_of_counts, sum_of_laws
+from argmetric._forecast.distributions import (
+    CountPMF,
+    convolve_pmfs,
+    count_pmf,
+    score_pmf_from_counts,
+)
 from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.group_moments import (
-    GroupShare,
-    law_of_shares,
-    mean_of_shares,
-    share_of,
+    PartialMoments,
+    normal_approximation,
+    partial_moments,
+    pooled_mean,
 )
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.result import Forecast
@@ -194,19 +199,16 @@ def forecast(
             require_defined(metric, run.n)
             results = run.over_files("forecast", count_laws)
             hits, misses = (
-                sum_of_laws(
-                    [
-                        (low, unpacked(text, float))
-                        for low, text in (found["laws"][side] for found in results)
-                    ]
+                convolve_pmfs(
+                    [CountPMF(low, unpacked(text, float)) for low, text in side]
                 )
-                for side in (0, 1)
+                for side in zip(*(one["laws"] for one in results), strict=True)
             )
             n, k = (
                 sum(found[name] for found in results) for name in ("rows", "positives")
             )
             result = _made(
-                law_of_counts(metric, n, k, hits, misses),
+                score_pmf_from_counts(metric, n, k, hits, misses),
                 metric,
                 coverage,
                 n=n,
@@ -240,11 +242,11 @@ def count_laws(batches: Iterable[FileBatch]) -> Found:
     for batch in batches:
         p, chosen = np.abs(batch.values), np.signbit(batch.values)
         for kept, part in zip(laws, (p[chosen], p[~chosen]), strict=True):
-            kept.append(law_of_count(part, 1.0 - part))
+            kept.append(count_pmf(part, 1.0 - part))
         positives += int(chosen.sum())
         expected.append(float(p.sum()))
-    nothing = law_of_count(np.zeros(0), np.zeros(0))
-    sums = [sum_of_laws([nothing, *kept]) for kept in laws]
+    nothing = count_pmf(np.zeros(0), np.zeros(0))
+    sums = [convolve_pmfs([nothing, *kept]) for kept in laws]
     return {
         "positives": positives,
         "expected": math.fsum(expected),
@@ -273,9 +275,9 @@ def forecast_by_group(run: Run, metric: Metric, coverage: float) -> Forecast:
         return run.over_buckets("forecast", buckets, work)
 
     first = look(math.nan, math.nan)
-    results = look(*mean_of_shares([found["share"] for found in first]))
-    shares: list[GroupShare] = [found["share"] for found in results]
-    law = law_of_shares(shares)
+    results = look(*pooled_mean([found["share"] for found in first]))
+    shares: list[PartialMoments] = [found["share"] for found in results]
+    law = normal_approximation(shares)
     n_groups = sum(found["groups"] for found in results)
     if law is None:
         raise DataError(
@@ -289,7 +291,7 @@ def forecast_by_group(run: Run, metric: Metric, coverage: float) -> Forecast:
         n=run.n,
         n_positives=sum(found["positives"] for found in results),
         n_groups=n_groups,
-        expected_positives=math.fsum(one.positives for one in shares),
+        expected_positives=math.fsum(one.expected_positives for one in shares),
     )
 
 
@@ -312,7 +314,7 @@ def share_of_bucket(
     return {
         "groups": sizes.size,
         "positives": int(chosen.sum()),
-        "share": share_of(groups, mean, weight),
+        "share": partial_moments(groups, mean, weight),
     }
 
 
