@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.maps import PlattMap
-from argmetric._forecast.truth import Truth
+from argmetric._forecast.draws import Posterior
 from argmetric._monitor._law import Maps
 
 
-class CertainTruth(Truth):
+class CertainPosterior(Posterior):
     """A reference so large that it leaves nothing open but the map."""
 
     def factors(self, cells: Any, each: int) -> Any:
-        one = np.ones((each, self.maps))
+        one = np.ones((each, self.n_calibrators))
         return [(side, one, one) for side in (cells.called, ~cells.called)]
 
 
@@ -25,4 +25,4 @@ def shifted_maps(chance: Any, count: int, spread: float = 0.0) -> Maps:
     moves = spread * np.random.default_rng(1).standard_normal(count)
     draws = np.column_stack([np.ones(count), moves])
     found = PlattMap(1.0, 0.0, draws=draws, n=1000, prevalence=0.5)
-    return Maps(CertainTruth(found), x, 1 / (1 + np.exp(-found._family._map(x))))
+    return Maps(CertainPosterior(found), x, 1 / (1 + np.exp(-found._family._map(x))))

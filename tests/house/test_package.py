@@ -33,7 +33,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._calibrate.calibrator",
     "argmetric.scale.files._features",
     "argmetric._forecast.group_mean",
-    "argmetric._forecast.over_truth",
+    "argmetric._forecast.posterior_score",
 }
 
 

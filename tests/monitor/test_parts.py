@@ -10,7 +10,7 @@ from scipy.stats import betabinom
 
 import argmetric as am
 from argmetric._compare.strata import allocation
-from argmetric._forecast.over_truth import GroupSample
+from argmetric._forecast.posterior_score import GroupSample
 from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
 from argmetric._monitor._watch import (
     MeanOverGroups,
@@ -140,7 +140,7 @@ def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverG
 
 def sample_of(groups: MeanOverGroups) -> GroupSample:
     of_rows = groups.cell, groups.selected, groups.known
-    return GroupSample(groups.metric, *of_rows, groups.indptr, groups.lengths)
+    return GroupSample(groups.metric, *of_rows, (groups.indptr, groups.lengths))
 
 
 def slow_mean(groups: MeanOverGroups, labels: Any) -> float:

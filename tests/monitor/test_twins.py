@@ -98,10 +98,10 @@ def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
     cells = maps.cells_of(
         np.array([[rows * (maps.x < -0.8)], [rows * (maps.x >= -0.8)]])
     )
-    theta = rng.normal(0, 1, (3, maps.truth.maps))
+    theta = rng.normal(0, 1, (3, maps.truth.n_calibrators))
     factors = maps.truth.factors(cells, len(theta))
-    usual = maps.truth.chances(cells, factors=factors)
-    moved = maps.truth.chances(cells, shift=theta, factors=factors)
+    usual = maps.truth.probabilities(cells, factors=factors)
+    moved = maps.truth.probabilities(cells, shift=theta, factors=factors)
     ratio = moved / (1 - moved) / (usual / (1 - usual))
     expected = np.broadcast_to(np.exp(theta).ravel(), ratio.shape)
     np.testing.assert_allclose(ratio, expected, rtol=1e-6)

@@ -181,7 +181,7 @@ def _forecasts(
         layout: Layout, called: Booleans, both: tuple[Floats, Floats]
     ) -> ScorePMF:
         batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
-        return batch.law()[0]
+        return batch.score_pmf()[0]
 
     own = [
         from_log_odds(x.scores) if logits else (x.scores, 1.0 - x.scores)

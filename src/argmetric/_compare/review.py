@@ -12,8 +12,8 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._compare.row_search import RowSearch
 from argmetric._forecast.distributions import ScorePMF
+from argmetric._forecast.draws import COUNTS, Posterior, ScoreBins, draw_counts, sums
 from argmetric._forecast.forecast import forecast, refuse_undefined
-from argmetric._forecast.truth import COUNTS, Truth, TruthCells, drawn_counts, sums
 from argmetric._ground.arguments import check_count, check_flag, check_share, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -286,8 +286,8 @@ def _posterior_score(
     S + mean over d of m_d - m of the fitted calibrator.
     """
     metric, n = search.metric, float(x.size)
-    cells = TruthCells.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
-    p = Truth(calibrator).chances(cells)
+    cells = ScoreBins.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
+    p = Posterior(calibrator).probabilities(cells)
     fitted = from_log_odds(calibrator._map(cells.x))[0][:, None]
 
     def sets(labels: Booleans, rows: Integers) -> Floats:
@@ -309,6 +309,6 @@ def _posterior_score(
     sign = 1.0 if metric.greater_is_better else -1.0
     rise = about(*chosen) - about(search.given, np.arange(0))
     some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
-    drawn = scores(some, *drawn_counts(p, some, COUNTS, rng).transpose(1, 0, 2))
+    drawn = scores(some, *draw_counts(p, some, COUNTS, rng).transpose(1, 0, 2))
     weights = np.full(drawn.size, 1.0 / drawn.size)
     return ScorePMF.from_atoms([(drawn.ravel(), weights)]), rise

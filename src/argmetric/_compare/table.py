@@ -3,7 +3,7 @@
 Rows with the same predictions of all models are a *pattern*. One more positive of a
 pattern moves the difference of scores by the same h, so positives by pattern are all
 that must be known. Their probabilities are those of `effects.EffectsModel`, their
-counts are drawn by `_forecast.truth.drawn_counts`. Without labels and without a
+counts are drawn by `_forecast.draws.draw_counts`. Without labels and without a
 reference probabilities are taken as they are, as `forecast` does.
 """
 
@@ -25,7 +25,7 @@ from argmetric._compare.effects import (
 )
 from argmetric._compare.joint import JointCalibrator, bins_along
 from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
-from argmetric._forecast.truth import COUNTS, DRAWS, drawn_counts
+from argmetric._forecast.draws import COUNTS, DRAWS, draw_counts
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -213,7 +213,7 @@ class PatternTable:
         rows[self.group, bins] = self.size - labelled
         known = np.bincount(self.pattern, np.nan_to_num(self.y), count)
         repeats = COUNTS * max(DRAWS // p.shape[1], 1)
-        positives = drawn_counts(p, rows, repeats, rng) + known[:, None]
+        positives = draw_counts(p, rows, repeats, rng) + known[:, None]
         tp = np.einsum("mp,rpd->mrd", called, positives)
         k = called @ np.bincount(self.pattern, minlength=count)
         t, n = positives.sum(axis=1), float(self.y.size)

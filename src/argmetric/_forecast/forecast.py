@@ -1,4 +1,4 @@
-"""forecast: what score will these labels get?"""
+"""Forecast the score of labels before the true labels are known."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def forecast(
         Probabilities, as for `decide`; for a tensor the result is a
         `tensors.TensorForecast` on its device.
     labels : array-like, Rule, float or Decision
-        What was handed in: labels, however they were chosen (0/1, booleans, -1/1, or
-        any others with `pos_label`), a rule, a threshold on `p`, or a decision. If a
+        Predictions: labels, however they were chosen (0/1, booleans, -1/1, or any
+        others with `pos_label`), a rule, a threshold on `p`, or a decision. If a
         `Decision` used a `reference`, pass it here too; `Decision.forecast` does so.
     metric : str, Metric or callable, optional
         The metric that scores the labels; by default that of a rule or a decision, or
@@ -87,8 +87,8 @@ def forecast(
     known : array-like, optional
         True labels that have arrived; nan or None for the others.
     prior : float or "estimate", optional
-        The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. "estimate" compares the scores with those of
+        The current prevalence: one constant is added to all log-odds so that the mean
+        of p equals it. "estimate" compares the scores with those of
         `reference`, where each class must still have the scores it had; the interval
         includes the uncertainty of `share`.
     overdispersion : float, default=0.0
@@ -100,8 +100,8 @@ def forecast(
     logits : bool, default=False
         Whether `p` holds log-odds.
     reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first, as by `decide`.
+        Labels and scores of rows that the model was not trained on, or a fitted
+        calibrator. `p` is recalibrated first, as by `decide`.
     pos_label : object, optional
         The label that counts as positive, in `labels`, `known` and the y of
         `reference`.
@@ -159,9 +159,9 @@ def forecast(
     at = AtShare(fitted.calibrator, None, ())
     if known_share is None:
         at = at_share(prior, fitted, layout, logits=logits, coverage=coverage)
-    scores, found = layout.scores, at.calibrator
-    if found is not None:
-        scores = calibrated_scores(found, scores, logits=logits)
+    scores, calibrator = layout.scores, at.calibrator
+    if calibrator is not None:
+        scores = calibrated_scores(calibrator, scores, logits=logits)
     how: Any = {"shape": layout.shape, "logits": logits}
     chosen, known = _read_labels(labels, p, known, pos_label, **how)
     selected = layout.select(chosen)
@@ -171,24 +171,25 @@ def forecast(
     if known_share is not None:
         from argmetric._calibrate.prior import match_prevalence
 
-        # An implicit cell stays a certain negative under any prevalence.
+        # An implicit entry stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
     require_defined(metric, layout.largest)
-    known_ = _arrived(known, layout)
+    known_ = _known_values(known, layout)
     batch = Batch(
         metric, layout, p_, q, known_, selected, overdispersion, known_share, logits
     )
     given_map = None
-    if found is not None and found._uncertain:
-        from argmetric._forecast.over_truth import law_over_truth
+    if calibrator is not None and calibrator._uncertain:
+        from argmetric._forecast.posterior_score import posterior_pmf
 
-        law, alone, positives = law_over_truth(batch, found)
-        given_map = central_interval(alone.values, alone.probabilities, coverage)
+        pmf, fitted_pmf, positives = posterior_pmf(batch, calibrator)
+        values, probabilities = fitted_pmf.values, fitted_pmf.probabilities
+        given_map = central_interval(values, probabilities, coverage)
     else:
-        law, positives = batch.law()
-        refuse_undefined(law, metric)
-    return forecast_of(
-        law,
+        pmf, positives = batch.score_pmf()
+        refuse_undefined(pmf, metric)
+    return build_forecast(
+        pmf,
         metric,
         coverage,
         interval_given_map=given_map,
@@ -196,62 +197,72 @@ def forecast(
         n_positives=int(selected.sum()),
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
-        assumptions=assumptions_of(prior, overdispersion, known_, found),
+        assumptions=conditions(prior, overdispersion, known_, calibrator),
         share=at.share,
         notes=at.notes,
     )
 
 
-def forecast_of(
-    law: ScorePMF, metric: Metric, coverage: float, **known: Any
+def build_forecast(
+    pmf: ScorePMF, metric: Metric, coverage: float, **known: Any
 ) -> Forecast:
-    """What is told of a law."""
+    """Return the forecast with this distribution of the score.
+
+    `known` are the other fields of `Forecast`.
+    """
     return Forecast(
-        mean=law.mean,
-        interval=central_interval(law.values, law.probabilities, coverage),
+        mean=pmf.mean,
+        interval=central_interval(pmf.values, pmf.probabilities, coverage),
         coverage=coverage,
-        std=math.sqrt(max(law.variance, 0.0)),
-        values=law.values,
-        probabilities=law.probabilities,
-        p_undefined=law.p_undefined,
+        std=math.sqrt(max(pmf.variance, 0.0)),
+        values=pmf.values,
+        probabilities=pmf.probabilities,
+        p_undefined=pmf.p_undefined,
         metric=metric,
         **known,
     )
 
 
-def refuse_undefined(law: ScorePMF, metric: Metric) -> None:
-    if not law.values.size:
+def refuse_undefined(pmf: ScorePMF, metric: Metric) -> None:
+    """Raise an error if the metric is 0/0 for all possible true labels."""
+    if not pmf.values.size:
         raise ValueError(
-            f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
-            "zero_division=0 or 1 gives it a value"
+            f"{metric.name} is undefined (0/0) for these labels, whatever the true "
+            "labels are; zero_division=0 or 1 gives it a value"
         )
 
 
-def assumptions_of(
+def conditions(
     prior: PriorShare | None,
     overdispersion: float,
     known: Floats,
-    found: Calibrator | None,
+    calibrator: Calibrator | None,
 ) -> tuple[str, ...]:
+    """Return the conditions under which a forecast is valid, as texts.
+
+    `known` are true labels, nan where unknown.
+    """
     lines = ["calibrated probabilities"]
     since = "training"
-    if found is not None:
-        lines, since = [calibration_note(found)], "calibration"
+    if calibrator is not None:
+        lines, since = [calibration_note(calibrator)], "calibration"
     if prior is None:
         lines.append(f"no shift since {since}")
     elif prior == "estimate":
-        lines.append(f"only the share of positives moved since {since}")
+        lines.append(f"only the prevalence changed since {since}")
     else:
         lines.append(f"prevalence is {prior:g}, all else as in {since}")
     if overdispersion:
         lines.append(
-            f"labels depend on each other through one normal effect of sd "
+            f"labels depend on each other through one normal random effect of sd "
             f"{overdispersion:g} on the log-odds"
         )
     else:
         lines.append("labels independent given the scores")
-    if found is not None and not found._uncertain:
-        lines.append("the map is certain: the interval is given the map")
+    if calibrator is not None and not calibrator._uncertain:
+        lines.append(
+            "the calibrator is taken as exact; the interval is conditional on it"
+        )
     arrived = int((~np.isnan(known)).sum())
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
 
@@ -259,7 +270,7 @@ def assumptions_of(
 def _read_labels(
     labels: Any, p: Any, known: Any, pos_label: Any, **how: Any
 ) -> tuple[Booleans, Floats | None]:
-    """Which labels are positive; the known ones as numbers, nan where unknown."""
+    """Return which labels are positive, and known labels as numbers (nan: unknown)."""
     if is_sparse(known):
         raise TypeError(
             "known must be dense: an array with nan where a label has not arrived"
@@ -269,8 +280,8 @@ def _read_labels(
     return read[0] == 1.0, None if known is None else read[1]
 
 
-def _arrived(values: Floats | None, layout: Layout) -> Floats:
-    """Known labels per explicit item, nan where unknown."""
+def _known_values(values: Floats | None, layout: Layout) -> Floats:
+    """Return the known label of every explicit entry, nan where unknown."""
     if values is None:
         return np.full(layout.scores.size, math.nan)
     explicit = np.asarray(layout.select(values), dtype=np.float64)

@@ -34,7 +34,7 @@ from argmetric._forecast.group_moments import (
     bin_groups,
     find_lattice_size,
 )
-from argmetric._forecast.groups import JudgedGroups
+from argmetric._forecast.groups import MetricGroups
 from argmetric._ground.types import Floats
 
 MAX_EXACT_GROUPS = 16  # up to this many uncertain groups are convolved exactly
@@ -60,19 +60,19 @@ FFT_TOLERANCE = 1e-15  # probabilities below the rounding error of an FFT
 MAX_HIGH_FREQUENCY = 1e-6  # amplitude of the upper half spectrum of a smooth function
 
 
-def mean_distribution(groups: JudgedGroups) -> tuple[ScorePMF, float]:
+def mean_distribution(groups: MetricGroups) -> tuple[ScorePMF, float]:
     """Return the distribution of the mean over groups, and the expected positives.
 
     The mean is over the groups in which the metric is defined.
     """
-    is_open = groups.open()
+    is_open = groups.is_uncertain()
     open_groups = groups.take(np.flatnonzero(is_open))
     is_exact = (
         open_groups.size <= MAX_EXACT_GROUPS
         and _estimate_atom_pairs(open_groups) <= MAX_ATOMS
     )
     if open_groups.size <= 1 or is_exact:
-        values, positives = groups.take(np.flatnonzero(~is_open)).settled()
+        values, positives = groups.take(np.flatnonzero(~is_open)).fixed_values()
         values = values[~np.isnan(values)]
         exact, more = convolve_groups(open_groups, float(values.sum()), values.size)
         if exact is not None:
@@ -81,7 +81,7 @@ def mean_distribution(groups: JudgedGroups) -> tuple[ScorePMF, float]:
     return _approximate_distribution(uncertain), uncertain.expected_positives
 
 
-def _estimate_atom_pairs(groups: JudgedGroups) -> float:
+def _estimate_atom_pairs(groups: MetricGroups) -> float:
     """Estimate the number of atom pairs when the two widest groups are convolved.
 
     A group has about (1 + 6·sd(hits))·(1 + 6·sd(misses)) likely pairs of counts.
@@ -97,7 +97,7 @@ def _estimate_atom_pairs(groups: JudgedGroups) -> float:
 
 
 def convolve_groups(
-    groups: JudgedGroups, fixed_sum: float, n_fixed: int
+    groups: MetricGroups, fixed_sum: float, n_fixed: int
 ) -> tuple[ScorePMF | None, float]:
     """Return the exact distribution of the mean, and the expected positives.
 
@@ -112,7 +112,7 @@ def convolve_groups(
     sums_by_count = {n_fixed: (np.array([fixed_sum]), np.ones(1))}
     expected_positives = 0.0
     for g in range(groups.size):
-        group, positives = groups.law(g)
+        group, positives = groups.pmf(g)
         expected_positives += positives
         n_sums = sum(sums.size for sums, _ in sums_by_count.values())
         if n_sums * group.values.size > MAX_ATOMS:

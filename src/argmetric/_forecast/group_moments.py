@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._forecast.distributions import ScorePMF, merge_atoms
-from argmetric._forecast.groups import CellLaws, JudgedGroups, in_blocks, lies_in_cells
+from argmetric._forecast.groups import (
+    JointCounts,
+    MetricGroups,
+    fits_in_block,
+    iter_blocks,
+)
 from argmetric._ground.discrete import dot
 from argmetric._ground.types import Floats, Integers
 
@@ -39,7 +44,7 @@ class GroupMoments:
     min_value: Floats
     max_value: Floats
     distributions: dict[int, ScorePMF]
-    blocks: tuple[tuple[Integers, CellLaws], ...] = ()
+    blocks: tuple[tuple[Integers, JointCounts], ...] = ()
 
     def take(self, indices: Integers) -> GroupMoments:
         """Return the moments of the groups with these indices."""
@@ -61,22 +66,22 @@ class GroupMoments:
         return GroupMoments(self.raw[indices], low, high, distributions, tuple(blocks))
 
 
-def compute_group_moments(groups: JudgedGroups) -> tuple[GroupMoments, float]:
+def compute_group_moments(groups: MetricGroups) -> tuple[GroupMoments, float]:
     """Return the moments of every group, and the expected positives of all groups."""
     min_value, max_value = np.zeros((2, groups.size))
     moments = GroupMoments(np.zeros((groups.size, 4)), min_value, max_value, {})
     expected_positives = 0.0
-    in_blocks_mask = lies_in_cells(groups)
-    blocks: list[tuple[Integers, CellLaws]] = []
+    fits = fits_in_block(groups)
+    blocks: list[tuple[Integers, JointCounts]] = []
     n_entries = 0
-    for indices, block in in_blocks(groups, np.flatnonzero(in_blocks_mask)):
+    for indices, block in iter_blocks(groups, np.flatnonzero(fits)):
         raw, low, high, positives = block.moments(TAIL_PROBABILITY)
         moments.raw[indices], min_value[indices], max_value[indices] = raw, low, high
         expected_positives += positives
-        n_entries += block.chances.size + block.values.size
+        n_entries += block.probabilities.size + block.values.size
         blocks = [*blocks, (indices, block)] if n_entries <= MAX_CACHED_ENTRIES else []
-    for g in np.flatnonzero(~in_blocks_mask).tolist():
-        exact, positives = groups.law(g)
+    for g in np.flatnonzero(~fits).tolist():
+        exact, positives = groups.pmf(g)
         expected_positives += positives
         powers = [dot(exact.probabilities, exact.values**j) for j in (0, 1, 2, 3)]
         moments.raw[g] = (1 - exact.p_undefined) * np.array(powers)
@@ -149,13 +154,13 @@ class GroupGrid:
 
 
 def bin_groups(
-    groups: JudgedGroups, start: int, moments: GroupMoments, grid: GroupGrid
+    groups: MetricGroups, start: int, moments: GroupMoments, grid: GroupGrid
 ) -> tuple[Floats, Floats]:
     """Return the distribution of each group on the grid.
 
     Parameters
     ----------
-    groups : JudgedGroups
+    groups : MetricGroups
         Groups start, start + 1, … of those in `moments`.
 
     Returns
@@ -166,10 +171,10 @@ def bin_groups(
         undefined, where there is no fill value.
     """
     mass, remainder = np.zeros((2, groups.size, grid.n_bins + 1))
-    in_blocks_mask = lies_in_cells(groups)
-    for g in np.flatnonzero(~in_blocks_mask).tolist():
+    fits = fits_in_block(groups)
+    for g in np.flatnonzero(~fits).tolist():
         _bin_pmf(moments.distributions[start + g], grid, mass[g], remainder[g])
-    blocks = in_blocks(groups, np.flatnonzero(in_blocks_mask))
+    blocks = iter_blocks(groups, np.flatnonzero(fits))
     if moments.blocks and groups.size == moments.min_value.size:
         blocks = iter(moments.blocks)
     fill_value = math.nan if grid.fill_value is None else grid.fill_value
@@ -179,7 +184,7 @@ def bin_groups(
             origin = np.full_like(origin, grid.origin)
         elif np.isnan(block.values).any():
             origin = np.minimum(origin, fill_value)
-        mass[indices], remainder[indices] = block.place(
+        mass[indices], remainder[indices] = block.on_grid(
             origin, grid.step, grid.n_bins, fill_value
         )
     return mass, remainder
@@ -251,17 +256,17 @@ class PartialMoments:
 class UncertainGroups:
     """Groups whose values are uncertain, and the sum over the fixed ones."""
 
-    groups: JudgedGroups
+    groups: MetricGroups
     moments: GroupMoments
     n_fixed: int
     fixed_sum: float
     expected_positives: float  # of all groups
 
     @classmethod
-    def from_groups(cls, groups: JudgedGroups) -> UncertainGroups:
+    def from_groups(cls, groups: MetricGroups) -> UncertainGroups:
         """Separate the groups with one possible value, such as without predictions."""
-        is_open = groups.open()
-        values, positives = groups.take(np.flatnonzero(~is_open)).settled()
+        is_open = groups.is_uncertain()
+        values, positives = groups.take(np.flatnonzero(~is_open)).fixed_values()
         values = values[~np.isnan(values)]
         open_groups = groups.take(np.flatnonzero(is_open))
         moments, open_positives = compute_group_moments(open_groups)
@@ -326,7 +331,7 @@ class UncertainGroups:
 
 
 def partial_moments(
-    groups: JudgedGroups, mean: float, expected_count: float
+    groups: MetricGroups, mean: float, expected_count: float
 ) -> PartialMoments:
     """Return `UncertainGroups.partial_moments` of some of all groups."""
     return UncertainGroups.from_groups(groups).partial_moments(mean, expected_count)
@@ -499,6 +504,6 @@ class MeanMoments:
         """Shift and scale values to the mean and standard deviation of the ratio."""
         deviations = values - dot(probabilities, values)
         scale = self.ratio_std / math.sqrt(dot(probabilities, deviations**2))
-        matched = self.mean + self.ratio_mean + scale * deviations
-        values, weights = merge_atoms([(matched, probabilities)])
+        match_positives = self.mean + self.ratio_mean + scale * deviations
+        values, weights = merge_atoms([(match_positives, probabilities)])
         return ScorePMF.from_pmf(values, weights, self.p_undefined)

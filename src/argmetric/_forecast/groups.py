@@ -1,4 +1,4 @@
-"""Groups of rows that are independent of each other, and the laws of their counts."""
+"""Groups of independent rows, and the joint distributions of their counts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,10 @@ from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
     effects,
+    fix_known,
+    is_informative,
     likeliest_effects,
-    mixed_law,
-    settle,
-    tells_of_effect,
+    mixture_pmf,
 )
 from argmetric._ground.groups import Segments
 from argmetric._ground.layout import Layout
@@ -27,43 +28,56 @@ from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-TABLE_LIMIT = 64  # rows of a group whose moments are looked up in a table of values
-LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
+TABLE_LIMIT = 64  # largest group whose moments are looked up in a table of values
+MAX_TILT_STDS = 6.0  # a count is tilted by at most this many standard deviations
 
 
 @dataclass(frozen=True)
-class JudgedGroups:
-    """Rows group by group, with the metric that judges every group."""
+class MetricGroups:
+    """Rows sorted by group, and the metric that scores every group.
+
+    Attributes
+    ----------
+    rows : Segments
+        Probabilities of the rows, group by group.
+    known : ndarray of shape (n_rows,)
+        True labels, nan where unknown.
+    selected : ndarray of bool, shape (n_rows,)
+        Rows that are predicted positive.
+    deviation : float
+        Standard deviation of the random effect that the rows of a group share.
+    """
 
     metric: Metric
-    rows: Segments  # probabilities; `known` and `selected` lie beside them
+    rows: Segments
     known: Floats
     selected: Booleans
-    deviation: float  # of the effect that the rows of a group share
+    deviation: float
 
     @property
     def size(self) -> int:
+        """Number of groups."""
         return self.rows.n_segments
 
     def per_group(self, values: npt.NDArray[np.generic]) -> Floats:
-        """Sum over the rows of every group."""
+        """Sum values of shape (n_rows,) over the rows of every group."""
         group = np.repeat(np.arange(self.size), self.rows.lengths)
         weights = values.astype(np.float64)
         return np.bincount(group, weights, self.size).astype(np.float64)
 
     @cached_property
     def predictions(self) -> Integers:
-        """Selected rows of every group."""
+        """Number of rows that are predicted positive, of shape (n_groups,)."""
         return self.per_group(self.selected).astype(np.int64)
 
-    def open(self) -> Booleans:
-        """Groups with a row whose label is neither known nor certain."""
+    def is_uncertain(self) -> Booleans:
+        """Return which groups have a row whose label is neither known nor certain."""
         rows = self.rows
         unsure = np.isnan(self.known) & (rows.p > 0.0) & (rows.q > 0.0)
         return self.per_group(unsure) > 0
 
-    def take(self, chosen: Integers) -> JudgedGroups:
-        """Some of the groups."""
+    def take(self, chosen: Integers) -> MetricGroups:
+        """Return the groups with these indices."""
         if chosen.size == self.size:
             return self
         inside = np.zeros(self.size, dtype=bool)
@@ -76,40 +90,48 @@ class JudgedGroups:
             selected=self.selected[rows],
         )
 
-    def settled(self) -> tuple[Floats, Floats]:
-        """Values of groups without an open row, and their positives."""
-        labels, _ = settle(self.rows.p, self.rows.q, self.known)
+    def fixed_values(self) -> tuple[Floats, Floats]:
+        """Return the metric of groups with certain labels, and their positives."""
+        labels, _ = fix_known(self.rows.p, self.rows.q, self.known)
         tp = self.per_group(labels * self.selected)
         t, k = self.per_group(labels), self.per_group(self.selected)
         return self.metric.value(tp, k, t, self.rows.sizes.astype(np.float64)), t
 
-    def law(self, g: int) -> tuple[ScorePMF, float]:
-        """Law of one group, and its expected positives."""
+    def pmf(self, g: int) -> tuple[ScorePMF, float]:
+        """Return the distribution of the metric in group g, and expected positives."""
         part = slice(self.rows.indptr[g], self.rows.indptr[g + 1])
-        return law_of_one(
+        return segment_pmf(
             self.metric,
             int(self.rows.sizes[g]),
             self.rows.p[part],
             self.rows.q[part],
-            self.known[part],
-            self.selected[part],
-            self.deviation,
+            known=self.known[part],
+            selected=self.selected[part],
+            deviation=self.deviation,
         )
 
-    def certain(self) -> Segments:
-        """The rows, with the labels that are known."""
+    def with_known_labels(self) -> Segments:
+        """Return the rows; a known label has the probability 0 or 1."""
         rows = self.rows
-        return Segments(*settle(rows.p, rows.q, self.known), rows.indptr, rows.sizes)
+        return Segments(*fix_known(rows.p, rows.q, self.known), rows.indptr, rows.sizes)
 
-    def tilted(self) -> Iterator[tuple[Segments, Floats, Floats]]:
-        """Rows at some effects, tilts to more of them, and weights of these per group.
+    def iter_tilted(self) -> Iterator[tuple[Segments, Floats, Floats]]:
+        """Yield the rows at a few random effects, and tilts to the effects around.
 
-        A tilt is a shift of all log-odds, and makes a count more likely by a power of
-        it: laws are built up row by row at few effects. Without a shared effect there
-        is one without tilt.
+        A shift θ of all log-odds tilts the distribution of a count t exponentially,
+        P_θ(t) ∝ P_0(t)·e^(θt): distributions are computed row by row at few effects.
+
+        Yields
+        ------
+        rows : Segments
+            Probabilities at one effect.
+        tilts : ndarray of shape (n_tilts,)
+            Shifts of the log-odds to other effects; one of 0 without a random effect.
+        weights : ndarray of shape (n_tilts, n_groups)
+            Probabilities of these effects, given the known labels of the group.
         """
         if self.deviation == 0.0:
-            yield self.certain(), np.zeros(1), np.ones((1, self.size))
+            yield self.with_known_labels(), np.zeros(1), np.ones((1, self.size))
             return
         rows, known = self.rows, self.known
         group = np.repeat(np.arange(self.size), rows.lengths)
@@ -117,165 +139,231 @@ class JudgedGroups:
         longest = int(rows.lengths.max(initial=1))
         step = 2.0 / (self.deviation * math.sqrt(longest))
         points, _ = effects(self.deviation, min(step, effect_step(self.deviation)))
-        # Known labels move the effect of their group: its points go along.
+        # Known labels move the effect of their group: its grid is centred there.
         middle = likeliest_effects(centre, self.deviation, known, group, self.size)
         middle = np.rint(middle / (points[1] - points[0])) * (points[1] - points[0])
         centre = centre + self.deviation * middle[group]
-        chances = self._chances(centre, points, middle)
+        weights = self._effect_weights(centre, points, middle)
         shifts = self.deviation * points
         # A count of n labels has a standard deviation of at most √n/2.
-        apart = 2.0 * LONGEST_TILT / math.sqrt(longest)
-        number = np.rint((shifts - shifts[0]) / (2.0 * apart)).astype(np.int64)
+        max_tilt = 2.0 * MAX_TILT_STDS / math.sqrt(longest)
+        number = np.rint((shifts - shifts[0]) / (2.0 * max_tilt)).astype(np.int64)
         for part in np.split(
             np.arange(shifts.size), np.flatnonzero(np.diff(number)) + 1
         ):
             anchor = float(shifts[part].mean())
-            p, q = settle(*from_log_odds(centre + anchor), known)
+            p, q = fix_known(*from_log_odds(centre + anchor), known)
             here = Segments(p, q, rows.indptr, rows.sizes)
-            yield here, shifts[part] - anchor, chances[part]
+            yield here, shifts[part] - anchor, weights[part]
 
-    def _chances(self, centre: Floats, points: Floats, middle: Floats) -> Floats:
-        """Chance of every effect in every group, given the known labels."""
+    def _effect_weights(self, centre: Floats, points: Floats, middle: Floats) -> Floats:
+        """Return the probability of every effect given the known labels of a group.
+
+        Parameters
+        ----------
+        centre : ndarray of shape (n_rows,)
+            Log-odds at the effect `middle` of the row's group.
+        points : ndarray of shape (n_points,)
+            Effects around the middle.
+        middle : ndarray of shape (n_groups,)
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_groups)
+        """
         level = -((points[:, None] + middle) ** 2) / 2
-        arrived = tells_of_effect(centre, self.known)
+        arrived = is_informative(centre, self.known)
         if arrived.any():
             sign = np.where(self.known == 1.0, 1.0, -1.0)
             for i, effect in enumerate(points):
                 x = sign * (centre + self.deviation * effect)
-                chance = np.where(arrived, -np.logaddexp(0.0, -x), 0.0)
-                level[i] += self.per_group(chance)
-        chances = np.exp(level - level.max(axis=0))
-        return np.asarray(chances / chances.sum(axis=0))
+                log_likelihood = np.where(arrived, -np.logaddexp(0.0, -x), 0.0)
+                level[i] += self.per_group(log_likelihood)
+        weights = np.exp(level - level.max(axis=0))
+        return np.asarray(weights / weights.sum(axis=0))
 
 
-def law_of_one(
+def segment_pmf(
     metric: Metric,
     n: int,
     p: Floats,
     q: Floats,
+    *,
     known: Floats,
     selected: Booleans,
     deviation: float,
 ) -> tuple[ScorePMF, float]:
-    """Law of the score of one segment, and its expected positives."""
+    """Return the distribution of one segment's score, and its expected positives.
+
+    Parameters
+    ----------
+    n : int
+        Rows, with the absent ones of a sparse matrix.
+    p, q, known, selected : ndarray of shape (n_rows,)
+        Probabilities of a positive and of a negative, true labels (nan where unknown),
+        and whether the row is predicted positive.
+    deviation : float
+        Standard deviation of the random effect on all log-odds.
+    """
     if deviation == 0.0:
-        p, q = settle(p, q, known)
+        p, q = fix_known(p, q, known)
         return score_pmf(metric, n, p, q, selected), float(p.sum())
     centre = centre_log_odds(p, q, deviation)
-    return mixed_law(metric, n, centre, deviation, known, selected)
+    return mixture_pmf(metric, n, centre, deviation, known=known, selected=selected)
 
 
-ROWS_AT_ONCE = 1 << 15  # rows whose cells are laid out at once
-TOLERANCE_TILTED = 1e-60  # of a law that is tilted: unlikely counts become likely
-CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
-LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid out
+ROWS_PER_BLOCK = 1 << 15
+TILT_TOLERANCE = 1e-60  # tilting can make very unlikely counts likely: keep them
+PAIRS_PER_CALL = 1 << 14  # pairs of counts per metric call: they fit in cache
+# Largest group in a block, without and with a random effect.
+MAX_BLOCK_GROUP, MAX_BLOCK_GROUP_MIXED = 20_000, 2_000
 
 
 @dataclass(frozen=True)
-class CellLaws:
-    """Pairs of hits and misses of groups, with their chances and values."""
+class JointCounts:
+    """Joint distributions of true positives and false negatives, for many groups.
 
-    # per group the least hits, how many numbers of hits, and the same of misses
+    With `a` true positives and `r` false negatives above the smallest likely ones,
+    group g has the probability ``probabilities[i + di·a + r]`` and the metric
+    ``values[j + dj·a + r]``, where ``i, di, j, dj = offsets[g]``.
+
+    Attributes
+    ----------
+    box : ndarray of int, shape (n_groups, 4)
+        Smallest number of true positives and how many numbers are likely; the same of
+        false negatives.
+    probabilities : ndarray
+        All groups one after the other.
+    values : ndarray
+        Groups of one size with as many predicted positives share their values.
+    offsets : ndarray of int, shape (n_groups, 4)
+    """
+
     box: Integers
-    # chances, values: of all pairs. Groups of one size and as many predictions share
-    # their values.
-    chances: Floats
+    probabilities: Floats
     values: Floats
-    # with `a` hits and `r` misses more than the least, group g has the chance
-    # chances[places[g, 0] + places[g, 1]·a + r] and the value values[places[g, 2] +
-    # places[g, 3]·a + r]
-    places: Integers
+    offsets: Integers
 
-    def take(self, kept: Booleans) -> CellLaws:
-        """The laws of some of the groups."""
-        return replace(self, box=self.box[kept], places=self.places[kept])
+    def take(self, kept: Booleans) -> JointCounts:
+        """Return the groups where the mask `kept`, of shape (n_groups,), is True."""
+        return replace(self, box=self.box[kept], offsets=self.offsets[kept])
 
-    def moments(self, unlikely: float) -> tuple[Floats, Floats, Floats, float]:
-        """Per group raw moments and the likely ends, and the positives of all."""
-        groups = self.box.shape[0]
-        raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
-        positives = kernels.cell_moments(
-            self.values, self.chances, self.box, self.places, unlikely, raw, low, high
-        )
+    def moments(self, tail: float) -> tuple[Floats, Floats, Floats, float]:
+        """Return moments and range of every group, and the positives of all groups.
+
+        Returns
+        -------
+        raw : ndarray of shape (n_groups, 4)
+            P(defined), and E[value^j; defined] for j = 1, 2, 3.
+        low, high : ndarray of shape (n_groups,)
+            Smallest and largest value, without tails of the probability `tail`.
+        expected_positives : float
+        """
+        n_groups = self.box.shape[0]
+        raw, low, high = np.zeros((n_groups, 4)), *np.zeros((2, n_groups))
+        grids = self.values, self.probabilities, self.box, self.offsets
+        positives = kernels.cell_moments(*grids, tail, raw, low, high)
         return raw, low, high, float(positives)
 
-    def place(
-        self, base: Floats, step: float, count: int, filled: float
+    def on_grid(
+        self, origin: Floats, step: float, n_bins: int, fill_value: float
     ) -> tuple[Floats, Floats]:
-        """Mass of `count` cells from each group's base on, and what lies between."""
-        mass, moment = np.zeros((2, self.box.shape[0], count + 1))
-        laws = self.values, self.chances, self.box, self.places
-        kernels.place_cells(*laws, base, step, count, filled, mass, moment)
-        return mass, moment
+        """Return mass and remainder as `bin_groups` does.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_groups,)
+            Left edge of the first bin.
+        step : float
+            Width of a bin.
+        fill_value : float
+            Value of an undefined metric; nan keeps its probability apart.
+        """
+        mass, remainder = np.zeros((2, self.box.shape[0], n_bins + 1))
+        grids = self.values, self.probabilities, self.box, self.offsets
+        kernels.place_cells(*grids, origin, step, n_bins, fill_value, mass, remainder)
+        return mass, remainder
 
 
-def lies_in_cells(groups: JudgedGroups) -> Booleans:
-    """Groups whose laws are made many at a time; the others are very long."""
-    longest = LONGEST_MIXED if groups.deviation else LONGEST
+def fits_in_block(groups: MetricGroups) -> Booleans:
+    """Return which groups are short enough to be computed many at a time."""
+    longest = MAX_BLOCK_GROUP_MIXED if groups.deviation else MAX_BLOCK_GROUP
     return groups.rows.lengths <= longest
 
 
-def in_blocks(
-    groups: JudgedGroups, chosen: Integers
-) -> Iterator[tuple[Integers, CellLaws]]:
-    """Numbers of groups, about ROWS_AT_ONCE rows at a time, and their laws."""
+def iter_blocks(
+    groups: MetricGroups, chosen: Integers
+) -> Iterator[tuple[Integers, JointCounts]]:
+    """Yield indices of some `chosen` groups and their distributions, block by block."""
     ends = np.cumsum(groups.rows.lengths[chosen])
-    block = (ends - 1) // ROWS_AT_ONCE
+    block = (ends - 1) // ROWS_PER_BLOCK
     for part in np.split(chosen, np.flatnonzero(np.diff(block)) + 1):
         if part.size:
-            yield part, cell_laws(groups.take(part))
+            yield part, joint_counts(groups.take(part))
 
 
-def cell_laws(groups: JudgedGroups) -> CellLaws:
-    """Values and chances of all groups, mixed over the effects that they share."""
+def joint_counts(groups: MetricGroups) -> JointCounts:
+    """Return the joint distributions of all groups, mixed over the random effect."""
     rows, selected = groups.rows, groups.selected
-    tolerance = TOLERANCE_TILTED if groups.deviation else TOLERANCE
-    scenes = []
-    for scene, tilts, weights in groups.tilted():
-        place = np.empty((groups.size, 4), dtype=np.int64)
-        laws = np.empty(rows.p.size + 2 * groups.size)
+    tolerance = TILT_TOLERANCE if groups.deviation else TOLERANCE
+    at_effects = []
+    for here, tilts, weights in groups.iter_tilted():
+        own_box = np.empty((groups.size, 4), dtype=np.int64)
+        pmfs = np.empty(rows.p.size + 2 * groups.size)
         kernels.law_boxes(
-            scene.p, scene.q, rows.indptr, selected, tolerance, place, laws
+            here.p, here.q, rows.indptr, selected, tolerance, own_box, pmfs
         )
-        scenes.append((place, laws, tilts, weights))
+        at_effects.append((own_box, pmfs, tilts, weights))
     # A larger effect means more positives: the first and the last bound all boxes.
-    first, last = scenes[0][0], scenes[-1][0]
+    first, last = at_effects[0][0], at_effects[-1][0]
     box = first.copy()
     for side in (0, 2):
         box[:, side] = np.minimum(first[:, side], last[:, side])
         ends = np.maximum(*(one[:, side] + one[:, side + 1] for one in (first, last)))
         box[:, side + 1] = ends - box[:, side]
     starts = np.concatenate([[0], np.cumsum(box[:, 1] * box[:, 3])])
-    chances = np.zeros(starts[-1])
-    for place, laws, tilts, weights in scenes:
-        kernels.add_cells(
-            rows.indptr, selected, place, laws, tilts, weights, box, starts, chances
-        )
-    places = np.stack([starts[:-1], box[:, 3]], axis=1)
+    joint = np.zeros(starts[-1])
+    for at_effect in at_effects:
+        kernels.add_cells(rows.indptr, selected, *at_effect, box, starts, joint)
+    offsets = np.stack([starts[:-1], box[:, 3]], axis=1)
     if groups.deviation:  # what was likely under another tilt need not be so here
-        kernels.trim_boxes(rows.indptr, TOLERANCE, chances, box, places)
-    values, sheets = _shared_values(groups.metric, box, groups.predictions, rows.sizes)
-    return CellLaws(box, chances, values, np.concatenate([places, sheets], axis=1))
+        kernels.trim_boxes(rows.indptr, TOLERANCE, joint, box, offsets)
+    values, sheets = _values_by_size(groups.metric, box, groups.predictions, rows.sizes)
+    return JointCounts(box, joint, values, np.concatenate([offsets, sheets], axis=1))
 
 
-def _shared_values(
+def _values_by_size(
     metric: Metric, box: Integers, k: Integers, n: Integers
 ) -> tuple[Floats, Integers]:
-    """Values of all pairs of counts, once for groups of equal k and n; their places."""
+    """Return the metric of all pairs of counts, once for groups of equal k and n.
+
+    Parameters
+    ----------
+    box : ndarray of int, shape (n_groups, 4)
+        Ranges of the counts, as in `JointCounts`.
+    k, n : ndarray of int, shape (n_groups,)
+        Predicted positives and rows of each group.
+
+    Returns
+    -------
+    values : ndarray
+    offsets : ndarray of int, shape (n_groups, 2)
+        Where the values of a group begin, and how far apart its rows are.
+    """
     _, sheet = np.unique(n * (k.max() + 1) + k, return_inverse=True)
-    sheets = _bounds(box, sheet)
-    # Groups may have so different counts that less is apart than lies between.
-    apart = (_areas(sheets) > np.bincount(sheet, _areas(box)))[sheet]
+    sheets = _bounding_boxes(box, sheet)
+    # Counts may differ so much that boxes of their own are smaller than a common one.
+    apart = (_n_pairs(sheets) > np.bincount(sheet, _n_pairs(box)))[sheet]
     if apart.any():
         own = np.where(apart, sheet.size + np.arange(sheet.size), sheet)
         _, sheet = np.unique(own, return_inverse=True)
-        sheets = _bounds(box, sheet)
-    starts = np.concatenate([[0], np.cumsum(_areas(sheets))])
+        sheets = _bounding_boxes(box, sheet)
+    starts = np.concatenate([[0], np.cumsum(_n_pairs(sheets))])
     sheet_k, sheet_n = np.empty((2, sheets.shape[0]))
     sheet_k[sheet], sheet_n[sheet] = k, n
     values = np.empty(starts[-1])
-    for first in range(0, values.size, CELLS):
-        part = values[first : first + CELLS]
+    for first in range(0, values.size, PAIRS_PER_CALL):
+        part = values[first : first + PAIRS_PER_CALL]
         used = np.empty((4, part.size))
         kernels.fill_counts(sheets, starts, sheet_k, sheet_n, first, used)
         part[:] = metric.value(*used)
@@ -284,12 +372,13 @@ def _shared_values(
     return values, np.stack([starts[sheet] + above, width], axis=1)
 
 
-def _areas(box: Integers) -> Integers:
+def _n_pairs(box: Integers) -> Integers:
+    """Return the number of pairs of counts in each box."""
     return np.asarray(box[:, 1] * box[:, 3])
 
 
-def _bounds(box: Integers, sheet: Integers) -> Integers:
-    """The least box around all boxes of a sheet, for sheets 0, 1, …"""
+def _bounding_boxes(box: Integers, sheet: Integers) -> Integers:
+    """Return the smallest box around all boxes of a sheet, for sheets 0, 1, …"""
     order = np.argsort(sheet, kind="stable")
     first = np.flatnonzero(np.diff(sheet[order], prepend=-1))
     low, size = box[order, ::2], box[order, 1::2]
@@ -300,44 +389,64 @@ def _bounds(box: Integers, sheet: Integers) -> Integers:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows whose labels are scored."""
+    """Rows with predictions whose score is forecast.
 
-    metric: Metric  # what scores them
-    layout: Layout  # how they lie in segments; its scores are those before any map
-    # p, q: chances of a positive and of a negative, after the map
+    Attributes
+    ----------
+    metric : Metric
+    layout : Layout
+        How the rows lie in segments; its scores are those before calibration.
+    p, q : ndarray of shape (n_rows,)
+        Calibrated probabilities of a positive and of a negative.
+    known : ndarray of shape (n_rows,)
+        True labels, nan where unknown.
+    selected : ndarray of bool, shape (n_rows,)
+        Rows that are predicted positive.
+    deviation : float
+        Standard deviation of the random effect that the rows of a segment share.
+    prior : float or None
+        The prevalence, where it is known.
+    logits : bool
+        Whether scores are log-odds.
+    """
+
+    metric: Metric
+    layout: Layout
     p: Floats
     q: Floats
-    # known, selected: labels that have come, nan for the others; and those that are
-    # scored
     known: Floats
     selected: Booleans
-    deviation: float  # of the effect that the rows of a segment share
-    prior: float | None  # the share of positives, where it is given
-    logits: bool  # whether scores are log-odds
+    deviation: float
+    prior: float | None
+    logits: bool
 
     @property
     def n(self) -> int:
-        """Rows, with the absent ones of a sparse matrix."""
+        """Number of rows, with the absent ones of a sparse matrix."""
         return int(self.layout.sizes.sum())
 
     @property
     def odds(self) -> Floats:
-        """Log-odds before the map."""
+        """Log-odds before calibration."""
         scores = self.layout.scores
         return scores if self.logits else logit(scores)
 
-    def law(self) -> tuple[ScorePMF, float]:
-        """Law of the score given the chances, and the expected positives."""
+    def score_pmf(self) -> tuple[ScorePMF, float]:
+        """Return the distribution of the score under p, and the expected positives."""
         metric, layout = self.metric, self.layout
         p, q, known, selected = self.p, self.q, self.known, self.selected
         if layout.single:
-            n = int(layout.sizes[0])
-            return law_of_one(metric, n, p, q, known, selected, self.deviation)
+            how: Any = {
+                "known": known,
+                "selected": selected,
+                "deviation": self.deviation,
+            }
+            return segment_pmf(metric, int(layout.sizes[0]), p, q, **how)
         from argmetric._forecast.group_mean import mean_distribution
 
         if layout.rows is not None:
             p, q, known = (one[layout.rows] for one in (p, q, known))
             selected = selected[layout.rows]
         rows = Segments(p, q, layout.indptr, layout.sizes)
-        groups = JudgedGroups(metric, rows, known, selected, self.deviation)
+        groups = MetricGroups(metric, rows, known, selected, self.deviation)
         return mean_distribution(groups)

@@ -1,4 +1,4 @@
-"""What `forecast` gives back."""
+"""The result of `forecast`, and its picture."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
 
 
-class LawResult(Result, ScoreLaw):
-    """What forecasts for two classes and for several say alike."""
+class DistributionResult(Result, ScoreLaw):
+    """Base class of results that hold the distribution of a score."""
 
     metric: Any
     mean: float
@@ -60,15 +60,15 @@ class LawResult(Result, ScoreLaw):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Forecast(LawResult):
+class Forecast(DistributionResult):
     """The distribution of the score of labels, before the true labels are known.
 
     Attributes
     ----------
     mean : float
-        What is forecast: the mean of the score, with a reference over all maps that
-        it allows. `Decision.expected` is not it: that is the objective of a decision,
-        under one map.
+        Mean of the score; with a reference, over all calibrators that it allows. It
+        differs from `Decision.expected`, the objective of a decision, which takes the
+        fitted calibrator as exact.
     interval : Interval
         Central interval that contains the score with probability `coverage` or more:
         with 90 %, the score is below it with a probability of at most 5 %, and above
@@ -76,8 +76,8 @@ class Forecast(LawResult):
     coverage : float
         The probability that the interval contains the score.
     interval_given_map : Interval or None
-        The interval that would hold if the calibrator and an estimated share of
-        positives were exact; the difference to `interval` is their uncertainty. None
+        The interval that would hold if the calibrator and an estimated prevalence were
+        exact; the difference to `interval` is their uncertainty. None
         without a calibrator, or if its uncertainty is unknown.
     std : float
         Standard deviation of the score.
@@ -86,7 +86,7 @@ class Forecast(LawResult):
     p_undefined : float
         Probability that the metric is 0/0 and left out (`zero_division=nan`).
     metric : Metric
-        What is forecast.
+        The metric that scores the labels.
     n, n_positives : int
         Number of labels, and of those that are 1.
     n_groups : int or None
@@ -96,8 +96,8 @@ class Forecast(LawResult):
     assumptions : tuple of str
         Conditions under which the forecast is valid.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, an `interval` of
-        the same coverage, and the share in the `reference`.
+        Estimated prevalence, with `prior="estimate"`: `mean`, an `interval` of the same
+        coverage, and the prevalence of the `reference`.
     notes : tuple of str
         Signs that an assumption fails, such as scores that moved since the reference.
     """
@@ -121,7 +121,7 @@ class Forecast(LawResult):
 
     @property
     def share_of_map(self) -> float | None:
-        """Share of the interval's width that is the map's own uncertainty."""
+        """Share of the interval's width that is due to the calibrator's uncertainty."""
         if self.interval_given_map is None:
             return None
         width, given = (
@@ -132,6 +132,7 @@ class Forecast(LawResult):
     _told = ("metric", "mean", "interval")
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary."""
         left_out = None
         part = f"{self.share_of_map or 0.0:.0%} of the width comes from recalibration"
         if self.p_undefined > 0:
@@ -161,28 +162,25 @@ class Forecast(LawResult):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score with its mean and interval."""
+        """Draw the distribution of the score with its mean and interval."""
         drawn: Axes = ForecastDisplay(self).plot(ax).ax_
         return drawn
 
 
 @dataclass(repr=False)
 class ForecastDisplay(Display):
-    """The law of the score before the truth is known, with its mean and interval.
+    """Picture of the distribution of a score, with its mean and interval.
 
     Parameters
     ----------
     forecast : Forecast
-        What is drawn.
     score : float, optional
-        The score that came true, to be drawn beside it.
+        The actual score, drawn beside it.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
     figure_ : matplotlib Figure
-        The figure around it.
     line_ : matplotlib artist
         The line of the mean; None for a metric that is never defined.
 
@@ -216,15 +214,15 @@ class ForecastDisplay(Display):
         p : array-like
             Probabilities, as for `forecast`.
         labels : array-like
-            The labels that are handed in.
+            Predicted labels, as for `forecast`.
         metric : str, Metric or callable, default="f1"
-            What they are judged by.
+            The metric that scores them.
         score : float, optional
-            The score that came true, to be drawn beside it.
+            The actual score, drawn beside it.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         **options
-            All else that `forecast` takes.
+            Other arguments of `forecast`.
         """
         from argmetric._forecast.forecast import forecast
 
@@ -251,17 +249,17 @@ class ForecastDisplay(Display):
         estimator : classifier
             Fitted, of two classes, with `predict_proba`.
         X : array-like
-            Rows.
+            Features of the rows.
         metric : str, Metric or callable, default="f1"
-            What its predictions are judged by.
+            The metric that scores its predictions.
         pos_label : object, optional
             The positive class; by default the second.
         score : float, optional
-            The score that came true, to be drawn beside it.
+            The actual score, drawn beside it.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         **options
-            All else that `forecast` takes.
+            Other arguments of `forecast`.
         """
         p, positive = probabilities_of(estimator, X, pos_label)
         model: Any = estimator

@@ -24,14 +24,14 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._forecast.draws import DRAWS, Posterior, ScoreBins, sums
 from argmetric._forecast.groups import Batch
-from argmetric._forecast.over_truth import (
+from argmetric._forecast.posterior_score import (
     MOVES,
     GroupSample,
     distribution_of_draws,
     fitted_probabilities,
 )
-from argmetric._forecast.truth import DRAWS, Truth, TruthCells, sums
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -69,42 +69,42 @@ class SharedDraws:
         logits: bool,
     ) -> None:
         unknown = np.full(layout.scores.size, np.nan)
-        metric: Any = None  # of what is asked for
+        metric: Any = None  # set by `mean`
         rows = unknown, unknown, unknown, chosen
         batch = Batch(metric, layout, *rows, 0.0, prior, logits)
         self.batch, self.layout = batch, layout
-        self.cells = TruthCells.of(batch.odds, chosen, unknown, reference)
+        self.bins = ScoreBins.of(batch.odds, chosen, unknown, reference)
         draws = DRAWS if layout.single else MOVES
-        self.p = Truth(reference).chances(self.cells, prior, batch.n, draws=draws)
-        self.fitted = fitted_probabilities(batch, self.cells, reference)
+        posterior = Posterior(reference)
+        self.p = posterior.probabilities(self.bins, prior, batch.n, draws=draws)
+        self.fitted = fitted_probabilities(batch, self.bins, reference)
 
     def mean(self, metric: Metric) -> float:
         """Return the forecast of the chosen labels of one vector for a metric."""
         batch = replace(self.batch, metric=metric)
-        return float(distribution_of_draws(batch, self.cells, self.p).mean)
+        return float(distribution_of_draws(batch, self.bins, self.p).mean)
 
     def gap(self, labels: Booleans, metric: Metric) -> float:
         """Return what to add to the expected score of labels, of shape (n_rows,)."""
-        layout, place = self.layout, self.cells.place
+        layout, place = self.layout, self.bins.place
         if layout.single:
-            counts = np.bincount(place, labels, self.cells.rows.size)[None]
+            counts = np.bincount(place, labels, self.bins.rows.size)[None]
             return float(self.gaps(counts.astype(np.float64), metric)[0])
         rows = layout.segment_rows(0, layout.sizes.size)
         known = self.batch.known[rows]
-        sample = GroupSample(
-            metric, place[rows], labels[rows], known, layout.indptr, layout.sizes
-        )
+        segments = layout.indptr, layout.sizes
+        sample = GroupSample(metric, place[rows], labels[rows], known, segments)
         drawn = [sample.moments(column)[0] for column in self.p.T]
         return float(np.mean(drawn)) - sample.moments(self.fitted[:, 0])[0]
 
     def counts_along(self, order: Integers, k: Integers) -> Floats:
-        """Return the rows of each cell among the first k of `order`, a row for each k.
+        """Return the rows of each bin among the first k of `order`, (n_k, n_bins).
 
         The numbers k ascend.
         """
-        size = self.cells.rows.size
+        size = self.bins.rows.size
         step = np.searchsorted(k, np.arange(order.size), side="right")
-        code = step * size + self.cells.place[order]
+        code = step * size + self.bins.place[order]
         counts = np.bincount(code, minlength=(k.size + 1) * size)
         return np.cumsum(counts.reshape(-1, size)[: k.size], axis=0).astype(np.float64)
 
@@ -113,7 +113,7 @@ class SharedDraws:
         k, n = counts.sum(axis=1)[:, None], float(self.batch.n)
 
         def mean(p: Floats) -> Floats:
-            hits, rest = sums(counts, p), sums(self.cells.rows - counts, p)
+            hits, rest = sums(counts, p), sums(self.bins.rows - counts, p)
             values = metric.value(hits, k, hits + rest, n)
             return np.asarray(values.mean(axis=1))
 
@@ -167,7 +167,7 @@ def ahead_of(
     forecasts : dict
         The forecasts of "best_cut" and "cut_half", or of one of them.
     write : callable
-        The text of a score: scores of the same text are not told apart.
+        The text of a score; scores of equal text count as equal.
     """
     sign = 1.0 if decision.metric.greater_is_better else -1.0
     names = {"best_cut": "best single cut", "cut_half": "cut at 0.5"}

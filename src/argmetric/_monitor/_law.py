@@ -2,7 +2,7 @@
 
 Every map of the reference draws some θ, the change of all log-odds, from its posterior
 under each of three readings. What may be true at these maps and θ is drawn as for a
-forecast (`_forecast/truth.py`): the share of positives on either side of the decision,
+forecast (`_forecast/draws.py`): the share of positives on either side of the decision,
 and counts. The posterior has the two-sample likelihood ℓ(θ) of `_calibrate/share.py`,
 which has the formula, on tables of counts: at a few points for every map, and by a
 cubic spline between them.
@@ -30,16 +30,16 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
 from argmetric._forecast.distributions import ScorePMF
-from argmetric._forecast.over_truth import MOVES
-from argmetric._forecast.truth import (
+from argmetric._forecast.draws import (
     COUNTS,
     DRAWS,
     Factors,
-    Truth,
-    TruthCells,
-    drawn_counts,
+    Posterior,
+    ScoreBins,
+    draw_counts,
     sums,
 )
+from argmetric._forecast.posterior_score import MOVES
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
@@ -78,7 +78,7 @@ LEAST_LIKELY = 6  # points of a table where something is left, before it is fine
 class Maps(NamedTuple):
     """What the maps of a reference say of cells of the score."""
 
-    truth: Truth  # draws of what may be true, given the reference
+    truth: Posterior  # draws of what may be true, given the reference
     x: Floats  # log-odds of the cells, before any map
     chances: Floats  # chance of a positive in each cell, a row for every map
 
@@ -86,11 +86,11 @@ class Maps(NamedTuple):
     def of(cls, calibrator: Calibrator, cells: MonitorCells) -> Maps:
         x = cells.scores if cells.logits else logit(cells.scores)
         mapped = np.atleast_2d(calibrator._family._map(x))
-        return cls(Truth(calibrator), x, from_log_odds(mapped)[0])
+        return cls(Posterior(calibrator), x, from_log_odds(mapped)[0])
 
-    def cells_of(self, table: Integers) -> TruthCells:
+    def cells_of(self, table: Integers) -> ScoreBins:
         """The rows of a period that may be true in different ways."""
-        return TruthCells.of_counts(self.x, table.sum(axis=1), table[:, UNKNOWN])
+        return ScoreBins.of_counts(self.x, table.sum(axis=1), table[:, UNKNOWN])
 
 
 @dataclass(frozen=True)
@@ -272,12 +272,12 @@ def draws_at(
     """Draws of the score, some for every θ of every map."""
     cells = maps.cells_of(table)
     shift = None if theta is None else theta.T
-    p = maps.truth.chances(cells, shift=shift, factors=factors)
+    p = maps.truth.probabilities(cells, shift=shift, factors=factors)
     rows = cells.open * np.stack([cells.called, ~cells.called])  # as for a forecast
     known = table[::-1, POSITIVE].sum(axis=1)[:, None]
     of_metric = metric if isinstance(metric, Metric) else metric.metric
     n, k = float(table.sum()), float(table[1].sum())
-    drawn = drawn_counts(p, rows, COUNTS, np.random.default_rng(1)) + known
+    drawn = draw_counts(p, rows, COUNTS, np.random.default_rng(1)) + known
 
     def by_map(values: Floats) -> Floats:
         """Values of every draw in rows of a map each."""

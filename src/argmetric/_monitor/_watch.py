@@ -27,8 +27,8 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import fit_map
 from argmetric._calibrate.reference import Reference
 from argmetric._forecast.group_mean import mean_distribution
-from argmetric._forecast.groups import JudgedGroups
-from argmetric._forecast.over_truth import GroupSample
+from argmetric._forecast.groups import MetricGroups
+from argmetric._forecast.posterior_score import GroupSample
 from argmetric._ground.groups import Segments
 from argmetric._ground.labels import read_handed_in
 from argmetric._ground.lazy import load_module
@@ -230,12 +230,12 @@ class MeanOverGroups:
         chance = np.where(open_, usual[place], self.known)
         rows = Segments(chance, 1.0 - chance, self.indptr, self.lengths)
         law = mean_distribution(
-            JudgedGroups(self.metric, rows, self.known, self.selected, 0.0)
+            MetricGroups(self.metric, rows, self.known, self.selected, 0.0)
         )[0]
         if not law.values.size:
             return np.full((count, p.shape[1]), math.nan), np.full(p.shape[1], math.nan)
-        of_rows = self.selected, self.known, self.indptr, self.lengths
-        sample = GroupSample(self.metric, place, *of_rows)
+        arrays = place, self.selected, self.known
+        sample = GroupSample(self.metric, *arrays, (self.indptr, self.lengths))
         mean, deviation = sample.moments(usual)
         means, deviations = np.array([sample.moments(one) for one in p.T]).T
         ends = sample.ends()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._forecast.result import LawResult
+from argmetric._forecast.result import DistributionResult
 from argmetric._ground.arguments import check_count, check_share, refuses
 from argmetric._ground.display import (
     ASSUMES,
@@ -72,7 +72,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the g
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassForecast(LawResult):
+class ClassForecast(DistributionResult):
     """The distribution of the score of labels, one of several classes per row.
 
     Attributes

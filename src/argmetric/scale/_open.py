@@ -16,7 +16,7 @@ from argmetric._forecast.distributions import (
     count_pmf,
     score_pmf_from_counts,
 )
-from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
+from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.group_moments import (
     PartialMoments,
@@ -24,7 +24,7 @@ from argmetric._forecast.group_moments import (
     partial_moments,
     pooled_mean,
 )
-from argmetric._forecast.groups import JudgedGroups
+from argmetric._forecast.groups import MetricGroups
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
     check_choice,
@@ -228,8 +228,8 @@ def forecast(
 
 def _made(law: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
     refuse_undefined(law, metric)
-    assumptions = assumptions_of(None, 0.0, np.zeros(0) * math.nan, None)
-    return forecast_of(law, metric, coverage, assumptions=assumptions, **known)
+    assumptions = conditions(None, 0.0, np.zeros(0) * math.nan, None)
+    return build_forecast(law, metric, coverage, assumptions=assumptions, **known)
 
 
 # -- one vector -------------------------------------------------------------------
@@ -310,7 +310,7 @@ def share_of_bucket(
     p, chosen = np.abs(values), np.signbit(values)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     rows = Segments(p, 1.0 - p, indptr, sizes)
-    groups = JudgedGroups(metric, rows, np.full(p.size, math.nan), chosen, 0.0)
+    groups = MetricGroups(metric, rows, np.full(p.size, math.nan), chosen, 0.0)
     return {
         "groups": sizes.size,
         "positives": int(chosen.sum()),

@@ -7,7 +7,7 @@ from scipy.special import betaincinv, betaln
 
 import argmetric as am
 from argmetric._forecast.distributions import count_pmf
-from argmetric._forecast.truth import drawn_counts, matched
+from argmetric._forecast.draws import draw_counts, match_total
 from calibrated import expit, logit, platt_map
 from strategies import probability_vectors
 
@@ -318,7 +318,10 @@ def test_a_map_without_draws_is_taken_as_certain():
     f = am.forecast(new, labels, reference=platt_map(0.8, -0.5))
     assert f.interval_given_map is None
     assert f.share_of_map is None
-    assert f.assumptions[-1] == "the map is certain: the interval is given the map"
+    assert (
+        f.assumptions[-1]
+        == "the calibrator is taken as exact; the interval is conditional on it"
+    )
 
 
 def test_the_interval_narrows_to_the_given_map_as_the_reference_grows():
@@ -355,7 +358,7 @@ def test_a_score_that_surprises_is_told():
 def counts_of(p, repeats=20_000, seed=0):
     """Drawn counts of positives among rows with these chances."""
     rows, rng = np.ones((1, len(p))), np.random.default_rng(seed)
-    return drawn_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
+    return draw_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
 
 
 @pytest.mark.parametrize("n", [1, 3, 30, 600])
@@ -380,7 +383,7 @@ def test_chances_meet_a_given_sum(p):
     p = np.clip(p, 1e-6, 1 - 1e-6)[:, None]
     rows = np.arange(1.0, len(p) + 1)
     for share in (0.01, 0.4, 0.97):
-        moved = matched(p, rows, share * rows.sum())
+        moved = match_total(p, rows, share * rows.sum())
         assert rows @ moved[:, 0] == pytest.approx(share * rows.sum(), rel=1e-6)
         middle = np.abs(moved - 0.5).argmin()
         shift = logit(moved[middle]) - logit(p[middle])
