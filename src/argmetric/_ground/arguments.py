@@ -31,7 +31,7 @@ _PERCENT = re.compile(r"(\d{1,16}\.?\d{0,16}|\.\d{1,16})\s*%", re.ASCII)
 
 
 def shown(value: Any) -> str:
-    """A value for a message: its repr, or its type where that is long or fails."""
+    """Return the text of a value: its repr, or its type if that is long or fails."""
     try:
         text = repr(value)
     except Exception:  # an int of 5,000 digits, an object of the user's own
@@ -50,7 +50,7 @@ def check_number(
     strict: bool = False,
     infinite: bool = False,
 ) -> float:
-    """A number from low to high, without the ends if `strict`; nan is refused."""
+    """Return a number from low to high, without the ends if `strict`; refuse nan."""
     number = to_float(_number(value, name, "a number"))
     inside = low < number < high if strict else low <= number <= high
     if infinite and math.isinf(number):
@@ -64,7 +64,7 @@ def check_number(
 def check_count(
     value: Any, name: str, *, low: int = 0, high: int = LARGEST_COUNT
 ) -> int:
-    """A whole number from `low` to `high`; 3.0 is one."""
+    """Return a whole number from `low` to `high`; 3.0 counts as one."""
     wanted = f"a whole number ≥ {low}"
     if high < LARGEST_COUNT:
         wanted = f"a whole number from {low} to {high:,}"
@@ -81,7 +81,9 @@ def check_count(
 
 
 def count_or_share(value: Any, name: str, n: Any) -> Any:
-    """A number of rows: a count, or a share such as "5%" of n rows, rounded down.
+    """Return a number of rows from a count, or from a share of n rows such as "5%".
+
+    A share is rounded down.
 
     With an array of sizes as n a share is a count for each of them.
     """
@@ -102,14 +104,14 @@ def count_or_share(value: Any, name: str, n: Any) -> Any:
 
 
 def count_or_part(value: Any, name: str) -> int | float:
-    """A count of rows as an int; a share such as "5%" as a float, here 0.05."""
+    """Return a count of rows as an int, a share such as "5%" as the float 0.05."""
     if isinstance(value, str):
         return float(read_share(value, name))
     return int(count_or_share(value, name, 0))
 
 
 def read_share(text: str, name: str) -> Fraction:
-    """A share of the rows that is written "5%", exactly: 29% of 100 rows are 29."""
+    """Return a share written as "5%" as an exact fraction: 29% of 100 rows are 29."""
     percent = re.fullmatch(r"\+?(\d+\.?\d*|\.\d+) ?%", text.strip(), re.ASCII)
     share = Fraction(percent[1]) / 100 if percent else Fraction(-1)
     if not 0 <= share <= 1:
@@ -121,17 +123,17 @@ def read_share(text: str, name: str) -> Fraction:
 
 
 def check_fraction(value: Any, name: str) -> float:
-    """A number from 0 to 1, or None for 0."""
+    """Return a number from 0 to 1; None counts as 0."""
     return 0.0 if value is None else check_number(value, name, low=0.0, high=1.0)
 
 
 def check_share(value: Any, name: str) -> float:
-    """A number strictly between 0 and 1."""
+    """Return a number strictly between 0 and 1."""
     return check_number(value, name, low=0.0, high=1.0, strict=True)
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False, or 1 or 0 in their place."""
+    """Return True or False; 1 and 0 are accepted."""
     if value is True or value is False:
         return bool(value)
     plain = _plain(value)
@@ -141,7 +143,7 @@ def check_flag(value: Any, name: str) -> bool:
 
 
 def as_flags(**flags: Any) -> list[bool]:
-    """Each of several flags as True or False, in the order given."""
+    """Return several flags as True or False, in their order."""
     return [check_flag(value, name) for name, value in flags.items()]
 
 
@@ -153,7 +155,7 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is an integer; truth values and numpy's spans of time are none."""
+    """Return whether a value is an integer; booleans and numpy's timedeltas are not."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
@@ -184,7 +186,7 @@ def check_label(value: Any, name: str = "pos_label") -> None:
 
 
 def check_jobs(value: Any, name: str = "n_jobs") -> int:
-    """Number of threads: None is 1, -1 all cores, -2 all but one."""
+    """Return the number of threads: None is 1, -1 all cores, -2 all but one."""
     if value is None:
         return 1
     number = check_count(value, name, low=-4096, high=4096)
@@ -194,7 +196,7 @@ def check_jobs(value: Any, name: str = "n_jobs") -> int:
 
 
 def check_items(value: Any, name: str, wanted: str) -> list[Any]:
-    """Elements of a list, an array or another collection with an order; no text."""
+    """Return the elements of an ordered collection, such as a list; refuse text."""
     unordered = isinstance(value, str | bytes | bytearray | Mapping | Set)
     # An array of no dimension is an Iterable that cannot be iterated over
     if unordered or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
@@ -206,7 +208,7 @@ def check_items(value: Any, name: str, wanted: str) -> list[Any]:
 
 
 def is_sized(value: Any) -> bool:
-    """Whether it has a length; an array of no dimension only looks like it."""
+    """Return whether a value has a length; an array of no dimension has none."""
     try:
         len(value)
     except TypeError:
@@ -215,7 +217,7 @@ def is_sized(value: Any) -> bool:
 
 
 def check_texts(value: Any, name: str, wanted: str = "a list of text") -> list[str]:
-    """Elements that are all text."""
+    """Return the elements of a collection of text."""
     items = check_items(value, name, wanted)
     for position, item in enumerate(items):
         if not isinstance(item, str):
@@ -240,7 +242,7 @@ def check_path(value: Any, name: str = "path") -> str:
 
 
 def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
-    """A number of bytes, or text such as 2GB or 512MiB."""
+    """Return a number of bytes from a number, or from text such as 2GB or 512MiB."""
     if not isinstance(value, str):
         return check_count(value, name, low=low)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", value.lower())
@@ -259,7 +261,7 @@ def _number(value: Any, name: str, wanted: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy, or an array of no dimension, as Python's own if unmasked."""
+    """Return a numpy number or 0-d array as a Python number, unless it is masked."""
     if getattr(value, "mask", False) is not False and np.ma.is_masked(value):
         return value
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
@@ -268,7 +270,7 @@ def _plain(value: Any) -> Any:
 
 
 def to_float(number: Any) -> float:
-    """As a float; nan where it is beyond all floats, or no number at all."""
+    """Return a number as a float; nan if it is no number or too large for a float."""
     try:
         return float(number)
     except (OverflowError, ValueError, TypeError):  # a huge int, a signalling nan
@@ -286,7 +288,7 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
 
 
 def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
-    """The value of a keyword that may still be passed by its old name."""
+    """Return the value of a keyword that may still be passed by its old name."""
     if old_value is None:
         return value
     if value is not None:
@@ -300,7 +302,7 @@ def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
 
 
 def is_tensor(values: object) -> bool:
-    """Whether this is a tensor of torch, or an array of the array API but not numpy."""
+    """Return whether values are a torch tensor or another array of the array API."""
     if isinstance(values, np.ndarray | list | np.generic):
         return False
     kind = getattr(sys.modules.get("torch"), "Tensor", ())
@@ -332,7 +334,7 @@ REFUSED = {
 
 
 def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Have a function say why it does not take these keywords."""
+    """Make a function explain why it does not take these keywords."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -350,12 +352,12 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def install(extra: str) -> str:
-    """How to install the libraries of an extra."""
+    """Return how to install the libraries of an extra."""
     return f"pip install 'argmetric[{extra}]'"
 
 
 def is_sparse(values: object) -> bool:
-    """Whether this is a scipy sparse matrix or array, without importing scipy."""
+    """Return whether values are a scipy sparse array, without importing scipy."""
     return type(values).__module__.startswith("scipy.sparse")
 
 
@@ -397,7 +399,7 @@ def check_structure(matrix: Any, name: str) -> None:
 
 
 def entry_place(matrix: Any, entry: int) -> str:
-    """Row and column of a stored value of a compressed matrix, in words."""
+    """Return the text for row and column of a stored value of a compressed matrix."""
     major = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
     minor = int(matrix.indices[entry])
     row, column = (minor, major) if matrix.format == "csc" else (major, minor)

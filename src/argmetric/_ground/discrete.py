@@ -25,7 +25,7 @@ SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
 def dot(a: Floats, b: Floats | Booleans) -> float:
-    """The sum of products, by one thread and in one order, unlike that of BLAS."""
+    """Return Σ aᵢ·bᵢ, summed in one order by one thread, unlike BLAS."""
     return float(np.add.reduce(a * b))
 
 
@@ -36,17 +36,17 @@ class DiscreteLaw:
     probabilities: Floats
 
     def cdf(self, x: float) -> float:
-        """Probability of a value of at most x."""
+        """Return the probability of a value of at most x."""
         x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values <= x + ROUNDING].sum())
 
     def probability_below(self, x: float) -> float:
-        """Probability of a value below x."""
+        """Return the probability of a value below x."""
         x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values < x - ROUNDING].sum())
 
     def quantile(self, q: float) -> float:
-        """Smallest value whose cdf reaches q; nan where there is no value."""
+        """Return the smallest value whose cdf reaches q; nan if there is no value."""
         q = check_number(q, "q", low=0.0, high=1.0)
         if not self.values.size:
             return math.nan
@@ -55,7 +55,7 @@ class DiscreteLaw:
 
 
 def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Values in ascending order, each once, with the weight of all that equal it."""
+    """Return the distinct values in ascending order, and their total weights."""
     if not values.size:
         return values, weights
     order = np.argsort(values, kind="stable")
@@ -68,7 +68,7 @@ def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def central_interval(
     values: Floats, probabilities: Floats, coverage: float
 ) -> Interval:
-    """The values with at most (1 - coverage)/2 below the first and above the second."""
+    """Return the ends of the interval with at most (1 - coverage)/2 on either side."""
     below = np.cumsum(probabilities)
     rest = below[-1] * (1.0 - coverage) / 2
     # The first value that more than `rest` reaches, the last with more than it above.
@@ -131,7 +131,7 @@ def beside(
 
 
 def chance_outside(law: ScoreLaw, score: float) -> float | None:
-    """How often a score lies as far outside of the interval, or None within it.
+    """Return P(a score at least as far outside the interval); None inside it.
 
     As of a normal law with the same interval.
     """

@@ -62,7 +62,7 @@ class Headline(NamedTuple):
 
 
 def number(value: float) -> str:
-    """A score as people read it: three digits, or three decimals below 10."""
+    """Return a score as text: three digits, or three decimals below 10."""
     if math.isnan(value):
         return "undefined"
     size = abs(value)
@@ -72,20 +72,20 @@ def number(value: float) -> str:
 
 
 def between(interval: tuple[float, float]) -> str:
-    """An interval as people read it."""
+    """Return an interval as text."""
     low, high = interval
     return f"{number(low)} to {number(high)}"
 
 
 def with_interval(interval: tuple[float, float] | None, coverage: float) -> str:
-    """An interval with its coverage; nothing where there is none."""
+    """Return the text of an interval with its coverage; empty without an interval."""
     if interval is None or any(map(math.isnan, interval)):
         return ""
     return f"{coverage:.0%} interval {between(interval)}"
 
 
 def counted(n: int, what: str) -> str:
-    """A number of things: "1 positive", "2 positives"."""
+    """Return a number with its noun: "1 positive", "2 positives"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
@@ -113,7 +113,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def documented(method: Method) -> Method:
-    """The method, its docstring with the sections on its one parameter."""
+    """Return the method with the docstring sections of its one parameter added."""
     function: Any = method
     if function.__doc__ is not None:  # it is with -OO
         function.__doc__ += _SECTIONS[function.__code__.co_varnames[1]]
@@ -154,21 +154,21 @@ class Result(Shown):
         return ()
 
     def fields(self) -> list[Field]:
-        """All that the result says, in the order in which it is told."""
+        """Return all fields of the result, in the order of its summary."""
         raise NotImplementedError
 
     def _headline(self) -> Headline | None:
-        """The answer, with its number and interval; None where the title is it."""
+        """Return the answer with its number and interval; None if the title says it."""
         return None
 
     def _picture(self) -> str:
-        """A small picture for the view in notebooks, as SVG; empty without one."""
+        """Return a small SVG picture for notebooks; empty without one."""
         return ""
 
     def _field(
         self, key: str, words: str, form: str | Callable[[Any], str] = "{}"
     ) -> Field:
-        """An attribute in a format; where it is None, only JSON has it."""
+        """Return an attribute as a field with formatted text; only JSON shows None."""
         value = getattr(self, key)
         if value is None:
             return Field(key, value, words)
@@ -176,11 +176,11 @@ class Result(Shown):
         return Field(key, value, words, text)
 
     def _keys(self, *names: str) -> list[Field]:
-        """Attributes that only JSON has, under their own names."""
+        """Return attributes as fields that only JSON shows, under their own names."""
         return [Field(name, getattr(self, name)) for name in names]
 
     def lines(self) -> Lines:
-        """What a person reads of it: words and text of the fields that are shown."""
+        """Return pairs of name and text of the fields that the summary shows."""
         return [
             (words, text)
             for _, _, words, text in self.fields()
@@ -191,16 +191,16 @@ class Result(Shown):
         return [line for line in self.lines() if line[0] not in self._told]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; nan is null unless `from_dict` reads them again."""
+        """Return plain values for JSON; nan is null unless it is read again."""
         return self._plain(self.fields())
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The table behind the result: groups, a curve, a law, or a row of figures."""
+        """Return the result as a data frame of groups, a curve or one row."""
         return as_frame(self._columns(), backend)
 
     def _columns(self) -> Mapping[str, Any]:
-        """Columns of `to_frame`: by default one row, of all that is one figure."""
+        """Return the columns of `to_frame`: by default one row of all numbers."""
         known = (
             (one.key, one.value() if type(one.value) is FunctionType else one.value)
             for one in self.fields()
@@ -220,7 +220,7 @@ class Result(Shown):
         }
 
     def __repr__(self) -> str:
-        """Ten lines at most: the answer, what it rests on, and all notes."""
+        """Return at most ten lines: the answer, what it is based on, and all notes."""
         headline = self._headline()
         first = self._title()
         if headline is not None:
@@ -259,12 +259,12 @@ class ScoreFloat(float, Result):
 
 
 def law_columns(law: Any) -> dict[str, Any]:
-    """Columns of a law on finitely many values."""
+    """Return the values and probabilities of a discrete distribution as columns."""
     return {"value": law.values, "probability": law.probabilities}
 
 
 def view(result: Result, headline: Headline) -> str:
-    """What a notebook shows: the number in large, a picture, lines and notes."""
+    """Return the notebook view: a large number, a picture, lines and notes."""
     import html
 
     what = f"{type(result).__name__}: {headline.words}".removesuffix(": ")
@@ -296,7 +296,7 @@ def _folded(result: Result) -> str:
 def metric_fields(
     metric: Any, text: str | None = None, words: str | None = "metric"
 ) -> list[Field]:
-    """The metric and what 0/0 counts, which the text tells unless another is given."""
+    """Return the fields of a metric: its name, and the value of 0/0."""
     if text is None:
         zero = metric.zero_division
         text = f"{metric.name}, 0/0 = {'left out' if zero != zero else f'{zero:g}'}"
@@ -309,32 +309,32 @@ def metric_fields(
 def class_metric_fields(
     metric: Any, more: str = "", words: str | None = "metric"
 ) -> list[Field]:
-    """The metric of several classes and what absent ones count."""
+    """Return the fields of a metric of several classes, with that of absent ones."""
     told = f"; {metric.convention}" if metric.convention else ""
     first = metric_fields(metric, f"{metric.name}{more}{told}", words)
     return [*first, Field("convention", metric.convention)]
 
 
 def only_shown(lines: Iterable[tuple[str, str]]) -> list[Field]:
-    """Fields of lines that JSON has in another form."""
+    """Return fields of lines that JSON has in another form."""
     return [Field(None, None, *line) for line in lines]
 
 
 def first_lines(
     lines: Iterable[tuple[str, str]], count: int, most: int, what: str
 ) -> list[Field]:
-    """At most so many of `count` lines, and one that says how many more there are."""
+    """Return at most `most` of `count` lines, and one with the number of the others."""
     more = [("...", f"{count - most} more {what}")] if count > most else []
     return only_shown([*islice(lines, most), *more])
 
 
 def part_text(part: int, of: int, what: str = "") -> str:
-    """A count, and its share of all."""
+    """Return the text of a count and its share of all."""
     return f"{part:,} of {of:,}{what} ({part / of:.1%})"
 
 
 def lines_of(values: Mapping[str, Any]) -> Lines:
-    """Names and short texts of values, without those that are private."""
+    """Return names and short texts of values, without private ones."""
     return [
         (name, brief(value))
         for name, value in values.items()
@@ -343,7 +343,7 @@ def lines_of(values: Mapping[str, Any]) -> Lines:
 
 
 def brief(value: Any) -> str:
-    """A value on one line: of an array its shape, of a long text its beginning."""
+    """Return a value on one line: an array's shape, the beginning of a long text."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"{value.dtype} array of shape {value.shape}"
     text = " ".join(repr(value).split())
@@ -353,7 +353,7 @@ def brief(value: Any) -> str:
 def table(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
 ) -> str:
-    """Markup of a title, lines and notes, all of which may be anybody's text."""
+    """Return HTML of a title, lines and notes, all of them escaped."""
     import html  # for notebooks alone
 
     parts = ["<table style='color:inherit'>"]  # not every notebook has it so
@@ -380,7 +380,7 @@ _METRIC_TITLES = {
 
 
 def metric_title(name: str) -> str:
-    """The name of a metric on an axis or a card: "macro F1" for "macro f1"."""
+    """Return a metric's name for an axis or a card: "macro F1" for "macro f1"."""
     mean, _, own = name.partition(" ")
     if mean in ("macro", "weighted"):
         return f"{mean} {metric_title(own)}"
@@ -390,7 +390,7 @@ def metric_title(name: str) -> str:
 
 
 def shortest_cut(threshold: float, low: float, high: float) -> str:
-    """A threshold with as few digits as still cut above `low` and not above `high`."""
+    """Return a threshold in (low, high] with as few digits as possible."""
     for digits in range(2, 18):
         text = f"{threshold:.{digits}g}"
         if low < float(text) <= high:
@@ -399,7 +399,7 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
 
 
 def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
-    """Columns as a frame of the library of that name.
+    """Return columns as a data frame of the named library.
 
     An interval is two columns, its ends: `low` and `high`, `share_low` and
     `share_high` of `share_interval`.

@@ -180,7 +180,7 @@ def _first_masked(values: Any) -> tuple[int, ...] | None:
 
 
 def _place(X: Any, at: tuple[Any, ...]) -> str:
-    """A cell in words; the column by its name where it has one."""
+    """Return the text for an entry's row and column (its name if it has one)."""
     if not at:
         return "its only cell"
     row, *rest = at
@@ -190,7 +190,7 @@ def _place(X: Any, at: tuple[Any, ...]) -> str:
 
 
 def estimator_labels(y: Any) -> Any:
-    """The y of `fit` with no label missing; numbers among objects as numbers."""
+    """Return the y of `fit`; missing labels are refused, objects converted."""
     if y is None or is_sparse(y):
         return y
     array = label_array(y, "y")
@@ -204,7 +204,10 @@ def estimator_labels(y: Any) -> Any:
 def class_number(
     classes: AnyArray, pos_label: Any, *, by_order: bool = True
 ) -> int | None:
-    """Number of the positive one of two sorted classes: the second, or `pos_label`."""
+    """Return the index of the positive one of two sorted classes.
+
+    It is the second, or `pos_label`.
+    """
     check_label(pos_label)
     found = [plain_label(one) for one in classes]
     if len(found) == 1:
@@ -225,7 +228,7 @@ def refuse_more_than_two(classes: AnyArray, pos_label: Any = None) -> None:
 
 
 def is_second(values: AnyArray, classes: AnyArray, name: str = "y") -> Booleans:
-    """Where a label is the second of two known classes; refused where it is neither."""
+    """Return where a label is the second of two known classes; refuse other labels."""
     second = np.asarray(values == classes[1], dtype=bool)
     wrong = np.flatnonzero(~(second | np.asarray(values == classes[0], dtype=bool)))
     if wrong.size:
@@ -241,7 +244,7 @@ Method = Literal["predict_proba", "decision_function"]
 
 
 def response_method(estimator: Any) -> Method:
-    """Probabilities where the estimator has them, else margins."""
+    """Return the probabilities of an estimator that has them, else its margins."""
     if hasattr(estimator, "predict_proba"):
         return "predict_proba"
     if hasattr(estimator, "decision_function"):
@@ -277,7 +280,7 @@ def scores_of(
 def probabilities_of(
     estimator: Any, X: Any, pos_label: Any = None
 ) -> tuple[Floats, Any]:
-    """Probability of the positive one of two classes, and that class."""
+    """Return the probability of the positive one of two classes, and that class."""
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
             f"estimator must have predict_proba, which {type(estimator).__name__} has "

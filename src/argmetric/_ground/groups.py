@@ -81,7 +81,7 @@ class Groups:
         return rows
 
     def take(self, rows: Booleans | Integers) -> Groups:
-        """Some of the rows; groups without any are none."""
+        """Return the groups of some rows; groups without rows are dropped."""
         code, kept = factorize(self.codes[rows])
         return Groups(code, self.ids[kept])
 
@@ -134,7 +134,7 @@ def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
 
 
 def _kind_of_number(kind: type) -> str:
-    """Kind of truth value, whole number or fraction; empty for what is no number."""
+    """Return whether a kind is boolean, integer or float; empty if it is no number."""
     if issubclass(kind, bool | np.bool_):
         return "b"
     if issubclass(kind, Integral):
@@ -143,7 +143,7 @@ def _kind_of_number(kind: type) -> str:
 
 
 def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
-    """Ids as they are: numpy would make text of 1 next to "1", and rows of tuples."""
+    """Return ids unchanged: numpy would merge 1 and "1", and make tuples to rows."""
     if isinstance(groups, str | bytes):
         raise TypeError(f"{name} must hold one id per row, not the text {groups!r}")
     if not isinstance(groups, list | tuple):
@@ -202,12 +202,12 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
 
 
 def lie_close(low: int, high: int, n: int) -> bool:
-    """Whether a table of all whole numbers in their range is not too large."""
+    """Return whether a table of all whole numbers from low to high is small enough."""
     return high - low <= 4 * n + 1024
 
 
 def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
-    """Codes and distinct values in the order of first appearance."""
+    """Return codes and distinct values in the order of first appearance."""
     whole = values.dtype.kind in "iu"
     low, high = (int(values.min()), int(values.max())) if whole else (0, 0)
     if whole and lie_close(low, high, values.size):  # a table beats a sort
@@ -255,7 +255,7 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
 
 
 def narrow_integers(n: int) -> type[np.signedinteger[Any]]:
-    """Integers that count n rows: tables of short ones stay in the cache."""
+    """Return the integer type for counts of n rows: short ones fit in cache."""
     return np.int32 if n < 2**31 else np.int64
 
 
@@ -301,13 +301,13 @@ class Segments:
         return np.flatnonzero(occurs)
 
     def one(self, g: int) -> Segments:
-        """Segment g alone."""
+        """Return segment g alone."""
         part = slice(self.indptr[g], self.indptr[g + 1])
         bounds = np.array([0, self.indptr[g + 1] - self.indptr[g]])
         return Segments(self.p[part], self.q[part], bounds, self.sizes[g : g + 1])
 
     def take(self, chosen: Integers) -> Segments:
-        """The chosen segments behind each other."""
+        """Return the chosen segments, one after the other."""
         if chosen.size == self.n_segments:
             return self
         lengths = self.lengths[chosen]
@@ -327,22 +327,22 @@ class Segments:
         out[np.arange(part.size) + shift] = part
 
     def place(self, g: int) -> slice:
-        """Where the curve of segment g lies."""
+        """Return the slice of the flat curve that belongs to segment g."""
         return slice(self.indptr[g] + g, self.indptr[g + 1] + g + 1)
 
     def empty_curves(self) -> Floats:
         return np.empty(self.p.size + self.n_segments)
 
     def segments_at(self, part: slice) -> slice:
-        """Segments of some places of a flat curve."""
+        """Return the segments that a slice of a flat curve belongs to."""
         return _ranges(self.starts, part)
 
     def counts_at(self, part: slice) -> tuple[Integers, Floats]:
-        """Segment and k of some places of a flat curve."""
+        """Return segment and k of each entry in a slice of a flat curve."""
         return _counted(self.starts, part)
 
     def counts_by_size(self) -> SizeCounts:
-        """The counts of every size once."""
+        """Return the counts k = 0 … n of every distinct size n once."""
         distinct = self.distinct_sizes
         kind = np.searchsorted(distinct, self.sizes)
         rows = np.zeros(distinct.size, dtype=np.int64)
@@ -351,7 +351,7 @@ class Segments:
         return SizeCounts(starts[kind], starts, distinct, int(rows.sum()))
 
     def flat_counts(self) -> tuple[Floats, Floats]:
-        """K and n of every place of a flat curve."""
+        """Return k and n of every entry of a flat curve."""
         lengths = self.lengths + 1
         k = np.arange(self.p.size + self.n_segments) - np.repeat(self.starts, lengths)
         return k.astype(np.float64), np.repeat(self.sizes, lengths).astype(np.float64)
@@ -367,19 +367,19 @@ class SizeCounts:
     size: int
 
     def at(self, part: slice) -> tuple[Floats, Floats]:
-        """K and n of some of them."""
+        """Return k and n of a slice of the entries."""
         kind, k = _counted(self.starts, part)
         return k, self.distinct[kind].astype(np.float64)
 
 
 def _ranges(starts: Integers, part: slice) -> slice:
-    """The ranges that some places lie in, of those that begin at `starts`."""
+    """Return which of the ranges that begin at `starts` a slice overlaps."""
     first, last = np.searchsorted(starts, [part.start, part.stop - 1], side="right")
     return slice(int(first) - 1, int(last))
 
 
 def _counted(starts: Integers, part: slice) -> tuple[Integers, Floats]:
-    """The range of every place, and how far behind its beginning."""
+    """Return the range of every entry of a slice, and its offset within the range."""
     some = _ranges(starts, part)
     bounds = np.append(starts[some], part.stop)
     repeats = np.diff(np.maximum(bounds, part.start))

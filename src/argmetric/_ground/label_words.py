@@ -42,22 +42,22 @@ class LabelError(ValueError):
 
 
 def as_keyword(*value: Any) -> str:
-    """`pos_label` as a Python program passes it."""
+    """Return the text for `pos_label` as a Python program passes it."""
     return f"pos_label={shown(value[0])}" if value else "pos_label"
 
 
 def as_comparison(name: str) -> Naming:
-    """The positive label for who takes no `pos_label`: `y == label` in place of y."""
+    """Return the advice to pass `y == label` where there is no `pos_label`."""
     return lambda *value: f"{name} == {shown(value[0])}"
 
 
 def no_label(name: str, where: str) -> LabelError:
-    """A label is missing."""
+    """Return the message for a missing label."""
     return LabelError("missing", f"{name} has no label at {where}", EVERY_ROW)
 
 
 def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> LabelError:
-    """Nothing says which of the labels is the positive one."""
+    """Return the message for labels of which none is known to be positive."""
     ways = " or ".join(naming(label) for label in reversed(found))
     problem = f"{name} holds {listed(found)}, not 0 and 1"
     return LabelError("unclear", problem, f"pass {ways}{_if_scores(found)}")
@@ -66,7 +66,7 @@ def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> Lab
 def too_many(
     found: Sequence[Any], name: str, pos_label: Any = None, hint: str = ""
 ) -> LabelError:
-    """There are more than two labels."""
+    """Return the message for more than two labels."""
     one = found[-1] if pos_label is None else pos_label
     sides = " and ".join(f"{part} == {shown(one)}" for part in name.split(" and "))
     problem = f"{name} {_holds(name)} {listed(found)}{hint}; labels have two values"
@@ -77,7 +77,7 @@ def too_many(
 
 
 def one_class(label: Any, name: str, rows: str = "label") -> LabelError:
-    """There is nothing to learn from."""
+    """Return the message for labels of a single class."""
     problem = f"{name} has one class only: every {rows} is {shown(label)}"
     return LabelError("one class", problem, "rows of both classes are needed")
 
@@ -85,7 +85,7 @@ def one_class(label: Any, name: str, rows: str = "label") -> LabelError:
 def absent(
     pos_label: Any, found: Sequence[Any], name: str, naming: Naming = as_keyword
 ) -> LabelError:
-    """The positive label is none of those that are there."""
+    """Return the message for a positive label that does not occur."""
     they, hold = ("they", "hold") if _holds(name) == "hold" else ("it", "holds")
     problem = f"{name} never {hold} {shown(pos_label)}, which {naming()} names"
     return LabelError("absent", problem, f"{they} {hold} {listed(found)}")
@@ -94,13 +94,13 @@ def absent(
 def foreign(
     label: Any, name: str, where: str, negative: Any, positive: Any
 ) -> LabelError:
-    """A label is neither of two classes that are known already."""
+    """Return the message for a label that is neither of two known classes."""
     problem = f"{name}, {where}: {neither(label, negative, positive)}"
     return LabelError("many", problem, "labels have two values")
 
 
 def neither(label: Any, negative: Any, positive: Any) -> str:
-    """Of a label beside two classes that are known."""
+    """Return the words for a label that is neither of two known classes."""
     return (
         f"label {shown(label)} is neither {shown(positive)} (positive) nor "
         f"{shown(negative)} (negative)"
@@ -108,14 +108,14 @@ def neither(label: Any, negative: Any, positive: Any) -> str:
 
 
 def listed(labels: Sequence[Any]) -> str:
-    """The first few labels."""
+    """Return the first few labels as text."""
     words = ", ".join(clipped(label) for label in labels[:MOST_LISTED])
     more = len(labels) - MOST_LISTED
     return f"{words} and {more} more values" if more > 0 else words
 
 
 def clipped(label: Any) -> str:
-    """One label, or its beginning."""
+    """Return the text of a label, or its beginning."""
     try:
         text = repr(label)
     except ValueError:  # an int of 5,000 digits
@@ -145,12 +145,12 @@ class Spelled:
 
 
 def is_spelled_missing(value: Any) -> bool:
-    """Whether a label has not arrived, in any of the usual spellings."""
+    """Return whether a text is one of the usual spellings of a missing label."""
     return str(value).strip().lower() in NO_LABEL
 
 
 def spelled_number(text: str) -> float | None:
-    """The finite number that text spells, None if it spells none."""
+    """Return the finite number that a text spells, or None."""
     if "_" in text:  # 1_000 is a number to Python alone
         return None
     try:
@@ -161,7 +161,7 @@ def spelled_number(text: str) -> float | None:
 
 
 def spelled_label(value: Any) -> Any:
-    """The label that a value spells: a number or truth value for their text."""
+    """Return the label that a value spells: the number or boolean of their text."""
     if not isinstance(value, str):
         return int(value) if isinstance(value, float) and value.is_integer() else value
     text = value.strip()
@@ -174,7 +174,7 @@ def spelled_label(value: Any) -> Any:
 
 
 def same_spelling(text: str, other: str) -> bool:
-    """Whether two texts are one label: "1", "+1" and "1.0" are."""
+    """Return whether two texts are one label, as "1", "+1" and "1.0" are."""
     if text == other:
         return True
     number = spelled_number(text)

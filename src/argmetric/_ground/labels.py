@@ -52,7 +52,7 @@ class Classes:
 
 
 def usual_pair(found: Sequence[Any]) -> tuple[Any, Any] | None:
-    """The pair of labels that these are of, if they are 0/1, booleans or -1/1."""
+    """Return (0, 1), (False, True) or (-1, 1) if it has all labels, else None."""
     if found and all(isinstance(label, bool) for label in found):
         return False, True
     for pair in USUAL_PAIRS:
@@ -70,7 +70,7 @@ def classes_of(
     where: Callable[[Any], str] | None = None,
     naming: Naming = as_keyword,
 ) -> Classes:
-    """The two classes that distinct labels stand for, or an error.
+    """Return the negative and the positive class of distinct labels, or raise an error.
 
     `both` must be there to learn from; else a batch may lack the one of `pos_label`.
     `where` tells the place of a label, `naming` how messages name `pos_label`.
@@ -103,7 +103,7 @@ def classes_of(
 
 
 def _odd_one(found: Sequence[Any], where: Callable[[Any], str] | None) -> str:
-    """Where the label stands that is beside 0 and 1."""
+    """Return the text for the place of the first label that is neither 0 nor 1."""
     if where is None or not (0 in found and 1 in found):
         return ""
     odd = next(label for label in found if label not in (0, 1))
@@ -114,7 +114,7 @@ _NEVER_MISSING = frozenset({str, bytes, int, bool})
 
 
 def label_array(values: Any, name: str = "y") -> AnyArray:
-    """Labels of any kind as an array; the absent cells of a sparse matrix are 0."""
+    """Return labels of any kind as an array; absent entries (sparse) are 0."""
     if is_sparse(values):
         check_structure(values, name)
         return np.asarray(values.toarray())
@@ -137,7 +137,7 @@ def _refuse_unhashable(array: AnyArray, name: str) -> None:
 
 
 def one_per_row(array: AnyArray, name: str) -> AnyArray:
-    """Labels of one dimension; a matrix is refused with the way out."""
+    """Return labels of one dimension; refuse a matrix and say what to do."""
     if array.ndim == 1:
         return array
     is_column = array.shape == (array.size, 1)
@@ -149,7 +149,7 @@ def one_per_row(array: AnyArray, name: str) -> AnyArray:
 
 
 def missing_labels(array: AnyArray) -> Booleans:
-    """Where there is no label: nan, None and their like."""
+    """Return where a label is missing: nan, None and the like."""
     if array.dtype.kind in "fc":
         return np.asarray(np.isnan(array))
     if array.dtype.kind in "mM":
@@ -170,7 +170,7 @@ def refuse_missing(array: AnyArray, name: str) -> None:
 
 
 def plain_label(value: Any) -> Any:
-    """A label as Python's own value; a whole number as an int, where it is exact."""
+    """Return a label as a Python value; an exact whole number as an int."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
@@ -179,7 +179,7 @@ def plain_label(value: Any) -> Any:
 
 
 def distinct(array: AnyArray) -> list[Any]:
-    """The distinct labels, plain, in their order where they have one."""
+    """Return the distinct labels as Python values, sorted where they can be."""
     flat = array.ravel()
     if flat.size == 0:
         return []
@@ -214,7 +214,7 @@ def binary_labels(
     other: str = "p",
     naming: Naming = as_keyword,
 ) -> Labels:
-    """Labels of two classes, of whatever kind, of the shape that `other` has."""
+    """Return labels of two classes, of any kind, in the shape of `other`."""
     _check_pos_label(pos_label, {name: y})
     array = _shaped(label_array(y, name), name, shape, other)
     refuse_missing(array, name)
@@ -233,7 +233,7 @@ def binary_labels(
 def clear_labels(
     y: Any, name: str = "y", *, shape: tuple[int, ...] | None = None, other: str = "p"
 ) -> Booleans:
-    """Which labels are positive, for who takes no `pos_label`: 0/1 and their like."""
+    """Return which labels are positive without a `pos_label`: 0/1 and the like."""
     naming = as_comparison(name)
     return binary_labels(y, name=name, shape=shape, other=other, naming=naming).positive
 
@@ -246,7 +246,7 @@ def read_together(
     missing: str = "",
     **labels: Any,
 ) -> list[Floats]:
-    """Labels of several arrays by their names, `missing` the one that may have gaps.
+    """Return the labels of several named arrays; the one named `missing` may have gaps.
 
     With `pos_label` it is all arrays together that hold two labels: one of them may
     well lack a class. Without, each is read for itself, 0/1 beside -1/1.
@@ -277,7 +277,7 @@ def read_together(
 
 
 def handed_in(labels: Any, p: Any = None, *, logits: bool = False) -> tuple[Any, bool]:
-    """The labels that were handed in, and whether they say which rows are positive.
+    """Return predicted labels, and whether they are booleans for positive rows.
 
     Labels pass as they are. A decision has some; a rule or a threshold makes them of
     the scores `p`, log-odds if `logits`. The other labels may have names of their own.
@@ -306,7 +306,7 @@ def handed_in(labels: Any, p: Any = None, *, logits: bool = False) -> tuple[Any,
 
 
 def handed_in_metric(metric: Any, labels: Any) -> Any:
-    """The metric that is meant: by default that of a rule or a decision, else "f1"."""
+    """Return the metric: by default that of a rule or a decision, else "f1"."""
     if metric is not None:
         return metric
     own = None if is_frame_like(labels) else getattr(labels, "metric", None)
@@ -343,7 +343,7 @@ def read_handed_in(
     shape: tuple[int, ...] | None = None,
     **others: Any,
 ) -> list[Floats]:
-    """The labels that were handed in as 0 and 1, then those of `others`."""
+    """Return predicted labels as 0 and 1, then the labels of `others`."""
     found, flags = handed_in(labels, p, logits=logits)
     how: Any = {"shape": shape, "missing": missing}
     if not flags:

@@ -63,12 +63,12 @@ class Layout(NamedTuple):
         return bool(members != self.scores.size)
 
     def segment_rows(self, first: int, last: int) -> Integers:
-        """Positions of the items of segments first…last-1."""
+        """Return the positions of the rows of segments first … last - 1."""
         at = self.segment(first, last)
         return np.arange(at.start, at.stop) if isinstance(at, slice) else at
 
     def segment(self, first: int, last: int) -> slice | Integers:
-        """As `segment_rows`, without numbers where items lie behind each other."""
+        """Return `segment_rows`, as a slice where the rows are contiguous."""
         at = slice(int(self.indptr[first]), int(self.indptr[last]))
         return at if self.rows is None else self.rows[at]
 
@@ -132,7 +132,7 @@ def _one(
 
 @lru_cache(maxsize=256)  # services ask for the same sizes again
 def _whole(size: int) -> tuple[Integers, Integers]:
-    """Bounds and size of the one segment that all items are; nobody writes to them."""
+    """Return bounds and size of a single segment of all rows, as read-only arrays."""
     return np.array([0, size]), np.array([size])
 
 
@@ -185,7 +185,7 @@ def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
 
 
 def turned(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The transpose, row by row in memory, made from rows that stay in the cache."""
+    """Return the transpose in row-major order, copied by blocks that fit in cache."""
     if table.flags.f_contiguous:
         return table.T
     out = np.empty(table.shape[::-1], dtype=table.dtype)
@@ -196,7 +196,7 @@ def turned(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def column_names(frame: Any) -> npt.NDArray[Any] | None:
-    """Names of the columns as they are, whatever their type; None without names."""
+    """Return the column names unchanged, whatever their type; None without names."""
     names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
     if names is None:
         names = getattr(frame, "columns", None)

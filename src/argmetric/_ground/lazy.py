@@ -32,7 +32,7 @@ _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def missing_library(error: ModuleNotFoundError) -> str | None:
-    """Which library is missing and how to install it; None where it is no extra."""
+    """Return which library is missing and how to install it; None if it is no extra."""
     library = (error.name or "").partition(".")[0]
     if library not in _EXTRAS:
         return None
@@ -43,7 +43,7 @@ def missing_library(error: ModuleNotFoundError) -> str | None:
 
 
 def load_module(name: str, package: str | None = None) -> ModuleType:
-    """A module; a library that it lacks is named with the extra that brings it."""
+    """Import a module; an error names the extra that installs a missing library."""
     try:
         return importlib.import_module(name, package)
     except ModuleNotFoundError as error:
@@ -58,7 +58,7 @@ def lazy_names(
     modules: Mapping[str, tuple[str, ...]],
     for_other_rooms: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from names by module.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, loading lazily.
 
     A module is named relative to the package: "_rules", or "parser" of a
     neighbour. Names for other rooms of this library are found, and not listed.

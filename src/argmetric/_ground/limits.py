@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     min_recall: float
 
     def most_of(self, n: Any) -> Any:
-        """The largest count in a segment of n rows, or in each of several segments."""
+        """Return the largest allowed count of segments of n rows."""
         if isinstance(self.most, int):
             return self.most
         return count_or_share(self.most, "max_positives", n)

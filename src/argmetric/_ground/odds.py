@@ -12,49 +12,49 @@ NEAREST = 2.0**-53
 
 
 def log_odds(p: Floats, q: Floats) -> Floats:
-    """log(p/q), infinite at 0 and 1."""
+    """Return log(p/q), infinite at 0 and 1."""
     with np.errstate(divide="ignore"):
         return np.log(p) - np.log(q)
 
 
 def expit(x: Floats) -> Floats:
-    """1/(1+e^-x) without overflow: exact to a rounding error at both ends."""
+    """Return 1/(1+e^-x) without overflow, exact to a rounding error at both ends."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
 def from_log_odds(x: Floats) -> tuple[Floats, Floats]:
-    """P and 1-p, each accurate: `expit(x)` and `expit(-x)` in one pass."""
+    """Return p and 1-p, `expit(x)` and `expit(-x)` in one pass, both accurate."""
     small = np.exp(-np.abs(x))
     large, small = 1.0 / (1.0 + small), small / (1.0 + small)
     return np.where(x >= 0, large, small), np.where(x >= 0, small, large)
 
 
 def logit(p: Floats) -> Floats:
-    """Log-odds of p alone, infinite at 0 and 1."""
+    """Return the log-odds of p, infinite at 0 and 1."""
     with np.errstate(divide="ignore"):
         return np.log(p) - np.log1p(-p)
 
 
 def logit_of(p: float) -> float:
-    """Log-odds of one probability."""
+    """Return the log-odds of one probability."""
     return float(logit(np.asarray(p)))
 
 
 def bounded_logit(p: Floats, low: float, high: float) -> Floats:
-    """Log-odds of p, kept between two probabilities: finite."""
+    """Return the log-odds of p clipped to [low, high]: they are finite."""
     return logit(np.clip(p, low, high))
 
 
 def can_pack(scores: Floats) -> bool:
-    """Whether no score is negative."""
+    """Return whether no score is negative."""
     return bool(scores.min() >= 0.0)
 
 
 def sort_labelled(
     scores: Floats, positive: Booleans, *, descending: bool = False
 ) -> tuple[Floats, Booleans]:
-    """Scores in order, none of them negative, and the labels that go with them.
+    """Return sorted non-negative scores, and their labels in the same order.
 
     Sorting values is six times as fast as sorting indices. A float that is not negative
     leaves its sign bit free: shifted left by one bit, its bits still sort as the number

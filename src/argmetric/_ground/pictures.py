@@ -22,7 +22,7 @@ MOST_BARS = 40  # names that have a bar each; more are a histogram
 def drawing(
     ax: Any, size: tuple[float, float] = (6.4, 3.8), **labels: Any
 ) -> Iterator[Any]:
-    """The given axes or those of a new figure, then labelled as ``ax.set`` takes it."""
+    """Yield `ax` or the axes of a new figure; label them as ``ax.set`` takes it."""
     ax = new_axes(ax, size)
     yield ax
     ax.set(**labels)
@@ -31,7 +31,7 @@ def drawing(
 
 
 def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
-    """The given axes, or those of a new figure with these options."""
+    """Return `ax`, or the axes of a new figure of this size."""
     if ax is not None:
         if not hasattr(ax, "get_legend_handles_labels"):
             raise TypeError(f"ax must be matplotlib Axes, not {type(ax).__name__}")
@@ -46,7 +46,7 @@ def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) ->
 
 
 def adaptive_edges(values: Floats) -> Floats:
-    """Edges of 5 to 40 bins: the more of Sturges' rule and of widths 2·IQR/∛n."""
+    """Return edges of 5 to 40 bins, by Sturges' rule or widths of 2·IQR/∛n."""
     if not values.size:
         return np.linspace(0.0, 1.0, 6)
     low, high = _ends(values, 0.05)
@@ -113,7 +113,7 @@ def draw_counts(ax: Any, counts: Mapping[str, float]) -> None:
 
 
 def bars_size(count: int) -> tuple[float, float]:
-    """Of a figure with so many bars."""
+    """Return the size of a figure with this many bars."""
     return (6.4, 3.8) if count > MOST_BARS else (6.4, 1.6 + 0.24 * count)
 
 
@@ -143,12 +143,12 @@ class Mark(NamedTuple):
 
 
 def reach(best: float, *others: float) -> float:
-    """How far a curve over k is worth drawing."""
+    """Return up to which k a curve over k is worth drawing."""
     return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
 
 
 def thinned(size: int, *kept: int) -> Integers:
-    """So many of the first whole numbers as a picture can show, some of them surely."""
+    """Return as many of the first `size` whole numbers as a picture can show."""
     if size <= DRAWN_POINTS:
         return np.arange(size)
     spread = np.linspace(0, size - 1, DRAWN_POINTS).astype(np.int64)
@@ -182,11 +182,11 @@ class Display:
         return self
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure."""
+        """Return width and height of a new figure."""
         return 6.4, 3.8
 
     def _labels(self) -> dict[str, Any]:
-        """What ``ax.set`` takes."""
+        """Return the keywords for ``ax.set``."""
         raise NotImplementedError
 
     def _draw(self, ax: Any) -> Any:
@@ -216,7 +216,7 @@ class SmallPicture:
         self._parts: list[str] = []
 
     def line(self, x: Any, y: Any, colour: str = BLUE, dashes: str = "") -> Self:
-        """A line through points; of many as many as can be seen."""
+        """Draw a line through points; many points are thinned to what can be seen."""
         across, up = self._places(x, y)
         there = np.isfinite(across) & np.isfinite(up)
         across, up = across[there], up[there]
@@ -230,7 +230,7 @@ class SmallPicture:
         )
 
     def bars(self, edges: Floats, heights: Any) -> Self:
-        """A bar between every two edges."""
+        """Draw a bar between every two edges."""
         left, up = self._places(edges[:-1], heights)
         right, _ = self._places(edges[1:], heights)
         _, foot = self._places(0.0, self.y.low)
@@ -242,7 +242,7 @@ class SmallPicture:
         return self
 
     def band(self, interval: Interval) -> Self:
-        """The interval on the x axis, as a shade over the whole height."""
+        """Draw an interval of the x axis as a shade over the whole height."""
         inside = np.clip(interval, *self.x)
         (low, high), _ = self._places(inside, self.y.low)
         return self._add(
@@ -251,7 +251,7 @@ class SmallPicture:
         )
 
     def upright(self, x: float, colour: str = RED) -> Self:
-        """A line over the whole height."""
+        """Draw a vertical line over the whole height."""
         at, _ = self._places(x, self.y.low)
         return self._add(
             f"<line x1='{at:.1f}' x2='{at:.1f}' y1='0' y2='{HEIGHT:.0f}' "
@@ -259,7 +259,7 @@ class SmallPicture:
         )
 
     def points(self, x: Any, y: Any, colour: str = BLUE, size: float = 3.0) -> Self:
-        """A dot at each place that is finite."""
+        """Draw a dot at each finite point."""
         across, up = self._places(x, y)
         for a, b in zip(np.atleast_1d(across), np.atleast_1d(up), strict=True):
             if np.isfinite(a) and np.isfinite(b):
@@ -269,7 +269,7 @@ class SmallPicture:
         return self
 
     def whiskers(self, x: Any, intervals: Any, colour: str = BLUE) -> Self:
-        """An upright line from the lower to the upper end of every interval."""
+        """Draw a vertical line from the lower to the upper end of every interval."""
         for place, (low, high) in zip(x, intervals, strict=True):
             at, (first, last) = self._places(place, np.array([low, high]))
             if np.isfinite(first) and np.isfinite(last):
@@ -287,7 +287,7 @@ class SmallPicture:
         )
 
     def scaled(self) -> Self:
-        """The ends of the y axis, written at the right."""
+        """Write the ends of the y axis at the right."""
         for value, at in ((self.y.high, 10.0), (self.y.low, HEIGHT - 4.0)):
             self._add(
                 f"<text x='{WIDTH + 4:.0f}' y='{at:.0f}' {INK}>{_short(value)}</text>"
@@ -295,11 +295,11 @@ class SmallPicture:
         return self
 
     def ends(self, name: str = "") -> str:
-        """The picture as text, with the ends of its x axis."""
+        """Return the picture as text, with the ends of its x axis."""
         return self.named(f"{name} {_short(self.x.low)}".strip(), _short(self.x.high))
 
     def named(self, left: str, right: str) -> str:
-        """The picture as text, with names of the ends of its x axis."""
+        """Return the picture as text, with names for the ends of its x axis."""
         size = f"0 0 {WIDTH + BESIDE:.0f} {HEIGHT + BELOW:.0f}"
         foot = f"y='{HEIGHT + BELOW - 3:.0f}'"
         return (
@@ -345,7 +345,7 @@ def _ends(values: Any, aside: float = 0.5) -> Interval:
 
 
 def small_histogram(values: Floats, name: str) -> str:
-    """Bars over the values that are defined."""
+    """Return a histogram of the values that are not nan."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
     if not known.size:
@@ -356,7 +356,7 @@ def small_histogram(values: Floats, name: str) -> str:
 
 
 def small_law(law: Any, interval: Interval) -> str:
-    """The law of a score: its bars, the interval behind them, and its mean."""
+    """Return a picture of the distribution of a score, its interval and its mean."""
     if not law.values.size:
         return ""
     edges = np.linspace(*_ends(law.values, 0.05), 41)
@@ -367,7 +367,7 @@ def small_law(law: Any, interval: Interval) -> str:
 
 
 def small_densities(draws: Mapping[str, Floats], name: str) -> str:
-    """Outlines of the histograms of draws of a few scores, by their names."""
+    """Return outlines of the histograms of draws of a few named scores."""
     some = dict(list(draws.items())[: len(COLOURS)])
     _, edges = np.histogram(np.concatenate(list(some.values())), bins=40)
     heights = [np.histogram(one, bins=edges)[0] / one.size for one in some.values()]
@@ -381,7 +381,7 @@ def small_densities(draws: Mapping[str, Floats], name: str) -> str:
 
 
 def small_difference(draws: Floats, interval: Interval, name: str) -> str:
-    """The histogram of draws of a difference, its interval, and a line at 0."""
+    """Return a histogram of draws of a difference, its interval, and a line at 0."""
     heights, edges = np.histogram(draws, bins=40)
     drawn = SmallPicture(name, [*edges, 0.0], [0.0, heights.max()])
     return drawn.band(interval).bars(edges, heights).upright(0.0).ends("difference:")

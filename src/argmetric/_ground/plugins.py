@@ -8,14 +8,14 @@ Group = Literal["argmetric.metrics", "argmetric.formats"]
 
 
 def plugin_names(group: Group) -> list[str]:
-    """Names that installed packages add to a group, sorted."""
+    """Return the sorted names that installed packages add to a group."""
     from importlib.metadata import entry_points
 
     return sorted({one.name for one in entry_points(group=group)})
 
 
 def load_plugin(group: Group, name: str) -> Any:
-    """What a package offers under a name; None where none does.
+    """Return what an installed package offers under a name; None if none does.
 
     Raises
     ------

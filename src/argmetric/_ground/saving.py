@@ -36,12 +36,12 @@ from argmetric._ground.whole_files import (
 
 
 def is_utf8(encoding: str) -> bool:
-    """Whether an encoding, by whichever of its names, is UTF-8."""
+    """Return whether an encoding, by any of its names, is UTF-8."""
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
 def decoded(data: bytes, encoding: str, name: str, otherwise: str) -> str:
-    """Text; what cannot be read is told with its line and byte, and what to do."""
+    """Return bytes as text; an error names line, byte and what to do."""
     if is_utf8(encoding):
         refuse_utf16_and_zero_bytes(data, name)
     try:
@@ -87,7 +87,7 @@ def refuse_utf16_and_zero_bytes(
 
 
 def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
-    """Whether JSON of so many objects is nested over `MAX_NESTING`, strings aside."""
+    """Return whether JSON is nested deeper than `MAX_NESTING`, ignoring strings."""
     if text.count(b"[") + text.count(b"{") < MAX_NESTING + n_objects:
         return False
     codes = np.frombuffer(_STRING.sub(b"", text), dtype=np.uint8)
@@ -102,7 +102,7 @@ class _AmbiguousError(ValueError):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, of which Python would take the last of two equal keys."""
+    """Return a JSON object; refuse equal keys, of which Python keeps the last."""
     values = dict(pairs)
     if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -162,7 +162,7 @@ def load_json(path: FilePath, what: str) -> Any:
 
 
 def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
-    """What JSON holds: infinities as text, nan as `nan`, arrays as lists, `to_dict`."""
+    """Return a value for JSON: infinities as text, nan as `nan`, arrays as lists."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -188,14 +188,14 @@ def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
 
 
 def restored(value: Any) -> Any:
-    """What `plain` made of numbers, text and tuples of them."""
+    """Return the numbers, texts and tuples that `plain` wrote."""
     if isinstance(value, list):
         return tuple(map(restored, value))
     return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
 
 
 def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values out of a file, in which an interval is a list; by their names."""
+    """Return named values of a file, with lists of two converted to intervals."""
     return {
         key: Interval(*map(restored, x))
         if key.endswith("interval") and x is not None
@@ -252,17 +252,17 @@ class Saved(Result, Generic[Kept]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Kept:
-        """One of this kind, from a dict whose kind and format were checked."""
+        """Return an object of this class from a dict that is already checked."""
         raise NotImplementedError
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
-        """The kind that a dict names; refuse another thing, or a later format."""
+        """Return the class that a dict names; refuse others and later formats."""
         raise NotImplementedError
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Kept:
-        """What `to_dict` described, of whichever kind it is.
+        """Return the object that `to_dict` described, of any saved class.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ _HEADER = "header"
 
 @contextlib.contextmanager
 def whole(path: FilePath, what: str) -> Iterator[None]:
-    """Whatever a damaged file makes fail, as one error."""
+    """Convert whatever a damaged file raises into one error."""
     try:
         yield
     except DataError:
@@ -343,13 +343,13 @@ def whole(path: FilePath, what: str) -> Iterator[None]:
 
 
 def json_array(values: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    """JSON as an array of bytes, to be kept among other arrays."""
+    """Return JSON as an array of bytes, to be saved beside other arrays."""
     text = json.dumps(values, default=plain)
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def read_arrays(file: IO[bytes]) -> Arrays:
-    """All arrays of an npz file; none of them can hold objects."""
+    """Return all arrays of an npz file; refuse arrays of objects."""
     with np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -367,7 +367,7 @@ def write_archive(
 def read_archive(
     path: FilePath, kind: str, version: int, what: str
 ) -> tuple[dict[str, Any], Arrays]:
-    """The header and arrays of `write_archive`; `what` names them in messages."""
+    """Return header and arrays of `write_archive`; `what` names them in errors."""
     path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself

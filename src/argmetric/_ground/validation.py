@@ -30,18 +30,18 @@ _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 
 
 def is_frame_like(values: object) -> bool:
-    """Whether this is a Series, DataFrame, Array or Table of another library."""
+    """Return whether values are a series, frame or table of another library."""
     library = type(values).__module__.partition(".")[0]
     return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
 
 
 def is_masked(values: object) -> bool:
-    """Whether this is a masked array; who has none has not loaded `numpy.ma`."""
+    """Return whether values are a masked array, without importing `numpy.ma`."""
     return "numpy.ma" in sys.modules and np.ma.isMaskedArray(values)
 
 
 def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
-    """Values of a sequence, array, series or frame; masked ones are nan, or None."""
+    """Return values of a sequence, series or frame; masked ones are nan or None."""
     given = values
     if is_masked(values):
         values = _unmasked(values)
@@ -85,7 +85,7 @@ def _unmasked(values: Any) -> npt.NDArray[Any]:
 
 
 def _without_masks(values: Any, depth: int = 2) -> Any:
-    """A list whose masked values are None, or nan in rows of floats."""
+    """Return a list with None for masked values, or nan in rows of floats."""
     kinds = set(map(type, values))
     odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
     rows = {list, tuple} & kinds if depth > 1 else set()
@@ -118,7 +118,7 @@ def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
 
 
 def _no_array(values: Any, name: str, kind: str) -> str:
-    """What is wrong with a value that is no array, and the way out."""
+    """Return the message for a value that is no array, with what to do."""
     type_name = "None" if values is None else type(values).__name__
     if isinstance(values, Mapping):
         way_out = f"; pass list({name}.values())"
@@ -134,7 +134,7 @@ def _no_array(values: Any, name: str, kind: str) -> str:
 
 
 def _uneven_row(rows: Any) -> str:
-    """The first row whose length is not that of row 0, in words."""
+    """Return the text for the first row whose length differs from that of row 0."""
     lengths = [len(row) if is_sized(row) else 1 for row in rows]
     uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
     if not uneven:
@@ -146,7 +146,7 @@ def _uneven_row(rows: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this is None, nan, NaT or NA of whatever library."""
+    """Return whether a value is None, nan, NaT or NA of any library."""
     if value is None or (is_masked(value) and value is np.ma.masked):
         return True
     try:
@@ -158,7 +158,7 @@ def is_missing(value: Any) -> bool:
 
 
 def to_floats(values: Any, name: str) -> Floats:
-    """Values as 64-bit floats, nan where missing; text is refused with its place."""
+    """Return values as 64-bit floats, nan where missing; refuse text with its place."""
     if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim:
         return np.ascontiguousarray(values)  # the commonest case at once
     if is_masked(values) and values.dtype.kind in "iub":
@@ -186,7 +186,7 @@ def to_floats(values: Any, name: str) -> Floats:
 
 
 def place(index: int, shape: tuple[int, ...], first: int = 0) -> str:
-    """A flat index in words; rows are counted from `first`."""
+    """Return the text for the place of a flat index; rows are counted from `first`."""
     if len(shape) == 1:
         return f"row {first + index}"
     row, *rest = np.unravel_index(index, shape)
@@ -202,7 +202,7 @@ def check_scores(
     where: Callable[[int], str] | None = None,
     first: int = 0,
 ) -> Floats:
-    """Scores without NaN; probabilities within [0, 1], where rounding is cut off.
+    """Return scores without NaN; probabilities in [0, 1], clipped if rounding left it.
 
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row, counted from `first`.
@@ -239,7 +239,7 @@ def check_scores(
 
 
 def _advice(low: float, high: float, hint: str) -> str:
-    """What the values may be, on strong evidence alone."""
+    """Return what the values may be instead, on strong evidence only."""
     if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
         return hint
     if low >= 0.0 and PERCENT <= high <= 100.0:
@@ -257,7 +257,7 @@ def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") 
 def check_weight(
     sample_weight: Any, shape: tuple[int, ...], other: str = "p"
 ) -> Floats | None:
-    """Weights of all cells, finite and not negative: one per row, or one per cell."""
+    """Return finite weights ≥ 0 of all entries, from one per row or one per entry."""
     if sample_weight is None:
         return None
     weight = to_floats(sample_weight, "sample_weight")
@@ -304,14 +304,14 @@ class Probabilities:
 
 
 def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats:
-    """Scores as `check_scores` leaves them, of whatever is given; checked once."""
+    """Return scores as `check_scores` does, of any input; results are checked once."""
     if isinstance(values, Probabilities) and (logits or not values.logits):
         return values.values
     return check_scores(to_floats(values, name), name, logits=logits, **words)
 
 
 def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
-    """A function that gives an array the kind of the template: series, frame, array."""
+    """Return a function that converts an array to the type of the template."""
     if not is_frame_like(template):
         return _unchanged
     library = type(template).__module__.partition(".")[0]
@@ -353,7 +353,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_user(message: str) -> None:
-    """A warning that points at the line outside of the package that is to blame."""
+    """Warn with the line outside of the package that caused it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1

@@ -72,7 +72,7 @@ def writing(path: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def written_whole(path: FilePath) -> Iterator[IO[bytes]]:
-    """As `replaced_whole`; where it fails, a DataError says which file and why."""
+    """Write a file as `replaced_whole` does; a DataError names file and cause."""
     with writing(path), replaced_whole(path) as file:
         yield file
 
@@ -103,7 +103,7 @@ def remove_folder(path: str) -> None:
 
 @contextlib.contextmanager
 def unfinished(*paths: str) -> Iterator[None]:
-    """Within, files and folders go with a process that ends without clean-up code."""
+    """Remove files and folders also if the process ends without clean-up code."""
     _unfinished.update(paths)
     try:
         yield
@@ -130,7 +130,7 @@ def held_alone(path: str, refusal: str) -> Iterator[None]:
 
 
 def _locked(path: str) -> int | None:
-    """Handle of a lock file that is ours until it is closed; None: another's."""
+    """Return a handle that holds a lock file until closed; None if it is taken."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -152,7 +152,7 @@ def _locked(path: str) -> int | None:
 
 
 def is_special(path: str) -> bool:
-    """Whether there is something under this name that is no file and no folder."""
+    """Return whether a path exists and is neither a file nor a folder."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -161,7 +161,7 @@ def is_special(path: str) -> bool:
 
 
 def read_whole(path: FilePath) -> bytes:
-    """All bytes of a file or a pipe; other devices than a terminal may never end."""
+    """Return all bytes of a file or a pipe; refuse devices that may never end."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)

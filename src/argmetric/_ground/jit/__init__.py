@@ -45,7 +45,7 @@ def kernel(function: Function) -> Function:
 
 
 def borrowing(function: Function) -> Function:
-    """A kernel that makes no array: references to those it is given are not counted.
+    """Compile a kernel that creates no array: it counts no references to arrays.
 
     Counting is atomic, and costs a short loop body a fifth of its time.
     """
@@ -53,7 +53,7 @@ def borrowing(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """A borrowing kernel that only kernels call: Python's way to it is not compiled.
+    """Compile a borrowing kernel for calls from kernels only, without Python's wrapper.
 
     For a small function that way takes longer to compile than the function itself.
     """
@@ -61,7 +61,7 @@ def inner(function: Function) -> Function:
 
 
 def unfused(function: Function) -> Function:
-    """A kernel that rounds every product: to the bit what numpy gives."""
+    """Compile a kernel that rounds every product, bit for bit as numpy does."""
     return _compiled(function, _PLAIN)
 
 
@@ -93,7 +93,7 @@ def _compile_once_per_type(dispatcher: Any) -> None:
 
 
 def _stamp(dispatcher: Any, folder: Path) -> bool:
-    """Tie the cached code to all files that it may come from; False if that fails.
+    """Tie cached code to all files that it depends on; return False if that fails.
 
     numba ties it to the file of the kernel alone, so that a callee that changed in
     another file would give the old numbers. The attribute is private to numba: where a
@@ -109,13 +109,13 @@ def _stamp(dispatcher: Any, folder: Path) -> bool:
 
 @cache
 def _text_hash(folder: Path) -> str:
-    """A hash of the kernel files of a folder and of what all folders share."""
+    """Return a hash of the kernel files of a folder and of the shared ones."""
     files = sorted({*folder.glob("*.py"), *_SHARED.glob("*.py")})
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _folder_of_cache(dispatcher: Any) -> Path | None:
-    """The folder that all kernels of a cache share; None where nothing is kept."""
+    """Return the folder that all kernels of a cache share; None without a cache."""
     path = dispatcher._cache.cache_path
     if path is None:
         return None
@@ -188,7 +188,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
 
 
 def _is_ours(event: Any) -> bool:
-    """Whether a kernel of this package is compiled, not one of somebody else's."""
+    """Return whether an event compiles a kernel of this package."""
     function = event.data["dispatcher"].py_func
     return str(function.__module__).startswith("argmetric.")
 

@@ -27,13 +27,13 @@ def mix(h):
 
 @borrowing
 def absorb(h, code):
-    """A hash with one code more: of a template, code after code."""
+    """Return the hash h extended by one more code of a feature template."""
     h = (h ^ code) * GOLDEN
     return h ^ (h >> _S29)
 
 
 @borrowing
 def draw(state):
-    """Next 64 random bits; state[0] is the counter."""
+    """Return the next 64 random bits; state[0] is the counter."""
     state[0] += GOLDEN
     return mix(state[0])

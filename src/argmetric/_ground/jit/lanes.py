@@ -72,7 +72,7 @@ def put(typing, array, i, lanes):
 
 @intrinsic
 def alike(typing, lanes, x):
-    """The number x in as many lanes."""
+    """Return the number x in every lane."""
 
     def generate(context, builder, signature, values):
         vector = signature.return_type.vector
@@ -86,7 +86,7 @@ def alike(typing, lanes, x):
 
 @intrinsic
 def above(typing, a, b):
-    """1 where a is above b, else 0."""
+    """Return 1 where a > b, else 0."""
 
     def generate(context, builder, signature, values):
         vector = signature.return_type.vector
@@ -98,7 +98,7 @@ def above(typing, a, b):
 
 @intrinsic
 def running(typing, lanes):
-    """Sums of the lanes up to each of them."""
+    """Return the cumulative sums of the lanes."""
 
     def generate(context, builder, signature, values):
         total, width = values[0], signature.return_type.width
@@ -115,7 +115,7 @@ def running(typing, lanes):
 
 @intrinsic
 def over_root(typing, x, squares):
-    """x/√squares; 0 where the square is not above 0."""
+    """Return x/√squares; 0 where squares ≤ 0."""
 
     def generate(context, builder, signature, values):
         vector = signature.return_type.vector

@@ -16,7 +16,7 @@ PAD = 2
 
 @borrowing
 def law_room(variance, most):
-    """Places that a law of this variance, of at most so many labels, can need."""
+    """Return how many entries a PMF of this variance, of `most` labels, needs."""
     return min(most + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
 
 

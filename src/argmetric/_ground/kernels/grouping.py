@@ -12,7 +12,7 @@ FOLD = np.uint64(32)
 
 @kernel
 def number_ids(words, slots, keys, codes, firsts):
-    """codes[i] = number of the id in row i of `words`; firsts, where each came first.
+    """Set codes[i] to the number of the id words[i], and firsts to first rows.
 
     `slots` is all -1, a power of two of them; `keys` has a row for every id that there
     is room for, at most half as many. Returns how many ids there are, -1 if too many.
@@ -51,7 +51,7 @@ def number_ids(words, slots, keys, codes, firsts):
 
 @kernel
 def number_close_ids(values, low, slots, codes, firsts):
-    """Number whole numbers that lie close; how many ids and runs of them there are."""
+    """Set codes of whole numbers in a small range; return how many ids and runs."""
     count = runs = 0
     before = -1
     for i in range(values.shape[0]):
@@ -69,14 +69,14 @@ def number_close_ids(values, low, slots, codes, firsts):
 
 @kernel
 def count_codes(codes, counts):
-    """How often each code is there, added to `counts`."""
+    """Add to `counts` how often each code occurs."""
     for i in range(codes.shape[0]):
         counts[codes[i]] += 1
 
 
 @kernel
 def mix_texts(letters, offsets, seed, out):
-    """out[i] = 64 mixed bits of the bytes from offsets[i] to offsets[i + 1]."""
+    """Set out[i] to 64 mixed bits of the bytes from offsets[i] to offsets[i + 1]."""
     for i in range(out.shape[0]):
         mixed = seed
         for j in range(offsets[i], offsets[i + 1]):
@@ -88,7 +88,7 @@ def mix_texts(letters, offsets, seed, out):
 
 @kernel
 def group_rows(code, counts, rows):
-    """Rows of every group in input order, from `counts` on, which are used up."""
+    """Write the rows of each group in input order; `counts` (starts) are used up."""
     for i in range(code.shape[0]):
         g = code[i]
         rows[counts[g]] = i
@@ -97,7 +97,7 @@ def group_rows(code, counts, rows):
 
 @kernel
 def bin_rows(code, bits, starts, rows, codes):
-    """Rows and codes by the leading bits of the code, from `starts` on: used up."""
+    """Write rows and codes by the leading bits of the code; `starts` are used up."""
     for i in range(code.shape[0]):
         g = code[i]
         slot = starts[g >> bits]
@@ -107,7 +107,7 @@ def bin_rows(code, bits, starts, rows, codes):
 
 @kernel
 def group_binned_rows(binned, codes, counts, rows):
-    """`group_rows` of rows that `bin_rows` left, with their codes."""
+    """Write rows by group as `group_rows` does, from rows that `bin_rows` left."""
     for i in range(codes.shape[0]):
         g = codes[i]
         rows[counts[g]] = binned[i]
