@@ -50,7 +50,7 @@ RELATIVE_ERROR = 1e-12  # of all algorithms but quadratures, generously
 
 @cache
 def node_table(alpha: float, n_sets: int) -> tuple[Integers, Floats, Floats]:
-    """Nodes for denominators in [1, 2^j], j = 0…n_sets-1, behind each other."""
+    """Return nodes for denominators in [1, 2^j], j = 0 … n_sets-1, as one array."""
     sets = [exponential_sum(alpha, 1.0, 2.0**j) for j in range(n_sets)]
     ends = np.cumsum([0] + [nodes.size for nodes, _ in sets])
     nodes = np.concatenate([nodes for nodes, _ in sets])
@@ -60,13 +60,13 @@ def node_table(alpha: float, n_sets: int) -> tuple[Integers, Floats, Floats]:
 def choose_nodes(
     alpha: float, low: Floats, high: Floats
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """The set of nodes of every segment, and the table of sets it points into."""
+    """Return the set of nodes of every segment, and the table of all sets."""
     chosen = np.ceil(np.log2(np.maximum(high / low, 1.0))).astype(np.int64)
     return chosen, *node_table(alpha, int(chosen.max(initial=0)) + 1)
 
 
 def ratio_curves(segments: Segments, form: RatioForm, out: Floats) -> None:
-    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, by exponential sums."""
+    """Write curves of E[(c·counts)/(d·counts)], 0/0 = 0, by exponential sums."""
     low, high = form.denominator_range(segments.lengths, segments.sizes)
     chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
     d0, d1, d2, d3 = form.d
@@ -83,7 +83,7 @@ def ratio_curves(segments: Segments, form: RatioForm, out: Floats) -> None:
 
 
 def weight_sums(segments: Segments, exponent: float) -> Floats:
-    """E[tp / t^exponent] for every k, where the implicit members add to t.
+    """Return E[tp / t^exponent] for every k; absent entries count as positives.
 
     The implicit members are certain positives here: see `item_curves`. Of short groups
     by the law of T without one item, else by exponential sums.
@@ -114,7 +114,7 @@ def weight_sums(segments: Segments, exponent: float) -> Floats:
 
 
 def item_curves(segments: Segments, form: ItemForm, out: Floats) -> None:
-    """Curves of hits·tp/t^e + rejections·tn/(n-t)^e + offset, 0/0 taken as 0.
+    """Write curves of E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 = 0.
 
     The second term is the first of the problem with p and q exchanged and the order
     reversed, in which the implicit certain negatives count as certain positives. With
@@ -142,7 +142,7 @@ def item_curves(segments: Segments, form: ItemForm, out: Floats) -> None:
 
 
 def usable_form(metric: Metric, segments: Segments) -> Form | None:
-    """The metric's form, or None where its denominator can vanish inside."""
+    """Return the metric's form, or None if its denominator can be 0 inside."""
     form = metric.form
     if isinstance(form, RatesForm):
         return None  # the form tells of the best k, not of the curve
@@ -161,7 +161,7 @@ def usable_form(metric: Metric, segments: Segments) -> Form | None:
 
 
 def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
-    """Whether outcomes in which both rates are defined are so rare that sums cancel."""
+    """Return whether outcomes with both rates defined are so rare that sums cancel."""
     if not (isinstance(form, ItemForm) and form.hits and form.rejections):
         return False
     if not math.isnan(metric.zero_division):
@@ -172,14 +172,14 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
 
 
 def harmonic_steps(metric: Metric) -> tuple[int, int] | None:
-    """Whole steps (jk, jt) of a denominator for quadratic sums; None: it has none."""
+    """Return whole steps (jk, jt) of the denominator for quadratic sums, or None."""
     if not isinstance(metric.form, RatioForm) or math.isnan(metric.zero_division):
         return None
     return small_fraction(metric.form)
 
 
 def error_of(curve: list[float]) -> float:
-    """What to reckon with on one short curve."""
+    """Return the error bound of one short curve."""
     return RELATIVE_ERROR * max(1.0, *map(abs, curve))  # passes over nan
 
 
@@ -190,7 +190,7 @@ def expected_curves(
     method: Method = "auto",
     tables: Tables | None = None,
 ) -> tuple[Floats, Floats]:
-    """E[metric | metric defined] for every k, flat, and the error of every segment.
+    """Return E[metric | defined] for every k, flat, and an error per segment.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def expected_curves(
 def mean_curves(
     segments: Segments, metric: Metric, form: MeanForm, out: Floats
 ) -> None:
-    """Curves of a metric that is affine in tp and quadratic in t, from three means.
+    """Write curves of a metric affine in tp and quadratic in t, from three means.
 
     Where it is affine in both, its values at no hits and no misses, at all hits and at
     all misses are weighted by the expected shares: nothing cancels.
@@ -291,14 +291,14 @@ def mean_curves(
 
 
 def running_sums(terms: Floats, indptr: Integers) -> Floats:
-    """Flat sums of the first k terms of every segment."""
+    """Return the sums of the first k terms of every segment, flat."""
     out = np.empty(terms.size + indptr.size - 1)
     kernels.prefix_means(terms, indptr, out)
     return out
 
 
 def cell_means(segments: Segments) -> tuple[Callable[[], Floats], ...]:
-    """Expected TP, FP, FN and TN along k, each made when called."""
+    """Return functions for the expected TP, FP, FN and TN along k."""
     p, q, indptr = segments.p, segments.q, segments.indptr
     backwards = p.size - indptr[::-1]
 

@@ -51,34 +51,37 @@ class Items(ABC):
 
     @abstractmethod
     def sums(self, low: float, scale: float, bins: int) -> Integers:
-        """Exact sums within bins of the width 1/scale, from `low` on."""
+        """Return exact sums within bins of width 1/scale, from `low` on."""
 
     @abstractmethod
     def within(self, low: float, high: float, count: int) -> Items:
-        """Items in [low, high); `count` is their known number."""
+        """Return the items in [low, high); `count` is their known number."""
 
     @abstractmethod
     def counted(self, low: float, high: float, count: int) -> Ranked:
-        """Items in [low, high) by value, each once; `count` is their known number."""
+        """Return distinct items in [low, high) and their counts.
+
+        Their total number `count` is known.
+        """
 
     @abstractmethod
     def largest_below(self, edge: float) -> float:
-        """The largest that is less; -inf where there is none."""
+        """Return the largest item below `edge`; -inf if there is none."""
 
     @abstractmethod
     def smallest(self) -> float:
-        """The smallest of all."""
+        """Return the smallest item."""
 
     @abstractmethod
     def n_possible(self) -> int:
-        """How many are no certain negatives."""
+        """Return the number of items with p > 0."""
 
     def from_half(self) -> Items | None:
-        """Those whose score as given is one half or more; None: whose p is."""
+        """Return items whose raw score is at least 1/2; None if it is p itself."""
         return None
 
     def moments(self, low: float, scale: float, bins: int) -> Floats:
-        """Moments 0…3 of the places within the bins, from -1/2 to 1/2."""
+        """Return moments 0 … 3 of positions within the bins, in [-1/2, 1/2]."""
         count, coarse, fine, square, cube = self.sums(low, scale, bins).T.astype(float)
         middle = coarse * 2.0**-22 + fine * 2.0**-53
         return np.stack([count, middle, square * 2.0**-32, cube * 2.0**-32], axis=1)
@@ -128,7 +131,7 @@ class Ranked:
 
     @classmethod
     def of(cls, values: Floats, counts: Integers) -> Ranked:
-        """Of values in ascending order."""
+        """Return the ranked items of ascending values."""
         return cls(values[::-1].copy(), np.cumsum(counts[::-1]))
 
     @property
@@ -136,12 +139,12 @@ class Ranked:
         return int(self.ends[-1]) if self.ends.size else 0
 
     def part(self, first: int, last: int) -> Floats:
-        """The items at the places first…last-1."""
+        """Return the items at positions first … last - 1."""
         places = np.arange(first, last)
         return self.values[np.searchsorted(self.ends, places, side="right")]
 
     def sums_before(self, place: int, terms: int) -> Floats:
-        """Sums of powers 1…terms of the first items, as a column."""
+        """Return sums of powers 1 … terms of the first items, as a column."""
         counts = np.diff(np.minimum(self.ends, place), prepend=0)
         whole = int(np.searchsorted(self.ends, place)) + 1
         powers = powers_of(self.values[:whole], terms)
@@ -149,7 +152,7 @@ class Ranked:
 
 
 def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
-    """Exact sums of a vector in memory."""
+    """Return exact sums of a vector in memory within bins of width 1/scale."""
     from argmetric._expected.kernels.segments import bin_sums
 
     sums = np.zeros((bins, N_SUMS), dtype=np.int64)
@@ -166,7 +169,7 @@ def carry(sums: Integers) -> None:
 
 
 def powers_of(items: Floats, terms: int) -> Floats:
-    """Powers 1…terms, one row each."""
+    """Return powers 1 … terms of the items, one row each."""
     rows = np.empty((terms, items.size))
     rows[0] = items
     for r in range(1, terms):
@@ -175,7 +178,7 @@ def powers_of(items: Floats, terms: int) -> Floats:
 
 
 def running_sums(rows: Floats) -> Floats:
-    """Cumulative sums of rows on two levels: equal items do not drift."""
+    """Return cumulative sums of rows on two levels: equal items do not drift."""
     size = 64
     extra = -rows.shape[1] % size
     blocks = np.pad(rows, ((0, 0), (0, extra))).reshape(rows.shape[0], -1, size)
@@ -210,7 +213,10 @@ class Edges:
 def choose_in_long(
     items: Items, metric: Metric, low: int, high: int, floor: float, most: int
 ) -> BestCount | None:
-    """Best k in low…high of unsorted items; None: more than `most` may be the best."""
+    """Return the best k in low … high of unsorted items.
+
+    None if more than `most` items may still be best.
+    """
     n, everything = items.size, items
     if low > high:
         return None
@@ -251,7 +257,7 @@ def choose_in_long(
 
 
 def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
-    """Sums of powers above all edges, from the moments within the bins.
+    """Return sums of powers above all edges, from the moments within the bins.
 
     Of the power (c + f/scale)^r, c the middle of a bin, four terms are exact to
     rounding: f/scale is below 2^-13.
@@ -334,7 +340,9 @@ class HistogramSearch:
         return CandidateRange(ends[0], ends[1], least, most)
 
     def _pieces(self, edges: Edges, least: float, most: float) -> tuple[float, float]:
-        """Narrow down between counts within the bins, the closer the nearer to an end.
+        """Narrow the range down at counts within the bins, denser near an end.
+
+        Steps are shorter near an end.
 
         The first items of a bin have no less than their share of its sums, and no more
         than if each had the p of the upper edge, nor than the others leave them at the
@@ -361,7 +369,7 @@ class HistogramSearch:
         return float(grid[first]), float(grid[last])
 
     def _survivors(self, k: Floats, lower: Floats, upper: Floats) -> tuple[int, int]:
-        """First and last place in k that can be the best, by bounds of the sums."""
+        """Return first and last position in k that can be best, by bounds."""
         if k.size < 2:
             return 0, k.size - 1
         inner = (k >= max(self.low, 1)) & (k <= min(self.high, self.n - 1))
@@ -379,7 +387,7 @@ class HistogramSearch:
         return int(found[0]), int(found[-1]) + 1
 
     def value(self, k: int, items: Floats | None, sums: Floats) -> float | None:
-        """E at one k with these sums; items where they may be needed."""
+        """Return E at one k with these sums; `items` for where sums fail."""
         if k in self.ends:
             return self.ends[k]
         if self.evaluator.valid(np.array([float(k)]), sums)[0]:
@@ -393,7 +401,7 @@ class HistogramSearch:
         left: CandidateRange,
         half: tuple[int, float],
     ) -> BestCount | None:
-        """The best of all k that are left, and of none and all."""
+        """Return the best of all remaining k, of k = 0 and of k = n."""
         begin = int(left.first.k)
         skip, stop = (int(k) - begin for k in (left.least, left.most))
         value = np.full(stop - skip, -np.inf)
@@ -437,7 +445,7 @@ class HistogramSearch:
 def value_at_half(
     search: HistogramSearch, items: Items, edges: Edges
 ) -> tuple[int, float] | None:
-    """How many scores are one half or more, and what it is worth to choose these."""
+    """Return the number of scores of at least 1/2, and the expected metric of them."""
     chosen, least = items.from_half(), 0.0
     if chosen is None:
         chosen, least = items, 0.5
@@ -456,7 +464,7 @@ def value_at_half(
 def cut_scores(
     items: Items, ranked: Ranked, place: int, edge: float, best: int
 ) -> tuple[float, float]:
-    """The scores of the last item that is chosen and of the first that is not."""
+    """Return the scores of the last selected and of the first other item."""
     if best == 0:
         return math.inf, items.largest_below(math.inf)
     if best == items.size:

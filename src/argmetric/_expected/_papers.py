@@ -17,7 +17,7 @@ from argmetric.metrics import Metric, RatioForm
 
 
 def paper_curve(segment: Segments, metric: Metric) -> Floats:
-    """The curve by the fastest published algorithm that covers the metric."""
+    """Return the curve by the fastest published algorithm that covers the metric."""
     form, n = metric.form, int(segment.sizes[0])
     if n != segment.p.size:
         raise ValueError("the published algorithms take dense input only")
@@ -30,7 +30,7 @@ def paper_curve(segment: Segments, metric: Metric) -> Floats:
 
 
 def jansche_algorithm_1(p: Floats, metric: Metric) -> Floats:
-    """Jansche (2007), Algorithm 1: switch on the bits by falling probability. O(n⁴)."""
+    """Run Jansche (2007), Algorithm 1: select by falling probability. O(n⁴)."""
     z = np.zeros(p.size, dtype=bool)
     values = [expected_value(z, p, metric)]
     for i in range(p.size):
@@ -40,7 +40,7 @@ def jansche_algorithm_1(p: Floats, metric: Metric) -> Floats:
 
 
 def expected_value(z: np.ndarray, p: Floats, metric: Metric) -> float:
-    """Jansche (2007), section 3: run the automaton with states (A, T) along y.
+    """Run Jansche (2007), section 3: the automaton with states (A, T) along y.
 
     A counts the positives among the predicted ones, T all positives. The probability
     of each final state is accumulated label by label; 0/0 is the metric's own.
@@ -60,7 +60,7 @@ def expected_value(z: np.ndarray, p: Floats, metric: Metric) -> float:
 
 
 def natarajan_algorithm_1(p: Floats, metric: Metric) -> Floats:
-    """Natarajan et al. (2015), Algorithm 1, with k = 0. O(n³), any metric."""
+    """Run Natarajan et al. (2015), Algorithm 1, with k = 0. O(n³), any metric."""
     n = p.size
     c, d = laws(p, 1 - p), laws(p[::-1], 1 - p[::-1])[::-1]
     curve = np.empty(n + 1)
@@ -75,7 +75,7 @@ def natarajan_algorithm_1(p: Floats, metric: Metric) -> Floats:
 
 
 def covers(form: RatioForm, n: int) -> bool:
-    """Whether Algorithm 2 applies: c3 = 0, rational d, 0/0 at k = t = 0 only."""
+    """Return whether Algorithm 2 applies: c3 = 0, rational d, 0/0 only at k = t = 0."""
     simple = all(Fraction(x).limit_denominator(64) == Fraction(x) for x in form.d)
     d0, d1, d2, d3 = form.d
     corners = [(0, 0, n), (0, n, 0), (n, n, n), (1, 1, 1), (0, 1, 0), (0, 0, 1)]
@@ -84,7 +84,9 @@ def covers(form: RatioForm, n: int) -> bool:
 
 
 def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
-    """Natarajan et al. (2015), Algorithm 2, with k = 0. O(n²) for small coefficients.
+    """Run Natarajan et al. (2015), Algorithm 2, with k = 0.
+
+    O(n²) for small coefficients.
 
     S[i] = b(k, α) = Σ_{k2} D_k[k2] / (α + d3·k2) for the α of every feasible cell;
     going from k to k-1 mixes S at α and α + d3. The printed version never sets S[0],
@@ -123,7 +125,7 @@ def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
 
 
 def laws(p: Floats, q: Floats) -> list[Floats]:
-    """Laws of the number of positives among the first 0, 1, …, m items."""
+    """Return the PMFs of the positives among the first 0, 1, …, m items."""
     result = [np.ones(1)]
     for pi, qi in zip(p, q, strict=True):
         result.append(np.convolve(result[-1], [qi, pi]))

@@ -67,37 +67,37 @@ class Evaluator(ABC):
 
     @abstractmethod
     def values(self, k: Floats, sums: Floats) -> Floats:
-        """E of the metric with k predicted and the hits of `sums`."""
+        """Return E[metric] with k predicted positives and the power sums."""
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
-        """A bound on `values` with these sums for all k from first to last."""
+        """Return an upper bound of `values` for all k from first to last."""
         return self.values(first, sums)
 
     def valid(self, k: Floats, sums: Floats) -> Booleans:
-        """Where `values` are accurate."""
+        """Return where `values` are accurate."""
         return np.ones(k.size, dtype=bool)
 
     def none_chosen(self) -> float:
-        """E where nothing is predicted, which does not depend on the positives."""
+        """Return E[metric] without predicted positives, whatever the labels."""
         return float(self.metric.value(0, 0, 1, self.n))
 
     def all_chosen(self) -> float:
-        """E where everything is predicted, which does not depend on the positives."""
+        """Return E[metric] with all predicted positive, whatever the labels."""
         return float(self.metric.value(1, self.n, 1, self.n))
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
-        """E at a k whose sums are not valid, from its items; None: not to be had."""
+        """Return E[metric] at a k without valid sums, from its items, or None."""
         return None
 
     def error(self, value: float, k: float, sums: Floats) -> float:
-        """What to reckon with at one k."""
+        """Return the error bound at one k."""
         return RELATIVE_ERROR * max(1.0, abs(value))
 
 
 def evaluator_of(
     metric: Metric, n: int, mean: float, variance: float, largest: float
 ) -> Evaluator | None:
-    """What evaluates a metric on n items; None where no short series does."""
+    """Return the evaluator of a metric on n items; None if no short series exists."""
     form = metric.form
     if isinstance(form, MeanForm):
         usable = can_use_histogram(mean, n) and gains_from_hits(metric, n)
@@ -121,7 +121,10 @@ def evaluator_of(
 
 
 def gains_from_hits(metric: Metric, n: int) -> bool:
-    """Whether a hit never hurts: else the best is no top-k set, and no bound holds."""
+    """Return whether a hit never lowers the metric.
+
+    Else the best set is no top-k set, and no bound holds.
+    """
     k = np.array([1.0, n / 2, n - 1.0])
     gain = metric.value(1, k, n / 2, n) - metric.value(0, k, n / 2, n)
     return bool(((gain if metric.greater_is_better else -gain) >= 0.0).all())
@@ -149,11 +152,11 @@ class MeanValues(Evaluator):
         return np.asarray(self.sign * value)
 
     def valid(self, k: Floats, sums: Floats) -> Booleans:
-        """Not near k = n, where misses are divided by n - k (weights by nothing)."""
+        """Return whether k is far from n: misses are divided by n - k."""
         return np.asarray(self.weighs_cells | (self._rounding(k) <= RELATIVE_ERROR))
 
     def _rounding(self, k: Floats) -> Floats:
-        """What the rounding of the misses adds to the error."""
+        """Return the error that rounding of the misses adds."""
         rest, n = self.n - k, self.n
         gain = self.metric.value(0, k, rest, n) - self.metric.value(0, k, 0, n)
         return np.asarray(ROUNDING * self.mean * np.abs(gain) / np.maximum(rest, 1.0))
@@ -163,7 +166,7 @@ class MeanValues(Evaluator):
         return super().error(value, k, sums) + rounding
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
-        """At fixed hits the value has its best k at an end, or where k is the mean."""
+        """Return a bound: at fixed hits the best k is an end, or the mean."""
         middle = np.clip(self.mean, first, np.maximum(first, last))
         tried = [self.values(k, sums) for k in (first, middle, np.maximum(first, last))]
         return np.asarray(np.fmax.reduce(tried))
@@ -258,7 +261,7 @@ class AffineValues(Evaluator):
         return combine(self.form, n, k, t, law, joint, t + 1.0)
 
     def error(self, value: float, k: float, sums: Floats) -> float:
-        """More where negatives are rare: their number is a difference of large sums."""
+        """Return the error, larger for rare negatives: they are a difference."""
         lost = 0.1 * self.n / (self.n - float(self.total[0]))
         return super().error(value, k, sums) * (1.0 + lost)
 
@@ -309,7 +312,7 @@ class RatesValues(Evaluator):
         return np.asarray(np.minimum(variance, self.total[1] - variance))
 
     def values(self, k: Floats, sums: Floats) -> Floats:
-        """E[metric] at every k: the smaller the variance, the more nodes (N_NODES)."""
+        """Return E[metric] at every k; a small variance needs more nodes."""
         out, variance = np.empty(k.size), self._least_variance(sums)
         left = np.ones(k.size, dtype=bool)
         for floor, n_nodes in N_NODES:
@@ -328,7 +331,7 @@ class RatesValues(Evaluator):
     def _sum(
         self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
     ) -> Floats:
-        """Both laws by columns of k."""
+        """Return the sum over both distributions, in columns of k."""
         a, n = a[:, None, :], self.n
         t = a + r[None, :, :]
         # The outcomes with t = 0 or t = n have no chance here: no convention matters.
@@ -377,7 +380,7 @@ class RatesValues(Evaluator):
 
 @cache
 def cumulant_polynomials(orders: int) -> Floats:
-    """Row r: the cumulant r + 1 of a label as a polynomial in p, without a constant.
+    """Return cumulants r + 1 of a label as polynomials in p, without constant.
 
     κ_1 = p and κ_{r+1} = p·(1-p)·dκ_r/dp.
     """
@@ -391,7 +394,7 @@ def cumulant_polynomials(orders: int) -> Floats:
 
 
 def cumulants_of(sums: Floats, orders: int = N_CUMULANTS) -> Floats:
-    """Cumulants of sums of labels from their sums of powers, by columns."""
+    """Return cumulants of sums of labels from sums of powers, by columns."""
     columns = sums.reshape(sums.shape[0], -1)
     return product(cumulant_polynomials(orders), columns[:orders])
 
@@ -416,7 +419,7 @@ class PlacedSums:
             power *= p
 
     def expected(self, metric: Metric) -> Floats | None:
-        """The metric at all k; None where that takes the whole curve."""
+        """Return the metric at all k; None if that needs the whole curve."""
         mean, squares = self.sums[:2, -1].tolist()
         spread = mean - squares
         evaluator = evaluator_of(metric, self.n, mean, spread, self.largest)

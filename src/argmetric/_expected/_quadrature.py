@@ -38,7 +38,7 @@ Factor = Callable[[Floats, Floats], Floats]
 
 
 def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
-    """p, v, v·d, v², v²·d, … of single labels with v = p·q and d = q - p, as rows."""
+    """Return rows p, v, v·d, v², v²·d, … of labels, v = p·q and d = q - p."""
     rows, v = np.empty((orders, p.size)), p * q
     rows[0], rows[1], rows[2:3] = p, v, v * (q - p)
     for j in range(3, orders):
@@ -47,12 +47,12 @@ def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
 
 
 def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:
-    """Cumulants 1, 2, … of single labels, one row each."""
+    """Return cumulants 1, 2, … of single labels, one row each."""
     return cumulants_of(label_powers(p, q, n_cumulants))
 
 
 def cumulants_of(sums: Floats) -> Floats:
-    """Cumulants of sums of labels from the sums of their `label_powers`, by columns."""
+    """Return cumulants of sums of labels from sums of `label_powers`, by columns."""
     out = sums.copy()
     for r, row in enumerate(cumulant_matrix(sums.shape[0])[3:].tolist(), start=3):
         out[r] *= row[r]
@@ -63,7 +63,7 @@ def cumulants_of(sums: Floats) -> Floats:
 
 @cache
 def cumulant_matrix(orders: int) -> Floats:
-    """What takes p, v, v·d, v², v²·d, … to the cumulants; v = p·q and d = q - p.
+    """Return the matrix from p, v, v·d, v², … to cumulants; v = p·q, d = q - p.
 
     κ_1 = p and κ_{r+1} = v·dκ_r/dp with dv/dp = d, dd/dp = -2 and d² = 1 - 4v.
     """
@@ -82,7 +82,7 @@ def cumulant_matrix(orders: int) -> Floats:
 
 @cache
 def hermite_nodes(n_nodes: int) -> tuple[Floats, Floats]:
-    """Nodes, and the matrix that takes g_0…g_{N-1} to the weights."""
+    """Return nodes, and the matrix that maps g_0 … g_{N-1} to the weights."""
     from numpy.polynomial.hermite_e import hermegauss, hermevander
 
     nodes, weights = hermegauss(n_nodes)
@@ -91,7 +91,7 @@ def hermite_nodes(n_nodes: int) -> tuple[Floats, Floats]:
 
 
 def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
-    """g_0…g_{N-1} from the reduced cumulants of order `lowest` and above.
+    """Return g_0 … g_{N-1} from reduced cumulants of order `lowest` and above.
 
     exp(Σ_j c_j·z^j/j!) = Σ_l g_l·z^l, so l·g_l = Σ_j j·(c_j/j!)·g_{l-j}.
     """
@@ -109,7 +109,7 @@ def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
 
 
 def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]:
-    """Points and weights (nodes, sums) of the sums with cumulants in the columns."""
+    """Return points and weights (nodes, sums) of sums with these cumulants."""
     deviation = np.sqrt(cumulants[1])
     scale = 1.0 / deviation
     power = scale * scale
@@ -124,7 +124,9 @@ def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]
 
 
 def without_one(cumulants: Floats, items: Floats, n_nodes: int) -> Floats:
-    """Weights (node, sum, item) of sums without an item, on the nodes of whole sums.
+    """Return weights (node, sum, item) of sums without one item.
+
+    The nodes are those of the whole sums.
 
     Without item i the cumulant of order r is κ_r - κ_r(i), over σ^r where σ² is the
     variance of the whole sum. Its nodes have mean and variance of the whole sum, so
@@ -140,7 +142,7 @@ def without_one(cumulants: Floats, items: Floats, n_nodes: int) -> Floats:
 
 
 def product(a: Floats, b: Floats) -> Floats:
-    """A small matrix times a wide one, in parts that BLAS leaves to one thread."""
+    """Return a small matrix times a wide one, in blocks that BLAS does not thread."""
     columns = max(ALONE // a.size, 1)
     if b.shape[1] <= columns:
         return a @ b
@@ -160,7 +162,7 @@ def combine(
     joint: Floats,
     joint_t: Floats,
 ) -> Floats:
-    """E[slope·tp + intercept] from the law on `t` and the joint sums on `joint_t`."""
+    """Return E[slope·tp + intercept] from the PMF on `t` and sums on `joint_t`."""
     column = k[:, None]
     part: Floats = (form.slope(column, joint_t[None, :], n) * joint).sum(axis=1)
     whole = np.einsum("kt,t->k", form.intercept(column, t[None, :], n), law)
@@ -168,7 +170,7 @@ def combine(
 
 
 def affine_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
-    """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
+    """Write curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
     moments = np.empty((segments.n_segments, 2))
     kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
     smooth = moments[:, 1] >= affine_quadrature_variance(form)
@@ -190,7 +192,10 @@ def affine_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
 def laid_out(
     counts: SizeCounts, factors: AffineFactors, *functions: Factor
 ) -> tuple[Floats, ...]:
-    """Functions, floor and rate at 0 < k < n of every size; else 0, the floor 1."""
+    """Return functions, floor and rate at 0 < k < n of every size.
+
+    Elsewhere they are 0, and the floor is 1.
+    """
     divides = factors.floor is not None and factors.rate is not None
     if factors.floor is not None and factors.rate is not None:
         functions = (*functions, factors.floor, factors.rate)
@@ -208,7 +213,7 @@ def laid_out(
 
 
 def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
-    """By quadrature over T, with weights that are polynomials in p_i. O(m)."""
+    """Write curves by quadrature over T, with weights polynomial in p_i. O(m)."""
     factors = form.factors
     assert factors is not None
     count = segments.n_segments
@@ -235,13 +240,13 @@ def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
 
 @cache
 def chebyshev_items() -> tuple[Floats, Floats]:
-    """Powers 0…DEGREE of the p at which weights are looked at, and their cumulants."""
+    """Return powers 0 … DEGREE of the sampled p, and their cumulants."""
     p = (np.polynomial.chebyshev.chebpts1(DEGREE + 1) + 1) / 2
     return np.vander(p, increasing=True), bernoulli_cumulants(p, 1.0 - p, NODES - 1)
 
 
 def weight_polynomials(cumulants: Floats) -> Floats:
-    """Coefficients (sum, degree, node) in p of the weights of a sum without an item."""
+    """Return coefficients (sum, degree, node) in p of leave-one-out weights."""
     powers, items = chebyshev_items()
     columns = without_one(cumulants, items, NODES).transpose(2, 1, 0)
     solved = np.linalg.solve(powers, columns.reshape(DEGREE + 1, -1))

@@ -65,12 +65,12 @@ class Choice(NamedTuple):
 
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
-    """Whether some segment needs no curve for its best k."""
+    """Return whether some segment needs no curve for its best k."""
     return method == "auto" and bool(searched(metric, segments).any())
 
 
 def searched(metric: Metric, segments: Segments) -> Booleans:
-    """Segments whose best k is looked for; the others are short, or need curves."""
+    """Return which segments are searched; others are short, or need curves."""
     if is_smooth(metric):
         long = segments.lengths > table_rows(None)
         for shared in sharing_sizes(segments):
@@ -82,7 +82,7 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
 
 
 def plan_of(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
-    """The route of one segment, which is the only one or stands for many groups."""
+    """Return the route of a segment, the only one or one that stands for groups."""
     form = usable_form(metric, segment)
     return plan(
         metric,
@@ -102,7 +102,10 @@ def choose_counts(
     *,
     tables: Tables | None = None,
 ) -> Choice:
-    """Best k of every segment within its range; of ties, within 1e-12, the smallest."""
+    """Return the best k of every segment within its range.
+
+    Of ties, within 1e-12, it is the smallest.
+    """
     count = segments.n_segments
     real = [np.zeros(count) for _ in range(3)]
     choice = Choice(np.zeros(count, dtype=np.int64), *real)
@@ -130,7 +133,7 @@ def choose_counts(
 def search_rates(
     segments: Segments, metric: Metric, wanted: Booleans, asked: CountRange
 ) -> tuple[Choice, Booleans]:
-    """Choices of the segments that were settled, and which those are."""
+    """Return the choices of the segments that are decided, and which these are."""
     form = metric.form
     assert isinstance(form, RatesForm)
     mass = np.ones(segments.n_segments)
@@ -157,7 +160,7 @@ def search_rates(
 def search_values(
     segments: Segments, metric: Metric, wanted: Booleans, asked: CountRange
 ) -> tuple[Choice, Booleans]:
-    """Choices for a metric of which only values are known, and which were settled."""
+    """Return the choices for a metric known by values, and which are decided."""
     chosen = np.flatnonzero(wanted)
     part, some = segments.take(chosen), asked.take(chosen)
     search = ScreenedSearch(SegmentSums.of(part, metric), some)
@@ -179,7 +182,7 @@ def choose_on_curves(
     errors: Floats,
     asked: CountRange,
 ) -> Choice:
-    """Best counts from the curves of all segments."""
+    """Return the best counts from the curves of all segments."""
     best = np.zeros(segments.n_segments, dtype=np.int64)
     sign = 1.0 if metric.greater_is_better else -1.0
     low, high, floor, extra = asked
@@ -189,7 +192,7 @@ def choose_on_curves(
 
 
 def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
-    """E_k everywhere from three points on either side, and from two; nan: undefined."""
+    """Return E_k from three points on either side, and from two; nan: undefined."""
     segments = sums.segments
     out, other = segments.empty_curves(), segments.empty_curves()
     room = min(PLACES, out.size)
@@ -254,7 +257,7 @@ class ScreenedSearch:
         self.settled &= (self.estimate <= ROUGH * self.size) & np.isfinite(self.top)
 
     def first_places(self) -> Integers:
-        """The ends, `extra`, the best by the rough values, and some spread over all."""
+        """Return the ends, `extra`, the best by rough values, and a spread."""
         count = self.low.size
         n_probes = max(PROBES, math.ceil(FEWEST / count))
         turns = np.arange(1, count + 1)[:, None] * SPREAD
@@ -267,13 +270,13 @@ class ScreenedSearch:
         return np.unique(np.concatenate([known, best], axis=1))
 
     def around(self, k: Integers) -> Integers:
-        """Places of counts and their neighbours, a row per segment."""
+        """Return positions of counts and of neighbours, a row per segment."""
         near = k[:, None] + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)
         last = self.sums.segments.lengths[:, None]
         return np.asarray(self.starts[:, None] + np.clip(near, 0, last))
 
     def best(self, values: Floats) -> Integers:
-        """Best counts of those with a value."""
+        """Return the best counts of those with a value."""
         best = np.zeros(self.low.size, dtype=np.int64)
         indptr = self.sums.segments.indptr
         kernels.choose(values, indptr, self.low, self.high, 1.0, self.floor, best)

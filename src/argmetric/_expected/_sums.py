@@ -51,7 +51,7 @@ class Pairs:
         return cls(group, place - segments.starts[group], place)
 
     def again(self, chosen: Integers, times: int) -> Pairs:
-        """All pairs, and behind them the chosen ones so many times."""
+        """Return all pairs, followed by the chosen ones repeated `times`."""
         every = np.concatenate([np.arange(self.count.size), *times * [chosen]])
         return Pairs(self.group[every], self.count[every], self.place[every])
 
@@ -72,7 +72,7 @@ class Laws:
 
     @classmethod
     def of_nothing(cls, count: int) -> Laws:
-        """No item: surely no positive."""
+        """Return `count` PMFs of no item: certainly no positive."""
         start, length = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
         table = np.array([[0.0], [1.0]])
         smooth, cumulants = np.zeros(count, dtype=bool), np.zeros((ORDERS, count))
@@ -83,7 +83,7 @@ class Laws:
         return Laws(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
 
     def put_nodes(self) -> None:
-        """As many points for the smooth laws as each needs."""
+        """Give each smooth distribution as many points as it needs."""
         smooth = np.flatnonzero(self.smooth)
         if not smooth.size:
             return
@@ -99,7 +99,7 @@ class Laws:
                 self.length[some] = nodes
 
     def with_nodes(self, chosen: Integers, numbers: tuple[int, ...]) -> Laws:
-        """All laws, and behind them the chosen ones with these numbers of points."""
+        """Return all PMFs, then the chosen ones with these numbers of points."""
         smooth = np.flatnonzero(self.smooth[chosen])
         cumulants = self.cumulants[:, chosen[smooth]]
         tables, starts, lengths = [self.table], [self.start], [self.length]
@@ -165,7 +165,7 @@ class SegmentSums:
         return np.where(self.rare, RARE, usual)
 
     def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> Laws:
-        """Of the hits, or of the misses, which grow from the other end."""
+        """Return PMFs of the hits, or of the misses, from the other end."""
         segments, tolerance, rare = self.segments, self.tolerance, self.rare
         p, q, indptr = segments.p, segments.q, segments.indptr
         group, count, seeds = pairs.group, pairs.count, self.seeds[mirrored]
@@ -210,7 +210,7 @@ class SegmentSums:
         return hits, misses
 
     def values(self, pairs: Pairs, hits: Laws, misses: Laws) -> tuple[Floats, Floats]:
-        """E_k of all pairs, and the mass that was left out."""
+        """Return E_k of all pairs, and the probability that is left out."""
         group = pairs.group
         whole = ~(hits.smooth | misses.smooth)
         n, k = self.segments.sizes[group], self.first[group] + pairs.count
@@ -240,7 +240,10 @@ class SegmentSums:
         return out[0], out[1] + hits.dropped + misses.dropped
 
     def probed_values(self, pairs: Pairs) -> tuple[Floats, Floats, Floats]:
-        """E_k of all pairs, the mass left out, and how far other quadratures differ."""
+        """Return E_k of all pairs, the mass left out, and the error.
+
+        The error is how far other quadratures differ.
+        """
         hits, misses = self.both_laws(pairs)
         change = np.zeros(pairs.count.size)
         smooth = np.flatnonzero(hits.smooth | misses.smooth)
@@ -257,7 +260,10 @@ class SegmentSums:
 
 
 def shared_keys(key: Integers, whole: Booleans) -> tuple[Integers, Integers]:
-    """Pairs ordered by key, and where a key ends; those that are not whole alone."""
+    """Return pairs ordered by key, and the ends of keys.
+
+    Pairs that are not whole have a key of their own.
+    """
     key = 2 * key + ~whole
     order = np.argsort(key, kind="stable")
     key = key[order]
@@ -284,7 +290,7 @@ class Pieces:
         return cls(sums, owner, first, np.minimum(first + PIECE, lengths[owner]))
 
     def seeded(self) -> SegmentSums:
-        """Every piece as a segment, with the laws of what lies around it."""
+        """Return every piece as a segment, with the PMFs of what is around it."""
         sums, owner = self.whole, self.owner
         segments = sums.segments
         seeds = []
@@ -307,7 +313,7 @@ class Pieces:
         )
 
     def batches(self, sums: SegmentSums) -> Iterator[Integers]:
-        """Pieces whose laws have room side by side, those that share values first.
+        """Yield pieces whose PMFs fit side by side, those that share values first.
 
         The points of a law are estimated from above: ten standard deviations on either
         side, and 64 for laws that are narrow.
@@ -322,7 +328,7 @@ class Pieces:
         return map(np.sort, np.split(order, cuts))
 
     def take(self, sums: SegmentSums, chosen: Integers) -> tuple[SegmentSums, Pairs]:
-        """Some pieces as segments, and all counts of them; places are of the whole."""
+        """Return some pieces as segments, and their counts within the whole."""
         segments = sums.segments.take(chosen)
         hits, misses = (side.take(chosen) for side in sums.seeds)
         owner, first = self.owner[chosen], self.first[chosen]
@@ -345,7 +351,7 @@ class Pieces:
 def value_curves(
     segments: Segments, metric: Metric, *, switch: float = QUADRATURE_VARIANCE
 ) -> tuple[Floats, Floats]:
-    """Expected metric for every k of segments, flat, and the error to reckon with.
+    """Return the expected metric for every k, flat, and an error per segment.
 
     Trimming errs by at most the dropped mass times the range of the metric. The
     quadrature's error is estimated: see `quadrature_errors`. Segments on which it is
@@ -372,7 +378,7 @@ def value_curves(
 
 
 def quadrature_errors(sums: SegmentSums, curves: Floats) -> Floats:
-    """Largest disagreement of quadratures at some k of segments that may have one."""
+    """Return the largest disagreement of quadratures at some k per segment."""
     whole = sums.segments
     estimate, floor = np.zeros((2, whole.n_segments))
     chosen = np.flatnonzero(sums.variance >= sums.switch)
@@ -390,7 +396,7 @@ def quadrature_errors(sums: SegmentSums, curves: Floats) -> Floats:
 
 
 def probes(sums: SegmentSums, best: Integers) -> Integers:
-    """Places spread over k, the best, and where a law has just become smooth."""
+    """Return positions spread over k, the best, and where a PMF becomes smooth."""
     segments = sums.segments
     lengths, starts = segments.lengths, segments.starts
     variance = segments.empty_curves()

@@ -43,12 +43,15 @@ class Tables:
         self._kept: dict[tuple[int, int], tuple[Floats, Floats | None]] = {}
 
     def blocks(self, m: int, n: int) -> tuple[TableBlock, ...]:
-        """The table of one short vector in blocks of counts."""
+        """Return the table of one short vector in blocks of counts."""
         made = remembered_blocks if is_lasting(self.metric) else make_blocks
         return made(self.metric, m, n)
 
     def of(self, m: int, n: int) -> tuple[Floats, Floats | None]:
-        """value(a, k, a+r, n) at [k, a, r], or 0; and 1 where defined, or None."""
+        """Return value(a, k, a+r, n) at [k, a, r], and where it is defined.
+
+        Undefined values are 0; None if all are defined.
+        """
         if m <= table_rows(self.metric.form) and is_lasting(self.metric):
             return remembered_table(self.metric, m, n)
         if (m, n) not in self._kept:
@@ -64,7 +67,7 @@ def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
 def make_blocks(
     metric: Metric, m: int, n: int, counts: int = BLOCK
 ) -> tuple[TableBlock, ...]:
-    """Values on all possible cells, so many counts in a block."""
+    """Return the values of all possible counts, `counts` of k in a block."""
     blocks = []
     for first in range(0, m + 1, counts):
         last = min(first + counts, m + 1)
@@ -94,7 +97,7 @@ remembered_blocks = lru_cache(maxsize=64)(make_blocks)
 
 
 def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
-    """(m, n, segments of that size) for all sizes m up to `longest`."""
+    """Yield (m, n, segments of that size) for all sizes m up to `longest`."""
     lengths = segments.lengths
     chosen = np.flatnonzero(lengths <= longest)
     if not chosen.size:
@@ -113,7 +116,7 @@ def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Intege
 
 
 def sharing_sizes(segments: Segments) -> Iterator[Integers]:
-    """Segments of one size, enough for a larger table that they share."""
+    """Return segments of one size, enough of them to share a larger table."""
     for m, _, chosen in by_size(segments, SHARED_TABLE_ROWS):
         if m > table_rows(None) and chosen.size * SHARING >= m * m:
             yield chosen
@@ -126,7 +129,7 @@ def table_curves(
     out: Floats,
     only: Integers | None = None,
 ) -> None:
-    """E[value | defined] of segments of at most `longest` items, or of those named."""
+    """Write E[value | defined] of segments up to `longest`, or of those in `only`."""
     mass = None
     sizes = by_size(segments, longest)
     if only is not None:
@@ -145,7 +148,7 @@ def table_curves(
 
 
 def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
-    """E[value | defined] for every k of one short vector in descending order."""
+    """Return E[value | defined] for every k of one short descending vector."""
     both = kernel_if_loaded("tables", "both_laws") or both_laws
     hits, misses = both(p, q)
     curve, mass, whole = np.empty(p.size + 1), np.ones(p.size + 1), True
@@ -161,7 +164,7 @@ def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
 
 
 def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Laws of the positives among the first k items, and among the others, by rows."""
+    """Return PMFs of positives among the first k items and the others, by rows."""
     m = p.size
     room = _rooms.of(m)
     room.chances_of_1[:, 0], room.chances_of_1[:, 1] = p[:, None], p[::-1, None]
@@ -212,7 +215,7 @@ _rooms = _Rooms()
 
 
 def divide_defined(out: Floats, mass: Floats) -> None:
-    """From E[value; defined] to E[value | defined], in place."""
+    """Divide E[value; defined] by P(defined), in place."""
     undefined = mass <= 0.0
     mass[undefined] = 1.0
     np.divide(out, mass, out=out, where=mass != 1.0)
@@ -220,7 +223,7 @@ def divide_defined(out: Floats, mass: Floats) -> None:
 
 
 def small_fraction(form: RatioForm) -> tuple[int, int] | None:
-    """(jk, jt) with the denominator a multiple of jk·k + jt·t, where they are small."""
+    """Return small (jk, jt) with the denominator ∝ jk·k + jt·t, or None."""
     d0, d1, d2, d3 = form.d
     if not (form.counts_hits_only and d0 == d1 == 0 and d2 > 0 and d3 > 0):
         return None
@@ -239,7 +242,7 @@ def harmonic_curves(
     longest: int,
     out: Floats,
 ) -> None:
-    """E[value] of c1·tp / (d2·k + d3·t) for short segments, quadratic."""
+    """Write E[c1·tp / (d2·k + d3·t)] of short segments, in O(m²)."""
     scale = form.c[1] * steps[0] / form.d[2]
     empty = float(metric.value(0, 0, 0, 1))
     chosen = np.flatnonzero(segments.lengths <= longest)
@@ -257,7 +260,7 @@ UNSEEN = 1e-40  # chances below it, relative to the largest value, are left out
 
 
 def prob_none_or_all_positive(segments: Segments) -> tuple[Floats, ...]:
-    """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
+    """Return P(T=0), P(T=n), P(T>0), P(T<n) and P(0<T<n) of segments, accurately."""
     logs = np.empty((segments.n_segments, 2))
     kernels.edge_logs(segments.p, segments.q, segments.indptr, logs)
     full = segments.sizes == segments.lengths
@@ -359,7 +362,7 @@ def settle_part(
 def regular_at_edges(
     form: Form, metric: Metric, k: Floats, n: Floats
 ) -> tuple[Floats, Floats]:
-    """What the drivers counted at T = 0 and at T = n."""
+    """Return what the sums over the form contribute at T = 0 and at T = n."""
     zero = np.zeros_like(k)
     if isinstance(form, ItemForm):
         scale = n**-form.exponent
@@ -376,7 +379,7 @@ def regular_at_edges(
 def edge_values(
     metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
 ) -> Floats:
-    """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
+    """Return E[value | defined] at k = 0 or n, where it is constant for 0 < T < n."""
     none, every, _, _, inside = chances
     zero, one = np.zeros_like(k), np.ones_like(k)
     tp, t = np.stack([zero, np.minimum(k, 1.0), k]), np.stack([zero, one, n])

@@ -109,17 +109,17 @@ class Plan(NamedTuple):
 
 
 def kernel_if_loaded(module: str, name: str) -> Any:
-    """A kernel if this process has loaded its module, for a twin of the same bits."""
+    """Return a kernel if its module is loaded, for a twin of the same bits."""
     return getattr(sys.modules.get(f"argmetric._expected.kernels.{module}"), name, None)
 
 
 def is_short(rows: int) -> bool:
-    """Whether one vector is summed over a remembered table, whatever its metric."""
+    """Return whether a vector is summed over a cached table, for any metric."""
     return rows <= SHORT_ROWS
 
 
 def is_long(rows: Any) -> Any:
-    """Whether vectors of so many rows are decided from a histogram, without a sort."""
+    """Return whether vectors of so many rows are decided by a histogram, unsorted."""
     return rows >= HISTOGRAM_ROWS
 
 
@@ -134,12 +134,12 @@ def needs_one_point(expected: float) -> bool:
 
 
 def is_smooth(metric: Metric) -> bool:
-    """Whether a rough curve tells where the best count can be."""
+    """Return whether a rough curve shows where the best count can be."""
     return isinstance(metric, CustomMetric) and metric.smooth
 
 
 def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
-    """Rows up to which a group is summed over the table of its size."""
+    """Return up to how many rows a group is summed over the table of its size."""
     if harmonic:
         return QUADRATIC_ROWS
     by_values = form is None or isinstance(form, RatioForm)
@@ -147,12 +147,12 @@ def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
 
 
 def by_item_law(rows: Integers) -> Booleans:
-    """Groups whose item weights come from the law of T without one item."""
+    """Return which groups take item weights from the PMF of T without one item."""
     return rows <= QUADRATIC_ROWS
 
 
 def affine_quadrature_variance(form: AffineForm) -> float:
-    """Variance from which the law of T is replaced by the points of a quadrature."""
+    """Return the variance from which a quadrature replaces the PMF of T."""
     mixed = form.factors is not None and form.factors.rate is not None
     return MIXED_QUADRATURE_VARIANCE if mixed else AFFINE_QUADRATURE_VARIANCE
 
@@ -167,7 +167,7 @@ def plan(
     harmonic: bool = False,
     method: str = "auto",
 ) -> Plan:
-    """The route of one sorted vector, or of groups, whose form is `form` (or None)."""
+    """Return the route of one sorted vector, or of groups, of this form or None."""
     alone = groups == 1
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"
@@ -210,43 +210,43 @@ def _known_route(
 
 
 def is_affordable(rows: Integers) -> Booleans:
-    """Vectors that may be summed again over whole laws where quadratures disagree."""
+    """Return whether vectors may be summed again where quadratures disagree."""
     return rows <= WHOLE_LAW_ROWS
 
 
 def can_use_histogram(mean: float, n: int | float = math.inf) -> bool:
-    """Whether there are surely positives, and negatives where `n` is given."""
+    """Return whether there are surely positives, and negatives if `n` is given."""
     return min(mean, n - mean) >= HISTOGRAM_POSITIVES
 
 
 def climbs_exactly(rows: float) -> bool:
-    """Whether labels of a group are improved by exact expectations, not by sums."""
+    """Return whether labels of a group are improved by exact expectations."""
     return rows <= EXACT_CLASS_ROWS
 
 
 def searches_classes(cells: int) -> bool:
-    """Whether labels of a batch are searched from several starts."""
+    """Return whether labels of a batch are searched from several starts."""
     return cells <= SEARCHED_CELLS
 
 
 def class_steps(groups: int) -> float:
-    """Products that the exact expectation of one of so many groups may take."""
+    """Return how many products one group's exact expectation may take."""
     return CLASS_STEPS / groups
 
 
 def sums_truths(truths: float, classes: int, function: bool) -> bool:
-    """Whether the law of a score is a sum over all truths, not over drawn ones."""
+    """Return whether a score's PMF is summed over all true labels, not draws."""
     most = FUNCTION_TRUTHS if function else TRUTH_CELLS / classes**2
     return truths <= most
 
 
 def sums_groups(pairs: int) -> bool:
-    """Whether the law of a mean over groups is summed over all pairs of values."""
+    """Return whether the PMF of a mean over groups sums over all pairs of values."""
     return pairs <= GROUP_ATOMS
 
 
 def class_draws(rows: int, classes: int, groups: int, function: bool) -> int:
-    """How often the true classes of a batch are drawn for the law of its score."""
+    """Return how often the true classes of a batch are drawn for its PMF."""
     if function:
         return LEAST_DRAWS
     cells = rows + groups * classes**2
@@ -254,5 +254,5 @@ def class_draws(rows: int, classes: int, groups: int, function: bool) -> int:
 
 
 def draws_every_row(rows: int) -> bool:
-    """Whether true classes are drawn row by row, not as normal counts."""
+    """Return whether true classes are drawn row by row, not as normal counts."""
     return rows <= DRAWN_ROWS

@@ -27,7 +27,7 @@ HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
 
 @inner
 def load_block(p, q, first, step, count, lanes):
-    """Items first, first+step, … on one side of one half; how many, and which side."""
+    """Load items first, first+step, … of one side of 1/2; return number and side."""
     rising = p[first] <= 0.5
     used = 0
     for j in range(LANES):
@@ -43,7 +43,7 @@ def load_block(p, q, first, step, count, lanes):
 
 @inner
 def item_weights(law, worth, rising, lanes):
-    """TOTAL of lane j: p_j·Σ_t worth[t]·P(T without j = t-1)."""
+    """Set TOTAL of lane j to p_j·Σ_t worth[t]·P(T without j = t-1)."""
     length = law.shape[0]
     scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
     carry, total = alike(scale, 0.0), alike(scale, 0.0)
@@ -56,7 +56,7 @@ def item_weights(law, worth, rising, lanes):
 
 @inner
 def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
-    """TOTAL of lane j: E_k at its k. The joint sums of T and hits are carried along."""
+    """Set TOTAL of lane j to E_k at its k, carrying joint sums of T and hits."""
     length = law.shape[0]
     sign = -1.0 if missed else 1.0
     chance = eight(lanes, CHANCE)
@@ -80,7 +80,7 @@ def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
 
 @inner
 def load_factors(counts, hits_k, rest_k, floor, rate, lanes):
-    """Factors of the k of every lane."""
+    """Load the factors of the k of every lane."""
     for j in range(LANES):
         place = counts[j]
         lanes[HITS + j], lanes[REST + j] = hits_k[place], rest_k[place]
@@ -91,7 +91,7 @@ def load_factors(counts, hits_k, rest_k, floor, rate, lanes):
 def affine_curves(
     p, q, indptr, places, hits_k, hits_t, rest_k, rest_t, floor, rate, out
 ):
-    """E_k for every k ≥ 1 of every segment, 0 at k = 0. O(m·W).
+    """Write E_k for every k ≥ 1 of every segment, 0 at k = 0. O(m·W).
 
     Without `rate` the denominator is 1, and the sums over t are one for all k.
     """
@@ -168,7 +168,7 @@ def affine_curves(
 
 @kernel
 def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, out):
-    """E_k for every k ≥ 1 of every segment, by quadrature over T. O(m).
+    """Write E_k for every k ≥ 1 of every segment, by quadrature over T. O(m).
 
     powers[g] has the coefficients (degree, node) in p of the weights of T without an
     item; the rows of segment g are the points t, their weights, hits_t, hits_t at t+1,

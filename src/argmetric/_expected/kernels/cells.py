@@ -17,7 +17,7 @@ from argmetric._ground.jit.laws import PAD, add_labels, no_labels
 
 @kernel
 def law_boxes(p, q, indptr, selected, tolerance, box, laws):
-    """Laws of the hits and of the misses of every group, and where they lie.
+    """Write the PMFs of hits and misses of every group, and where they begin.
 
     Those of group g fill laws[indptr[g]+2g…]: the hits, and behind all numbers of
     hits that there can be, the misses. The tolerance is relative to the mean of
@@ -54,7 +54,7 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
 
 @kernel
 def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chance):
-    """chance[cell] += P(hits) · P(misses) · Σ_z weights[z, g] · tilt, for all cells.
+    """Add P(hits)·P(misses)·Σ_z weights[z, g]·tilt to every pair of counts.
 
     A shift of all log-odds by tilts[z] makes a count t more likely by e^(tilts[z]·t),
     but for a constant that follows from the sum of all chances.
@@ -103,7 +103,7 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
 
 @kernel
 def fill_counts(box, starts, k, n, first, counts):
-    """Hits, k, positives and n of the cells first, first+1, … of all boxes."""
+    """Write hits, k, positives and n of entries first, first+1, … of all boxes."""
     size = counts.shape[1]
     g, beyond, place = 0, starts.shape[0], 0
     while g + 1 < beyond:  # starts[g] ≤ first < starts[beyond]
@@ -176,7 +176,7 @@ def trim_boxes(indptr, tolerance, chance, box, places):
 
 @kernel
 def cell_moments(values, chance, box, places, unlikely, raw, low, high):
-    """Per group P(defined), E[value^j; defined], and the likely ends of the value.
+    """Write P(defined), E[value^j; defined] and the likely range of each group.
 
     With a hits and r misses more than the least a group has the chance at
     places[g, 0] + places[g, 1]·a + r, and the value at places[g, 2] + places[g, 3]·a +

@@ -23,7 +23,9 @@ LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot under
 
 @inner
 def log_generating(p, q, start, stop, u, drop, lanes, result):
-    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p in order; drop = 1-u.
+    """Set result[j] = Σ_i log phi_i(u[j]) over items start … stop, p sorted.
+
+    drop is 1-u.
 
     Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
     numbers near 1 loses a rounding error per item, of the same sign when p repeats.
@@ -57,7 +59,9 @@ def log_generating(p, q, start, stop, u, drop, lanes, result):
 
 @inner
 def series_length(largest):
-    """Terms until (p·(1-u))^r is below rounding, for the largest p·(1-u); 0: too many.
+    """Return terms until (p·(1-u))^r is below rounding; 0 if too many.
+
+    `largest` is the largest p·(1-u).
 
     With many expected positives every node that matters has u near 1.
     """
@@ -69,7 +73,7 @@ def series_length(largest):
 
 @kernel
 def power_sums(p, start, stop, sums):
-    """sums[r] = Σ p_i^(r+1)."""
+    """Set sums[r] = Σ p_i^(r+1)."""
     partial = np.empty(sums.shape[0])
     for r in range(sums.shape[0]):
         sums[r] = 0.0
@@ -87,7 +91,7 @@ def power_sums(p, start, stop, sums):
 
 @inner
 def log_series(sums, drop):
-    """Σ_i log(1 - p_i·drop) = -Σ_r sums[r]·drop^(r+1)/(r+1)."""
+    """Return Σ_i log(1 - p_i·drop) = -Σ_r sums[r]·drop^(r+1)/(r+1)."""
     value = 0.0
     for step in range(sums.shape[0]):
         r = sums.shape[0] - 1 - step
@@ -97,7 +101,7 @@ def log_series(sums, drop):
 
 @inner
 def polynomial_curve(p, start, stop, coefficients, out, place):
-    """out[place+k] = Σ_{i≤k} Σ_r coefficients[r]·p_i^(r+1), from k = 1 on."""
+    """Set out[place+k] = Σ_{i≤k} Σ_r coefficients[r]·p_i^(r+1), from k = 1 on."""
     total, partial = 0.0, 0.0
     terms = coefficients.shape[0]
     for i in range(start, stop):
@@ -113,7 +117,7 @@ def polynomial_curve(p, start, stop, coefficients, out, place):
 
 @inner
 def pruned(s, first, last, mean, rate, limit):
-    """One past the last node that matters, for a denominator D ≥ 1.
+    """Return one past the last node that matters, for a denominator D ≥ 1.
 
     E e^(-s·D) ≤ exp(-s - (mean-1)₊·(1-e^(-s·rate))) where each positive but one adds
     at least `rate` to D: nodes past the limit add less than the tolerance to E[1/D].
@@ -128,7 +132,7 @@ def pruned(s, first, last, mean, rate, limit):
 
 @inner
 def dot(a, b):
-    """Σ a·b over the lanes, in two chains that run side by side."""
+    """Return Σ a·b over the lanes, in two chains that run side by side."""
     even, odd = a[0] * b[0], a[1] * b[1]
     for j in range(2, LANES, 2):
         even += a[j] * b[j]
@@ -138,14 +142,16 @@ def dot(a, b):
 
 @inner
 def lane_sum(lanes):
-    """Σ over the lanes, pair by pair."""
+    """Return the sum over the lanes, pair by pair."""
     first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
     return first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 
 
 @inner
 def add_hits(p, q, first, last, u, decay, lanes, total, out):
-    """out[k] += Σ_q current·decay^k·(total + Σ_{i≤k} p_i/phi_i(u)), from item `first`.
+    """Add Σ_q current·decay^k·(total + Σ_{i≤k} p_i/phi_i(u)) to out[k].
+
+    Items count from `first`.
 
     `lanes` holds what is current, and `total` gains the sums over all items.
     """
@@ -162,7 +168,7 @@ def add_hits(p, q, first, last, u, decay, lanes, total, out):
 
 @kernel
 def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, out):
-    """E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment.
+    """Write E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment.
 
     out_k = Σ_q w_q·e^(-s(base+dk·k))·u·G·V_k with u = e^(-s·dt), G = Π phi_i(u),
     V_k = Σ_{i≤k} p_i/phi_i(u). Segment g uses the nodes rules[rule[g]]…rules[…+1],
@@ -240,7 +246,9 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
 
 @inner
 def add_products(p, q, first, last, u, growth, lanes, out):
-    """out[k] += Σ_q current·Π_{k<j≤last} phi_j(u)·growth, backwards from `lanes`.
+    """Add Σ_q current·Π_{k<j≤last} phi_j(u)·growth to out[k], backwards.
+
+    It starts from `lanes`.
 
     Without quotients. `out` begins at the first item.
     """
@@ -253,7 +261,7 @@ def add_products(p, q, first, last, u, growth, lanes, out):
 
 @inner
 def add_logs(before, more, lost, after):
-    """Sums of logarithms in each lane; what rounding takes away is carried on."""
+    """Add logarithms in each lane; the rounding error is carried along."""
     for j in range(LANES):
         term = more[j] - lost[j]
         after[j] = before[j] + term
@@ -262,13 +270,13 @@ def add_logs(before, more, lost, after):
 
 @inner
 def block_width(steepest):
-    """Items over which a product that changes so much by each cannot overflow."""
+    """Return over how many items a product that changes so much cannot overflow."""
     return max(1, min(BLOCK, int(600.0 / max(steepest, 1e-300))))
 
 
 @kernel
 def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
-    """E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k of every segment.
+    """Write E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k.
 
     out_k = Σ_q w·e^(-s(d0·n+d2·k)) · Π_{i≤k} phi_i(u1) · Π_{j>k} phi_j(u2) · [c0·n
     + c2·k + (c1+c3)·Σ_{i≤k} rho_i(u1) + c3·Σ_{j>k} rho_j(u2)], u1 = e^(-s(d1+d3)),

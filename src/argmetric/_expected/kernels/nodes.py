@@ -22,7 +22,7 @@ TAIL_NODES = 9
 
 
 def _gamma_ratio(alpha: float, w: float) -> float:
-    """|Γ(α + iw)| / Γ(α), for α = 1/2, 1 and 2."""
+    """Return |Γ(α + iw)| / Γ(α), for α = 1/2, 1 and 2."""
     x = math.pi * w
     if alpha == 2.0:  # Γ(2 + iw) = (1 + iw)·Γ(1 + iw)
         return math.hypot(1.0, w) * _gamma_ratio(1.0, w)
@@ -33,7 +33,7 @@ def _gamma_ratio(alpha: float, w: float) -> float:
 
 @cache
 def _step(alpha: float) -> float:
-    """Largest step whose error bound is a quarter of the tolerance."""
+    """Return the largest step whose error bound is a quarter of the tolerance."""
     low, high = 0.05, 1.0
     for _ in range(60):
         h = (low + high) / 2
@@ -44,7 +44,7 @@ def _step(alpha: float) -> float:
 
 @cache
 def _upper_cut(alpha: float) -> float:
-    """L with Γ(α, L)/Γ(α) = tolerance/4: nodes beyond L/lo are not needed."""
+    """Return L with Γ(α, L)/Γ(α) = tolerance/4: nodes beyond L/low are not needed."""
     if alpha == 1.0:
         return math.log(4 / TOLERANCE)
     low, high = 1.0, 60.0
@@ -57,14 +57,14 @@ def _upper_cut(alpha: float) -> float:
 
 @cache
 def _tail_rule(alpha: float) -> tuple[Floats, Floats]:
-    """Gauss rule of the measure Σ_j h·e^(-αjh)·δ(e^(-jh))."""
+    """Return the Gauss rule of the measure Σ_j h·e^(-αjh)·δ(e^(-jh))."""
     h = _step(alpha)
     j = np.arange(math.ceil(50 / (alpha * h)))
     return _gauss_rule(np.exp(-h * j), h * np.exp(-alpha * h * j))
 
 
 def _gauss_rule(support: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Points and weights of the Gauss rule of a discrete measure, by Lanczos."""
+    """Return points and weights of the Gauss rule of a discrete measure (Lanczos)."""
     basis = np.zeros((TAIL_NODES, support.size))
     diagonal, off = np.zeros(TAIL_NODES), np.zeros(TAIL_NODES - 1)
     vector = np.sqrt(mass)
@@ -83,7 +83,9 @@ def _gauss_rule(support: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 
 def exponential_sum(alpha: float, low: float, high: float) -> tuple[Floats, Floats]:
-    """Ascending nodes s and weights w with y^-α = Σ w·exp(-s·y) on [low, high].
+    """Return nodes s and weights w with y^-α = Σ w·exp(-s·y) on [low, high].
+
+    Nodes ascend.
 
     The relative error is at most 1e-14; about 3.7·ln(high/low) + 17 nodes at α = 1.
     """
@@ -97,7 +99,7 @@ def exponential_sum(alpha: float, low: float, high: float) -> tuple[Floats, Floa
 
 
 def two_sided_sum(n: int) -> tuple[Floats, Floats]:
-    """Nodes and weights with (t(n-t))^-½ = Σ w·(e^(-s·t) + e^(-s(n-t))), 0 < t < n.
+    """Return s and w with (t(n-t))^-½ = Σ w·(e^(-s·t) + e^(-s(n-t))), 0 < t < n.
 
     From ∫ K₀(n|s|/2)·e^(-s(t-n/2)) ds = π/√(t(n-t)), cut at s = 0 into two halves that
     mirror each other. The relative error is below 1e-14 from n = 2 to 100,000.

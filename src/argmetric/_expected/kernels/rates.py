@@ -29,7 +29,10 @@ MAX_SUMS = 48  # of one segment; past them its whole curve is quicker
 
 @inner
 def mean_of_rates(kind, x, y):
-    """Geometric (0) or harmonic (1) mean; 1 less the quadratic mean of errors (2)."""
+    """Return the geometric (0), harmonic (1) or quadratic-error (2) mean of rates.
+
+    Kind 2 is 1 less the quadratic mean of the errors 1-x and 1-y.
+    """
     if kind == 0:
         return math.sqrt(x * y)
     if kind == 1:
@@ -39,7 +42,7 @@ def mean_of_rates(kind, x, y):
 
 @inner
 def edge_values(kind, zero, n, k):
-    """Values at t = 0 and at t = n for this k; 0 where they are left out."""
+    """Return values at t = 0 and at t = n for this k; 0 where they are left out."""
     if math.isnan(zero):
         return 0.0, 0.0
     at_none = mean_of_rates(kind, zero, (n - k) / n)
@@ -48,7 +51,7 @@ def edge_values(kind, zero, n, k):
 
 @inner
 def fill_rates(first, n, inverse_t, inverse_u):
-    """1/t and 1/(n-t) from t = first on."""
+    """Write 1/t and 1/(n-t) from t = first on."""
     for s in range(inverse_t.shape[0]):
         t = first + s
         inverse_t[s] = 1.0 / max(t, 1.0)
@@ -57,7 +60,7 @@ def fill_rates(first, n, inverse_t, inverse_u):
 
 @inner
 def inner_range(a, low, length, n):
-    """Entries of the misses, first and last + 1, for which 0 < t = a + r < n."""
+    """Return first and last + 1 of the misses r with 0 < t = a + r < n."""
     first = 1 if a + low == 0 else 0
     last = length - 1 if a + low + length - 1 >= n else length
     return first, last
@@ -96,7 +99,10 @@ def expected_value(kind, zero, n, k, hits, hit_low, misses, miss_low, work):
 
 @inner
 def fill_more(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, loss):
-    """Worth of one more hit and cost of one more false alarm, by misses, over hits."""
+    """Write gain of one more hit and loss of one more false alarm, by misses.
+
+    They are means over the hits.
+    """
     length = misses.shape[0]
     inverse_t = work[0, : hits.shape[0] + length]
     inverse_u = work[1, : hits.shape[0] + length]
@@ -125,7 +131,10 @@ def fill_more(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, los
 
 @inner
 def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, loss):
-    """Worth of the last hit and cost of the last false alarm, by hits, over misses."""
+    """Write gain of the last hit and loss of the last false alarm, by hits.
+
+    They are means over the misses.
+    """
     length = hits.shape[0]
     inverse_t = work[0, : length + misses.shape[0]]
     inverse_u = work[1, : length + misses.shape[0]]
@@ -154,7 +163,7 @@ def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, lo
 
 @inner
 def both_worths(law, low, p, q, gain, loss):
-    """E[y·gain] and E[(1-y)·loss] for one item of a law, by the law without it."""
+    """Return E[y·gain] and E[(1-y)·loss] of one item, by the PMF without it."""
     length = law.shape[0]
     worth, cost, carry = 0.0, 0.0, 0.0
     if p <= 0.5:
@@ -175,7 +184,7 @@ def both_worths(law, low, p, q, gain, loss):
 
 @inner
 def plausible_count(p, start, stop, n, kind, low, high):
-    """The k that is best for the rates of expected counts: where to begin."""
+    """Return the k that is best for the rates of expected counts, as a start."""
     mean = 0.0
     for i in range(start, stop):
         mean += p[i]
@@ -202,14 +211,16 @@ def extend(p, q, first, last, tolerance, box, law, spare):
 
 @inner
 def begin(p, q, first, last, tolerance, box, law, spare):
-    """The law of labels first…last-1 alone."""
+    """Write the PMF of the labels first … last - 1."""
     box[0], box[1] = no_labels(law)
     extend(p, q, first, last, tolerance, box, law, spare)
 
 
 @kernel
 def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out):
-    """Best k of every segment within low…high, and its value; the value at `extra`.
+    """Write the best k of every segment within low … high and its value.
+
+    And the value at `extra`.
 
     `out` has the rows: best k, value, value at extra, number of sums; where these
     became too many the last is 0 and the others are not to be used. Values are sums
@@ -343,7 +354,7 @@ def bounds_below(p, q, k, first, bar, law, gain, loss, value, bound):
 
 @inner
 def next_count(value, bound, first, last, best, top, bar):
-    """The count with the highest bound of those that can be the best; how many."""
+    """Return the count with the highest bound that can be best; and how many can."""
     found, count, highest = best, 0, -np.inf
     for k in range(first, last + 1):
         if math.isnan(value[k]):

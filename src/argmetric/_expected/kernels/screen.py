@@ -62,7 +62,7 @@ def add_powers(p, q, sums):
 
 @kernel
 def few_points(cumulants, most, points, weights):
-    """Three points, and two, of the sums 0…most with cumulants in the columns."""
+    """Write three points, and two, of sums in 0 … most with these cumulants."""
     for i in range(most.shape[0]):
         variance = cumulants[1, i]
         sure = variance < SURE
@@ -118,7 +118,7 @@ def few_points(cumulants, most, points, weights):
 
 @kernel
 def rough_laws(p, q, indptr, at, sums, counts, points, weights):
-    """Rough laws of hits and misses of as many counts as there is room for.
+    """Write rough PMFs of hits and misses, for as many counts as there is room.
 
     From segment at[0] and count at[1] on, which are moved along with the sums: total,
     whole and partial. `counts` gets segment, k and m - k in its rows; `points` and
@@ -163,7 +163,7 @@ def rough_laws(p, q, indptr, at, sums, counts, points, weights):
 
 @kernel
 def rough_cells(points, tp, t):
-    """Counts of the nine cells of three points on either side, and of the four."""
+    """Write counts of the nine pairs of three points either side, and of four."""
     cell, used = 0, tp.shape[1]
     for first, last in ((0, 3), (3, 5)):
         for a in range(first, last):
@@ -178,7 +178,7 @@ def rough_cells(points, tp, t):
 
 @kernel
 def rough_sums(values, weights, out, other):
-    """E[value | value is finite] from the nine cells, and from the four.
+    """Write E[value | finite] from the nine pairs, and from the four.
 
     Nan where it never is. An infinity between two counts is none of the metric's.
     """
@@ -208,7 +208,7 @@ def rough_sums(values, weights, out, other):
 
 @kernel
 def power_sums_at(p, q, indptr, group, count, out):
-    """Sums of `add_powers` over the first count[i] labels of segment group[i]."""
+    """Write sums of `add_powers` over the first count[i] labels of group[i]."""
     total, partial, lost = np.zeros((3, max(out.shape[0] | 1, 7)))
     now, done = -1, 0
     for i in range(group.shape[0]):
@@ -249,7 +249,7 @@ def laws_at(
     lengths,
     dropped,
 ):
-    """Laws of the first count[i] labels of segment group[i], both ascending.
+    """Write the PMFs of the first count[i] labels of group[i], both ascending.
 
     A segment begins with the law of other labels that its seed is. Points and weights
     of pair i lie from start[i] on; `dropped` is the mass trimmed on the way.
@@ -283,7 +283,7 @@ ABOVE_ALL_KEYS = 2**62
 
 @inner
 def key_box(key, order, ends, spans, hits, misses):
-    """Least and most hits, and misses, that the pairs of a key can have."""
+    """Return the smallest and largest hits and misses of the pairs of a key."""
     low, high, miss_low, miss_high = ABOVE_ALL_KEYS, 0, ABOVE_ALL_KEYS, 0
     for member in range(ends[key], ends[key + 1]):
         i = order[member]
@@ -296,7 +296,7 @@ def key_box(key, order, ends, spans, hits, misses):
 
 @borrowing
 def widest_key(order, ends, spans, hits, misses):
-    """Most rows, and most cells, that a key can have."""
+    """Return the most rows, and the most entries, that a key can have."""
     rows, cells = 0, 0
     for key in range(ends.shape[0] - 1):
         low, high, left, right = key_box(key, order, ends, spans, hits, misses)
@@ -306,7 +306,7 @@ def widest_key(order, ends, spans, hits, misses):
 
 @inner
 def widen_rows(hits, misses, tolerance, offset, rows):
-    """Widen the rows of a key by the cells of one pair of whole laws.
+    """Widen the rows of a key by the entries of one pair of whole PMFs.
 
     Whole laws rise and fall: the ends of a row are near those of the row before.
     """
@@ -330,7 +330,7 @@ def widen_rows(hits, misses, tolerance, offset, rows):
 
 @borrowing
 def fill_cells(key, limit, order, ends, spans, asked, hits, misses, bases, rows, cells):
-    """Cells of the keys from `key` on, until there are `limit` of them or of rows.
+    """Write the entries of keys from `key` on, up to `limit` entries or rows.
 
     Pairs order[ends[key]…ends[key+1]] share a key. `bases` gets its first row, hits
     and misses; `cells` the counts tp, k, t and n. Returns the key to go on with, and
@@ -387,7 +387,7 @@ def fill_cells(key, limit, order, ends, spans, asked, hits, misses, bases, rows,
 
 @borrowing
 def mean_defined(hits, misses, shift, rows, values):
-    """E[value | value is a number] of one pair of laws, nan where it never is."""
+    """Return E[value | value is a number] of two PMFs; nan if it never is."""
     total, mass = 0.0, 0.0
     for a in range(hits.shape[0]):
         begin = max(rows[a, 0] - shift, 0)
@@ -405,7 +405,9 @@ def mean_defined(hits, misses, shift, rows, values):
 def sum_cells(
     key, last, order, ends, spans, hits, misses, bases, rows, values, work, out
 ):
-    """out[0] = E[value | defined] of every pair of keys key…last-1, nan where never.
+    """Set out[0] to E[value | defined] of the pairs of keys key … last - 1.
+
+    It is nan where no value is defined.
 
     out[1] is the mass of the cells that are not in the rows of the key. `work` has
     three rows of one more than the longest law. Returns whether all values were finite.

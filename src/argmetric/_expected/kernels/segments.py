@@ -76,7 +76,7 @@ def sort_words(words, spare, counts):
 
 @kernel
 def pack(bits, turn, places, out):
-    """Half of the bits, turned where positive, above the place: largest first."""
+    """Write half of the bits, turned if positive, above the place: largest first."""
     for i in range(places.shape[0]):
         place = places[i] & PLACE
         word = bits[place]
@@ -86,7 +86,9 @@ def pack(bits, turn, places, out):
 
 @inner
 def put_in_order(values, words, rows, most_moves, key, order):
-    """Scores and rows by words that tell the upper half of a score; False if too far.
+    """Sort scores and rows by words with the upper half of a score.
+
+    Return False if rows are too far from their place.
 
     Scores that differ in the lower half only are put right by insertion.
     """
@@ -152,7 +154,7 @@ def sort_long(score, rows, indptr, values, bits, words, spare, counts, key, orde
 
 @kernel
 def segment_moments(p, q, indptr, out):
-    """Per segment: Σp, Σpq."""
+    """Write Σp and Σpq of each segment."""
     for g in range(indptr.shape[0] - 1):
         mean, variance = 0.0, 0.0
         first = indptr[g]
@@ -170,7 +172,10 @@ def segment_moments(p, q, indptr, out):
 
 @kernel
 def edge_logs(p, q, indptr, out):
-    """Per segment: log P(no positive), log P(no negative), -inf where that is never."""
+    """Write log P(no positive) and log P(no negative) of each segment.
+
+    They are -inf where that is impossible.
+    """
     for g in range(indptr.shape[0] - 1):
         part = slice(indptr[g], indptr[g + 1])
         out[g, 0], out[g, 1] = (
@@ -181,7 +186,7 @@ def edge_logs(p, q, indptr, out):
 
 @inner
 def log_of_none(p, q):
-    """Σ log q, to the last digits also where q is almost 1."""
+    """Return Σ log q, to the last digits also where q is almost 1."""
     total = 0.0
     for first in range(0, p.shape[0], 64):
         small, product = 0.0, 1.0
@@ -203,7 +208,7 @@ def log_of_none(p, q):
 
 @kernel
 def prefix_means(p, indptr, out):
-    """Running sums of p within each segment, starting with 0."""
+    """Write running sums of p within each segment, starting with 0."""
     for g in range(indptr.shape[0] - 1):
         offset = indptr[g] + g
         total, partial = 0.0, 0.0
@@ -220,7 +225,9 @@ def prefix_means(p, indptr, out):
 def bounded_counts(
     p, recall, indptr, least, most, min_precision, min_recall, low, high
 ):
-    """Range of k in every segment: budgets, and floors under precision and recall.
+    """Write the range of k of each segment under budgets and floors.
+
+    Floors are for precision and recall.
 
     Expected precision falls and expected recall rises with k, so each floor is one
     bound. `recall` is read only if min_recall > 0. An empty range has low > high.
@@ -246,7 +253,7 @@ def bounded_counts(
 
 @kernel
 def choose(curve, indptr, low, high, sign, floor, best):
-    """Best k of every segment within its range; ties go to the smaller k.
+    """Write the best k of every segment within its range; ties take the smaller.
 
     Values within 1e-12, relatively, or within the floor of the best are ties.
     """
@@ -275,7 +282,10 @@ def mark(order, indptr, best, labels):
 
 @kernel
 def count_and_chance(key, q, indptr, cut, count, none):
-    """Per segment: items with key ≥ cut, key descending; and P(no positive)."""
+    """Write the items with key ≥ cut of each segment, and P(no positive).
+
+    Keys descend.
+    """
     for g in range(indptr.shape[0] - 1):
         k, product = 0, 1.0
         for i in range(indptr[g], indptr[g + 1]):
@@ -311,7 +321,7 @@ def bin_sums(p, low, scale, sums):
 
 @kernel
 def take_range(p, low, high, out):
-    """All p with low ≤ p < high in the order of the input; `out` has one place more."""
+    """Write all p with low ≤ p < high in input order; `out` has one place more."""
     count = 0
     for i in range(p.shape[0]):
         x = p[i]

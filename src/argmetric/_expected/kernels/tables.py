@@ -17,7 +17,7 @@ LANES = 8
 
 @kernel
 def table_curves(p, q, indptr, chosen, table, out):
-    """E[table] for every k of the chosen segments, all of the table's size. O(m³/6)."""
+    """Write E[table] for every k of the chosen segments of one size. O(m³/6)."""
     m = table.shape[0] - 1
     width = LANES * (m + 1)
     lane_p, lane_q = np.empty(LANES * m), np.empty(LANES * m)
@@ -53,7 +53,9 @@ def table_curves(p, q, indptr, chosen, table, out):
 
 @kernel
 def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
-    """E[scale·tp / (jk·k + jt·t)] for every k of the chosen segments, shortest first.
+    """Write E[scale·tp / (jk·k + jt·t)] for every k of the chosen segments.
+
+    The shortest comes first.
 
     Natarajan's Algorithm 2: s[i] = E[scale / (i + jt·misses)], whose index i is
     jk·k + jt·hits; from k to k-1 an item joins the misses. `empty` is the value at
@@ -98,7 +100,7 @@ def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
 
 @inner
 def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
-    """Items of segments side by side; returns how many the longest, the last, has."""
+    """Write items of segments side by side; return the length of the last, longest."""
     last = chosen[-1]
     m = indptr[last + 1] - indptr[last]
     for j in range(LANES):
@@ -116,7 +118,7 @@ def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
 
 @inner
 def lane_laws(p, q, m, laws):
-    """laws[k, a, lane] = P(a positives among the first k items), flat."""
+    """Set laws[k, a, lane] = P(a positives among the first k items), flat."""
     width = LANES * (m + 1)
     for j in range(LANES):
         laws[j] = 1.0
@@ -134,7 +136,7 @@ def lane_laws(p, q, m, laws):
 
 @inner
 def add_both_laws(p, q, first, last, selected, laws):
-    """Laws of the positives among rows that are not selected, and are; returns k."""
+    """Write PMFs of positives among unselected and selected rows; return k."""
     unselected = hits = 0
     laws[0, 0] = laws[1, 0] = 1.0
     for i in range(first, last):
@@ -154,7 +156,7 @@ def add_both_laws(p, q, first, last, selected, laws):
 
 @kernel
 def table_moments(p, q, indptr, chosen, selected, table, raw):
-    """raw[g] = E[table], E[table²], E[table³] for a fixed selection per segment.
+    """Set raw[g] = E[table], E[table²], E[table³] for fixed predictions.
 
     `selected` marks the predicted positives, in any order. O(m²) per segment.
     """
@@ -176,7 +178,7 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
 
 @unfused
 def both_laws(p, q):
-    """Laws of the positives among the first k items and the others, as numpy's."""
+    """Return PMFs of positives among the first k items and the others, as numpy's."""
     m = p.shape[0]
     hits, misses = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1))
     hits[0, 0] = misses[m, 0] = 1.0
