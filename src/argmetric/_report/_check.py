@@ -40,7 +40,10 @@ _ARGUMENTS = re.compile(
 
 
 def in_options(text: str, shell: bool) -> str:
-    """A text with arguments of Python as options, if the command line was used."""
+    """Return a text with Python arguments written as command-line options.
+
+    Only if the command line was used (`shell`).
+    """
     if not shell:
         return text
     return _ARGUMENTS.sub(lambda x: f"--{x[1].replace('_', '-')} {x[3]}", text)
@@ -56,7 +59,7 @@ class Checked:
     calibrated: bool = False  # whether the page has recalibrated scores
 
     def how(self, route: str = "recalibrate") -> str:
-        """What to do about p, by the advised way to decide."""
+        """Return what to do about p, by the recommended way to decide."""
         reference = self.on == "the labelled reference"
         if route == "tune" and (self.calibrated or reference):
             return f"tune a cut on {self.on}"
@@ -73,7 +76,7 @@ class Checked:
         return "pass labelled rows as reference=(y, p) to decide and forecast"
 
     def section(self, title: str, *, told: bool = False) -> Section:
-        """The reliability diagram, the ways to decide and the quality of p."""
+        """Return the reliability diagram, the ways to decide and the quality of p."""
         check = self.check
         assert check is not None
         table = PageTable(f"The check on {self.on}", ("", ""), check.lines()[VERDICTS:])
@@ -107,14 +110,14 @@ class Checked:
 
 
 def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
-    """The verdicts of a check in sentences; `how` words recalibrating and tuning."""
+    """Return the verdicts of a check in sentences."""
     lines = [f"{name[0].upper()}{name[1:]} {text}." for name, text in check.lines()]
     told = tuple(lines[:VERDICTS])
     return reworded(told, *how) if how else told
 
 
 def report_check(check: CalibrationCheck | ClassCalibrationCheck) -> Report:
-    """A report of what the errors of probabilities cost: verdicts, then the rest."""
+    """Return a report of what the errors of probabilities cost."""
     if isinstance(check, CalibrationCheck):
         metric = metric_title(check.metric.name)
         section = Checked(check).section("Reliability diagram")
@@ -133,7 +136,7 @@ def report_check(check: CalibrationCheck | ClassCalibrationCheck) -> Report:
 
 
 def report_rule(rule: Rule) -> Report:
-    """A report of a rule that was tuned."""
+    """Return a report of a tuned rule."""
     name = metric_title(rule.metric.name)
     sign = {">=": "≥", "<": "<"}[rule.operator]
     cut = f"{rule._scale} {sign} {rule.threshold:.6g}"
@@ -196,7 +199,7 @@ def report_class_decision(
     reference: Any = None,
     names: dict[str, str] | None = None,
 ) -> Report:
-    """A report of a decision among several classes, and of what came true."""
+    """Return a report of a decision among several classes, and of true labels."""
     batch = decision._batch
     if batch is None:
         raise ValueError("a decision that was pickled has no report: it needs p")
@@ -256,14 +259,14 @@ def report_class_decision(
 
 
 def _in_words(metric: Any, n_groups: int | None) -> str:
-    """The metric, the groups, and what absent classes count."""
+    """Return the text of the metric, the groups, and the value of absent classes."""
     over = "" if n_groups is None else f", mean over {n_groups:,} groups"
     convention = f"; {metric.convention}" if metric.convention else ""
     return f"{metric_title(metric.name)}{over}{convention}"
 
 
 def _per_class(decision: ClassDecision, actual: Any) -> Section:
-    """Rows and scores of each class, the greatest gain first."""
+    """Return rows and scores of each class, the largest gain first."""
     own = metric_title(decision.metric.name.rpartition(" ")[2])
     values, usual = decision.per_class, decision.per_class_most_probable
     order = np.argsort(-decision.expected_counts, kind="stable")
@@ -299,7 +302,7 @@ def _per_class(decision: ClassDecision, actual: Any) -> Section:
 
 
 def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
-    """The whole matrix of few classes; of more, the most frequent confusions."""
+    """Return the confusion matrix of few classes, else the most frequent errors."""
     digits = ",.1f" if kind == "Expected" else ",.0f"
     key, names = f"confusion-{kind.lower()}", [short(one, LONGEST) for one in classes]
     rows: list[Row]
@@ -329,7 +332,7 @@ def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
 def _checked(
     check: ClassCalibrationCheck, on: str = "these rows", text: tuple[str, ...] = ()
 ) -> Section:
-    """Shares of every class, forecast and actual, and what the check says."""
+    """Return prevalences of every class, forecast and actual, and the check."""
     some = check.worst[:SHOWN]
     shares = {
         "forecast": [one.forecast_share for one in some],

@@ -85,11 +85,11 @@ class Asked:
         return from_log_odds(scores)[0] if self.logits else scores
 
     def decide(self, metric: Metric, limits: dict[str, Any] | None = None) -> Decision:
-        """The decision on these rows for another metric, or within other limits."""
+        """Return the decision on these rows for another metric or other limits."""
         return decide(self.scores, metric, **self.how, **(limits or self.limits))
 
     def shaped(self, values: Floats | Booleans) -> Any:
-        """One value for each score, in the shape of the input."""
+        """Return one value for each score, in the shape of the input."""
         return np.asarray(self.layout.restore(values))
 
 
@@ -242,7 +242,7 @@ class Family:
         self.near = low, k + int(after[0]) - 1 if after.size else self.size
 
     def cut_text(self, threshold: float | None) -> str | None:
-        """A threshold with as few digits as give the same labels."""
+        """Return a threshold with as few digits as give the same labels."""
         if threshold is None or not math.isfinite(threshold):
             return None
         k = self.size - int(np.searchsorted(self.key[::-1], threshold))
@@ -259,7 +259,7 @@ class Family:
         return min(int(count_or_share(most, "max_positives", self.size)), self.size)
 
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
-        """Numbers of positives that a page knows in any case."""
+        """Return numbers of positives that a page always knows."""
         decision, limits = self.asked.decision, self.asked.limits
         cuts = decision.cut_half.n_positives, decision.best_cut.n_positives
         must = [*cuts, *self.near, *self.best.values()]
@@ -280,7 +280,7 @@ class Family:
         return np.unique(np.minimum(must, self.size))
 
     def values_at(self, places: Integers) -> dict[str, Floats]:
-        """All curves at ascending places, none and all positives among them."""
+        """Return all curves at ascending places, with k = 0 and all rows."""
         sums = PlacedSums(self.key, places) if self.long else None
         found = {}
         for metric in self.metrics:  # long curves are not made where sums tell the same
@@ -292,7 +292,7 @@ class Family:
         return found
 
     def curves(self, forecasts: PageForecasts) -> dict[str, Any]:
-        """Expected scores at chosen numbers of positives k, exact at each of them.
+        """Return expected scores at chosen numbers of positives k, each exact.
 
         With a calibrator that is uncertain they are forecasts, and so are the scores of
         `choices` from then on.
@@ -357,7 +357,7 @@ class Family:
 
 
 def view_of(places: Integers, values: Floats, reach: float) -> dict[str, Any]:
-    """What to draw of a curve: the best cut in the left half, and round numbers."""
+    """Return the drawn range of a curve: best cut left of the middle, round ends."""
     most = min(float(places[-1]), reach)
     inside = values[(places <= most) & np.isfinite(values)]
     low, high = float(inside.min(initial=0.0)), float(inside.max(initial=0.0))
@@ -372,7 +372,7 @@ def view_of(places: Integers, values: Floats, reach: float) -> dict[str, Any]:
 
 
 def candidates(size: int, allowed: Booleans | None = None) -> Integers:
-    """Places to choose from: all, or many that crowd at both ends."""
+    """Return places to choose from: all, or many that are denser at both ends."""
     if size < CANDIDATES:
         found = np.arange(size + 1)
     else:
@@ -386,13 +386,13 @@ def candidates(size: int, allowed: Booleans | None = None) -> Integers:
 
 
 def _nearest(places: Integers, wanted: Integers) -> Integers:
-    """Of ascending places those that are next to the wanted ones."""
+    """Return those of ascending places that are next to the wanted ones."""
     at = np.searchsorted(places, wanted).clip(0, places.size - 1)
     return np.unique(places[at])
 
 
 def choose_knots(places: Integers | Floats, curves: Floats, must: Integers) -> Integers:
-    """Which of ascending places a page keeps, those of `must` in any case.
+    """Return which of ascending places a page keeps, always those of `must`.
 
     `curves` are scores in units of the height of a picture, a row for each curve.
     """

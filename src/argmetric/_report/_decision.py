@@ -55,7 +55,7 @@ def report_decision(
     names: dict[str, str] | None = None,
     group_names: Any = None,
 ) -> Report:
-    """A report of a decision, or of other `labels` of its rows.
+    """Return a report of a decision, or of other `labels` of its rows.
 
     `names` says what to call the "file", the "score", the "label" and the "group";
     `group_names` are those of the groups, where groups are numbers from 0 on.
@@ -182,7 +182,7 @@ class _Page:
         )
 
     def cut_text(self, positives: int, cut: str | None) -> str:
-        """The cut of a decision in a few words."""
+        """Return the cut of a decision in a few words."""
         if positives == 0:
             return "no row is positive"
         if cut is not None:
@@ -228,7 +228,7 @@ class _Page:
             yield Card(f"Actual {self.metric}", shown, below)
 
     def warnings(self) -> Iterator[str]:
-        """What the reader must know before using the decision."""
+        """Return what the reader must know before using the decision."""
         said = self.check or Checked(None, "", self.shell, self.calibrated)
         check = said.check
         if check is not None and check.fit_to_decide == "no" and not self.calibrated:
@@ -244,7 +244,7 @@ class _Page:
             yield f"Actual {self.metric} lies far outside the forecast. {why}"
 
     def change(self) -> tuple[Section, list[dict[str, Any]]]:
-        """What these labels score, and what would be best, were p other than it is."""
+        """Return the scores of these and of the best labels if p were different."""
         asked = self.asked
         judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
         found, rows = [], []
@@ -317,7 +317,7 @@ class _Page:
         return Section("curve", title, (), (table,), (self.picture(),), (exact,))
 
     def picture(self) -> Figure:
-        """The expected score against the number of positives, with three marks."""
+        """Return the expected score against the number of positives, marked."""
         curves, own, k = self.curves, self.asked.metric.name, self.curves["k"]
         view, values = curves["views"][own], curves["scores"][own]
         inside, name = sum(x <= view["most"] for x in k), f"Expected {self.metric}"
@@ -349,7 +349,7 @@ class _Page:
         )
 
     def mass(self) -> Section:
-        """Expected positives by probability, those of the chosen rows apart."""
+        """Return expected positives by probability, selected rows apart."""
         p, chosen, n = self.asked.probabilities, self.chosen, self.decision.n
         end = next(one for one in TOPS if one >= p.max())
         n_rows, positives, held = (
@@ -385,7 +385,7 @@ class _Page:
         return Section("mass", title, (text,), figures=(figure,))
 
     def metrics(self) -> Section:
-        """The best decision for each metric, and what the present one scores in it."""
+        """Return the best decision for each metric, and the score of this one."""
         own, at = self.asked.metric.name, self.curves["chosen"]
         names = [own, *(name for name in METRICS if name != own)]
         self.choices = {name: self.choices[name] for name in names}
@@ -403,7 +403,7 @@ class _Page:
         return Section("metrics", "What other metrics would choose", (), (table,))
 
     def checked(self) -> tuple[Checked | None, list[str]]:
-        """The check on labelled rows, and a note where there is none."""
+        """Return the check on labelled rows, or a note if there is none."""
         asked, on = self.asked, "these rows"
         given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}
         if asked.reference is not None:

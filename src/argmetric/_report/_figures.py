@@ -20,7 +20,7 @@ Layer = dict[str, Any]
 
 
 def number(value: float) -> str:
-    """A score: three decimals, or three digits where that would leave less."""
+    """Return the text of a score: three decimals, or three digits if that is more."""
     if math.isnan(value):
         return "undefined"
     if 0 < abs(value) < SMALL:
@@ -33,7 +33,7 @@ def scores(low: float, high: float) -> str:
 
 
 def share(part: float, whole: float = 1.0) -> str:
-    """A share in per cent."""
+    """Return a share in per cent."""
     return f"{100 * part / whole:.1f} %"
 
 
@@ -47,7 +47,7 @@ def short(name: Any, most: int = 80) -> str:
 
 
 def count_text(value: float) -> str:
-    """A count as an axis shows it: 1,500, 2.5 M, or 0.5 of an expected one."""
+    """Return a count as on an axis: 1,500, 2.5 M, or 0.5 of an expected one."""
     if value >= 1e5:
         return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
     return f"{value:g}" if 0 < value < 1 else f"{value:,.0f}"
@@ -73,7 +73,7 @@ def axis(
     whole: bool = False,
     exact: bool = False,
 ) -> FigureAxis:
-    """An axis with about `count` round numbers, which ends at such unless `exact`."""
+    """Return an axis with about `count` round numbers; its ends too unless `exact`."""
     if high - low < 1e-9:
         low, high = (0.0, 1.0) if low == 0.0 else (low - 0.05, high + 0.05)
     rough = (high - low) / count
@@ -115,28 +115,28 @@ class Figure:
 
 
 def line(x: Any, y: Any, look: str = "line", name: str = "") -> Layer:
-    """A line through points."""
+    """Return a line through points."""
     return {"draw": "line", "look": look, "name": name, "x": list(x), "y": list(y)}
 
 
 def points(x: Any, y: Any, look: str = "chosen", name: str = "", **more: Any) -> Layer:
-    """Marks; with `low` and `high` intervals, with `titles` a text for each."""
+    """Return marks, with intervals `low` to `high` and a text of `titles` each."""
     layer = line(x, y, look, name) | {"draw": "points"}
     return layer | {key: list(values) for key, values in more.items()}
 
 
 def upright(x: Any, look: str, name: str) -> Layer:
-    """Lines from top to bottom."""
+    """Return lines from top to bottom."""
     return line(x, (), look, name) | {"draw": "upright"}
 
 
 def level(y: float, look: str, name: str) -> Layer:
-    """A line from left to right."""
+    """Return a line from left to right."""
     return line((), (y,), look, name) | {"draw": "level"}
 
 
 def bars(edges: Any, titles: Any, *series: tuple[str, str, Any, Any]) -> Layer:
-    """Bars between edges; each series has its look, name, lower and upper ends."""
+    """Return bars between edges; a series has a look, a name, and both ends."""
     keys = ("look", "name", "low", "high")
     drawn = [dict(zip(keys, one, strict=True)) for one in series]
     layer = {"draw": "bars", "name": "", "edges": list(edges)}
@@ -146,7 +146,7 @@ def bars(edges: Any, titles: Any, *series: tuple[str, str, Any, Any]) -> Layer:
 def by_name(
     caption: str, y_name: str, names: Sequence[str], series: dict[str, Any]
 ) -> Figure:
-    """Bars for each of some names: the second series before the first, and narrower."""
+    """Return bars for each name: the second series in front, and narrower."""
     looks, n = ("bar", "bar taken own")[-len(series) :], len(names)
     values = {one: np.nan_to_num(series[one]).tolist() for one in series}
     pairs = zip(looks, values.items(), strict=True)
@@ -176,13 +176,13 @@ class FigurePlace:
         return _on(self.figure.y, value, self.bottom, self.top)
 
     def path(self, x: Sequence[float], y: Sequence[float]) -> str:
-        """A line through finite points."""
+        """Return a line through finite points."""
         pairs = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
         text = " ".join(f"{self.x(a):g},{self.y(b):g}" for a, b in pairs)
         return f"M{text}" if text else ""
 
     def bars(self, layer: Layer) -> Iterator[tuple[str, list[Any]]]:
-        """The title of each place, and look, x, y, width and height of its bars."""
+        """Return the title of each place, and look, x, y and size of its bars."""
         edges = [self.x(edge) for edge in layer["edges"]]
         for i, title in enumerate(layer["titles"]):
             left, width, found = edges[i], edges[i + 1] - edges[i], []

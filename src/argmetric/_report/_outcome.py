@@ -33,7 +33,7 @@ _TICKS = tuple((x, f"{x:g}") for x in QUARTILES)
 def groups_section(
     asked: Asked, labels: Any, units: str, scale: str, metric: str
 ) -> Section:
-    """Sizes, cuts and scores of the groups, and the ten least certain.
+    """Return sizes, cuts and scores of the groups, and the ten least certain.
 
     A cut is the lowest score that was chosen in a group.
     """
@@ -125,7 +125,7 @@ class ActualScores:
     def section(
         self, metric: str, found: Forecast, expected: list[tuple[str, str, float]]
     ) -> Section:
-        """The actual score beside its forecast, the counts and the curves."""
+        """Return the actual score beside its forecast, the counts and the curves."""
         counts, wide = self.score.counts, percent(found.coverage)
         actual, low, high = beside(float(self.score), *found.interval, number)
         text = f"Actual {metric} {actual}, forecast {number(found.mean)} "
@@ -160,7 +160,7 @@ class ActualScores:
 def ranked_figures(
     values: Floats, true: npt.NDArray[Any], counts: dict[str, int]
 ) -> tuple[Figure, ...]:
-    """ROC and precision–recall curves: one point for each distinct score, thinned.
+    """Return ROC and precision-recall curves, thinned, by distinct scores.
 
     There are none where all rows have the same label.
     """

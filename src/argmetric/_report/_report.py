@@ -48,7 +48,7 @@ class Card:
 
 
 def cards_of(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
-    """Cards of lines that a result says: the first words large, the rest below."""
+    """Return cards of the lines of a result: first words large, the rest below."""
     for name, text in lines:
         value, _, below = _MORE.sub("\n", text.replace(">=", "≥"), 1).partition("\n")
         if below.count(")") > below.count("("):
@@ -57,13 +57,13 @@ def cards_of(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
 
 
 def said_of(result: Any) -> dict[str, tuple[str, str]]:
-    """The lines of a result by the keys of their fields."""
+    """Return the lines of a result by the keys of their fields."""
     told = [one for one in result.fields() if one.words]
     return {one.key: (one.words, one.text or "") for one in told}
 
 
 def forecast_card(title: str, found: Any, actual: float = math.nan) -> Card:
-    """The score to expect, and its interval, beside the actual score if known."""
+    """Return the forecast score with its interval, beside the actual one if known."""
     low, high = found.interval
     _, *ends = beside(actual, low, high, number)
     below = f"{percent(found.coverage)} interval {' to '.join(ends)}"
@@ -151,7 +151,7 @@ class Report:
     values: dict[str, Any] = field(default_factory=dict)
 
     def render(self, format: Format = "html") -> str:
-        """The report as text in one of its forms.
+        """Return the report as text in one of its formats.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """All that it says as plain lists, texts and numbers, for JSON."""
+        """Return the content as plain lists, texts and numbers, for JSON."""
         from argmetric._ground.saving import plain
 
         said = asdict(self)
@@ -212,7 +212,7 @@ def format_of(path: FilePath, otherwise: str = ", or pass `format`") -> Format:
 
 
 def require_page() -> Any:
-    """The template engine of pages; before any work, where a page is asked for."""
+    """Import the template engine; called before any work where a page is wanted."""
     try:
         import jinja2
     except ModuleNotFoundError as error:
@@ -232,7 +232,7 @@ SCRIPTS = {"curves": "page.js", "histogram": "monitor.js"}  # by what they work 
 
 
 def as_html(report: Report) -> str:
-    """The page, the same byte for byte for the same report."""
+    """Return the page; equal reports give equal bytes."""
     template, files = _assets()
     kind = next((name for name in SCRIPTS if name in report.values), None)
     style, script = files["page.css"], "" if kind is None else files[SCRIPTS[kind]]
@@ -281,7 +281,7 @@ def as_html(report: Report) -> str:
 
 @cache
 def _assets() -> tuple[Any, dict[str, str]]:
-    """The template, and the style and scripts without the spaces before their lines."""
+    """Return the template, and style and scripts without leading spaces."""
     jinja2 = require_page()
     folder = resources.files("argmetric._report") / "page"
     names = ("page.html", "figures.html", "page.css", *SCRIPTS.values())
@@ -311,7 +311,7 @@ def _units(values: list[float]) -> list[int | None]:
 
 
 def as_markdown(report: Report) -> Iterator[str]:
-    """Lines for pull requests and chat."""
+    """Return lines for pull requests and chat."""
     yield f"# {_quoted(report.title)}\n"
     yield f"{_quoted(report.subtitle)}\n"
     for card in report.cards:
@@ -337,7 +337,7 @@ def as_markdown(report: Report) -> Iterator[str]:
 
 
 def _sentence(words: Any) -> str:
-    """A sentence, with what is to be said of its pieces."""
+    """Return a sentence, with notes on its parts."""
     return " ".join(
         f"[{text}: {type_} {SIGNS[mark]}]" if mark else text
         for text, mark, type_ in words
@@ -350,7 +350,7 @@ def _quoted(text: str) -> str:
 
 
 def as_text(report: Report) -> Iterator[str]:
-    """Lines for a terminal."""
+    """Return lines for a terminal."""
     yield from (_clean(report.title), _clean(report.subtitle), "")
     yield from _aligned([(card.name, card.value, card.below) for card in report.cards])
     yield from (f"  assumes: {_clean(one)}" for one in report.assumptions)
@@ -377,5 +377,5 @@ def _aligned(rows: list[Row]) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    """On one line, without signs that a terminal would obey."""
+    """Return text on one line, without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -42,7 +42,7 @@ def report_stream(
     lines: Sequence[tuple[str, str]],
     notes: Sequence[str] = (),
 ) -> Report:
-    """A report of how a stream of so many `rows` went, by what was known in between.
+    """Return a report of how a stream of `rows` rows went, by its records.
 
     `lines` are what the command says, as cards; `recent` is the score of the rows of
     late (a fortieth of all), `predicted` and `actual` are shares of positives among
@@ -94,7 +94,7 @@ def report_stream(
 def _figure(
     over: dict[str, list[Any]], name: str, lines: dict[str, str], caption: str
 ) -> Figure:
-    """Values against the number of rows; the first line lies on top."""
+    """Return values against the number of rows; the first line lies on top."""
     rows, alarms = over["rows"], [one["rows"] for one in over["alarms"]]
     finite = [x for key in lines for x in over[key] if math.isfinite(x)]
     layers: list[Layer] = [draw.upright(alarms, "cut", "alarm")] if alarms else []
@@ -128,7 +128,7 @@ def report_tags(
     chunks: bool,
     notes: Sequence[str] = (),
 ) -> Report:
-    """A report of how labels of tokens were predicted.
+    """Return a report of how labels of tokens were predicted.
 
     `types` has a row of scores for each type; with `chunks` labels are B-X, I-X and O,
     without they stand for themselves.
@@ -174,7 +174,7 @@ def report_tags(
 def _examples(
     text: ColumnFile, truth: Sequence[str], predicted: Sequence[str], *, chunks: bool
 ) -> Iterator[dict[str, Any]]:
-    """Sentences with mistakes, spread over the file."""
+    """Return sentences with mistakes, spread over the file."""
     wrong = np.fromiter(map(str.__ne__, truth, predicted), np.bool_, text.n_tokens)
     starts = text.sentences
     found = np.flatnonzero(np.logical_or.reduceat(wrong, starts[:-1]))
@@ -198,7 +198,7 @@ def _spans(labels: Sequence[str], *, chunks: bool) -> list[Span]:
 def _line(
     words: list[str], spans: list[Span], others: list[Span], mistake: str
 ) -> tuple[Row, ...]:
-    """A sentence in pieces; right ones of a tag for each word need no mark."""
+    """Return a sentence in parts; correct tags of a single word are not marked."""
     each = len(spans) == len(words)
     pieces, at, end = [], 0, min(len(words), LONGEST)
     for start, stop, type_ in spans:

@@ -45,7 +45,7 @@ CARDS = ("verdict", "score", "share", "share moved most")  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:
-    """A report of periods that are monitored."""
+    """Return a report of monitored periods."""
     watch = found.watch
     if not found.periods:
         raise ValueError("there are no periods to report")
@@ -75,7 +75,7 @@ def _page(
     more: list[Section],
     values: dict[str, Any],
 ) -> Report:
-    """Scores and the share of something by period, then the rest.
+    """Return scores and the prevalence of something by period, then the rest.
 
     `share_of` is what the share is of, and what it was in the reference.
     """
@@ -108,7 +108,7 @@ def _page(
 
 
 def _kind(one: PeriodValues) -> str:
-    """How a period is drawn: by its verdict, or as one whose labels are all known."""
+    """Return how a period is drawn: by its verdict, or as fully labelled."""
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
 
 
@@ -117,7 +117,7 @@ def _dates(one: PeriodValues) -> str:
 
 
 def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
-    """What the last period says, with what its verdict means, and all periods."""
+    """Return cards of the last period and its verdict, and of all periods."""
     verdict, score, *others = cards_of(
         line
         for words in CARDS
@@ -141,7 +141,7 @@ def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
 def _table(
     caption: str, first: str, score_header: str, named: list[tuple[str, PeriodValues]]
 ) -> PageTable:
-    """A row for each name and period; `actual` comes last where a label is known."""
+    """Return a row for each name and period; `actual` is last if labels are known."""
     names = "verdict", score_header, "interval", "share", "rows", "alarm"
     labelled = any(one["n_known"] for _, one in named)
     rows = []
@@ -160,7 +160,7 @@ def _over_time(
     columns: tuple[str, str],
     reference: tuple[float | None, str],
 ) -> Figure:
-    """Values and intervals of the periods, in a layer for each kind of them."""
+    """Return values and intervals of the periods, a layer for each kind."""
     of_score, last = columns[0] == "mean", len(periods) - 1
     drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
     actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
@@ -213,7 +213,7 @@ def _drawn(
 def _histogram(
     found: Monitoring, periods: list[PeriodValues]
 ) -> tuple[dict[str, Any], Figure]:
-    """Rows by score: the last period before the reference, and all for a script."""
+    """Return rows by score: the last period in front of the reference."""
     watch = found.watch
     # Bins are equal in rows and positives of the reference: both ends are seen
     rows, positives = watch.reference.sum(axis=0), watch.reference[1]
@@ -259,7 +259,7 @@ def _histogram(
 
 
 def report_class_monitoring(found: ClassMonitoring) -> Report:
-    """A report of periods of class probabilities.
+    """Return a report of periods of class probabilities.
 
     The share that is drawn is that of the class that moved most in the last period.
     """
@@ -304,7 +304,7 @@ KEPT = ("names", "scores", "mean", "interval", "probability", "best", "n", "n_la
 
 
 def report_comparison(found: Comparison) -> Report:
-    """A report of a comparison of two models or more."""
+    """Return a report of a comparison of two or more models."""
     one, best, title = found.difference(), found.best(), metric_title(found.metric.name)
     gap, models = f"{title} of {one.first} - {one.second}", found.scores()
     within = f"{percent(found.coverage)} interval {scores(*one.interval)}"
