@@ -19,7 +19,7 @@ from argmetric.metrics._forms import Form, RankingPrinciple, RatioForm, search_v
 
 
 def ratio(numerator: Floats, denominator: Floats, undefined: float) -> Floats:
-    """Numerator over denominator, `undefined` where the denominator is 0."""
+    """Return numerator/denominator, `undefined` where the denominator is 0."""
     zero = denominator == 0
     if not zero.any():
         return numerator / denominator
@@ -28,7 +28,7 @@ def ratio(numerator: Floats, denominator: Floats, undefined: float) -> Floats:
 
 
 def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
-    """Cells of a quadrature rule may lie a rounding error outside of the table."""
+    """Return n - k - t + tp; counts of a quadrature may miss it by a rounding."""
     return np.maximum(n - k - t + tp, 0.0)
 
 
@@ -102,7 +102,7 @@ class Metric:
             )
 
     def _parameters(self) -> dict[str, Any]:
-        """Values of the fields, `zero_division` last."""
+        """Return the values of the fields, `zero_division` last."""
         names = [one.name for one in fields(self) if one.name != "zero_division"]
         return {name: getattr(self, name) for name in (*names, "zero_division")}
 
@@ -143,7 +143,7 @@ class Metric:
     def value(
         self, tp: npt.ArrayLike, k: npt.ArrayLike, t: npt.ArrayLike, n: npt.ArrayLike
     ) -> Floats:
-        """Value for true positives, predicted positives, positives and size.
+        """Return the value at counts tp, k (predicted), t (positives) and n.
 
         Parameters
         ----------
@@ -173,17 +173,17 @@ class Metric:
         raise TypeError(f"{type(self).__name__} must define the method `_value`")
 
     def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
-        """Realised score of 0/1 predictions against 0/1 labels."""
+        """Return the score of 0/1 predictions against 0/1 labels."""
         true = clear_labels(y_true, "y_true")
         pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
 
     def _gain(self, value: float) -> float:
-        """The value, negated where smaller is better: larger is better then."""
+        """Return the value, negated if smaller is better: larger is better then."""
         return float(value if self.greater_is_better else -value)
 
     def ranking_principle(self, n: int) -> RankingPrinciple:
-        """Whether some optimal decision on n items is a top-k set.
+        """Return whether some optimal decision on n items is a top-k set.
 
         It is one when the value never falls as tp rises by one at fixed k and t,
         on 1 ≤ k, t ≤ n-1 (0/0 conventions live outside of this range).
@@ -193,7 +193,7 @@ class Metric:
         return search_violation(self.value, n, self.greater_is_better)
 
     def _corners(self, n: npt.ArrayLike) -> Floats:
-        """Values at the best and the worst predictions of n items."""
+        """Return the values at the best and the worst predictions of n items."""
         # More items than floats can count change nothing but overflow.
         n = np.minimum(_count(n, "n"), 2.0**53)
         half = np.ceil(n / 2)
@@ -204,7 +204,7 @@ class Metric:
         return np.nan_to_num(values)
 
     def tie_floor(self, n: npt.ArrayLike) -> Floats:
-        """Differences of this size are rounding, for a metric that can be negative.
+        """Return the size of rounding errors of a metric that can be negative.
 
         Its positive and negative parts cancel; a metric that cannot is accurate
         relative to its value, however small.
@@ -214,7 +214,7 @@ class Metric:
         return np.where((values < 0).any(axis=0), 1e-12 * size, 0.0)
 
     def with_zero_division(self, zero_division: float | None) -> Self:
-        """This metric with another value of 0/0.
+        """Return this metric with another value of 0/0.
 
         It is unchanged with None, and where it would not obey the value.
         """
@@ -318,7 +318,7 @@ def _with_zero_division(metric: Metric, zero_division: float) -> Any:
 
 
 def is_lasting(metric: Metric) -> bool:
-    """Whether values may be kept after a call: nobody knows what users' code reads."""
+    """Return whether values may be cached: user code may depend on anything."""
     own = type(metric).__module__.startswith("argmetric.metrics.")
     return own and not isinstance(metric, CustomMetric)
 
@@ -354,7 +354,10 @@ SMALLEST_STEP = 1e-9  # of the class: below it the steps drown in rounding
 def slopes(
     metric: Metric, hits: float, alarms: float, positives: float, negatives: float
 ) -> tuple[float, float, float]:
-    """U at fractional counts, U_A - U_B and U_C - U_D, with A+B and C+D fixed."""
+    """Return U at fractional counts, U_A - U_B and U_C - U_D.
+
+    A+B and C+D are fixed.
+    """
     tp, k, t, n = hits, hits + alarms, positives, positives + negatives
     value = float(metric.value(tp, k, t, n))
     form = metric.form
@@ -379,7 +382,7 @@ def slopes(
 
 
 def _around(count: float, size: float) -> tuple[Floats, float]:
-    """Four counts around the given one, or the nearest that stay in the class."""
+    """Return four counts around a count, or the nearest within the class."""
     room = min(count, size - count)
     step = max(RELATIVE_STEP * room, SMALLEST_STEP * size)
     center = min(max(count, 2.0 * step), size - 2.0 * step)

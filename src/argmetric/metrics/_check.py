@@ -16,7 +16,7 @@ MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checke
 
 
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
-    """Every (tp, k, t) that n items can show."""
+    """Return every (tp, k, t) that n items can have."""
     tp, k, t = (
         a.ravel().astype(np.float64)
         for a in np.meshgrid(*[np.arange(n + 1)] * 3, indexing="ij")
@@ -45,7 +45,7 @@ def require_defined(metric: Metric, n: int) -> None:
 
 
 def leaves_out_none(metric: Metric) -> bool:
-    """Whether outcomes without a positive are 0/0 and left out, as in MCC with nan."""
+    """Return whether outcomes without positives are 0/0 and left out (MCC, nan)."""
     return bool(np.isnan(metric.value(0, 1, 0, 4)))
 
 

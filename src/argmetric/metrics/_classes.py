@@ -63,7 +63,7 @@ class ClassMetric:
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The class and its parameters, for JSON; of a function, the name alone."""
+        """Return class and parameters for JSON; only the name of a function."""
         from argmetric._ground.saving import plain
 
         own = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -78,7 +78,7 @@ def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _ratio(above: Floats, below: Floats, otherwise: Any) -> Floats:
-    """Above over below, and `otherwise` where below is 0."""
+    """Return above/below, and `otherwise` where below is 0."""
     safe = np.where(below > 0.0, below, 1.0)
     return np.where(below > 0.0, above / safe, otherwise)
 
@@ -108,7 +108,7 @@ class ClassRatio(ClassMetric):
         return () if self.needs_truth else (0.0, 1.0)
 
     def values(self, tp: Floats, k: Floats, t: Floats) -> Floats:
-        """Value of each class, nan where it is left out."""
+        """Return the value of each class, nan where it is left out."""
         below = self.b_tp * tp + self.b_k * k + self.b_t * t
         absent = np.where(k + t > 0.0, 0.0, self.zero_division)
         return _ratio(self.a * tp, below, math.nan if self.needs_truth else absent)
@@ -187,7 +187,7 @@ class ClassAgreement(ClassMetric):
         return -1.0, 1.0
 
     def disagreement(self, n_classes: int) -> Floats:
-        """The weights w of a true class a and a predicted class b."""
+        """Return the weights w of a true class a and a predicted class b."""
         steps = np.arange(n_classes, dtype=np.float64)
         apart = np.abs(steps[:, None] - steps)
         return apart**2 if self.quadratic else (apart > 0.0).astype(np.float64)
@@ -267,7 +267,7 @@ class ClassFunction(ClassMetric):
 
 
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
-    """The metric that `ClassMetric.to_dict` described."""
+    """Return the metric that `ClassMetric.to_dict` described."""
     from argmetric._ground.saving import restored
 
     known = {key: restored(one) for key, one in values.items() if key != "class"}
@@ -290,7 +290,7 @@ def get_class_metric(
     cost: Any = None,
     n_classes: int,
 ) -> ClassMetric:
-    """The metric of one label per row that a name, an instance or a cost means.
+    """Return the metric of one label per row for a name, an instance or a cost.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def _class_metric(
     cost: Any,
     n_classes: int,
 ) -> ClassMetric:
-    """The metric of options that were checked."""
+    """Return the metric of options that are already checked."""
     if cost is not None:
         if metric is not None:
             raise ValueError("cost stands in place of a metric: pass one of them")
@@ -399,7 +399,7 @@ def _cost_matrix(cost: Any, n_classes: int) -> Floats:
 
 
 def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
-    """The form for several classes of a metric that has one of its own."""
+    """Return the multi-class form of a metric that has one of its own."""
     if isinstance(metric, MCC):
         return ClassCorrelation("mcc", absent)
     if isinstance(metric, Kappa):
@@ -414,7 +414,7 @@ def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
 
 
 def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
-    """The mean over classes of tp over a sum of tp, k and t."""
+    """Return the mean over classes of tp over a sum of tp, k and t."""
     name = f"{'weighted' if by_support else 'macro'} {metric.name}"
     known: dict[str, float] | None = None
     if isinstance(metric, FBeta):

@@ -48,7 +48,7 @@ class RatioForm:
         return self.c[0] == self.c[2] == self.c[3] == 0
 
     def positive_inside(self, n: int) -> bool:
-        """Whether the denominator is positive wherever 1 ≤ k, t and k, t ≤ n-1."""
+        """Return whether the denominator is positive for all 1 ≤ k, t ≤ n-1."""
         d0, d1, d2, d3 = self.d
         last = max(n - 1, 1)
         pairs = [(1, 1), (1, last), (last, 1), (last, last)]
@@ -59,7 +59,7 @@ class RatioForm:
     def denominator_range(
         self, m: npt.ArrayLike, n: npt.ArrayLike
     ) -> tuple[Floats, Floats]:
-        """Smallest and largest denominator, at corners of the cells that are summed."""
+        """Return the smallest and the largest denominator of the summed counts."""
         least = 1 if self.counts_hits_only else 0
         most = np.maximum(np.asarray(m, dtype=np.float64), least)
         size, few = np.asarray(n, dtype=np.float64), np.full_like(most, least)
@@ -168,7 +168,7 @@ class RankingPrinciple(Shown):
 
 
 def cells(n: int) -> tuple[Floats, Floats, Floats]:
-    """Feasible (tp, k, t), 1 ≤ k, t ≤ n-1, whose tp can still rise by one."""
+    """Return feasible (tp, k, t), 1 ≤ k, t ≤ n-1, whose tp can still rise by one."""
     if n <= EXHAUSTIVE_LIMIT:
         sizes = np.arange(1, n)
     else:
@@ -234,7 +234,7 @@ def search_violation(
 def search_instance(
     value: Callable[..., Floats], n: int, sign: float
 ) -> dict[str, Any]:
-    """Probabilities, if any are found, for which a k-set beats the top-k set."""
+    """Return probabilities for which another k-set beats the top-k set, if found."""
     outcomes = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     k, t = outcomes.sum(axis=1)[:, None], outcomes.sum(axis=1)[None, :]
     values = sign * np.nan_to_num(value(outcomes @ outcomes.T, k, t, n))

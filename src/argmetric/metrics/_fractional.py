@@ -193,7 +193,7 @@ class LinearFractional(_Fractional):
         return self.c, self.d
 
     def ranking_principle(self, n: int) -> RankingPrinciple:
-        """Whether some optimal decision on n items is a top-k set.
+        """Return whether some optimal decision on n items is a top-k set.
 
         For a positive denominator the value grows with tp exactly when
         c1·(d0·n + d2·k + d3·t) ≥ d1·(c0·n + c2·k + c3·t): affine in (k, t), so the

@@ -167,7 +167,7 @@ MetricLike = str | Metric | Callable[..., Any]
 
 
 def metric_names() -> tuple[str, ...]:
-    """Names of the catalogue, and of metrics that other packages add.
+    """Return the names of the catalogue, and of metrics of other packages.
 
     "f" with a positive number up to 10 also works. A package adds a metric by an entry
     point of the group ``argmetric.metrics``.
@@ -245,7 +245,7 @@ def _from_name(name: str) -> Metric:
 
 
 def _of_plugin(name: str) -> Metric | None:
-    """The metric that another package adds under a name; None where none does."""
+    """Return the metric that another package adds under a name, or None."""
     found = load_plugin(PLUGINS, name)
     if found is None:
         return None
@@ -274,7 +274,7 @@ class MissingFunction:
 
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
-    """The class and its parameters; of a function of the user's own, the name."""
+    """Return class and parameters; only the name of a user's function."""
     from argmetric._ground.saving import plain
 
     head = {"class": type(metric).__name__, "name": metric.name}
@@ -289,7 +289,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 
 def metric_from_dict(values: dict[str, Any]) -> Metric:
-    """The metric of `metric_to_dict`; a lost function says so when it is evaluated."""
+    """Return the metric of `metric_to_dict`; a lost function fails when called."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
     from argmetric._ground.saving import restored

@@ -208,7 +208,7 @@ class Utility(Metric):
         return self.tp * tp + errors + self.tn * (n - k - t + tp)
 
     def ranking_principle(self, n: int) -> RankingPrinciple:
-        """Top-k is optimal exactly when a - b - c + d ≥ 0."""
+        """Return whether top-k is optimal: exactly if a - b - c + d ≥ 0."""
         if self.tp - self.fp - self.fn + self.tn >= 0:
             detail = "one more hit adds a - b - c + d ≥ 0"
             return RankingPrinciple(True, "proven", n, detail)
