@@ -101,7 +101,7 @@ class BestAchievable(Base):  # type: ignore[misc]
         self._computed = None  # what torchmetrics keeps of the counts before
 
     def compute(self) -> dict[str, Tensor]:
-        """The best `score`, its `threshold` (predict p >= threshold), and `at_half`."""
+        """Return the best `score`, its `threshold` (p >= threshold), and `at_half`."""
         above = to_host(self.counts.flip(1).cumsum(1).flip(1)).astype(float)
         above = np.pad(above, ((0, 0), (0, 1)))  # the last predicts nothing
         hits, k = above[1], above.sum(axis=0)

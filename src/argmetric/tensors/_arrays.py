@@ -45,7 +45,7 @@ class TorchNamespace:
 
 
 def namespace(x: Any) -> Any:
-    """What computes with a tensor."""
+    """Return the array namespace of a tensor."""
     loaded = sys.modules.get("torch")
     if loaded is not None and isinstance(x, loaded.Tensor):
         return TorchNamespace(loaded)
@@ -53,7 +53,7 @@ def namespace(x: Any) -> Any:
 
 
 def require_torch(what: str) -> Any:
-    """The module torch; an error that names the extra where it is missing."""
+    """Import torch; an error names the extra that installs it."""
     try:
         import torch
     except ImportError:
@@ -74,7 +74,7 @@ torch: Any = _Torch()
 
 
 def to_host(x: Tensor) -> AnyArray:
-    """A numpy copy: for small results and for messages."""
+    """Return a numpy copy, for small results and for messages."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
         return np.asarray(x.double() if x.is_floating_point() else x)
@@ -83,19 +83,19 @@ def to_host(x: Tensor) -> AnyArray:
 
 
 def like(xp: Any, values: Any, tensor: Tensor, dtype: Any = None) -> Tensor:
-    """Host values on the device of a tensor, in its type unless another is given."""
+    """Return host values on the device of a tensor, in its dtype by default."""
     return xp.asarray(values, dtype=dtype or tensor.dtype, device=tensor.device)
 
 
 def descending(xp: Any, x: Tensor) -> Tensor:
-    """Rows in descending order."""
+    """Return rows in descending order."""
     if isinstance(xp, TorchNamespace):
         return xp.torch.sort(x, dim=-1, descending=True).values
     return xp.flip(xp.sort(x, axis=-1), axis=-1)
 
 
 def work_dtype(xp: Any, dtype: str, tensor: Tensor) -> Any:
-    """The type that sums are taken in."""
+    """Return the dtype in which sums are taken."""
     check_choice(dtype, "dtype", ("float64", "float32"))
     work = getattr(xp, dtype)
     if xp.zeros(1, dtype=work, device=tensor.device).dtype != work:
@@ -111,7 +111,7 @@ def read_tensor(
     most_dims: int = 2,
     later: Checks | None = None,
 ) -> Tensor:
-    """Scores as floats on their device: no gradient, no NaN, within [0, 1].
+    """Return scores as floats on their device: no gradient or NaN, in [0, 1].
 
     Waiting for the range of scores on a GPU would leave it idle. With `later` the check
     of values is put there, to be called when all work is queued (`when_checked`). It
@@ -163,7 +163,7 @@ def read_tensor(
 
 
 def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
-    """Labels as booleans: on the device and in the shape of another tensor."""
+    """Return labels as booleans, on the device and in the shape of a template."""
     xp = namespace(template)
     foreign = isinstance(labels, np.ndarray) and not isinstance(template, np.ndarray)
     if foreign or not (hasattr(labels, "shape") and hasattr(labels, "device")):
@@ -188,7 +188,7 @@ def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
 
 
 def when_checked(run: Callable[[Tensor], Answer], x: Tensor, later: Checks) -> Answer:
-    """What `run` makes of scores, or of clipped ones if a late check gives those."""
+    """Return `run` of scores, or of clipped ones if a late check asks for it."""
     answer = run(x)
     for check in later:
         clipped = check()
@@ -198,13 +198,13 @@ def when_checked(run: Callable[[Tensor], Answer], x: Tensor, later: Checks) -> A
 
 
 def capturing(x: Tensor) -> bool:
-    """Whether calls are recorded in a CUDA graph, so that no number can be read."""
+    """Return whether a CUDA graph is recorded, so that no number can be read."""
     gpu = getattr(x, "is_cuda", False)
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
 def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
-    """P and 1-p, each accurate."""
+    """Return p and 1-p, both accurate."""
     if not logits:
         return scores, 1.0 - scores
     small = xp.exp(-xp.abs(scores))
@@ -214,7 +214,7 @@ def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
 
 
 def as_single(cut: Tensor) -> Tensor:
-    """Cut-offs of torch rounded up to float32: scores in float32 compare the same."""
+    """Return cuts rounded up to float32: scores in float32 compare the same."""
     single = cut.float()
     above = torch.nextafter(single, torch.full_like(single, math.inf))
     return torch.where(single.double() < cut, above, single)

@@ -48,7 +48,7 @@ Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # best count, its value, the c
 def allowed_counts(
     rows: Padded, metric: Metric, limits: Limits
 ) -> tuple[Tensor, Tensor]:
-    """Smallest and largest allowed k of every row, as columns."""
+    """Return the smallest and largest allowed k of every row, as columns."""
     xp, p = rows.xp, rows.p
     low = xp.zeros_like(p[:, :1]) + float(limits.least)
     most = np.minimum(rows.distinct, limits.most_of(rows.distinct))
@@ -76,7 +76,7 @@ def allowed_counts(
 
 
 def _leading(xp: Any, flags: Tensor, dtype: Any) -> Tensor:
-    """How many flags are true before the first that is not, as a column."""
+    """Return how many flags are true before the first false one, as a column."""
     wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
     return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)
 
@@ -89,7 +89,7 @@ def choose(
     logits: bool,
     work: Any,
 ) -> Found:
-    """Best count of every row, its expected value, and the cut-off."""
+    """Return the best count of every row, its expected value, and the cut."""
     xp = namespace(given)
     keys = xp.astype(descending(xp, given), work)
     rows = Padded(xp, *chances(xp, keys, logits), part.sizes)
@@ -124,7 +124,7 @@ def choose(
 
 
 def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
-    """A cut below one score and above the next; nan where they are equal.
+    """Return a cut below one score and above the next; nan if they are equal.
 
     Half-way, if that survives rounding to float32.
     """
@@ -136,7 +136,7 @@ def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
 
 
 def mark(xp: Any, given: Tensor, best: Tensor, cut: Tensor) -> Tensor:
-    """Labels of rows: all above a cut-off, and of a split tie the first in order."""
+    """Return labels of rows: all above a cut, and the first of a split tie."""
     best, cut = best[:, None], cut[:, None]
     labels = xp.astype(given, cut.dtype) >= cut
     split = xp.isnan(cut)
@@ -156,7 +156,7 @@ def has_triton() -> bool:
 
 
 def quick_ways(p: Tensor, length: int, metric: Metric, logits: bool) -> list[Any]:
-    """What decides rows of a length quicker than `choose`, the quickest first.
+    """Return faster ways than `choose` for rows of a length, fastest first.
 
     The next way takes the rows that one refuses; their count is -1.
     """
@@ -172,7 +172,7 @@ def quick_ways(p: Tensor, length: int, metric: Metric, logits: bool) -> list[Any
 def decide_rows(
     p: Tensor, metric: Metric, logits: bool = False, ways: list[Any] | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Best counts of rows of torch, their expected scores, cut-offs, and the labels.
+    """Return best counts of torch rows, expected scores, cuts and labels.
 
     No number is read before the labels are queued.
     """
@@ -196,7 +196,7 @@ def decide_rows(
 
 
 def settle_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
-    """By the generic path."""
+    """Decide rows by the generic path."""
     n, found = p.shape[1], []
     limits = check_limits(0, None, None, None)  # none at all
     for one in p.split(max(CELLS_AT_ONCE // n, 1)):
@@ -207,7 +207,7 @@ def settle_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
 
 
 def settle_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
-    """As arrays are decided: long rows from histograms, the others sorted."""
+    """Decide rows as arrays on the host: long ones by histograms, others sorted."""
     rows, n = p.shape
     best, ends, value = np.zeros(rows, np.int64), np.zeros((2, rows)), np.zeros(rows)
     scores, left = p.numpy(), np.arange(rows)
@@ -236,7 +236,7 @@ def settle_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
 def count_sorted(
     keys: Floats, metric: Metric, logits: bool, tables: Tables
 ) -> tuple[Any, Any]:
-    """Best counts of arrays of sorted rows, and their values."""
+    """Return the best counts of sorted rows on the host, and their values."""
     rows, n = keys.shape
     p, q = (x.reshape(-1) for x in chances(np, keys, logits))
     sizes, none = np.full(rows, n), np.zeros(rows, np.int64)

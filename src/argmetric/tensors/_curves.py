@@ -54,12 +54,12 @@ class Padded:
         self.n = self.lift(self.distinct[:, None])
 
     def lift(self, table: Any) -> Tensor:
-        """A host table, one row per size, as one row per row (or one for all)."""
+        """Return a host table with one row per size as one row per row."""
         moved = like(self.xp, np.array(table, dtype=np.float64), self.p)
         return moved if self.place is None else self.xp.take(moved, self.place, axis=0)
 
     def misses(self) -> tuple[Tensor, Tensor]:
-        """Q and p with padding as a certain 0: the problem with classes exchanged."""
+        """Return q and p with padding as certain 0: the classes exchanged."""
         if self.place is None and self.distinct[0] == self.p.shape[1]:
             return self.q, self.p
         valid = self.k[:, :-1] < self.n
@@ -67,7 +67,7 @@ class Padded:
 
 
 def running_sum(xp: Any, x: Tensor) -> Tensor:
-    """Cumulative sums along rows, on two levels in long ones: equal items drift."""
+    """Return cumulative sums of rows, on two levels if long: no drift."""
     rows, m = x.shape
     if m <= 4 * BLOCK:
         return xp.cumulative_sum(x, axis=-1)
@@ -82,22 +82,22 @@ def running_sum(xp: Any, x: Tensor) -> Tensor:
 
 
 def sum_to(xp: Any, x: Tensor) -> Tensor:
-    """Sums of the first k items, for k = 0…m."""
+    """Return sums of the first k items, for k = 0 … m."""
     return xp.concat([xp.zeros_like(x[:, :1]), running_sum(xp, x)], axis=-1)
 
 
 def sum_from(xp: Any, x: Tensor) -> Tensor:
-    """Sums of the items behind the first k, for k = 0…m."""
+    """Return sums of the items behind the first k, for k = 0 … m."""
     return xp.flip(sum_to(xp, xp.flip(x, axis=-1)), axis=-1)
 
 
 def total(xp: Any, x: Tensor) -> Tensor:
-    """Sums of rows, as a column."""
+    """Return the sums of rows, as a column."""
     return xp.sum(x, axis=-1, keepdims=True)
 
 
 def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """p·u/φ, the chance of a 1 in the tilted law, and log φ, for u = e^-exponent.
+    """Return p·u/φ, the tilted probability of a 1, and log φ, for u = e^-exponent.
 
     φ = q + p·u, and the logarithm is accurate for small and for large p.
     """
@@ -115,18 +115,18 @@ def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tens
 
 
 def each_node(rule: tuple[Floats, Floats]) -> Iterator[tuple[float, float]]:
-    """Nodes and weights of an exponential sum, one after the other."""
+    """Yield nodes and weights of an exponential sum, one after the other."""
     return zip(*(x.tolist() for x in rule), strict=True)
 
 
 def nodes_of_ratio(form: RatioForm, sizes: Any, power: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of 1/D^power over all counts of rows of these sizes."""
+    """Return nodes and weights of 1/D^power over all counts of these sizes."""
     low, high = form.denominator_range(sizes, sizes)
     return exponential_sum(float(power), float(low.min()), float(high.max()))
 
 
 def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
-    """E[(c·counts)/(d·counts)], 0/0 as 0, by exponential sums.
+    """Return E[(c·counts)/(d·counts)], 0/0 = 0, by exponential sums.
 
     1/D = Σ w·e^(-s·D), and E[tp·e^(-s·D)] = e^(-s(d0·n + d2·k))·Π_{j≤k} φ_j(u1)·
     Π_{j>k} φ_j(u3)·Σ_{i≤k} p_i·u1/φ_i(u1) for u1 = e^(-s(d1+d3)), u3 = e^(-s·d3).
@@ -150,7 +150,7 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
 def tilted_sets(
     rows: Padded, chosen: Tensor, form: RatioForm, power: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """w·E[e^(-s·D)] of one set of items of each row, for every node s of 1/D^power.
+    """Yield w·E[e^(-s·D)] of one set of items per row, for nodes s of 1/D^power.
 
     D = d0·n + d2·k + Σ y·(d1·chosen + d3) with y drawn by p. Beside it p·u/φ and log φ
     of every item.
@@ -166,13 +166,13 @@ def tilted_sets(
 
 
 def with_others(xp: Any, p: Tensor, q: Tensor, u: Any, y: Tensor, w: Any) -> Tensor:
-    """w·y_i·Π φ_j over the other items j of every item i, with φ = q + p·u."""
+    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u."""
     phi = q + p * u
     return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
 
 def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
-    """p_i·E[(1 + T without i)^-exponent] of every item."""
+    """Return p_i·E[(1 + T without i)^-exponent] of every item."""
     weights = 0.0
     for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
         u = math.exp(-s)
@@ -181,7 +181,7 @@ def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
 
 
 def item_curve(rows: Padded, form: ItemForm) -> Tensor:
-    """E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 as 0."""
+    """Return E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 = 0."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
     out = form.offset + 0.0 * rows.k
     if form.hits is not None:
@@ -194,7 +194,7 @@ def item_curve(rows: Padded, form: ItemForm) -> Tensor:
 
 
 def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
-    """E[(n·tp - k·t)·f(k, t)] of MCC and kappa, where 0 < k < n.
+    """Return E[(n·tp - k·t)·f(k, t)] of MCC and kappa, where 0 < k < n.
 
     f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = n·Y_k - k·Y_n
     with Y_k = Πφ·Σ_{i≤k} p_i·u/φ_i. As p·u/φ = 1 - q/φ, -q takes the place of p·u where
@@ -209,7 +209,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     y = xp.where(few, rows.p, -miss)
 
     def weights(s: Any) -> Iterator[Tensor]:
-        """E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
+        """Return E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
             yield with_others(xp, p, q, u, y, xp.where(rare, u, 1.0))
@@ -237,7 +237,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
 
 
 def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
-    """E[metric] of a metric that is affine in tp and t, from the expected counts."""
+    """Return E[metric] of a metric affine in tp and t, from expected counts."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
     hits, missed = sum_to(xp, rows.p), sum_from(xp, rows.p)
     if form.cells is not None and form.scale is not None:
@@ -252,7 +252,7 @@ def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
 
 
 def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
-    """P(sum = t) of every row, item after item."""
+    """Return P(sum = t) of every row, item after item."""
     nothing = xp.zeros_like(p[:, :1])
     law = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
     for i in range(p.shape[1]):
@@ -262,13 +262,13 @@ def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
 
 
 def chance_of_none(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """P(no positive) and P(some) of every row, accurate for tiny p and for tiny q."""
+    """Return P(no positive) and P(some), accurate for tiny p and for tiny q."""
     log = total(xp, tilted(xp, p, q, math.inf)[1])
     return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)
 
 
 def expected_curves(rows: Padded, metric: Metric) -> Tensor:
-    """E[metric | metric defined] for every k of every row."""
+    """Return E[metric | defined] for every k of every row."""
     form = usable_form(metric, tuple(rows.distinct.tolist()))
     if isinstance(form, MeanForm):
         return mean_curve(rows, metric, form)
@@ -283,7 +283,7 @@ def expected_curves(rows: Padded, metric: Metric) -> Tensor:
 
 @lru_cache(maxsize=64)
 def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
-    """The form of a metric that tensors can compute; others are refused."""
+    """Return the form of a metric that tensors can compute; refuse others."""
     form = metric.form
     if isinstance(form, RatioForm):
         low, _ = form.denominator_range(all_sizes, all_sizes)

@@ -79,7 +79,7 @@ class TensorDecision:
 
 
 def mean_defined(values: Tensor) -> Tensor:
-    """Mean over the values that are no nan."""
+    """Return the mean over the values that are not nan."""
     xp = namespace(values)
     flat = xp.reshape(values, (-1,))
     defined = ~xp.isnan(flat)

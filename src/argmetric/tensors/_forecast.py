@@ -147,7 +147,7 @@ def forecast(
 def law_moments(
     rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Mean, deviation and interval from the laws of hits and misses of short rows."""
+    """Return mean, std and interval of short rows, from PMFs of hits and misses."""
     xp, p, q, width = rows.xp, rows.p, rows.q, rows.p.shape[1] + 1
     hits = law_of(xp, xp.where(chosen, p, 0.0), xp.where(chosen, q, 1.0))
     misses = law_of(xp, xp.where(chosen, 0.0, p), xp.where(chosen, 1.0, q))
@@ -186,7 +186,7 @@ def law_moments(
 def long_moments(
     rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Mean and deviation of ratios of hits; else the mean, from the curve of all k."""
+    """Return mean and std of ratios of hits; else the mean, from the whole curve."""
     xp, form = rows.xp, usable_form(metric, tuple(rows.distinct.tolist()))
     nothing = xp.zeros_like(rows.p[:, 0]) + math.nan
     defined = not math.isnan(metric.zero_division)
@@ -205,7 +205,7 @@ def long_moments(
 
 
 def hit_moment(rows: Padded, chosen: Tensor, form: RatioForm, power: int) -> Tensor:
-    """E[(c1·tp/D)^power] of the chosen items: c1^power·Σ w·E[e^(-s·D)]·M.
+    """Return E[(c1·tp/D)^power] of selected items: c1^power·Σ w·E[e^(-s·D)]·M.
 
     M is Σr for power 1 and (Σr)² + Σr(1-r) for 2, with the r = p·u/φ of those items.
     """
@@ -220,7 +220,7 @@ def hit_moment(rows: Padded, chosen: Tensor, form: RatioForm, power: int) -> Ten
 def count(
     y: Tensor, labels: Tensor, groups: Any, average: str | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
-    """Hits, predicted and actual positives, and the size, of every segment.
+    """Return hits, predicted and actual positives, and the size, per segment.
 
     The labels stay on their device; four numbers for each segment leave it.
     """

@@ -30,7 +30,10 @@ FARTHEST = 90.0  # e^(-s·t) with s·n above it is rounding where t is n/2 or mo
 
 
 def kind_of(metric: Metric) -> int:
-    """0: a denominator without tp; 1: one of k and misses; 2: another; MCC; kappa."""
+    """Return the kind of a metric for kernels.
+
+    0: a denominator without tp; 1: one of k and misses; 2: another; 3: MCC; 4: kappa.
+    """
     form = metric.form
     if not isinstance(form, RatioForm):
         return 3 if isinstance(metric, MCC) else 4
@@ -39,8 +42,10 @@ def kind_of(metric: Metric) -> int:
 
 
 def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
-    """D ≥ low + step·(T - 1) with a hit: nodes with s·low + (E[T]-1)·(1-e^(-s·step))
-    above the limit add less than rounding.
+    """Return low, step and limit of nodes that add less than rounding.
+
+    D ≥ low + step·(T - 1) with a hit: nodes with s·low + (E[T]-1)·(1-e^(-s·step)) above
+    the limit add less than rounding.
     """
     _, d1, d2, d3 = form.d
     low = d1 + d2 + d3
@@ -51,7 +56,7 @@ def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=64)
 def window_table(metric: Metric, n: int, device: Any) -> Tensor:
-    """Numbers and nodes of a metric for rows of n items."""
+    """Return numbers and nodes of a metric for rows of n items."""
     form, zero = metric.form, float(metric.value(0, 0, 0, n))
     if isinstance(form, RatioForm):
         _, d1, d2, d3 = form.d
@@ -83,13 +88,13 @@ def window_table(metric: Metric, n: int, device: Any) -> Tensor:
 
 @triton.jit
 def _pick(x, at, power):
-    """The number at a place of a short vector."""
+    """Return the number at a position of a short vector."""
     return tl.sum(tl.where(power == at, x, 0.0), 0)
 
 
 @triton.jit
 def _powers(y, x, FROM: tl.constexpr, TO: tl.constexpr):
-    """Sums of y, y·x, y·x² … at places of a short vector."""
+    """Return sums of y, y·x, y·x² … at positions of a short vector."""
     power = tl.arange(0, 16)
     sums = tl.zeros((16,), dtype=tl.float64)
     for j in tl.static_range(FROM, TO):
@@ -100,7 +105,7 @@ def _powers(y, x, FROM: tl.constexpr, TO: tl.constexpr):
 
 @triton.jit
 def rough_value(hits, k, law, KIND: tl.constexpr):
-    """The value at expected counts, with one positive, but for a factor.
+    """Return the value at expected counts with one positive, but for a factor.
 
     A law is the table of a metric, the number of items, Σp and Σp².
     """
@@ -119,7 +124,7 @@ def rough_value(hits, k, law, KIND: tl.constexpr):
 
 @triton.jit
 def _items(row, kept, inside):
-    """Chances x of what is rare and 1 - x of kept entries, in the order of x."""
+    """Return x, the rare label's probability, and 1 - x of kept entries, sorted."""
     key = tl.load(row[0] + kept, mask=inside, other=0.0).to(tl.float64)
     x = tl.where(row[4], 1.0 - key, key)
     q = tl.where(row[4], key, 1.0 - key)
@@ -128,7 +133,7 @@ def _items(row, kept, inside):
 
 @triton.jit
 def _entries(row, at, end, BRACKET: tl.constexpr):
-    """Entries in order: x and 1 - x of each, and how many items it has."""
+    """Return sorted entries: x and 1 - x of each, and its number of items."""
     _, end_ptr, width, _, flip = row
     kept = tl.where(flip, width - 1 - at, at)
     inside = at < end
@@ -142,7 +147,7 @@ def _entries(row, at, end, BRACKET: tl.constexpr):
 
 @triton.jit
 def _place(row, i, BRACKET: tl.constexpr):
-    """Where the i-th item in order is kept."""
+    """Return where the i-th item in order is kept."""
     _, end_ptr, width, length, flip = row
     at = i
     if BRACKET:
@@ -169,7 +174,7 @@ def _best_place(
     KIND: tl.constexpr,
     BRACKET: tl.constexpr,
 ):
-    """The item with which the value is best: at expected counts, exact for MCC.
+    """Return the item at which the value is best: at expected counts, exact for MCC.
 
     MCC of k items is (n·A_k - k·A_n)/√(k(n-k)), A_k the sum of a_i = p_i·Σ lead_j/φ_ij
     over nodes. Along equal items it has no maximum but at an end: where the derivative
@@ -231,7 +236,7 @@ def _curve(
     NODES: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Expected values of the counts of a window, and what the series leave out.
+    """Return expected values of the counts of a window, and the series' remainder.
 
     For MCC also the lead of every node, and A of the items ahead and of all.
     """

@@ -37,7 +37,7 @@ def expected_rows(
     N: tl.constexpr,
     NODES: tl.constexpr,
 ):
-    """E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
+    """Write E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
 
     J = scale·Σ w·e^(-s·base)·Πφ·V with V = Σ z·r, as in the twin, and dJ/dp_j =
     scale·Σ w·e^(-s·base)·Πφ/φ_j·(z_j·u_j - (1-u_j)·(V - z_j·r_j)). A positive has its
@@ -89,8 +89,10 @@ def expected_rows(
 def loss_nodes(
     d: tuple[float, ...], scale: float, empty: float, n: int, device: Any
 ) -> Tensor:
-    """s, w; u and 1 - u of an item that is no positive; of a positive u of a hit, its
-    difference to u of a miss, and u of a miss.
+    """Return nodes s, w and their factors u of items.
+
+    u and 1 - u of an item that is no positive; of a positive u of a hit, its difference
+    to u of a miss, and u of a miss.
 
     The last row has d0·n, the least that a positive adds to D, the scale and the score
     of an empty row.
@@ -109,7 +111,7 @@ def loss_nodes(
 def ratio_and_slope_fused(
     x: Any, z: Any, d: Any, scale: float, empty: float
 ) -> tuple[Tensor, Tensor]:
-    """Value of each row, and its gradient, by one kernel."""
+    """Return the value of each row, and its gradient, by one kernel."""
     rows, n = x.shape
     d0, d1, d2, d3 = d
     value = torch.empty(rows, dtype=x.dtype, device=x.device)

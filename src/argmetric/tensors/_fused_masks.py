@@ -37,7 +37,7 @@ FAINT = tl.constexpr(1e-5)  # the fourth power of such items is rounding
 
 @triton.jit
 def _bits(p):
-    """The bits of p in float32, which are in the order of p."""
+    """Return the bits of p in float32, which are in the order of p."""
     return p.to(tl.float32).to(tl.int32, bitcast=True)
 
 
@@ -68,8 +68,10 @@ def scan_rows(
     LAST: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Items of every bin of a bracket. At level 0 sums of powers of all p, and of 1 - p
-    for MCC and kappa; else the number of items above the bracket, and their sum.
+    """Write the items of every bin of a bracket.
+
+    At level 0 also sums of powers of all p, and of 1 - p for MCC and kappa; else the
+    number of items above the bracket, and their sum.
     """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
@@ -133,7 +135,7 @@ def choose_bracket(
     LAST: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """The bins around the best value at expected counts, with items on both sides.
+    """Choose the bins around the best value at expected counts, and their sides.
 
     A state is the bits of the lower and upper end, how many of them a bin of the next
     histogram has, as a shift (-1 where no other is needed), and where that begins. In
@@ -272,7 +274,7 @@ def bracket_rows(
     BINS: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Items in a bracket of every row; count and powers of those before it.
+    """Write the items in a bracket of every row; count and powers of those before.
 
     An item that is not the entry of its bin gets one of its own. The last places are
     for the smallest item above the bracket and the largest below.
@@ -331,7 +333,7 @@ def bracket_rows(
 
 @triton.jit
 def sum_powers(x_ptr, sums_ptr, n):
-    """Sums of the powers of rows."""
+    """Write the sums of the powers of rows."""
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
     sums = tl.zeros((16,), dtype=tl.float64)
@@ -343,7 +345,7 @@ def sum_powers(x_ptr, sums_ptr, n):
 
 
 def sums_fused(x: Tensor) -> Tensor:
-    """As `_pixels.power_sums`."""
+    """Return `_pixels.power_sums`, by a kernel."""
     sums = x.new_zeros((len(x), POWERS.value), dtype=torch.float64)
     sum_powers[programs(x)](x.contiguous(), sums, x.shape[1])
     return sums
@@ -355,7 +357,7 @@ def programs(p: Tensor) -> tuple[int, int]:
 
 
 def settle_fused(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor]:
-    """Best count of rows of probabilities, its expected score and the cut-off.
+    """Return the best count of rows of probabilities, its expected score and cut.
 
     The count is -1 where a window is not enough; the cut-off is nan where a tie is
     split. No number leaves the device, so the calls can be captured in a CUDA graph.
@@ -369,7 +371,7 @@ def settle_fused(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor]:
     sizes = BINS[:2] if TWICE[0] < n <= TWICE[1] else BINS
 
     def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
-        """Zeros in one piece of memory: so many numbers for each row."""
+        """Return zeros in one block of memory, for each row."""
         whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
         return list(whole.split([rows * size for size in sizes]))
 

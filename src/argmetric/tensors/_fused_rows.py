@@ -18,7 +18,7 @@ def _product(a, b):
 
 @triton.jit
 def _reciprocal(x):
-    """1/x: a reciprocal in float32, and a step that cubes its error."""
+    """Return 1/x: a reciprocal in float32, and a step that cubes its error."""
     y = (1.0 / x.to(tl.float32)).to(tl.float64)
     e = 1.0 - x * y
     return y + y * (e + e * e)
@@ -26,13 +26,13 @@ def _reciprocal(x):
 
 @triton.jit
 def _joined(chance, hit, next_chance, next_hit):
-    """Π φ of two runs of items, and Σ_i p_i·u·Π_{j≠i} φ_j of both."""
+    """Return Π φ of two runs of items, and Σ_i p_i·u·Π_{j≠i} φ_j of both."""
     return chance * next_chance, hit * next_chance + chance * next_hit
 
 
 @triton.jit
 def _chances(key, LOGITS: tl.constexpr):
-    """P and q = 1 - p of keys."""
+    """Return p and q = 1 - p of keys."""
     if LOGITS:
         small = tl.exp(-tl.abs(key))
         large = 1.0 / (1.0 + small)
@@ -48,7 +48,7 @@ def _chances(key, LOGITS: tl.constexpr):
 def _read_rows(
     key_ptr, rows, ROWS: tl.constexpr, N: tl.constexpr, LOGITS: tl.constexpr
 ):
-    """Rows of a program, their keys, and p and q."""
+    """Return the rows of a program, their keys, and p and q."""
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     at = row[:, None] * N + tl.arange(0, N)[None, :]
     key = tl.load(key_ptr + at, mask=row[:, None] < rows, other=0.0).to(tl.float64)
@@ -58,14 +58,14 @@ def _read_rows(
 
 @triton.jit
 def _as_misses(p, q, m, N: tl.constexpr):
-    """Q and p, with what is behind the end as a certain 0 of the other class."""
+    """Return q and p, with padding as a certain 0 of the other class."""
     inside = tl.arange(0, N)[None, :] < m
     return tl.where(inside, q, 0.0), tl.where(inside, p, 1.0)
 
 
 @triton.jit
 def _cut_between(upper, lower):
-    """As `_decide.cut_between`."""
+    """Return what `_best_rows.cut_between` does."""
     middle = lower / 2.0 + upper / 2.0
     rounded = middle.to(tl.float32).to(tl.float64)
     finite = (upper < float("inf")) & (lower > float("-inf"))
@@ -76,7 +76,7 @@ def _cut_between(upper, lower):
 
 @triton.jit
 def _nodes_needed(s, low, step, mean, limit):
-    """How many nodes add more than rounding: e^-lost bounds E[e^(-s·D)]."""
+    """Return how many nodes add more than rounding: e^-lost bounds E[e^(-s·D)]."""
     lost = s * low + tl.maximum(mean - 1.0, 0.0) * (1.0 - tl.exp(-s * step))
     return tl.sum((lost < limit).to(tl.int32), 0)
 
@@ -132,7 +132,7 @@ def decide_rows(
     KIND: tl.constexpr,
     LOGITS: tl.constexpr,
 ):
-    """Best counts by the sums of `_curves.ratio_curve`.
+    """Write best counts by the sums of `_curves.ratio_curve`.
 
     Three kinds of denominators: F-beta (d1 = 0), Jaccard (d1 + d3 = 0) and the rest.
     """
@@ -175,7 +175,10 @@ def decide_rows(
 
 @triton.jit
 def _weights(x, rest, s, nodes_ptr, n_nodes, real, limit):
-    """x_i·E[f(1 + T without i)] of items with the chances x, f the sum of nodes."""
+    """Return x_i·E[f(1 + T without i)] of items with probabilities x.
+
+    f is the sum of nodes.
+    """
     out = x * 0.0
     mean = tl.min(tl.where(real, tl.sum(x, 1), float("inf")), 0)
     for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
@@ -205,7 +208,7 @@ def weigh_rows(
     REJECTIONS: tl.constexpr,
     LOGITS: tl.constexpr,
 ):
-    """Best counts of metrics in which every item has a weight of its own.
+    """Write best counts of metrics in which every item has a weight of its own.
 
     Hits weigh a_i = p_i·E[f(1 + T without i)], rejections b_i the same of the misses.
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
@@ -261,7 +264,7 @@ def agree_rows(
     KAPPA: tl.constexpr,
     LOGITS: tl.constexpr,
 ):
-    """Best counts of (n·tp - k·t)·f(k, t): MCC and kappa.
+    """Write best counts of (n·tp - k·t)·f(k, t): MCC and kappa.
 
     f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = G·u·(n·Y_k -
     k·Y_n) with G = Π φ_i and Y_k = Σ_{i≤k} p_i/φ_i; p·u/φ = 1 - q/φ, so that -q takes

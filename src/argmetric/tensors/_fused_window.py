@@ -45,7 +45,7 @@ def _sums_around(
     POWERS: tl.constexpr,
     BRACKET: tl.constexpr,
 ):
-    """Sums of powers of the items before a window, behind it, and of all."""
+    """Return sums of powers of the items before a window, behind it, and of all."""
     before = tl.zeros((16,), dtype=tl.float64)
     after = tl.zeros((16,), dtype=tl.float64)
     inside = tl.zeros((16,), dtype=tl.float64)
@@ -64,7 +64,7 @@ def _sums_around(
 
 @triton.jit
 def _first_sums(key_ptr, m, SCAN: tl.constexpr, KIND: tl.constexpr):
-    """Σp and Σp² of a row in order, and those of 1 - p."""
+    """Return Σp and Σp² of a sorted row, and those of 1 - p."""
     total = tl.zeros((16,), dtype=tl.float64)
     for begin in range(0, m, SCAN):
         at = begin + tl.arange(0, SCAN)
@@ -89,7 +89,7 @@ def _window(
     KIND: tl.constexpr,
     BRACKET: tl.constexpr,
 ):
-    """Values of a window and what they leave out; its items, and sums of the others."""
+    """Return values of a window and the remainder; its items, sums of the others."""
     first, beside, end, above, total = known
     before, after, inside = _sums_around(
         row, start, beside, SCAN, WINDOW, POWERS, BRACKET
@@ -113,7 +113,7 @@ def _window(
 
 @triton.jit
 def _falls_behind(law, hits, k, top, KIND: tl.constexpr):
-    """Whether no count behind a window is better.
+    """Return whether no count behind a window is better.
 
     E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
     counts falls behind the window, as it has its best place there.
@@ -135,7 +135,7 @@ def _falls_behind(law, hits, k, top, KIND: tl.constexpr):
 
 @triton.jit
 def _next_tied(curve, level, start, low, high, lost, WINDOW: tl.constexpr):
-    """Where ties may begin: along the parabola of a window, or half-way."""
+    """Return where ties may begin: along the parabola of a window, or half-way."""
     place = tl.arange(0, WINDOW)
     step: tl.constexpr = WINDOW // 4
     height = tl.sum(tl.where(place == 0, curve, 0.0), 0)
@@ -155,7 +155,7 @@ def _next_tied(curve, level, start, low, high, lost, WINDOW: tl.constexpr):
 def _store_found(
     row, answer, found_ptr, line, rows, first, end, size, BRACKET: tl.constexpr
 ):
-    """Best count, value and cut-off of a row; -1 where it refuses."""
+    """Write best count, value and cut of a row; -1 if the window is not enough."""
     okay, nowhere, chosen, value = answer
     key_ptr, _, _, _, flip = row
     last = chosen + 1 >= end
@@ -194,7 +194,7 @@ def settle_window(
     KIND: tl.constexpr,
     BRACKET: tl.constexpr,
 ):
-    """Best count, value and cut-off; -1 where a window is not enough.
+    """Write best count, value and cut; -1 if a window is not enough.
 
     A bracket has the last item of each entry, its counts (entries, items above it, and
     whether another maximum lies outside), and sums of those above and of all.
@@ -357,7 +357,7 @@ def run_window(
     many: float,
     *bracket: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Best counts, values and cut-offs of rows in order, or of parts of longer ones."""
+    """Return best counts, values and cuts of sorted rows, or of parts of long ones."""
     rows, m = keys.shape[0], keys.shape[1] if bracket else n
     table, kind = window_table(metric, n, keys.device), kind_of(metric)
     found = torch.empty((3, rows), dtype=torch.float64, device=keys.device)

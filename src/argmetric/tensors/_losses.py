@@ -18,7 +18,9 @@ torch: Any = require_torch("a loss of argmetric.tensors")
 def ratio_and_slope(
     x: Tensor, z: Tensor, d: list[float], scale: float, empty: float
 ) -> tuple[Tensor, Tensor]:
-    """E[scale·tp/D] of y ~ Bernoulli(sigmoid(x)) against z of each row; its gradient.
+    """Return E[scale·tp/D] of each row and its gradient.
+
+    Labels are y ~ Bernoulli(sigmoid(x)), scored against z.
 
     The targets are the chosen set of `tilted_sets`, where labels and truth, d2 and d3,
     change places. By log-odds r = p·u/φ has the slope r(1-r) and log φ has r - p =
@@ -130,7 +132,7 @@ class ExpectedMetricLoss(_MetricLoss):
     """
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Loss of log-odds against targets, both of the shape (rows, labels)."""
+        """Return the loss of log-odds against targets, both (rows, labels)."""
         x, z = self._rows(logits, targets)
         scores, _ = expected_ratio(x, z, self.form.d, self.form.c[1], self.zero)
         return 1.0 - scores.mean()
@@ -152,7 +154,7 @@ class SoftMetricLoss(_MetricLoss):
         super().__init__(metric, average, 0.0)
 
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Loss of log-odds against targets, both of the shape (rows, labels)."""
+        """Return the loss of log-odds against targets, both (rows, labels)."""
         x, z = self._rows(logits, targets)
         p = torch.sigmoid(x)
         d0, d1, d2, d3 = self.form.d

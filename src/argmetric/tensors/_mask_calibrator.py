@@ -59,7 +59,7 @@ class MaskCalibrator:
             )
 
     def apply(self, probabilities: Tensor, *, logits: bool = False) -> Tensor:
-        """Calibrated probabilities in the same shape, classes in the second axis."""
+        """Return calibrated probabilities of the same shape; axis 1 has classes."""
         (logits,) = as_flags(logits=logits)
         x = read_pixels(probabilities, self.mode, logits)
         classes = len(self.temperatures)
@@ -74,7 +74,7 @@ class MaskCalibrator:
         return (torch.sigmoid(z) if many else torch.softmax(z, 1)).to(x.dtype)
 
     def row_sd(self, images: int, like_: Tensor) -> Tensor | None:
-        """`shared_sd` of every image and class in a row; None where all are 0."""
+        """Return `shared_sd` of every image and class in a row; None if all are 0."""
         if not any(self.shared_sd):
             return None
         sd = torch.tensor(self.shared_sd, dtype=torch.float64, device=like_.device)
@@ -128,7 +128,7 @@ def calibrate_masks(
 
 
 def true_masks(x: Tensor, masks: Tensor, mode: str) -> tuple[Tensor, Tensor]:
-    """True pixels (images, classes, pixels), and which pixels have a label."""
+    """Return true pixels (images, classes, pixels), and which have a label."""
     images, classes = x.shape[:2]
     if mode == "multiclass" and tuple(masks.shape) == (images, *x.shape[2:]):
         places = torch.arange(classes, device=x.device)[:, None]
@@ -141,7 +141,7 @@ def true_masks(x: Tensor, masks: Tensor, mode: str) -> tuple[Tensor, Tensor]:
 def read_pixels(
     x: Tensor, mode: str, logits: bool, later: Checks | None = None
 ) -> Tensor:
-    """Scores of images, as they are; checks that can wait are put into `later`."""
+    """Return raw scores of images; checks that can wait are added to `later`."""
     check_choice(mode, "mode", MODES)
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"probabilities must be a tensor, not {type(x).__name__}")
@@ -154,7 +154,7 @@ def read_pixels(
 
 
 def log_scale(x: Tensor, mode: str, logits: bool) -> Tensor:
-    """Log-odds, or logarithms of a softmax over the second axis, in float64."""
+    """Return log-odds, or log-softmax over axis 1, in float64."""
     x = x.double()
     if mode == "multilabel":
         return x if logits else torch.logit(x)
@@ -162,7 +162,7 @@ def log_scale(x: Tensor, mode: str, logits: bool) -> Tensor:
 
 
 def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) -> Floats:
-    """1/temperature of every free class, of highest likelihood; 1 of the others.
+    """Return 1/temperature of every free class by maximum likelihood, else 1.
 
     A pixel whose label is certain at any temperature (p of 0 or 1) counts nothing.
     """
@@ -171,7 +171,7 @@ def fit_slopes(x: Tensor, y: Tensor, free: Booleans, mode: str, logits: bool) ->
     step = max(CELLS // x[0].numel(), 1)
 
     def cost(beta: Floats) -> tuple[float, Floats]:
-        """-log likelihood over its start, and its slope: Σ z·(π-y) with π of βz."""
+        """Return -log likelihood over its start, and its slope Σ z·(π-y), π of βz."""
         each = torch.tensor(beta, device=x.device)[:, None]
         loss = slope = torch.zeros_like(each[:, 0])
         for x_, y_ in zip(x.split(step), y.split(step), strict=True):

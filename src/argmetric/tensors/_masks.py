@@ -148,7 +148,7 @@ def forecast_masks(
     logits: bool = False,
     reference: MaskCalibrator | None = None,
 ) -> Tensor:
-    """Expected Dice or IoU of given masks, for each image and class.
+    """Return the expected Dice or IoU of masks, for each image and class.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def read_masks(
     reference: MaskCalibrator | None,
     later: Checks | None = None,
 ) -> Tensor:
-    """Calibrated probabilities; checks that can wait are put into `later`."""
+    """Return calibrated probabilities; checks that can wait are added to `later`."""
     (logits,) = as_flags(logits=logits)
     if reference is None:
         x = read_pixels(x, mode, logits, later)
@@ -197,7 +197,7 @@ def read_masks(
 
 
 def assign(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:
-    """The class of every pixel, -1 without a claim, and masks that do not overlap."""
+    """Return the class of every pixel, -1 without one, and disjoint masks."""
     top, owner = torch.where(labels, p / level[:, :, None], -1.0).max(1)
     owner = torch.where(top < 0, -1, owner)
     places = torch.arange(p.shape[1], device=p.device)[None, :, None]

@@ -26,7 +26,7 @@ CELLS = 1 << 26  # of (rows, pixels), or of (rows, largest pixels, nodes), at a 
 
 
 def power_sums(x: Tensor) -> Tensor:
-    """Sums of the powers 1…POWERS of every row, in float64."""
+    """Return sums of the powers 1 … POWERS of every row, in float64."""
     if x.is_cuda and has_triton():
         from argmetric.tensors._fused_masks import sums_fused
 
@@ -42,7 +42,7 @@ def power_sums(x: Tensor) -> Tensor:
 def expected_of(
     p: Tensor, chosen: Tensor, metric: Metric, sd: Tensor | None = None
 ) -> Tensor:
-    """Expected score of given masks of rows of pixels, which may share an effect."""
+    """Return the expected score of masks of rows, maybe with a random effect."""
     if sd is not None:
         return expected_shared(p, chosen, sd, metric)
     k, n, form = chosen.sum(1), p.shape[1], metric.form
@@ -64,7 +64,7 @@ def expected_of(
 
 
 def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> Tensor:
-    """E[c1·tp/D], 0/0 as 0, from sums of powers and single pixels of both kinds."""
+    """Return E[c1·tp/D], 0/0 = 0, from power sums and single pixels of both kinds."""
     _, d1, d2, d3 = form.d
     s, w = nodes_of(form, n, k.device)
     logs, hits = series(inside, s * (d1 + d3))
@@ -75,13 +75,13 @@ def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> T
 
 @lru_cache(maxsize=32)
 def nodes_of(form: RatioForm, n: int, device: Any) -> list[Tensor]:
-    """Nodes and weights of 1/D for n pixels."""
+    """Return nodes and weights of 1/D for n pixels."""
     rule = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
     return [torch.from_numpy(x).to(device) for x in rule]
 
 
 def series(part: tuple[Tensor, Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
-    """Σ log φ and Σ p/φ for u = e^-rate of every node, of rows."""
+    """Return Σ log φ and Σ p/φ for u = e^-rate of every node, of rows."""
     a = -torch.expm1(-rate)
     j = torch.arange(1, POWERS + 1, device=a.device, dtype=a.dtype)[:, None]
     sums, single = part[0], part[1][:, :, None]

@@ -27,13 +27,13 @@ class Part:
     length: int
 
     def inside(self, xp: Any) -> Tensor:
-        """Cells of rows of groups that are no padding."""
+        """Return which entries of rows of groups are not padding."""
         items = like(xp, np.arange(self.length), self.cells)
         return items[None, :] < like(xp, self.sizes, self.cells)[:, None]
 
 
 def distinct_sizes(sizes: Integers) -> tuple[Integers, Integers | None]:
-    """Sizes that occur, and the place of each row among them; None if there is one.
+    """Return the distinct sizes, and the index of each row's; None if only one.
 
     A million rows of one length come as one number that stands for all.
     """
@@ -98,7 +98,7 @@ class SegmentedTensor:
         return distinct_sizes(self.sizes)[0]
 
     def parts(self, most: int | None = None) -> Iterator[Part]:
-        """Rows in parts that fit in memory; groups by sizes up to a power of two."""
+        """Yield parts of rows that fit in memory; groups by size up to 2^j."""
         if self.group_ids is None:
             step = most or max(CELLS_AT_ONCE // self.length, 1)
             for first in range(0, self.count, step):
@@ -122,7 +122,7 @@ class SegmentedTensor:
                 yield Part(places, self.sizes[group], cells, width)
 
     def take(self, x: Tensor, part: Part, fill: float) -> Tensor:
-        """Cells of a part in float rows, `fill` behind the true sizes."""
+        """Return the entries of a part in padded rows, `fill` behind the sizes."""
         xp = self.xp
         if part.cells is None:
             by_label = self.average == "macro"
@@ -132,7 +132,7 @@ class SegmentedTensor:
         return xp.where(part.inside(xp), xp.reshape(flat, part.cells.shape), fill)
 
     def gather(self, found: list[tuple[Part, tuple[Tensor, ...]]]) -> list[Tensor]:
-        """One value per segment, of each kind, from the values of the parts."""
+        """Return one value per segment for each kind, from those of the parts."""
         xp, out = self.xp, []
         for values in zip(*(some for _, some in found), strict=True):
             joined = self._joined(list(values))
@@ -147,7 +147,7 @@ class SegmentedTensor:
         return values[0] if len(values) == 1 else self.xp.concat(values, axis=0)
 
     def restore(self, parts: list[tuple[Part, Tensor]]) -> Tensor:
-        """Cells in the shape of the input from the rows of the parts."""
+        """Return entries in the shape of the input, from the rows of the parts."""
         xp = self.xp
         if self.group_ids is None:
             rows = self._joined([rows for _, rows in parts])

@@ -40,7 +40,7 @@ CLOSE = 1e-8  # a last step of Newton's method: what is left is about its square
 
 
 def effect_nodes(sd: float) -> tuple[Floats, Floats]:
-    """Values of u and their weights."""
+    """Return values of the random effect u and their weights."""
     half = math.ceil(REACH * min(max(2.0, sd), MOST_STEPS))
     u = np.linspace(-REACH, REACH, 2 * half + 1)
     w = np.exp(-0.5 * u * u)
@@ -50,7 +50,7 @@ def effect_nodes(sd: float) -> tuple[Floats, Floats]:
 def find_root(
     rise: Callable[[Tensor], tuple[Tensor, Tensor]], x: Tensor, reach: Tensor
 ) -> Tensor:
-    """Where values that rise are 0, within x ± reach, from values and their slopes.
+    """Return where ascending values are 0, within x ± reach, by their slopes.
 
     By Newton's method, and by halves where that leaves what is left of the range.
     """
@@ -67,7 +67,7 @@ def find_root(
 
 
 def keep_margins(z: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The a of log-odds z: the mean of expit(a + sd·u) is expit(z). Also sd·u, weights.
+    """Return a with E[expit(a + sd·u)] = expit(z); also sd·u and weights.
 
     It is looked for on the scale of log-odds, within z ± sd·max(u).
     """
@@ -85,7 +85,7 @@ def keep_margins(z: Tensor, sd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def odds_bins(p: Tensor) -> Tensor:
-    """The bin of every pixel by the bits of min(p, 1-p), descending in p."""
+    """Return the bin of every pixel by the bits of min(p, 1-p), descending in p."""
     steps = int(math.log2(PER_OCTAVE))
     bits = torch.minimum(p, 1.0 - p).view(torch.int32) >> (23 - steps)
     bins = (bits - ((127 - OCTAVES) << steps)).clamp(0, BINS // 2 - 1)
@@ -93,13 +93,16 @@ def odds_bins(p: Tensor) -> Tensor:
 
 
 def add_bins(bins: Tensor, values: Tensor, m: int) -> Tensor:
-    """Sums of values in each of the m bins of every row."""
+    """Return the sums of values in each of the m bins of every row."""
     sums = torch.zeros(*bins.shape[:-1], m, dtype=torch.float64, device=bins.device)
     return sums.scatter_add_(-1, bins, values.double())
 
 
 def group_pixels(p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-odds and size of groups of nearly equal p, descending; each pixel's group."""
+    """Return log-odds and sizes of groups of nearly equal p, and pixels' groups.
+
+    Log-odds descend.
+    """
     m = p.shape[1]
     if m <= FEW_PIXELS:  # each pixel is a group
         places = p.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
@@ -112,7 +115,7 @@ def group_pixels(p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def shared_curve(z: Tensor, count: Tensor, sd: Tensor, metric: Metric) -> Tensor:
-    """Expected score of the first 0…m groups of pixels of rows.
+    """Return the expected score of the first 0 … m groups of pixels of rows.
 
     For each u and node s it is c1·e^(-s·d2·k)·Π φ·Σ p·u1/φ, as in `ratio_curve`.
     """
@@ -139,7 +142,7 @@ def shared_curve(z: Tensor, count: Tensor, sd: Tensor, metric: Metric) -> Tensor
 
 
 def in_parts(sd: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """As many rows at a time as fit in memory, with their standard deviations."""
+    """Yield as many rows at a time as fit in memory, with their sd."""
     nodes = effect_nodes(float(sd.max()))[0].size
     step = max(CELLS // (BINS * nodes), 1)
     return zip(*(x.split(step) for x in (sd, *tensors)), strict=True)
@@ -148,7 +151,7 @@ def in_parts(sd: Tensor, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
 def decide_shared(
     p: Tensor, sd: Tensor, metric: Metric
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Best count, its expected score, the cut-off and the labels of rows of pixels."""
+    """Return best count, its expected score, cut and labels of rows of pixels."""
     found = []
     for sd_, p_ in in_parts(sd, p):
         z, count, places = group_pixels(p_)
@@ -163,7 +166,7 @@ def decide_shared(
 
 
 def expected_shared(p: Tensor, chosen: Tensor, sd: Tensor, metric: Metric) -> Tensor:
-    """Expected score of given masks of rows of pixels."""
+    """Return the expected score of masks of rows of pixels."""
     values = []
     for sd_, p_, chosen_ in in_parts(sd, p, chosen):
         z, count, places = group_pixels(p_)
@@ -176,7 +179,7 @@ def expected_shared(p: Tensor, chosen: Tensor, sd: Tensor, metric: Metric) -> Te
 
 
 def fit_shared_sd(p: Tensor, y: Tensor, known: Tensor) -> Floats:
-    """Standard deviation of the shared effect of every class, of highest likelihood."""
+    """Return the sd of every class's random effect by maximum likelihood."""
     groups = group_labels(p, y, known)
     classes = np.arange(p.shape[1])
     grid = np.repeat(np.array(GRID)[:, None], classes.size, axis=1)
@@ -189,7 +192,7 @@ def fit_shared_sd(p: Tensor, y: Tensor, known: Tensor) -> Floats:
 
 
 def group_labels(p: Tensor, y: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-odds of groups of pixels of a class; positives and pixels of every image."""
+    """Return log-odds of groups of pixels, and positives and pixels per image."""
     image = known.nonzero()[:, 0]
     z, _, places = group_pixels(p.movedim(0, 1)[:, known])
     shape = (p.shape[0], z.shape[1])
@@ -202,7 +205,7 @@ def group_labels(p: Tensor, y: Tensor, known: Tensor) -> tuple[Tensor, Tensor, T
 
 
 def effect_likelihood(z: Tensor, hits: Tensor, count: Tensor, sd: Floats) -> Floats:
-    """Log-likelihood of the shared effect of every class.
+    """Return the log-likelihood of the random effect of every class.
 
     The integral over u is a sum around its largest value, in steps of half the width
     of the parabola there.
@@ -211,7 +214,7 @@ def effect_likelihood(z: Tensor, hits: Tensor, count: Tensor, sd: Floats) -> Flo
     a = keep_margins(z, each[:, 0])[0][:, None, :]
 
     def fall(u: Tensor) -> tuple[Tensor, Tensor]:
-        """Slope of -log likelihood and its own slope, at the u of every image."""
+        """Return slope and curvature of -log likelihood, at the u of every image."""
         p = torch.sigmoid(a + (each * u)[:, :, None])
         bend = each**2 * (count * p * (1.0 - p)).sum(2) + 1.0
         return u - each * (hits - count * p).sum(2), bend
