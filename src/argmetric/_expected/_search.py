@@ -239,7 +239,7 @@ class ScreenedSearch:
         self.size = np.ones(count)
 
     def run(self) -> None:
-        """Look at the first places, then wherever the best can be."""
+        """Evaluate the first places, then wherever the best can be."""
         self.see(self.first_places())
         lengths = self.sums.segments.lengths
         while True:

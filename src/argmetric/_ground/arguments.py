@@ -228,7 +228,7 @@ def check_texts(value: Any, name: str, wanted: str = "a list of text") -> list[s
 
 
 def check_path(value: Any, name: str = "path") -> str:
-    """Name of a file."""
+    """Return the name of a file."""
     try:
         path = os.fspath(value)
     except TypeError:

@@ -258,7 +258,7 @@ def response_method(estimator: Any) -> Method:
 def scores_of(
     estimator: Any, X: Any, classes: AnyArray, positive: int | None, method: Method
 ) -> Floats:
-    """Score of the positive class, or of every class where `positive` is None."""
+    """Return the score of the positive class, or of every class without one."""
     scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
     name = type(estimator).__name__
     if method == "decision_function" and positive is not None:
@@ -290,7 +290,7 @@ def probabilities_of(
 
 
 def margins_of(estimator: Any, X: Any, pos_label: Any = None) -> tuple[Floats, Any]:
-    """Score of the positive one of two classes, and that class."""
+    """Return the margin of the positive one of two classes, and that class."""
     method = response_method(estimator)
     classes = np.asarray(estimator.classes_)
     refuse_more_than_two(classes, pos_label)

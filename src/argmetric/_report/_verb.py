@@ -200,7 +200,7 @@ def _over_time(
 def _drawn(
     place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
-    """Place, mean and ends of what is drawn: both readings where nobody can say."""
+    """Return place, mean and ends of a period; both readings if it is unclear."""
     both = columns[0] == "mean" and _kind(one) == "unknown"
     readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
     for name, aside in readings.items():

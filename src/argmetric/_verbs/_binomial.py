@@ -39,7 +39,7 @@ def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
 
 
 def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
-    """The most errors among k rows that prove the floor, -1 where even none does.
+    """Return the most errors among k rows that prove the floor, -1 if none does.
 
     c(k) = max {c : P(Bin(k, 1 - floor) <= c) <= delta}.
     """
@@ -166,7 +166,9 @@ def passed_chain(cuts: RankedCuts, start: int) -> tuple[int, int] | None:
 
 
 def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int]:
-    """The score below which at most `share` of the population lies, and its rank.
+    """Return the score below which at most `share` of the rows lie, and its rank.
+
+    The statement is about the population, at level delta.
 
     With c = max {c : P(Bin(m, share) <= c) <= delta} it is the (c+1)-th lowest of m
     independent scores: more than `share` lies below it only if at most c of m draws
@@ -181,7 +183,10 @@ def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int
 
 
 def labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
-    """Rows of which a cut passes with `AIMED_POWER`, if the scores are calibrated."""
+    """Return how many labels a cut needs to pass with power `AIMED_POWER`.
+
+    The scores are taken as calibrated.
+    """
     u = np.sort(scores)[::-1]
     ranks = np.unique(np.geomspace(1, u.size, 60).astype(np.int64))
     mean = np.cumsum(u)[ranks - 1] / ranks
@@ -198,7 +203,7 @@ def labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
 
 
 def f_rejects(tp: int, fp: int, fn: int, floor: float, beta: float) -> float:
-    """The p value of "F-beta is below the floor", at a cut that no row chose.
+    """Return the p-value of "F-beta is below the floor" at a cut fixed beforehand.
 
     beta = 1: given m = tp + fp + fn the errors are Bin(m, 1 - J), J = F / (2 - F), so
     P(Bin(m, 1 - floor / (2 - floor)) <= fp + fn), exact. Otherwise F >= f where the
@@ -228,7 +233,7 @@ def f_rejects(tp: int, fp: int, fn: int, floor: float, beta: float) -> float:
 def f_chain(
     scores: Floats, positive: Booleans, beta: float, delta: float
 ) -> list[tuple[float, float, int, int, int]]:
-    """Floors of F-beta that pass, lowest first: floor, cut, tp, fp, fn.
+    """Return floors of F-beta that pass, lowest first: floor, cut, tp, fp, fn.
 
     F = f is best reached at the cut f / (1 + β²) of calibrated probabilities. The
     floors .005, .01, … are tested upwards, each at its own cut, to the first failure.

@@ -185,7 +185,7 @@ class Guarantee(Result):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Guarantee:
-        """What `to_dict` gave."""
+        """Return the guarantee that `to_dict` described."""
         known = {name: values[name] for name in cls.__dataclass_fields__}
         known["promises"] = tuple(
             Promise(**with_intervals(one)) for one in known["promises"]

@@ -322,7 +322,7 @@ class ThresholdDisplay(LabelledDisplay):
 
 
 def small_curve(rule: Any) -> str:
-    """The score at every threshold for the view in notebooks, and the chosen one."""
+    """Return a small picture of the score at every threshold, and the chosen one."""
     x, inside = rule.thresholds, np.isfinite(rule.thresholds)
     name = f"Actual {metric_title(rule.metric.name)} by threshold"
     drawn = SmallPicture(name, x[inside], rule.scores)

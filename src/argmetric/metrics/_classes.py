@@ -49,7 +49,7 @@ class ClassMetric:
         return 0.0, 1.0
 
     def score(self, table: Floats) -> Floats:
-        """Score of a table, or of a stack of tables."""
+        """Return the score of a table, or of a stack of tables."""
         raise NotImplementedError
 
     @property
@@ -244,7 +244,7 @@ class ClassFunction(ClassMetric):
         return np.array([self._one(one) for one in flat]).reshape(table.shape[:-2])
 
     def defined(self, table: Floats) -> float:
-        """Score of one table, which must be a finite number."""
+        """Return the score of one table; refuse one that is not finite."""
         value = self._one(table)
         if math.isfinite(value):
             return value

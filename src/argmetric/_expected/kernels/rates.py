@@ -68,7 +68,7 @@ def inner_range(a, low, length, n):
 
 @inner
 def expected_value(kind, zero, n, k, hits, hit_low, misses, miss_low, work):
-    """Sum over both laws, not divided by the chance that the metric is defined."""
+    """Return the sum over both PMFs, not divided by P(defined)."""
     length = misses.shape[0]
     inverse_t = work[0, : hits.shape[0] + length]
     inverse_u = work[1, : hits.shape[0] + length]

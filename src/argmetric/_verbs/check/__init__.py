@@ -248,7 +248,7 @@ def calibration_check(
 def _quality(
     p: Floats, ordered: Reference, bins: ReliabilityBins, odds: Floats | None = None
 ) -> Quality:
-    """How good p is, whose log-odds tell the log-loss where they are known."""
+    """Return measures of the quality of p; the log-loss uses `odds` if known."""
     squares = losses = 0.0
     wrong = 0
     for part in row_blocks(p.size):

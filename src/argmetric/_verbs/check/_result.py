@@ -49,12 +49,12 @@ class ReliabilityBins:
         return float(share @ np.abs(self.rate - self.mean))
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Columns as lists, for JSON."""
+        """Return the columns as lists, for JSON."""
         return {name: column.tolist() for name, column in vars(self).items()}
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Any:
-        """Bins as rows."""
+        """Return a data frame with one row per bin."""
         return as_frame(dict(vars(self)), backend)
 
 
@@ -66,7 +66,7 @@ def reliability_bins(
     *,
     by_positives: bool = False,
 ) -> ReliabilityBins:
-    """Distinct probabilities, each in the bin in which the middle of its mass lies."""
+    """Bin distinct probabilities by the middle of their mass."""
     if weight is None:
         p, y = sort_labelled(p, y)
     else:
@@ -74,7 +74,7 @@ def reliability_bins(
         p, y, weight = p[order], y[order], weight[order]
 
     def added(begin: Integers, values: Floats | Booleans | None = None) -> Floats:
-        """Weight of the rows from each place to the next, times the values."""
+        """Return the weight from each place to the next, times the values."""
         if weight is None and values is None:
             return np.diff(begin, append=p.size).astype(np.float64)
         each: Any = values
@@ -95,7 +95,7 @@ def reliability_bins(
 
 
 def wilson(rate: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Wilson's 95 % interval of a share seen on n rows."""
+    """Return Wilson's 95 % interval of a rate observed on n rows."""
     share = Z**2 / n
     centre = (rate + share / 2) / (1 + share)
     half = np.sqrt(rate * (1 - rate) * share + share**2 / 4) / (1 + share)
@@ -124,7 +124,7 @@ SEPARATED = Line(math.inf, math.inf, math.nan, math.inf, math.nan)
 def calibration_line(
     x: Floats, y: Booleans, weight: Floats | None, unit: Integers | None
 ) -> Line:
-    """The line, with standard errors from the information.
+    """Fit the calibration line, with standard errors from the information.
 
     Where rows come in units, or have weights, errors are of the sandwich kind, from
     the sums of the residuals of whole units.
@@ -164,7 +164,7 @@ def calibration_line(
 
 
 def _line_of_bins(x: Floats, y: Booleans, weight: Floats | None) -> Floats:
-    """About the same line, from bins of equal width, with targets off 0 and 1."""
+    """Fit about the same line to bins of equal width, targets off 0 and 1."""
     low, high = float(x.min()), float(x.max())
     number = ((x - low) * ((BINS - 1) / (high - low))).astype(np.int64)
     sums = np.empty((3, BINS))
@@ -381,7 +381,7 @@ class CalibrationCostDisplay(LabelledDisplay):
         return cls(calibration_check(y, p, metric, **options))
 
     def _most(self) -> float:
-        """How far both axes reach: what lies beyond is empty."""
+        """Return the end of both axes: beyond it there is nothing."""
         bins, cut = self.check.positive_bins, self.check.threshold
         ends = [*bins.mean, *bins.rate_high]
         if cut is not None and math.isfinite(cut):

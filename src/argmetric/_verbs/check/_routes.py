@@ -37,7 +37,7 @@ class Units:
 
 
 def units_of(layout: Layout, groups: Any) -> Units:
-    """Units and segments for the average of a layout, per item of it."""
+    """Return units and segments for the average of a layout, per entry."""
     n = layout.scores.size
     if len(layout.shape) == 2:
         rows, columns = layout.shape
@@ -64,7 +64,7 @@ class Case:
     weight: Floats | None
 
     def added(self, code: Integers, mask: Booleans, size: int) -> Floats:
-        """Weight of the items of a mask, by code."""
+        """Return the weight of the entries of a mask, by code."""
         values = mask.astype(np.float64) if self.weight is None else mask * self.weight
         return np.bincount(code, values, size).astype(np.float64, copy=False)
 
@@ -77,14 +77,14 @@ class Judged:
     samples: Floats
 
     def error(self, i: int, j: int | None = None) -> float:
-        """Standard error of a score, or of the difference of two, which are paired."""
+        """Return the standard error of a score, or of a paired difference."""
         values = self.samples[:, i] - (0.0 if j is None else self.samples[:, j])
         values = values[np.isfinite(values)]
         return float(values.std(ddof=1)) if values.size > 1 else math.nan
 
 
 def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
-    """Scores of sets of labels, which stay fixed while units are drawn again."""
+    """Bootstrap units and score fixed sets of labels."""
     block, n_blocks = _blocks(case, rng)
     sums = _scores if case.units.per_unit else _counts
     table = sums(case, block, n_blocks)
@@ -94,7 +94,7 @@ def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
 
 
 def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
-    """Block of every unit: its own, or one of many that are dealt at random."""
+    """Return the block of every unit: its own, or one of many at random."""
     units, columns = case.units, 2 * len(case.labels) + 2
     most = max(32, min(MOST_BLOCKS, MOST_CELLS // (columns * units.n_segments)))
     if units.n_units <= most:
@@ -105,7 +105,10 @@ def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
 
 
 def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
-    """Positives and size, then hits and predictions: blocks × segments × columns."""
+    """Return counts as blocks × segments × columns.
+
+    Columns are positives and size, then hits and predictions of each set of labels.
+    """
     units, y = case.units, case.y
     code = block if units.unit is None else block[units.unit]
     if units.segment is not None:
@@ -119,7 +122,7 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
 
 
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
-    """Sum and number of the defined scores of the units: blocks × 1 × columns."""
+    """Return sum and number of defined unit scores: blocks × 1 × columns."""
     unit, count, y = case.units.unit, case.units.n_units, case.y
     assert unit is not None
     t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
@@ -134,7 +137,7 @@ def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
 
 
 def _judged(case: Case, table: Floats) -> Floats:
-    """Scores of all labels from sums over samples × segments × columns."""
+    """Return the scores of all labels from samples × segments × columns."""
     cells = np.moveaxis(table, -1, 0)
     if case.units.per_unit:
         with np.errstate(invalid="ignore"):
@@ -202,7 +205,7 @@ class LabelledScores:
     scale_is_known: bool
 
     def folds(self, n_folds: int, seed: int | None) -> Integers:
-        """Fold of every row: whole groups, and rows of a matrix, whole."""
+        """Return the fold of every row; groups and matrix rows stay together."""
         if self.scores.ndim == 1:
             return fold_numbers(self.y, n_folds, self.groups, seed)
         rows, columns = self.scores.shape
@@ -210,16 +213,16 @@ class LabelledScores:
         return fold_numbers(self.y.ravel(), n_folds, row, seed)[::columns]
 
     def checked(self, rows: Booleans | slice = slice(None)) -> Probabilities:
-        """Scores of some rows, which nobody has to check again."""
+        """Return the scores of some rows, marked as already checked."""
         return Probabilities(self.scores[rows], self.logits, self.scale_is_known)
 
     def options(self) -> dict[str, Any]:
-        """How `decide` lays these scores out."""
+        """Return the layout options that `decide` takes for these scores."""
         average = self.layout.average
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
     def decided(self, **given: Any) -> RouteDecision:
-        """What `decide` makes of the scores."""
+        """Return the decision of `decide` on the scores."""
         found = decide(self.checked(), self.metric, **self.options(), **given)
         labels = self.layout.select(np.asarray(found.labels)) == 1
         return RouteDecision(labels, found.labels, found.expected, found.threshold)
@@ -235,7 +238,7 @@ class RouteDecision(NamedTuple):
 
 
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
-    """Labels by cuts tuned on the other folds; None where a label has no cut."""
+    """Return labels by cuts tuned on the other folds; None if one has no cut."""
     scores, average = problem.scores, problem.layout.average
     labels = np.zeros(scores.shape, dtype=bool)
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
@@ -268,7 +271,7 @@ def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
 
 
 def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list[Route]:
-    """Scores of the routes, and what each gains over `decide` as it stands."""
+    """Return the scores of the routes, and their gains over plain `decide`."""
     base = names.index("decide")
     return [
         Route(
@@ -290,7 +293,7 @@ def best_route(
     mended: bool,
     cuts: bool,
 ) -> RouteName:
-    """The route to take.
+    """Return the recommended route.
 
     On new rows nothing does measurably better than recalibrating, so that is the route
     wherever it lowered the log-loss out of fold (`mended`). A tuned cut is advised only
@@ -307,7 +310,7 @@ def best_route(
 
 
 def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> bool:
-    """Whether maps that were fitted on other folds lower the AUC within the folds."""
+    """Return whether calibrators of other folds lower the AUC within the folds."""
     lost = []
     for number in range(int(folds.max()) + 1):
         inside = folds == number

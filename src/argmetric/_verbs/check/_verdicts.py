@@ -57,7 +57,7 @@ AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
 
 
 def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
-    """The advice with these phrases in place of those that name functions."""
+    """Return the advice with other phrases for the names of functions."""
     how = HOW["recalibrate"]
     words = {
         how: recalibrate,
@@ -71,7 +71,7 @@ def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str,
 
 
 def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
-    """Whether `p` as it stands is fit to decide with, and advice.
+    """Return whether the raw `p` is fit for decisions, and advice.
 
     A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
     sample that could hide a loss of 5 % of the score is too small to acquit.
@@ -100,7 +100,7 @@ def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
 
 
 def marked(check: CheckedRoutes, route: Route) -> str:
-    """What the verdict says of a way: advised; why not, where it scored better."""
+    """Return the verdict on a route: recommended, or why not if it scored better."""
     if route.name == check.route:
         return "advised"
     if not route.gain > check.loss:
@@ -111,7 +111,7 @@ def marked(check: CheckedRoutes, route: Route) -> str:
 
 
 def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
-    """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
+    """Return whether forecasts hold, raw or recalibrated, and their errors.
 
     As it stands `p` counts as fit where nothing speaks against it and the gap between
     forecast and actual score, its error included, is below 1.5 points: the interval of
@@ -250,7 +250,7 @@ class CheckedRoutes(Result):
 
     @property
     def score_recalibrated(self) -> float:
-        """What `decide` scores with `p` recalibrated out of fold."""
+        """Score of `decide` with `p` recalibrated out of fold."""
         return self._route("recalibrate").score
 
     @property

@@ -39,7 +39,7 @@ SMALL = 12  # size at which a metric is checked
 
 
 def check_budget(budget: Any, question: Question) -> tuple[Floats, float]:
-    """Costs of the rows, and the most that those of a segment may cost together."""
+    """Return the costs of the rows, and the largest total cost of a segment."""
     if not isinstance(budget, tuple | list) or len(budget) != 2:
         raise TypeError(
             "budget must be a pair (cost, most): the cost of each row, and the largest "
@@ -78,7 +78,7 @@ def _is_affine(metric: Metric) -> bool:
 def _line(
     metric: Metric, sign: float, n: int, most: int, *, affine: bool
 ) -> tuple[Floats, Floats]:
-    """A and s by k up to `most` and t: a line above all values of n rows."""
+    """Return A and s by k ≤ most and t: a line above all values of n rows."""
     k, t = np.mgrid[: most + 1, : n + 1]
     low, high = np.maximum(k + t - n, 0), np.minimum(k, t)
     first, last = (sign * metric.value(tp, k, t, n) for tp in (low, high))
@@ -93,7 +93,7 @@ def _line(
 def within_budget(
     decision: Decision, question: Question, costs: Floats, max_cost: float
 ) -> Decision:
-    """The decision with segments over the budget decided again, within it."""
+    """Return the decision with segments over the budget decided again."""
     layout = question.layout
     labels = np.array(layout.select(to_numpy(decision.labels, "labels")), dtype=int)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
@@ -151,7 +151,7 @@ def _blocks(segments: Integers, size: int, affine: bool) -> Iterator[Integers]:
 def _best_sets(
     p: Floats, cost: Floats, budget: float, question: Question, affine: bool
 ) -> tuple[Integers, Floats, Floats]:
-    """Labels, expected metric and gap of segments of one size."""
+    """Return labels, expected metric and gap of segments of one size."""
     size = p.shape[1]
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1).min(axis=0)
     fitting = int(np.count_nonzero(_fits(cheapest, budget)))
@@ -170,7 +170,7 @@ def _best_sets(
 
 
 def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
-    """The expected metric of rows of chances of which k are taken."""
+    """Return the expected metric of rows of probabilities, k of them taken."""
     n = p.shape[1]
     inside, outside = _count_law(p * taken), _count_law(p * (1.0 - taken))
     tp, missed = np.mgrid[: k + 1, : n - k + 1]
@@ -181,7 +181,7 @@ def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
 
 
 def _count_law(p: Floats) -> Floats:
-    """P(T = t) of each row of independent chances, t = 0…m."""
+    """Return P(T = t), t = 0 … m, of each row of independent probabilities."""
     law = np.zeros((p.shape[0], p.shape[1] + 1))
     law[:, 0] = 1.0
     for i in range(p.shape[1]):
@@ -192,7 +192,7 @@ def _count_law(p: Floats) -> Floats:
 
 
 def _laws_without_one(p: Floats, law: Floats) -> Floats:
-    """P(T_-i = t) of every item i, divided out from the end where it is likely."""
+    """Return P(T_-i = t) of every item i, divided out from the likely end."""
     size = p.shape[1]
     likely = p > 0.5
     chance = np.where(likely, 1.0 - p, p)
@@ -213,7 +213,7 @@ def _enumerated(
     budget: float,
     exact: Question | None,
 ) -> tuple[Integers, Floats]:
-    """The best of all sets; of equal ones the smallest."""
+    """Return the best of all sets; of equal ones the smallest."""
     n_segments, size = cost.shape
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     every = np.arange(n_segments)
@@ -247,7 +247,7 @@ def _by_duality(
     budget: float,
     exact: Question | None,
 ) -> tuple[Integers, Floats, Floats]:
-    """A good set of each segment, its value, and what no set exceeds."""
+    """Return a good set of each segment, its value, and an upper bound."""
     size = cost.shape[1]
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1)[:, : base.shape[1] - 1]

@@ -220,7 +220,7 @@ def decide_by(
     pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> Decision:
-    """The decision of `decide` on arrays, by one of three methods.
+    """Return the decision of `decide` on arrays, by one of three methods.
 
     "auto" are the near-linear algorithms, "windows" windowed sums with a rigorous error
     bound, "published" the quadratic and cubic ones of the papers. Without `check` the
@@ -329,7 +329,7 @@ def certified_limits(
     most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Any]:
-    """The promise, and the number of rows that the certified threshold selects."""
+    """Return the guarantee, and how many rows its threshold selects."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows
     if not isinstance(rows, Reference):

@@ -311,7 +311,9 @@ def warn_of_surprise(forecast: Any, score: float, *, weighted: bool) -> None:
 
 
 def cell_scales(sums: Floats, squares: Floats) -> Floats:
-    """Σw²/Σw of each cell of a table of weights; of all rows for an empty cell.
+    """Return Σw²/Σw of each cell of a table of weights.
+
+    An empty cell has that of all rows.
 
     A gamma variate of the shape (Σw)²/Σw² and this scale has the mean and the variance
     of Σ w·g, g drawn from the unit exponential law for each row (Rubin's bootstrap).
@@ -337,7 +339,7 @@ class Counted(NamedTuple):
     rows: int | None = None
 
     def cells(self) -> dict[str, int] | dict[str, float]:
-        """The four counts over all segments."""
+        """Return the four counts over all segments."""
         worth = 1.0 if self.weight is None else self.weight
         tp, k, t, n = (float((part * worth).sum()) for part in self[:4])
         found = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
@@ -358,7 +360,7 @@ def _count(
     average: Average | None,
     sample_weight: Any,
 ) -> Counted:
-    """Hits, predicted and actual positives, and the size, of every segment."""
+    """Return hits, predicted and actual positives, and the size, per segment."""
     try:
         read = read_together(pos_label, y=y, labels=labels)
     except LabelError as error:
@@ -402,7 +404,7 @@ def _count(
 def _count_sparse(
     y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
 ) -> Counted:
-    """Counts of two sparse matrices, from their entries alone."""
+    """Return the counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
     check_structure(labels, "labels")
     if 0 in y.shape:
@@ -425,7 +427,7 @@ def _count_sparse(
 
 
 def _entries(labels: Any, name: str) -> Any:
-    """Sparse 0/1 labels with one entry per cell."""
+    """Return sparse 0/1 labels with one entry per cell."""
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()
 

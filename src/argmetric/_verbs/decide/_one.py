@@ -134,7 +134,7 @@ def mark_best(
 
 
 def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[], Cut]:
-    """The cut at one half of the scores as given; a map of the user's need not rise."""
+    """Return the cut at 1/2 of raw scores; a user's calibrator may not ascend."""
     found = question.asked["calibrator"]
     if found is None or found._rises:
         return lambda: Cut(question.half, n_half, expected)
@@ -156,7 +156,7 @@ def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
 
 
 def sorted_segment(question: Question) -> tuple[Floats, Segments]:
-    """The scores in descending order, and the segment that they make."""
+    """Return the scores in descending order, and their segment."""
     layout = question.layout
     key = np.sort(layout.scores)[::-1].copy()
     return key, question.segments(key, layout.indptr, layout.sizes)
@@ -222,7 +222,7 @@ def decide_short(question: Question) -> Found | None:
 def highest_count(
     metric: Metric, limits: Limits, size: int, n_possible: Callable[[], int]
 ) -> int:
-    """The largest k that is allowed where no floor is set."""
+    """Return the largest allowed k where no floor is set."""
     high = size
     if limits.most != UNLIMITED:
         high = min(int(limits.most_of(size)), size)
@@ -235,7 +235,7 @@ def highest_count(
 def decide_items(
     items: Items, metric: Metric, limits: Limits, *, most: int
 ) -> BestCount | None:
-    """The best count, of at most so many looked at, of a vector on disk; or None."""
+    """Return the best count of a vector on disk; None beyond `most` items."""
     if metric.form is None:
         return None
     require_ranking(metric, np.array([items.size]))
@@ -246,7 +246,7 @@ def decide_items(
 def best_of_items(
     items: Items, metric: Metric, limits: Limits, most: int = MOST_COUNTS
 ) -> BestCount | None:
-    """The best count of a long vector from a histogram; None where that does not do."""
+    """Return the best count of a long vector by a histogram, or None."""
     if limits.min_precision > 0 or limits.min_recall > 0:
         return None
     high = highest_count(metric, limits, items.size, items.n_possible)
@@ -257,7 +257,7 @@ def best_of_items(
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:
-    """The best count of a long group, without a sort; None where that does not do."""
+    """Return the best count of a long group without a sort, or None."""
     layout, raw = question.layout, question.raw
     plain = question.method == "auto" and not question.logits and not layout.sparse
     at = layout.segment(group, group + 1)
@@ -290,7 +290,7 @@ def histogram_plan(rows: int) -> Plan:
 def best_single_cut(
     question: Question, key: Floats, curve: Floats, floor: float
 ) -> Cut:
-    """The best of the cuts between distinct scores, and of none and all."""
+    """Return the best cut between distinct scores, or of none or all rows."""
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
     best = choose(question, curve, 0, key.size, floor, whole)
     cut = threshold_between(key, best)
@@ -299,7 +299,7 @@ def best_single_cut(
 
 
 def chance_of_none(segments: Segments) -> float:
-    """P(no positive) of one segment."""
+    """Return P(no positive) of one segment."""
     p, q = segments.p, segments.q
     with np.errstate(divide="ignore"):
         logs = np.where(p < 0.5, np.log1p(-np.minimum(p, 0.5)), np.log(q))
@@ -310,7 +310,7 @@ BLOCK = 1 << 18  # rows worked on at a time: they stay in the cache
 
 
 def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
-    """Ranges of segments of about BLOCK rows, whatever the number of threads.
+    """Return ranges of segments of about BLOCK rows, for any number of threads.
 
     A long segment has a range of its own.
     """
@@ -328,7 +328,7 @@ def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
 def sort_rows(
     scores: Floats, rows: Integers, indptr: Integers
 ) -> tuple[Floats, Integers]:
-    """Scores of every segment in descending order and their rows, ties by position."""
+    """Return descending scores of every segment and their rows, ties by position."""
     from argmetric._expected.kernels.segments import RUN
 
     key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
@@ -347,7 +347,7 @@ def sort_rows(
 def sorted_block(
     question: Question, first: int, last: int
 ) -> tuple[Segments, Floats, Integers]:
-    """Segments first…last-1 in descending order, with their scores and positions."""
+    """Return segments first … last-1 descending, with scores and positions."""
     layout = question.layout
     rows = layout.segment_rows(first, last)
     offsets = layout.indptr[first : last + 1] - layout.indptr[first]
@@ -417,7 +417,7 @@ def grouped_decision(
     notes: list[str],
     **more: Any,
 ) -> Decision:
-    """The decision on several segments: their counts, expected metrics and errors."""
+    """Return the decision on several segments: counts, expected metrics, errors."""
     layout, (best, expected, errors) = question.layout, found
     return Decision(
         labels=layout.restore(labels),
@@ -440,13 +440,13 @@ def grouped_decision(
 
 
 def mean_defined(values: Floats) -> float:
-    """Mean over the segments in which the metric can be defined."""
+    """Return the mean over the segments in which the metric can be defined."""
     values = values[~np.isnan(values)]
     return float(values.mean()) if values.size else math.nan
 
 
 def _planned(question: Question) -> Plan:
-    """The routes of the shortest and of the longest group."""
+    """Return the routes of the shortest and of the longest group."""
     lengths = np.diff(question.layout.indptr)
     ends = [int(lengths.argmin()), int(lengths.argmax())]
 
@@ -466,7 +466,7 @@ def _planned(question: Question) -> Plan:
 
 
 def _single_cuts(question: Question) -> tuple[Floats, Floats]:
-    """Scores of all rows, descending, and the mean metric of the first k of them."""
+    """Return descending scores of all rows, and the mean metric of the first k."""
     layout = question.layout
     scores = np.empty(layout.scores.size)
     steps, shares = np.empty(scores.size), np.empty(scores.size)

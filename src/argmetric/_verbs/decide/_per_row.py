@@ -67,7 +67,7 @@ def check_per_row(per_row: Any, budget: Any, question: Question) -> int:
 
 
 def read_entries(question: Question) -> tuple[Entries, Integers | None]:
-    """The entries row by row, and where they lie in the layout of a sparse matrix."""
+    """Return the entries row by row, and their positions in a sparse layout."""
     layout, given = question.layout, question.asked["p"]
     count, width = layout.shape
     if not is_sparse(given):
@@ -165,7 +165,7 @@ def decide_rows(question: Question, count: int, n_threads: int) -> Decision:
 
 
 def _expected(question: Question, places: Integers) -> tuple[Integers, Floats, Floats]:
-    """Number, exact expected metric and its error of the labels of every column."""
+    """Return number, exact expected metric and error of each column's labels."""
     from argmetric._verbs.kernels import per_row as kernels
 
     layout = question.layout

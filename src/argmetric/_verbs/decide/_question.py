@@ -64,15 +64,15 @@ class Question(NamedTuple):
         return (self.layout.scores if self.raw is None else self.raw) >= self.half
 
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
-        """Segments of scores that descend within each of them."""
+        """Return segments of scores that descend within each of them."""
         return Segments(*self.chances(key), indptr, sizes)
 
     def chances(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Probabilities of 1 and of 0."""
+        """Return the probabilities of 1 and of 0."""
         return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
 
     def tie_floor(self, segments: Segments) -> Floats:
-        """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1).
+        """Return rounding errors: `Metric.tie_floor`·min(mean, n - mean, 1).
 
         Where no positives are left out as 0/0, values are those of the rest, and the
         floor is whole.
@@ -96,7 +96,7 @@ class Question(NamedTuple):
     def choose(
         self, segments: Segments, low: Integers, high: Integers, extra: Integers
     ) -> tuple[Choice, Callable[[], Floats]]:
-        """Best counts of segments, values at `extra`, and what makes the curves."""
+        """Return best counts, values at `extra`, and a function for curves."""
         asked = CountRange(low, high, self.tie_floor(segments), extra)
         if has_search(self.metric, self.method, segments):
             choice = choose_counts(segments, self.metric, asked, tables=self.tables)
@@ -118,7 +118,7 @@ class Question(NamedTuple):
 
 
 def require_no_zeros_chosen(metric: Metric, n: int) -> None:
-    """One more certain negative must not raise the value once all hits are in."""
+    """Refuse a metric that one more certain negative raises once all hits are in."""
     size = min(n, 40)
     t, k = (a.ravel() for a in np.mgrid[: size + 1, :size])
     t, k = t[t <= k], k[t <= k]
@@ -133,7 +133,7 @@ def require_no_zeros_chosen(metric: Metric, n: int) -> None:
 
 
 def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Integers]:
-    """Smallest and largest k of every segment that the limits allow."""
+    """Return the smallest and largest allowed k of every segment."""
     limits, count = question.limits, segments.n_segments
     low = np.zeros(count, dtype=np.int64)
     most = limits.most_of(segments.sizes)
@@ -181,7 +181,7 @@ def choose(
     floor: float,
     allowed: Any = None,
 ) -> int:
-    """Best k of one curve within its range; ties go to the smaller k.
+    """Return the best k of one curve within its range; ties take the smaller k.
 
     It is the smallest where no value that is allowed is defined.
     """
@@ -197,7 +197,7 @@ def choose(
 def choose_of_few(
     question: Question, values: list[float], low: int, high: int, floor: float
 ) -> int:
-    """As `choose`, for the curve of a short vector."""
+    """Return `choose`, for the curve of a short vector."""
     part = values[low : high + 1]
     if not question.metric.greater_is_better:
         part = [-value for value in part]
@@ -209,23 +209,26 @@ def choose_of_few(
 
 
 def _least_of_tie(top: float, floor: float) -> float:
-    """The least value that is as good as the best one."""
+    """Return the smallest value that counts as equal to the best one."""
     return top - max(TIE * abs(top), floor)
 
 
 def threshold_between(key: Floats, k: int) -> float | None:
-    """A cut with exactly k scores at or above it; None where a tie is split."""
+    """Return a cut with exactly k scores at or above it; None if a tie is split."""
     return cut_between(*scores_at(key, k))
 
 
 def scores_at(key: Floats, k: int) -> tuple[float, float]:
-    """The scores on both sides of a cut behind k of them, infinite where is none."""
+    """Return the scores on both sides of a cut behind k of them.
+
+    Infinite if there is none.
+    """
     upper = float(key[k - 1]) if k > 0 else math.inf
     return upper, float(key[k]) if k < key.size else -math.inf
 
 
 def cut_between(upper: float, lower: float) -> float | None:
-    """A cut below one score and above the next; infinite where there is none."""
+    """Return a cut below one score and above the next; infinite if there is none."""
     if upper == lower:
         return None
     if math.isinf(upper) or math.isinf(lower):
@@ -238,7 +241,7 @@ def cut_between(upper: float, lower: float) -> float | None:
 
 
 def raw_threshold(raw: Floats, labels: Integers) -> float | None:
-    """A cut on scores that gives these labels; None where no cut does."""
+    """Return a cut on scores that gives these labels; None if no cut does."""
     chosen = labels == 1
     upper = float(raw.min(initial=math.inf, where=chosen))
     lower = float(raw.max(initial=-math.inf, where=~chosen))
@@ -252,7 +255,7 @@ def error_note(error: float) -> list[str]:
 
 
 def convention_note(question: Question, none: float, often: float) -> list[str]:
-    """Whether 0/0 matters: P(no positive), and the share of segments where it does."""
+    """Return a note if 0/0 matters: P(no positive), and in how many segments."""
     if often == 0.0:
         return []
     values = size_facts(question.metric, question.n).empty

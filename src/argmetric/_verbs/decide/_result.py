@@ -120,7 +120,7 @@ class Decision(Result):
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what is known by now; curves of segments need the input again."""
+        """Return the state for pickle; curves of segments need the input again."""
         names = ("cut_half", "best_cut", "curve", "plan")
         known = {name: getattr(self, name) for name in names}
         makers = ("_cut_half", "_best_cut", "_curve_of", "_cuts", "_plan")
@@ -173,7 +173,7 @@ class Decision(Result):
         return self._best_cut()
 
     def curve_of(self, group: Label) -> Floats:
-        """Expected metric of the k most probable items of one segment, k = 0…m.
+        """Return the expected metric of the k most probable rows, k = 0 … m.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Decision(Result):
         ]
 
     def _columns(self) -> dict[str, Any]:
-        """The expected metric of k = 0…n; with segments, of each of them."""
+        """Return the expected metric of k = 0 … n; with segments, of each."""
         if self.group_ids is None:
             assert self.curve is not None
             return {"k": np.arange(self.curve.size), "expected": self.curve}
@@ -333,7 +333,7 @@ class Decision(Result):
 def forecast_of(
     asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
 ) -> Any:
-    """The forecast for labels of the rows that were decided, through the same map."""
+    """Return the forecast for labels of decided rows, by the same calibrator."""
     from argmetric._forecast.forecast import forecast
 
     given = {name: asked[name] for name in ("groups", "average", "logits")}

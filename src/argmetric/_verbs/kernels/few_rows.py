@@ -177,7 +177,7 @@ def sort_rows(rows, size, keys):
 
 @inner
 def share_pair(s, a, b, rows, best, keys):
-    """Share the rows with exactly one of two labels anew; whether that is better.
+    """Share anew the rows with exactly one of two labels; return if it is better.
 
     One more row goes to a, and one more, as long as that may help, then one fewer.
     Those go first for which w_a·p_a - w_b·p_b is largest, w being the worth of a hit

@@ -81,7 +81,7 @@ def label_value(s, tp, k, j):
 
 @inner
 def set_label(s, j):
-    """The value of label j, and the line of what one more row adds to it."""
+    """Set the value of label j, and the line of what one more row adds to it."""
     tp, k = s.tp[j], s.k[j]
     s.now[j] = label_value(s, tp, k, j)
     if s.linear:
@@ -92,7 +92,7 @@ def set_label(s, j):
 
 @inner
 def fill_gains(row, labels, s, gains):
-    """What the row would add to each of its labels that it does not have."""
+    """Write what the row would add to each label that it does not have."""
     if s.linear and labels.size == 0:
         for e in range(row.size):
             gains[e] = s.slope[e] * row[e] + s.offset[e]
@@ -132,7 +132,7 @@ def sink(heap, at, gains):
 
 @inner
 def take_largest(gains, size, chosen):
-    """The entries of the largest of `size` gains, of equal ones the first."""
+    """Write the entries of the largest of `size` gains, of equal ones the first."""
     for e in range(chosen.size):
         chosen[e] = e
     for at in range(chosen.size // 2 - 1, -1, -1):
@@ -216,7 +216,7 @@ def likely_entries(p, starts, columns, picked, s, gains, kept):
 
 @kernel
 def column_moments(p, indptr, out):
-    """Per segment: mean, variance, third central moment, P(none), P(all) positive."""
+    """Write mean, variance, third central moment, P(none), P(all) per segment."""
     for j in range(indptr.size - 1):
         mean, variance, third, none, every = 0.0, 0.0, 0.0, 1.0, 1.0
         for x in p[indptr[j] : indptr[j + 1]]:
@@ -307,7 +307,7 @@ def take_shares(p, starts, columns, hits, misses, nodes, worth, offset, picked, 
 
 @kernel
 def chosen_first(scores, indptr, places, ends, first, last, out):
-    """Scores of segments first…last-1, in each the chosen ones before the others.
+    """Write scores of segments first … last-1, the chosen ones first in each.
 
     The chosen ones of segment g lie at places[ends[g]:ends[g+1]], ascending.
     """

@@ -99,7 +99,7 @@ def one_metric(
 def listed_metrics(
     metrics: Sequence[MetricLike], zero_division: float | None
 ) -> list[Metric]:
-    """Several metrics, whose rules are found by name."""
+    """Return several metrics by name."""
     if not metrics:
         raise ValueError("metric is an empty list: name at least one metric")
     own = [get_metric(one) for one in metrics]
@@ -119,7 +119,7 @@ def listed_metrics(
 
 
 def check_p(p: Any, *, logits: bool = True) -> Floats:
-    """Finite scores in one or two dimensions; probabilities where they go to a map."""
+    """Return finite scores of one or two dimensions; probabilities for a calibrator."""
     scores = read_scores(p, "p", logits=logits, hint=LOGITS)
     if scores.ndim not in (1, 2):
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
@@ -136,7 +136,7 @@ def check_p(p: Any, *, logits: bool = True) -> Floats:
 
 
 def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
-    """Scores after the map, checked."""
+    """Return calibrated scores, checked."""
     mapped = to_floats(calibrator.apply(scores), "calibrated p")
     if mapped.shape != scores.shape:
         raise ValueError(
@@ -146,7 +146,7 @@ def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
 
 
 def column_of_labels(y: Any, n: int) -> AnyArray:
-    """One label per row."""
+    """Return one label per row."""
     if is_sparse(y):
         raise TypeError("y must be dense: pass y.toarray()")
     array = one_per_row(label_array(y), "y")
@@ -155,7 +155,7 @@ def column_of_labels(y: Any, n: int) -> AnyArray:
 
 
 def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
-    """One weight per row, not all of them 0."""
+    """Return one weight per row, not all of them 0."""
     weight = check_weight(sample_weight, (n,))
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 on every row")
@@ -177,7 +177,7 @@ def check_group(groups: Any, n: int, average: Any) -> Group | None:
 def population_scores(
     settings: Settings, groups: Any, pos_label: Any, scores: Floats
 ) -> Floats:
-    """Without labels there is one column of probabilities, and no floors."""
+    """Return the column of probabilities; without labels there are no floors."""
     if scores.ndim != 1:
         raise ValueError(
             "without labels (y is None) p must be one column of probabilities, such as "
@@ -205,7 +205,7 @@ def check_folds(cv: Any) -> int:
 
 
 def seed_of(random_state: Any) -> np.random.SeedSequence:
-    """A fixed seed for a number; a fresh one for None; one drawn from a generator."""
+    """Return a seed: fixed for a number, fresh for None, drawn from a generator."""
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.Generator):
@@ -419,7 +419,7 @@ def tune(
 
 
 def _refuse_budget(y: Any, scores: Floats, confidence: Any) -> None:
-    """A budget is about these rows, one column of them, with labels."""
+    """Refuse a budget unless it is for one column of labelled rows."""
     if y is None:
         raise ValueError("budget needs labels in tune(), and y is None")
     if scores.ndim != 1:

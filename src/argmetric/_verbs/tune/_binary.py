@@ -57,7 +57,7 @@ class Settings:
     seed: np.random.SeedSequence
 
     def seeds(self) -> list[np.random.SeedSequence]:
-        """For samples, splits, bundles and new rows; always the same."""
+        """Return the seeds of samples, splits, bundles and new rows."""
         root, key = self.seed, self.seed.spawn_key
         return [
             np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(4)
@@ -88,7 +88,7 @@ class Search:
         return self.settings.limits.allowed_cuts(self.cuts)
 
     def steps(self, metric: Metric) -> Steps | None:
-        """Changes of the mean over groups; None where all rows are one matrix."""
+        """Return changes of the mean over groups; None if rows are not grouped."""
         if self.grouped is None or not self.mean_over_groups:
             return None
         return _groups.steps_of(self.grouped, metric)
@@ -153,7 +153,7 @@ def best_threshold(
     weight: Floats | None,
     group: Group | None,
 ) -> float:
-    """The threshold of the best cut, without its uncertainty."""
+    """Return the threshold of the best cut, without its uncertainty."""
     if positive.all() or not positive.any():
         raise ValueError("rows of two classes are needed to tune a cut")
     seed = np.random.SeedSequence(0)
@@ -174,14 +174,14 @@ class RowSamples:
     dealt: Integers | None = None
 
     def column(self, cut: int) -> int:
-        """Where a cut is counted; of many, some are: this one, or the one below."""
+        """Return the column of a cut, or of the next counted one below."""
         return int(np.searchsorted(self.cuts, cut))
 
 
 def draw(
     search: Search, keep: Integers, steps: Steps | None, *, once: bool
 ) -> RowSamples:
-    """Samples that are looked at once are made as they are asked for."""
+    """Return samples; those that are used once are drawn when needed."""
     settings, seeds = search.settings, search.settings.seeds()
     if not settings.n_bootstrap and not settings.cv:
         return RowSamples(keep)
@@ -207,7 +207,7 @@ def draw(
 
 
 def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
-    """One rule per metric over one sort, and over one set of samples."""
+    """Tune one rule per metric over one sort, and over one set of samples."""
     steps = [search.steps(metric) for metric in metrics]
     curves = [
         search.curve(metric, one) for metric, one in zip(metrics, steps, strict=True)
@@ -231,7 +231,7 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
 
 
 def rule_at(search: Search, metric: Metric, cut: int) -> Rule:
-    """The rule of one cut that was chosen elsewhere: nothing of it was tuned here."""
+    """Return the rule of one cut that was chosen elsewhere, not tuned here."""
     curve = search.curve(metric, search.steps(metric))
     return _rule(search, metric, curve, RowSamples(np.array([cut])), cut)
 
@@ -306,7 +306,9 @@ def _score_interval(
     held: tuple[Integers, SampleSums] | None,
     cut: int,
 ) -> Interval | None:
-    """Of the score on as many new rows, or groups, by cuts tuned on other folds.
+    """Return the interval of the score on as many new rows, or groups.
+
+    Cuts are tuned on the other folds.
 
     `held` has the cut of every fold, and the sums of the splits at these cuts. Without
     folds the cut of all rows is used, and the optimism of tuning remains.
@@ -334,7 +336,7 @@ def _score_interval(
 
 
 def within_range(ends: Interval | None, metric: Metric, n: float) -> Interval | None:
-    """An interval kept within [0, 1], or [-1, 1], where the metric lives there."""
+    """Return an interval clipped to [0, 1] or [-1, 1], if the metric lies there."""
     corners = metric._corners(n)  # the best and the worst predictions
     if ends is None or corners.min() < -1.0 or corners.max() > 1.0:
         return ends
@@ -362,7 +364,7 @@ SLACK = 1e-9  # rounding of a bound
 def tune_cuts(
     cuts: Cuts, metrics: list[Metric], settings: Settings, labels: Labels
 ) -> list[Rule]:
-    """One rule per metric, over cuts of which some may be left out."""
+    """Tune one rule per metric, over cuts of which some may be left out."""
     if cuts.n > MANY_ROWS:
         nothing = np.zeros(0)
         rows = SortedRows(nothing, nothing > 0, None, None, int(cuts.n))
@@ -387,7 +389,7 @@ def tune_cuts(
 def can_hold_the_best(
     cuts: Cuts, metrics: list[Metric], limits: RuleLimits
 ) -> Booleans:
-    """Which steps between neighbouring cuts can hide a cut as good as the best.
+    """Return which steps between cuts can hide a cut as good as the best.
 
     Between two cuts both counts lie in a rectangle, and a fraction, like any metric
     that rises with hits and falls with false alarms, is largest in one of its corners.

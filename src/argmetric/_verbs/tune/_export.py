@@ -75,7 +75,7 @@ class PortableRule:
     promise: str = ""  # what is guaranteed for new rows
 
     def labels_of(self, target: str, *kinds: type) -> type:
-        """Kind of the labels; refuse a mixture, and what the target cannot write."""
+        """Return the kind of the labels; refuse what the target cannot write."""
         found = {type(one) for one in self.labels}
         if found == {int, float}:
             found = {float}
@@ -223,7 +223,7 @@ class Exported(Result):
 
 
 def raw_cut(calibrator: Any, threshold: float) -> float:
-    """The smallest probability whose calibrated value reaches the threshold.
+    """Return the smallest probability whose calibrated value is ≥ threshold.
 
     -inf where all do, inf where none does. Floats from 0 to 1 ascend with their bits,
     and the map is monotone but for rounding errors, which the cut leaves out.
@@ -244,7 +244,7 @@ def raw_cut(calibrator: Any, threshold: float) -> float:
 
 
 def portable_cut(threshold: float | None, operator: str, *, unit: bool) -> RawCut:
-    """The cut of a column; no threshold is on the scale of the scores: refused."""
+    """Return the cut of a column; refuse one off the scale of the scores."""
     if threshold is None:
         raise TypeError(
             "the calibrator of this rule is a function, which cannot be exported: use "
@@ -257,7 +257,7 @@ def portable_cut(threshold: float | None, operator: str, *, unit: bool) -> RawCu
 
 
 def _columns(rule: PortableRule, column: Any) -> tuple[str, ...]:
-    """Names of the columns of scores."""
+    """Return the names of the columns of scores."""
     if column is None:
         return rule.columns
     wanted = "a name" if rule.single else f"{len(rule.columns)} names"

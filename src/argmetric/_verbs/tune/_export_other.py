@@ -40,7 +40,7 @@ class Dialect(NamedTuple):
     row: str = ""  # before a column of an earlier step, where steps are lists
 
     def number(self, value: float) -> str:
-        """An expression that is this float exactly.
+        """Return an expression that is this float exactly.
 
         SQLite does not round every decimal to the nearest float: there it is a whole
         number over powers of two. The others read text as C does.
@@ -58,16 +58,16 @@ class Dialect(NamedTuple):
         return f"({text} /* {value!r} */)"
 
     def column(self, name: str) -> str:
-        """A quoted name. In quotes of its own SQLite takes an unknown one for text."""
+        """Return a quoted name; SQLite would take an unknown one for text."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def score(self, name: str) -> str:
-        """The score in a column as a double."""
+        """Return the score in a column as a double."""
         column = self.column(name)
         return column if self.name == "sqlite" else f"CAST({column} AS {self.double})"
 
     def label(self, value: Any) -> str:
-        """A label as a literal."""
+        """Return a label as a literal."""
         if isinstance(value, bool):
             return str(value).upper()
         if isinstance(value, str):
@@ -77,7 +77,7 @@ class Dialect(NamedTuple):
         return str(value) if isinstance(value, int) else self.number(value)
 
     def product(self, x: str, weight: float) -> str:
-        """A probability times a weight. Postgres refuses one that rounds to 0."""
+        """Return p times a weight; Postgres refuses one that rounds to 0."""
         text = f"{x} * {self.number(weight)}"
         if self.name != "postgres" or weight >= 1.0:
             return text
@@ -90,7 +90,7 @@ class Dialect(NamedTuple):
         return f"CASE WHEN {x} < {least} THEN {self.number(0.0)} ELSE {text} END"
 
     def refused(self, x: str, low: float, high: float) -> str:
-        """Whether `apply` refuses a score."""
+        """Return the condition under which `apply` refuses a score."""
         text = self.missing.format(x=x)
         if math.isinf(low):
             return text
@@ -138,7 +138,7 @@ _LISTS = {  # a list of one row, the next one, a row, its columns, the first row
 
 
 def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> str:
-    """The expression of a rule, or those of its labels with their names."""
+    """Return the expression of a rule, or those of its labels by name."""
     rule.labels_of(f"a column of {dialect.name}", int, float, str, bool)
     if rule.weights:
         return _of_classes(rule, dialect, columns)
@@ -163,7 +163,7 @@ def _of_cut(rule: PortableRule, cut: RawCut, dialect: Dialect, name: str) -> str
 
 
 def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> str:
-    """The first class whose weight·p + offset is the greatest."""
+    """Return SQL for the first class with the largest weight·p + offset."""
     if len(columns) > dialect.most_arguments:
         raise ValueError(
             f"{dialect.name} has no function for the greatest of {len(columns)} "
@@ -198,7 +198,7 @@ def _first_greatest(rule: PortableRule, dialect: Dialect, values: list[str]) -> 
 def _of_logits(
     rule: PortableRule, logits: ClassLogits, dialect: Dialect, p: list[str]
 ) -> str:
-    """What `class_values` chooses, step by step; NULL for a wrong sum."""
+    """Return SQL for `class_values`, step by step; NULL for a wrong sum."""
     number, most = dialect.number, dialect.greatest
     names = [f"argmetric_{i}" for i in range(len(p))]
     x = [dialect.row + name for name in names]
@@ -250,7 +250,7 @@ def _of_logits(
 
 
 def _in_queries(steps: list[dict[str, str]], result: str, dialect: Dialect) -> str:
-    """Steps as named queries: the text grows with their number, not with a power."""
+    """Return steps as named queries: the text grows linearly with their number."""
     queries, source = [], ""
     for i, one in enumerate(steps):
         columns = ", ".join(f"{text} AS {name}" for name, text in one.items())
@@ -263,7 +263,7 @@ def _in_queries(steps: list[dict[str, str]], result: str, dialect: Dialect) -> s
 
 
 def _in_lists(steps: list[dict[str, str]], result: str, dialect: Dialect) -> str:
-    """Steps over a list of one row.
+    """Return steps over a list of one row.
 
     Spark would copy the columns of a query into the next, and DuckDB would join its
     result to the table, which loses the order of the rows.
@@ -336,7 +336,7 @@ class _Nodes:
         self.made: list[Any] = []
 
     def add(self, operator: str, *inputs: str, name: str = "", **settings: Any) -> str:
-        """A node; return the name of its output."""
+        """Add a node; return the name of its output."""
         name = PREFIX + (name or f"{operator.lower()}_{len(self.made)}")
         node = self.onnx.helper.make_node(operator, inputs, [name], **settings)
         self.made.append(node)
@@ -349,7 +349,7 @@ class _Nodes:
         return self.add("Constant", value=self.onnx.numpy_helper.from_array(array))
 
     def write(self, rule: PortableRule, scores: str) -> tuple[str, str]:
-        """The label and whether the scores are valid."""
+        """Add the nodes of the label, and of whether the scores are valid."""
         types = self.onnx.TensorProto
         labels = self.constant(rule.labels)
         p = self.add("Cast", scores, to=types.DOUBLE)
@@ -379,7 +379,7 @@ class _Nodes:
         return self.add("Gather", labels, place, name="label"), valid
 
     def values(self, rule: PortableRule, logits: ClassLogits, p: str) -> str:
-        """What `class_values` gives for rows that sum to 1."""
+        """Add the nodes of `class_values` for rows that sum to 1."""
         x = self.add("Log", self.add("Max", p, self.constant(NEAREST)))
         if logits.temperature != 1.0:
             x = self.add("Div", x, self.constant(logits.temperature))
@@ -406,17 +406,17 @@ class _Nodes:
         return self.add("Floor", self.add("Add", y, self.constant(0.5)))
 
     def sum(self, x: str, keepdims: int = 1) -> str:
-        """Sums of rows."""
+        """Add the sums of rows."""
         return self.add("ReduceSum", x, self.constant([1]), keepdims=keepdims)
 
     def between(self, p: str, low: Any, high: Any, name: str = "") -> str:
-        """Whether numbers lie between two; NaN does not."""
+        """Add whether numbers lie between two; NaN does not."""
         above = self.add("GreaterOrEqual", p, self.constant(low))
         below = self.add("LessOrEqual", p, self.constant(high))
         return self.add("And", above, below, name=name)
 
     def scores_of(self, graph: Any, rule: PortableRule, output: str | None) -> str:
-        """The scores that a model puts out, in the shape that the rule takes."""
+        """Return a model's output scores, in the shape that the rule takes."""
         types = self.onnx.TensorProto
         found = {
             one.name: one.type.tensor_type

@@ -55,7 +55,7 @@ def group_rows(rows: SortedRows, code: Integers, n_groups: int) -> GroupedRows:
 
 
 def stable_order(code: Integers, count: int) -> Integers:
-    """Stable argsort of numbers below `count`: 16 bits at a time, by radix."""
+    """Return a stable argsort of numbers below `count`: radix sort by 16 bits."""
     order = np.argsort((code & 0xFFFF).astype(np.uint16), kind="stable")
     shift = 16
     while count > 1 << shift:
@@ -111,7 +111,7 @@ def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
 
 
 def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> Floats:
-    """Running weight of the chosen rows, beginning anew in every group."""
+    """Return the running weight of the chosen rows, restarted in every group."""
     added = np.cumsum(chosen)
     before = np.concatenate([[0], added[indptr[1:-1] - 1]])
     count = added - np.repeat(before, np.diff(indptr))
@@ -125,7 +125,7 @@ def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> 
 
 
 def running_sum(values: Floats | npt.NDArray[np.int8]) -> Floats:
-    """Cumulative sum in blocks: a rounding error per block, not per number."""
+    """Return cumulative sums in blocks: one rounding error per block."""
     padded = np.zeros(-(-values.size // BLOCK) * BLOCK)
     padded[: values.size] = values
     table = padded.reshape(-1, BLOCK)
@@ -135,7 +135,7 @@ def running_sum(values: Floats | npt.NDArray[np.int8]) -> Floats:
 
 
 def mean_curve(grouped: GroupedRows, steps: Steps) -> Floats:
-    """Mean over groups at every cut; nan where no group is defined."""
+    """Return the mean over groups at every cut; nan where none is defined."""
     total = _at_cuts(grouped, steps.start, steps.value)
     share = steps.start_defined.sum()[None]  # and so it stays, for most metrics
     if steps.defined.any():
@@ -146,7 +146,7 @@ def mean_curve(grouped: GroupedRows, steps: Steps) -> Floats:
 def _at_cuts(
     grouped: GroupedRows, start: Floats, change: Floats | npt.NDArray[np.int8]
 ) -> Floats:
-    """Sum over the groups at every cut."""
+    """Return the sum over the groups at every cut."""
     ends, sums = grouped.rows.ends, running_sum(change)
     if ends.size < sums.size:
         sums = sums[ends - 1]
@@ -169,23 +169,23 @@ class GroupSampler:
         return next(len(part) for part in vars(self.parts).values() if part is not None)
 
     def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
-        """As many units as there are, with replacement."""
+        """Draw as many units as there are, with replacement."""
         units = self.n_units
         return self._mix(rng.multinomial(units, np.full(units, 1 / units), size=size))
 
     def deal(self, rng: np.random.Generator, folds: int) -> Integers:
-        """Fold of every unit, for several splits."""
+        """Return the fold of every unit, for several splits."""
         return np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
 
     def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
-        """Units dealt to folds at random, several times; one product for all."""
+        """Deal units to folds at random, several times, by one product."""
         held = self.deal(rng, folds)[:, None, :] == np.arange(folds)[:, None]
         return self._mix(held.reshape(-1, self.n_units))
 
     def new_scores(
         self, metric: Metric, cuts: Integers, size: int, rng: np.random.Generator
     ) -> Floats:
-        """Scores of as many new units, if each is judged at a cut of its own.
+        """Draw scores of as many new units, each scored at its own cut.
 
         How likely each unit is to come again is known from the units seen only
         (Dirichlet), and the new ones are drawn by these shares.
@@ -210,7 +210,7 @@ def group_sampler(
     counts: bool,
     rng: np.random.Generator,
 ) -> GroupSampler:
-    """Sums of every unit, groups or random bundles of them, at some of the cuts."""
+    """Return sums of every unit, groups or random bundles, at some of the cuts."""
     index = some_cuts(cuts, keep, CUTS)
     groups = grouped.n_groups
     unit = np.arange(groups)

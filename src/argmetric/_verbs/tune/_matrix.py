@@ -119,7 +119,7 @@ class MultiLabelRule(SavedRule):
         return np.array([rule.threshold for rule in self.rules])
 
     def applies(self, p: ArrayLike) -> Booleans:
-        """Which cells are positive.
+        """Return which entries are positive.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class MultiLabelRule(SavedRule):
         return np.stack([rule.applies(column) for rule, column in columns], axis=1)
 
     def apply(self, p: ArrayLike) -> AnyArray | Frame:
-        """Labels 0 and 1 of every cell, in the kind of the input.
+        """Return labels 0 and 1 of every entry, in the type of the input.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ def tune_matrix(
     calibrator: Any,
     certain: Certain | None,
 ) -> list[MultiLabelRule]:
-    """A rule for each column of labels, or one for all cells."""
+    """Tune a rule for each column of labels, or one for all entries."""
     for option, value in (("groups", groups), ("pos_label", pos_label)):
         if value is not None:
             raise ValueError(
@@ -287,7 +287,7 @@ def tune_matrix(
 
 
 def _refuse_other_order(of_y: Any, of_p: Any) -> None:
-    """Columns go by their place: the same names in another order are a mistake."""
+    """Refuse columns of the same names in another order: they go by position."""
     if of_y is None or of_p is None:
         return
     labels, scores = list(of_y), list(of_p)

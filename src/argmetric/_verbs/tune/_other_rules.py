@@ -168,7 +168,7 @@ def check_certain(
     sample_weight: Any,
     y: Any,
 ) -> Certain | None:
-    """What was asked of the confidence; None where nothing was."""
+    """Return the options of the confidence; None without one."""
     given = {"for_rows": for_rows, "prior": prior, "unlabelled": unlabelled}
     if confidence is None:
         named = [name for name, value in given.items() if value is not None]
@@ -201,7 +201,10 @@ def check_certain(
 
 
 def _warn_of_repeated(scores: Floats) -> None:
-    """Repeated rows prove less than they seem to; rounded scores are no such rows."""
+    """Warn of repeated rows, which prove less than they seem to.
+
+    Rounded scores are no repeated rows.
+    """
     if np.array_equal(scores, np.round(scores, DIGITS)):
         return
     _, counts = np.unique(scores, return_counts=True)
@@ -233,20 +236,20 @@ class Ratio(NamedTuple):
     denominator: tuple[float, float, float]
 
     def value(self, tp: Floats, k: Floats) -> Floats:
-        """Where the denominator is not positive, nan: the iteration leaves it out."""
+        """Return the ratio; nan where the denominator is not positive."""
         (a, b, c), (d, e, f) = self.numerator, self.denominator
         below = d + e * tp + f * k
         safe = np.where(below > 0, below, 1.0)
         return np.where(below > 0, (a + b * tp + c * k) / safe, math.nan)
 
     def slopes(self, value: float) -> tuple[float, float]:
-        """A row is worth predicting where slope·p + level > 0."""
+        """Return slope and level: predict a row where slope·p + level > 0."""
         (_, b, c), (_, e, f) = self.numerator, self.denominator
         return b - value * e, c - value * f
 
 
 def as_ratio(metric: Metric, t: float, n: float) -> Ratio:
-    """The metric at fixed t and n; other than linear-fractional ones are refused."""
+    """Return the metric at fixed t and n; refuse if it is not linear-fractional."""
     coefficients = getattr(metric, "coefficients", None)
     if coefficients is not None:
         (c0, c1, c2, c3), (d0, d1, d2, d3) = coefficients
@@ -261,7 +264,7 @@ def as_ratio(metric: Metric, t: float, n: float) -> Ratio:
 
 
 def _of_cells(metric: Metric, t: float, n: float) -> Ratio | None:
-    """A weighted sum of the four cells over a scale that is affine in k."""
+    """Return a weighted sum of the four counts over a scale affine in k."""
     form = metric.form
     if not metric.greater_is_better or not isinstance(form, MeanForm):
         return None
@@ -277,7 +280,7 @@ def _of_cells(metric: Metric, t: float, n: float) -> Ratio | None:
 
 
 def _probe(metric: Metric, t: float, n: float) -> Ratio | None:
-    """Metrics that are α(k)·tp + β(k) with 1/α and β/α affine in k."""
+    """Return the ratio of a metric α(k)·tp + β(k), 1/α and β/α affine in k, or None."""
     if not metric.greater_is_better:
         return None
     k = n * np.array([0.15, 0.35, 0.55, 0.8])[:, None]
@@ -319,7 +322,9 @@ class PopulationOptimum(NamedTuple):
 def best_prediction(
     p: Floats, mass: Floats, weight: Floats, ratio: Ratio
 ) -> PopulationOptimum | None:
-    """Dinkelbach on ascending p; `mass` and `weight` are running sums from 0.
+    """Run Dinkelbach's iteration on ascending p.
+
+    `mass` and `weight` are running sums from 0.
 
     Each step predicts the rows of positive worth, which are one end of the order, and
     takes the value of that prediction; it stops when the value no longer rises.
@@ -364,7 +369,7 @@ def best_prediction(
 def tune_population(
     scores: Floats, metrics: list[Metric], weight: Floats | None, settings: Settings
 ) -> list[Rule]:
-    """One label-free rule per metric."""
+    """Tune one label-free rule per metric."""
     if weight is None:
         p, w = np.sort(scores), np.ones(scores.size)
     else:
@@ -412,7 +417,7 @@ def tune_population(
 def _intervals(
     p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
 ) -> dict[str, Any]:
-    """Bootstrap over bins of the rows, with the noise of as many new rows added."""
+    """Bootstrap over bins of the rows, with the noise of as many new rows."""
     metric = rule.metric
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))

@@ -197,7 +197,7 @@ class Rule(SavedRule):
             object.__setattr__(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle holds a coarse curve: the rows may have been many."""
+        """Return the state for pickle, with a coarse curve: rows may be many."""
         state = super().__getstate__()
         if self.thresholds is not None and self.thresholds.size > KEPT_POINTS:
             last = self.thresholds.size - 1
@@ -235,7 +235,7 @@ class Rule(SavedRule):
         return raw_cut(calibrator, self.threshold)
 
     def applies(self, p: ArrayLike) -> Booleans:
-        """Which scores are positive.
+        """Return which scores are positive.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class Rule(SavedRule):
         return scores >= cut
 
     def apply(self, p: ArrayLike) -> AnyArray | Series:
-        """Labels of the scores, in the kind of the input (array, series).
+        """Return labels of the scores, in the type of the input (array, series).
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Rule(SavedRule):
         return same_kind(p)(self.named(self.applies(p)))
 
     def named(self, positive: Booleans) -> npt.NDArray[Any]:
-        """Booleans as labels of the two classes."""
+        """Return booleans as labels of the two classes."""
         names = (self.neg_label, self.pos_label)
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]
@@ -380,7 +380,7 @@ class Rule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
-        """From a dict whose header was checked."""
+        """Return the rule of a dict whose header is already checked."""
         names = {one.name for one in fields(cls)} - {*CURVE, "_kept", "guarantee"}
         missing = sorted(names - set(values))
         if missing:

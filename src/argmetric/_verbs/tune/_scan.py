@@ -48,13 +48,13 @@ class SortedRows:
         return ends
 
     def ends_of(self, cuts: Integers) -> Integers:
-        """How many rows each of these cuts predicts."""
+        """Return how many rows each of these cuts predicts."""
         found = np.zeros(cuts.size, dtype=np.int64)
         found[cuts > 0] = self.ends[cuts[cuts > 0] - 1]
         return found
 
     def worth(self, chosen: Booleans) -> Booleans | Floats:
-        """Weights of the chosen rows, 0 of the others."""
+        """Return the weights of the chosen rows, 0 for the others."""
         return chosen if self.weight is None else np.where(chosen, self.weight, 0.0)
 
 
@@ -95,7 +95,7 @@ class Cuts:
         return self.chosen(-1)
 
     def chosen(self, cut: int) -> float:
-        """Predicted positives of one cut."""
+        """Return the predicted positives of one cut."""
         return float(self.tp[cut] + self.fp[cut])
 
     @property
@@ -103,7 +103,7 @@ class Cuts:
         return self.tp.size
 
     def scored(self, metric: Metric) -> Floats:
-        """The metric at every cut; what it makes on the way stays in the cache."""
+        """Return the metric at every cut, in blocks that fit in cache."""
         t, n, values = self.t, self.n, np.empty(self.size)
         for first in range(0, self.size, CUTS_AT_ONCE):
             part = slice(first, first + CUTS_AT_ONCE)
@@ -116,7 +116,7 @@ class Cuts:
         return np.concatenate([[math.inf], self.scores])
 
     def threshold(self, cut: int) -> float:
-        """A number with exactly the rows of this cut at or above it."""
+        """Return a number with exactly the rows of this cut at or above it."""
         if 0 < cut < self.scores.size:
             # Half-way to the next score; nearer to the upper one where 32 bits need it:
             # scores that differ there lie on both sides, rounded or not.
@@ -146,7 +146,7 @@ class Cuts:
         return float(rounded if np.isfinite(rounded) else lowest)
 
     def intervals(self, runs: Integers) -> Floats:
-        """Thresholds (low, high] that give one of the cuts first…last of each run."""
+        """Return thresholds (low, high] of the cuts first … last of each run."""
         last = runs[:, 1]
         inside = last < self.scores.size
         low = np.full(last.size, -math.inf)
@@ -155,7 +155,7 @@ class Cuts:
 
 
 def count_cuts(rows: SortedRows) -> Cuts:
-    """Counts at the last row of every tie, and of the empty prediction."""
+    """Return counts at the last row of every tie, and of the empty prediction."""
     ends, scores, positive = rows.ends, rows.scores, rows.positive
     tp: Any
     fp: Any
@@ -210,7 +210,7 @@ def curve_of(
 
 
 def gains(values: Floats, metric: Metric, allowed: Booleans | None) -> Floats:
-    """Values to be maximised: -inf where undefined or forbidden."""
+    """Return values to maximise: -inf where undefined or forbidden."""
     gain = values if metric.greater_is_better else -values
     if allowed is not None:
         return np.where(allowed & ~np.isnan(gain), gain, -math.inf)
@@ -218,14 +218,14 @@ def gains(values: Floats, metric: Metric, allowed: Booleans | None) -> Floats:
 
 
 def means(total: Floats, defined: Floats) -> Floats:
-    """Sums over the number of defined terms; nan where there is none."""
+    """Return sums over the number of defined terms; nan if there is none."""
     result = np.full(total.shape, math.nan)
     np.divide(total, defined, out=result, where=defined > 0.5)
     return result
 
 
 def runs(mask: Booleans) -> Integers:
-    """First and last index of every run of True, one row each."""
+    """Return first and last index of every run of True, one row each."""
     edge = np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))
     return np.stack([np.flatnonzero(edge == 1), np.flatnonzero(edge == -1) - 1], axis=1)
 
@@ -252,7 +252,7 @@ class RuleLimits:
     def paid_for(
         self, budget: Any, scores: Floats, weight: Floats | None
     ) -> RuleLimits:
-        """These limits, with no more positives than a budget pays for."""
+        """Return limits with no more positives than a budget pays for."""
         # Costs of the rows above a cut never fall as it sinks: a limit on the cuts.
         if not isinstance(budget, tuple | list) or len(budget) != 2:
             raise ValueError(
@@ -286,7 +286,7 @@ class RuleLimits:
         return replace(self, max_positives=share)
 
     def of_share(self, n: float) -> RuleLimits:
-        """Limits for any number of rows: a count among n becomes a share."""
+        """Return limits for any number of rows: a count of n becomes a share."""
         counts = ("max_positives", "min_positives")
         given = {name: getattr(self, name) for name in counts}
         return replace(
@@ -294,7 +294,7 @@ class RuleLimits:
         )
 
     def allowed(self, tp: Floats, k: Floats, t: Numbers, n: Numbers) -> Booleans | None:
-        """Which cells obey; an empty prediction passes the floor under precision."""
+        """Return which counts obey; an empty prediction has enough precision."""
         if not self.given:
             return None
         result = np.ones(np.shape(k), dtype=bool)
@@ -310,7 +310,7 @@ class RuleLimits:
         return result & self.within_budget(k, n)
 
     def within_budget(self, k: Floats, n: Numbers) -> Booleans:
-        """Which numbers of positives obey the limits on them."""
+        """Return which numbers of positives obey the limits on them."""
         result = np.ones(np.shape(k), dtype=bool)
         most, least = (
             x * n if isinstance(x, float) else x
@@ -323,7 +323,7 @@ class RuleLimits:
         return result
 
     def allowed_cuts(self, cuts: Cuts) -> Booleans | None:
-        """Which cuts obey; an error that says what can be had, where none does."""
+        """Return which cuts obey; an error says what is possible if none does."""
         allowed = self.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
         if allowed is not None and not allowed.any():
             # Say of each floor the most that the other limits leave.
@@ -353,7 +353,7 @@ class RuleLimits:
 
 
 def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
-    """Limits as they were passed: a share of positives in per cent."""
+    """Return limits as they were passed: a share of positives in per cent."""
     percent = {name: name.endswith("positives") for name in limits}
     return between.join(
         f"{name}={100.0 * x:.12g}%"

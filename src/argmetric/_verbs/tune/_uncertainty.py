@@ -43,12 +43,12 @@ class SampleSums:
     defined: Floats | None = None
 
     def changed(self, change: Callable[[Floats], Any]) -> SampleSums:
-        """All statistics that there are, changed in the same way."""
+        """Return all statistics with the same change applied."""
         parts = vars(self).values()
         return SampleSums(*(None if one is None else change(one) for one in parts))
 
     def pick(self, cuts: Integers) -> SampleSums:
-        """One cut per sample, and the totals in a second column."""
+        """Return one cut per sample, and the totals in a second column."""
         rows = np.arange(cuts.size)
 
         def two(a: Floats) -> Floats:
@@ -59,11 +59,11 @@ class SampleSums:
         return self.changed(two)
 
     def at(self, cuts: Integers, folds: int) -> SampleSums:
-        """One cut per fold, added up over every split; totals in a second column."""
+        """Return one cut per fold, summed over each split; totals in column 2."""
         return self.pick(cuts).changed(lambda a: a.reshape(-1, folds, 2).sum(axis=1))
 
     def others(self, folds: int) -> SampleSums:
-        """What the other folds of the same split hold."""
+        """Return the sums of the other folds of the same split."""
 
         def without(a: Floats) -> Floats:
             split = a.reshape(-1, folds, a.shape[1])
@@ -73,7 +73,7 @@ class SampleSums:
         return self.changed(without)
 
     def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Counts tp, k, t, n; the last cut predicts everything."""
+        """Return counts tp, k, t, n; the last cut predicts everything."""
         assert self.tp is not None
         assert self.fp is not None
         # Sums of weights that are rounded each for itself may exceed their total.
@@ -82,7 +82,7 @@ class SampleSums:
         return tp, k, tp[:, -1:], k[:, -1:]
 
     def score(self, metric: Metric) -> Floats:
-        """Value of the metric for every sample and cut."""
+        """Return the metric for every sample and cut."""
         if self.value is None:
             return metric.value(*self.counts())
         assert self.defined is not None
@@ -90,7 +90,7 @@ class SampleSums:
 
 
 def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
-    """Cuts at equal steps of 0.5·k/n + 0.5·tp/t, with the ones to keep."""
+    """Return cuts at equal steps of 0.5·k/n + 0.5·tp/t, and those to keep."""
     if cuts.size <= most + 1:
         return np.arange(cuts.size)
     position = 0.5 * cuts.k / cuts.n + 0.5 * cuts.tp / cuts.t
@@ -142,7 +142,7 @@ class CellSampler:
         return self._count(drawn * self.worth)
 
     def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
-        """Rows dealt to folds at random, each class evenly; few rows several times."""
+        """Deal rows to folds, each class evenly; few rows several times."""
         count = SPLITS if self.rows.max() == 1 else 1
         held = np.zeros((count * folds, self.rows.size))
         for split in held.reshape(count, folds, -1):
@@ -151,7 +151,7 @@ class CellSampler:
         return self._count(held * self.mean_weight)
 
     def _count(self, weight: Floats) -> SampleSums:
-        """Running sums over the cells of either class."""
+        """Return running sums over the bins of either class."""
         found = []
         for chosen in (self.positive, ~self.positive):
             if self.ends.size == weight.shape[1] + 1:  # every cell ends a cut
@@ -167,7 +167,7 @@ class CellSampler:
 
 
 def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:
-    """How many rows of each cell fall into each fold; folds differ by one row."""
+    """Return how many rows of each bin fall into each fold, ± one row."""
     total = int(rows.sum())
     sizes = np.full(count, total // count)
     sizes[: total % count] += 1
@@ -183,7 +183,7 @@ def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:
 
 
 def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
-    """Cells of single rows, or bins with a cell for either class."""
+    """Return bins of single rows, or of scores by class."""
     if rows.n_rows <= MANY_ROWS:
         ones = np.ones(rows.n_rows)
         weight = ones if rows.weight is None else rows.weight
@@ -213,7 +213,7 @@ def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
 
 
 def _binned(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
-    """Sum of the values over the rows of either class in every bin, in turn."""
+    """Return sums of values over the rows of either class in every bin."""
     sums = [
         np.add.reduceat(np.where(chosen, values, 0.0), ends[:-1])
         for chosen in (rows.positive, ~rows.positive)
@@ -224,7 +224,7 @@ def _binned(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
 def new_tables(
     table: Floats, worth: float, size: int, rng: np.random.Generator
 ) -> Floats:
-    """Confusion matrices of as many new rows as a matrix was seen on.
+    """Draw confusion matrices of as many new rows as a matrix was seen on.
 
     Two sources of noise: the shares of the cells are known from the rows seen only
     (Dirichlet), and the new rows are drawn by these shares (multinomial). A row counts
@@ -242,7 +242,7 @@ def new_tables(
 def new_scores(
     metric: Metric, tables: list[Floats], worth: float, rng: np.random.Generator
 ) -> Floats:
-    """Scores of new rows, from matrices of rows that the cuts were not tuned on."""
+    """Draw scores of new rows, from matrices that the cuts were not tuned on."""
     size = -(-N_DRAWS // len(tables))
     drawn = [new_tables(table, worth, size, rng) for table in tables]
     (tn, fp), (fn, tp) = np.concatenate(drawn).transpose(1, 2, 0)
@@ -250,18 +250,18 @@ def new_scores(
 
 
 def mean_worth(weight: Floats | None) -> float:
-    """Σw²/Σw: what a row counts, if rows of equal weight are to vary as much."""
+    """Return Σw²/Σw: the weight at which equally weighted rows vary as much."""
     return 1.0 if weight is None else float((weight**2).sum() / weight.sum())
 
 
 def confusion_of(tp: float, k: float, t: float, n: float) -> Floats:
-    """The four counts, true classes in rows."""
+    """Return the four counts, true classes in rows."""
     table = np.array([[n - k - t + tp, k - tp], [t - tp, tp]])
     return np.asarray(np.maximum(table, 0.0))
 
 
 def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Integers]:
-    """First and last column of the run around the best that comes so near to it."""
+    """Return first and last column of the run around the best, within a loss."""
     column = np.arange(gain.shape[1])
     best = best[:, None]
     with np.errstate(invalid="ignore"):
@@ -285,7 +285,7 @@ class Procedure:
     standard_error: float | None = None
 
     def tuned(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
-        """Values of all cuts, column of the chosen one, and whether any is allowed."""
+        """Return values of all cuts, the chosen column, and if any is allowed."""
         values, limits = sums.score(self.metric), self.limits
         allowed = limits.allowed(*sums.counts()) if limits.given else None
         gain = gains(values, self.metric, allowed)
@@ -299,7 +299,7 @@ class Procedure:
     def bootstrap(
         self, samples: Iterable[SampleSums], cuts: Integers, column: int
     ) -> tuple[Integers, Floats]:
-        """The cut tuned on every sample that allows one, and all scores of a column."""
+        """Return the cuts tuned on allowed samples, and scores of a column."""
         chosen, scores = [cuts[:0]], [np.empty(0)]
         for sums in samples:
             values, index, any_allowed = self.tuned(sums)
@@ -309,7 +309,7 @@ class Procedure:
 
 
 def quantiles(values: Floats, coverage: float) -> Interval | None:
-    """The central interval, of values that occur; None without any."""
+    """Return the central interval, of values that occur; None without any."""
     known = values[~np.isnan(values)]
     if not known.size:
         return None

@@ -50,20 +50,20 @@ class FrozenDict(dict[str, Any]):
 
 
 def read_only(values: Any) -> Floats:
-    """A view that cannot be written to; the array it shows stays as it is."""
+    """Return a read-only view; the array itself stays writable."""
     view = np.asarray(values, dtype=np.float64).view()
     view.flags.writeable = False
     return view
 
 
 def current_versions() -> FrozenDict:
-    """Versions that made a rule."""
+    """Return the versions that a rule is made with."""
     package = sys.modules["argmetric"]  # an import would point upwards
     return FrozenDict(argmetric=package.__version__, numpy=np.__version__)
 
 
 def number(value: Any) -> float:
-    """A number in a saved rule; what is not finite is text there."""
+    """Return a number of a saved rule, where infinities and nan are text."""
     found = restored(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ValueError(f"a saved rule has {shown(value)} where a number belongs")
@@ -71,7 +71,7 @@ def number(value: Any) -> float:
 
 
 def count(value: Any) -> int:
-    """A number of rows."""
+    """Return a number of rows."""
     found = number(value)
     if not (found >= 0 and found.is_integer()):
         raise ValueError(f"a saved rule has {value!r} where a count belongs")
@@ -79,7 +79,7 @@ def count(value: Any) -> int:
 
 
 def interval(value: Any) -> Interval | None:
-    """Two numbers in a saved rule, or None."""
+    """Return two numbers of a saved rule, or None."""
     if value is None:
         return None
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -88,7 +88,10 @@ def interval(value: Any) -> Interval | None:
 
 
 def checked_facts(rule: Any) -> dict[str, Any]:
-    """What a rule says of its score: numbers, which may be nan, and intervals."""
+    """Check the fields of a rule; return those to convert, by name.
+
+    Numbers may be nan.
+    """
     classes = getattr(rule, "classes", ())
     if len(set(classes)) < len(classes):
         raise ValueError(f"classes has a class twice: {listed(classes)}")
@@ -107,14 +110,14 @@ def checked_facts(rule: Any) -> dict[str, Any]:
 
 
 def plain_float(value: Any, name: str) -> float:
-    """A number as a float, which may be nan or infinite."""
+    """Return a number as a float, which may be nan or infinite."""
     if isinstance(value, float):
         return float(value)
     return check_number(value, name, infinite=True)
 
 
 def _checked_interval(value: Any, name: str) -> Interval | None:
-    """Two ends, the lower one first, or None."""
+    """Return two ends, the lower one first, or None."""
     if value is None:
         return None
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
@@ -128,21 +131,21 @@ def _checked_interval(value: Any, name: str) -> Interval | None:
 
 
 def saved_metric(metric: Metric | ClassMetric) -> dict[str, Any]:
-    """The plain form of a metric of two classes or of several."""
+    """Return the plain form of a metric of two or of several classes."""
     return (
         metric.to_dict() if isinstance(metric, ClassMetric) else metric_to_dict(metric)
     )
 
 
 def loaded_metric(values: Any) -> Metric | ClassMetric:
-    """What `saved_metric` described."""
+    """Return the metric that `saved_metric` described."""
     if isinstance(values, dict) and str(values.get("class")).startswith("Class"):
         return class_metric_from_dict(values)
     return metric_from_dict(values)
 
 
 def saved_calibrator(calibrator: Any) -> Any:
-    """The plain form of a calibrator; a function cannot be kept."""
+    """Return the plain form of a calibrator; refuse a function."""
     if calibrator is None:
         return None
     if not hasattr(calibrator, "to_dict"):
@@ -162,7 +165,7 @@ def loaded_calibrator(values: Any) -> Any:
 
 
 def loaded_reference(values: Any) -> KeptReference | None:
-    """What a rule keeps of the rows that it was tuned on."""
+    """Return the summary of the rows that a rule was tuned on."""
     if values is None:
         return None
     from argmetric._calibrate.cells import KeptReference
@@ -171,7 +174,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
 
 
 def calibrated(calibrator: Any, p: Any) -> Any:
-    """What the calibrator makes of p: an object with `apply`, or a function."""
+    """Return the calibrated p, by an object with `apply` or a function."""
     apply = getattr(calibrator, "apply", calibrator)
     if not callable(apply):
         raise TypeError(
@@ -202,7 +205,7 @@ class SavedRule(Exported, Saved[Any]):
         raise NotImplementedError
 
     def predict(self, p: ArrayLike) -> AnyArray | Series | Frame:
-        """Labels of the scores: what `apply` gives, by scikit-learn's name.
+        """Return labels of the scores, as `apply`; scikit-learn's name.
 
         Parameters
         ----------
@@ -230,7 +233,7 @@ class SavedRule(Exported, Saved[Any]):
         return str(values.get("kind"))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Plain dicts for pickles and the like, which fill a mapping item by item."""
+        """Return plain dicts for pickle, which fills a mapping item by item."""
         state = dict(vars(self))
         for name, value in state.items():
             if isinstance(value, FrozenDict):
@@ -255,7 +258,7 @@ class SavedRule(Exported, Saved[Any]):
         return hash(self._key())
 
     def _key(self) -> str:
-        """All that is compared, as text: nan equals itself there.
+        """Return all that is compared, as text: nan equals itself there.
 
         Not the rows that it was tuned on: files read in pieces keep none.
         """
