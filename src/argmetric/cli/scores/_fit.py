@@ -197,7 +197,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
             if rows.way == "one":
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
-        return [*asked[:-1], *facts]
+        return [*asked[:-1], *facts, *lines.promises(*rules)]
     if rows.way == "one":
         if o.cost_fp is not None:
             costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
