@@ -75,7 +75,7 @@ test-all: test ## every check, and those that take long
 	@touch $@
 
 test-lowest: .venv-lowest/.ready ## the tests with the oldest libraries that are allowed
-	OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=.venv-lowest/kernels .venv-lowest/bin/python -m pytest \
+	OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/kernels .venv-lowest/bin/python -m pytest \
 		--numprocesses auto --dist loadfile -W default::DeprecationWarning -W default::FutureWarning tests
 
 # Engines and frameworks are large, and pin versions: they get an environment of their own.

@@ -29,6 +29,26 @@ def test_tune_writes_and_tells_the_promise(run, answer):
     assert wanted.sentence in decided.err
 
 
+def test_each_of_several_metrics_tells_its_promise(run):
+    rules = am.tune(Y, P, ["f1", "recall"], min_precision=0.7, confidence=0.95)
+    told = run(*f"tune known.csv -m f1 -m recall {LIMITS}".split())
+    sentences = {rule.guarantee.sentence for rule in rules.values()}
+    shown = " ".join(told.out.split())
+    assert all(shown.count(one) == 1 for one in sentences)
+
+
+def test_rules_of_several_labels_tell_their_promise(run, tmp_path):
+    lines = [f"{p},{p},{y},{y}" for p, y in zip(P, Y, strict=True)]
+    text = "\n".join(["p_a,p_b,y_a,y_b", *lines])
+    (tmp_path / "both.csv").write_text(text)
+    both = ["both.csv", "--scores", "p_*"]
+    told = run("tune", *both, "--labels", "y_*", *LIMITS.split(), "-o", "rule.json")
+    said = "with 95 % confidence for all 2 labels at once at least 70 % of the rows"
+    assert said in " ".join(told.out.split())
+    decided = run("decide", *both, "--rule", "rule.json", "-o", "out.csv")
+    assert said in " ".join(decided.err.split())
+
+
 def test_decide_proves_it_on_the_reference(run, answer):
     options = {"min_precision": 0.7, "confidence": 0.95}
     wanted = am.decide(NEW, reference=(Y, P), **options)

@@ -193,6 +193,20 @@ def test_no_output_overwrites_a_file_that_is_read(run, call):
     assert Path("scores.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_no_file_of_a_metric_overwrites_one_that_is_read(run, option):
+    write_csv("a-f1.md", label=Y)
+    call = "tune", "a-f1.md", "--format", "csv", option, "a-{metric}.md"
+    before = Path("a-f1.md").read_bytes()
+    ended = run(*call)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{option} a-f1.md is also an input: pass another name" in ended.err
+    assert Path("a-f1.md").read_bytes() == before
+    assert run(*call, "-m", "mcc").code == 0
+    assert run(*call, "--force").code == 0
+    assert Path("a-f1.md").read_bytes() != before
+
+
 def commands(app, words=()):
     """Every command with its options, of those that have any."""
     for name in app:

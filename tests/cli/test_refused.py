@@ -68,6 +68,12 @@ REFUSED = """
 2 forecast s.csv --fail-under high -> "high" for --fail-under. A number is needed. See
 2 forecast s.csv --fail-under 90% -> A number is needed. Write 90% as 0.9. See argmetric
 2 evaluate s.csv --threshold 0,3 -> A number is needed. Write 0,3 as 0.3. See argmetric
+2 decide s.csv --metric f11 -> would be an F-measure with beta=11: commands take up to
+    f10, Python also FBeta(11); did you mean 'f1'?
+2 decide k.csv ONE --metric f11 -> commands take up to f10, Python also FBeta(11)
+2 expect s.csv new.csv --utility f11 -> commands take up to f10, Python also FBeta(11)
+2 tune s.csv --label y -m mcc -m balanced_accuracy --zero-division 1 ->
+    --zero-division 1 would change nothing for mcc
 2 decide s.csv --metric f1_score -> unknown metric 'f1_score'; did you mean 'f1'?
 2 decide s.csv --metric 'F1 score' -> unknown metric 'F1 score'; did you mean 'f1'?
 2 decide s.csv --metric fbeta -> unknown metric 'fbeta'; did you mean 'f1' or 'f2' or
@@ -201,7 +207,12 @@ REFUSED = """
 2 decide k.csv --scores p -> --scores 'p' must contain one *, which stands for the name
     of a label, as in 'p_*'
 2 decide k.csv --labels y_* -> --labels goes with --scores: pass the pattern of both
-2 decide k.csv --scores p_* --score p_cat -> --score is about one column of scores, not
+2 decide s.csv --score p --labels y -> --labels goes with --scores: pass the pattern of
+    both; --label names one column of labels
+2 decide k.csv --group photo --labels y_* -> --labels goes with --scores
+2 evaluate k.csv --score p_cat --labels y_* -> --score is about one column; --scores and
+    --labels are about several
+2 decide k.csv --scores p_* --score p_cat -> --score is about one column; --scores and
 2 decide k.csv --scores p_* --label y_cat -> --label names one column: with --scores,
     pass --labels 'y_*' for several labels per row; if each row has one of several
     classes, add --one-label

@@ -109,6 +109,16 @@ def test_tune_several_metrics(run):
     assert ended == Ended(2, "", "argmetric: --metric names the same metric twice\n")
 
 
+@pytest.mark.parametrize("zero", [0, 1, "nan"])
+def test_metrics_that_obey_zero_division_do(run, zero):
+    """`mcc` has a value of its own for 0/0, as `am.tune` with several metrics has."""
+    arguments = ["--label", "y", "-m", "f1", "-m", "mcc", "--zero-division", str(zero)]
+    ended = run("tune", "val.parquet", *arguments, "-o", "{metric}.json")
+    assert (ended.code, ended.err) == (0, "")
+    rules = am.tune(Y, P, ["f1", "mcc"], zero_division=float(zero))
+    assert {name: am.Rule.load(f"{name}.json") for name in rules} == rules
+
+
 def test_tune_without_labels(run):
     ended = run("tune", "val.parquet", "--no-label", "-o", "rule.json")
     assert ended.code == 0

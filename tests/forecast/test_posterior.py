@@ -1,5 +1,7 @@
 """Forecasts with a reference, from draws of what may be true; scores that surprise."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -275,16 +277,21 @@ def test_the_same_forecast_twice(options):
 
 
 def test_a_forecast_makes_few_calls():
-    """They were 19,792."""
+    """Of our code, and by it: what libraries call themselves depends on their version.
+
+    They were 19,792 with those.
+    """
     import sys
 
+    ours = os.path.dirname(am.__file__)
     y, p = reference(1000)
     _, new = reference(1000, seed=1)
     calls = 0
 
     def count(frame, event, argument):
         nonlocal calls
-        calls += event == "call"
+        files = (x.f_code.co_filename for x in (frame, frame.f_back))
+        calls += event == "call" and any(x.startswith(ours) for x in files)
 
     am.forecast(new, new > 0.5, reference=(y, p))
     before = sys.getprofile()
@@ -293,7 +300,7 @@ def test_a_forecast_makes_few_calls():
         am.forecast(new, new > 0.5, reference=(y, p))
     finally:
         sys.setprofile(before)
-    assert calls <= 2000
+    assert calls <= 1450
 
 
 def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):

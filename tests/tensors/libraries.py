@@ -7,6 +7,11 @@ import importlib.util
 import numpy as np
 import pytest
 
+from argmetric.tensors._arrays import OLD_NUMPY
+
+NEW_NUMPY = pytest.mark.skipif(
+    OLD_NUMPY, reason="arrays follow the array API from numpy 2.1 on"
+)
 LIBRARIES = ["numpy", "array_api_strict", "torch"]
 
 

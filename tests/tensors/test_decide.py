@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import argmetric as am
 from argmetric import tensors
 from strategies import probability_vectors
-from tensors.libraries import LIBRARIES, array, host, library
+from tensors.libraries import LIBRARIES, NEW_NUMPY, array, host, library
+
+pytestmark = NEW_NUMPY
 
 METRICS = (
     am.FBeta(1),

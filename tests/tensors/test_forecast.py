@@ -7,7 +7,9 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
-from tensors.libraries import LIBRARIES, array, library
+from tensors.libraries import LIBRARIES, NEW_NUMPY, array, library
+
+pytestmark = NEW_NUMPY
 
 every_library = pytest.mark.parametrize("name", LIBRARIES)
 METRICS = ["f1", "jaccard", am.Tversky(0.2, 0.7), "mcc", "recall", "gmean", "accuracy"]

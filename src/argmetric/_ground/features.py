@@ -80,6 +80,9 @@ def explained(X: Any, y: Any = None, *, model: bool = False) -> Iterator[None]:
     check_features(X)
     if not model and getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise TypeError("X holds dates or times; pass numbers, such as days since 2000")
+    if not model and hasattr(X, "collect") and not hasattr(X, "shape"):
+        # Old versions of scikit-learn ask a lazy frame for its types, and it warns
+        to_numpy(X, "X", "a matrix of numbers")
     try:
         yield
     except (TypeError, ValueError, IndexError) as error:

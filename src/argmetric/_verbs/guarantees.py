@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,12 +125,20 @@ class Guarantee(Result):
     @property
     def sentence(self) -> str:
         """All of it in one sentence."""
-        cut = f"p ≥ {self.threshold:.4g}"
+        return self._sentence(f"p ≥ {self.threshold:.4g}", self.confidence)
+
+    @property
+    def _limits(self) -> tuple[Any, ...]:
+        """What was asked, and of which rows; a floor under the metric is an answer."""
+        asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
+        return *asked, self.for_rows, self.metric, self.assumptions[0]
+
+    def _sentence(self, cut: str, confidence: float, at_once: str = "") -> str:
         promised = " and ".join(
             one.sentence(cut, self.for_rows, self.metric) for one in self.promises
         )
-        where = self.assumptions[0]
-        return f"with {percent(self.confidence)} confidence {promised}, if {where}"
+        sure = f"with {percent(confidence)} confidence{at_once}"
+        return f"{sure} {promised}, if {self.assumptions[0]}"
 
     _told = ("promise",)
 
@@ -192,6 +201,22 @@ class Guarantee(Result):
         )
         known["assumptions"] = tuple(known["assumptions"])
         return cls(**known)
+
+
+def promise_of(guarantees: Mapping[Any, Guarantee | None]) -> str:
+    """Return what the rules of labels promise, by the names of the labels, or ""."""
+    known = {name: one for name, one in guarantees.items() if one is not None}
+    if len(guarantees) == 1:
+        return "".join(one.sentence for one in known.values())
+    risk = sum(1.0 - one.confidence for one in known.values())  # a union bound
+    if len({one._limits for one in known.values()}) == 1 and risk < 1.0:
+        lowest = min(known.values(), key=lambda one: one.promises[0].bound)
+        at_once = f" for all {len(known):,} labels at once"
+        if len(known) < len(guarantees):
+            at_once = f" for {', '.join(map(str, known))} at once"
+        confidence = 1.0 - (round(risk, 12) or risk)
+        return lowest._sentence("the threshold of each label", confidence, at_once)
+    return "; ".join(f"{name}: {one.sentence}" for name, one in known.items())
 
 
 class NotCertifiedError(ValueError):

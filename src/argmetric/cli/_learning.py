@@ -282,8 +282,7 @@ def metric_named(
         zero = None if zero_division is None else float(zero_division)
         return get_metric(name, zero_division=zero)
     except (ValueError, TypeError) as error:
-        text = str(error).replace("zero_division=", "--zero-division ")
-        raise UsageError(text) from error
+        raise UsageError(metric_error(error)) from error
 
 
 def class_metric(
@@ -310,7 +309,13 @@ def class_metric(
             n_classes=n_classes,
         )
     except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(metric_error(error)) from error
+
+
+def metric_error(error: Exception) -> str:
+    """Return a message about a metric in the words of the command line."""
+    text = str(error).replace("zero_division=", "--zero-division ")
+    return re.sub(r"above (\d+) pass", r"commands take up to f\1, Python also", text)
 
 
 def average_of(average: str | None, group: str | None, *, wide: bool = False) -> Any:

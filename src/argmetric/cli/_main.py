@@ -107,11 +107,12 @@ def _run(tokens: list[str], *, force: bool) -> int:
         return errors.DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
+    values.force.set(force)
     app.config = (
         values.refuse_empty,
         values.refuse_shared_outputs,
         values.refuse_shared_columns,
-        *(() if force else (values.refuse_overwriting,)),
+        values.refuse_overwriting,
     )
     try:
         result = app(

@@ -16,6 +16,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._learning import metric_error
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._rows import (
     find_score,
@@ -196,7 +197,7 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         return sequence.CountUtility(get_metric(name, zero_division=zero))
     except ValueError as error:
         known = ", ".join(("pk", "windowdiff", *_PLAIN))
-        raise UsageError(f"{error}; utilities: {known}") from error
+        raise UsageError(f"{metric_error(error)}; utilities: {known}") from error
 
 
 _SHELLS = Literal["bash", "zsh", "fish", "powershell"]

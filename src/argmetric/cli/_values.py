@@ -7,6 +7,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from inspect import cleandoc
 from itertools import chain, combinations
 from typing import Any
@@ -30,6 +31,7 @@ from argmetric.cli._errors import UsageError
 COLUMNS = Group("Columns", sort_key=1)
 OUTPUT = Group("Output", sort_key=7)
 _MOST_JOBS = 10_000
+force: ContextVar[bool] = ContextVar("force", default=False)  # --force was typed
 # A lone "-" looks like an option to the parser; it travels under another name.
 _MARKED_STREAM = "<->"
 _NOT_A_NUMBER = re.compile(
@@ -118,12 +120,16 @@ def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
 
 def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
     """Refuse an output that is a file which the same command reads."""
-    written = [
-        pair for pair in _files(arguments, written_path) if os.path.isfile(pair[1])
-    ]
-    if not written:
+    read = [pattern for _, pattern in _files(arguments, path)]
+    refuse_inputs(_files(arguments, written_path), read)
+
+
+def refuse_inputs(outputs: Iterable[tuple[str, str]], patterns: Iterable[str]) -> None:
+    """Refuse outputs, each with its option, that are read; --force allows them."""
+    written = [pair for pair in outputs if os.path.isfile(pair[1])]
+    if not written or force.get():
         return
-    for _, pattern in _files(arguments, path):
+    for pattern in patterns:
         found = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else ()
         for read in (pattern, *found):
             for option, target in written:

@@ -13,13 +13,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice, install
+from argmetric._ground.arguments import check_choice, install, is_tensor
 from argmetric._ground.types import AnyArray
 from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
 Checks: TypeAlias = list[Callable[[], Tensor | None]]
 Answer = TypeVar("Answer")
+OLD_NUMPY = not hasattr(np, "cumulative_sum")  # its arrays are not of the array API
 
 
 class TorchNamespace:
@@ -49,6 +50,13 @@ def namespace(x: Any) -> Any:
     loaded = sys.modules.get("torch")
     if loaded is not None and isinstance(x, loaded.Tensor):
         return TorchNamespace(loaded)
+    if OLD_NUMPY if isinstance(x, np.ndarray) else not is_tensor(x):
+        kind = f"numpy {np.__version__}" if isinstance(x, np.ndarray) else type(x)
+        raise TypeError(
+            "argmetric.tensors takes tensors of torch and arrays of the array API "
+            f"(numpy from 2.1 on), not {getattr(kind, '__name__', kind)}; "
+            "functions such as argmetric.decide take lists and arrays of any numpy"
+        )
     return x.__array_namespace__()
 
 

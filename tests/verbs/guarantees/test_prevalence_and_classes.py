@@ -54,6 +54,37 @@ def test_every_surface_names_the_prevalence(moved, tmp_path):
     assert "certified at 30 % positives" in labels
 
 
+def test_rules_of_several_labels_promise_in_one_sentence(tmp_path):
+    both, options = np.stack([P, P[::-1]], axis=1), {"prior": 0.3, "confidence": 0.9}
+    y = np.stack([Y, Y[::-1]], axis=1)
+    rule = am.tune(y, both, min_precision=0.8, **options, **QUICK)
+    said = (
+        "with 90 % confidence for all 2 labels at once at least 80 % of the rows "
+        f"selected by the threshold of each label are positive, {WHERE}"
+    )
+    rule.save(tmp_path / "rule.json")
+    assert ("guarantee", said) in am.Rule.load(tmp_path / "rule.json").lines()
+    assert said in rule.to_python()
+    for name in ("duckdb", "postgres", "sqlite", "spark"):
+        assert rule.to_sql(name).endswith(f"/* {said} */")
+    floors = am.tune(y, both[:, [0, 1]], "f1", confidence=0.9, **QUICK)
+    lowest = min(one.guarantee.promises[0].bound for one in floors.rules)
+    said = f"f1 of the threshold of each label is at least {lowest:.3g}, if new rows"
+    assert f"with 90 % confidence for all 2 labels at once {said}" in repr(floors)
+
+
+def test_rules_with_promises_of_their_own_tell_each(moved):
+    other = am.tune(Y, P, min_recall=0.7, confidence=0.9, **QUICK)
+    none = am.Rule("f1", 0.5)
+    told = dict(am.MultiLabelRule((moved, other, none), ("a", "b", "c")).lines())
+    of_a, of_b = moved.guarantee.sentence, other.guarantee.sentence
+    assert told["guarantee"] == f"a: {of_a}; b: {of_b}"
+    told = dict(am.MultiLabelRule((moved, none, moved), ("a", "b", "c")).lines())
+    said = "with 80 % confidence for a, c at once at least 80 % of the rows"
+    assert told["guarantee"].startswith(said)
+    assert "guarantee" not in dict(am.MultiLabelRule((none,), ("c",)).lines())
+
+
 def test_a_decision_names_the_prevalence():
     options = {"min_precision": 0.8, "confidence": 0.9, "prior": 0.3}
     found = am.decide(P[:500], reference=(Y, P), **options)

@@ -146,10 +146,10 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
         _of_cut(rule, cut, dialect, name)
         for cut, name in zip(rule.cuts, columns, strict=True)
     ]
-    if rule.single:
-        return cases[0] + (f"\n  /* {rule.promise} */" if rule.promise else "")
-    named = zip(cases, rule.columns, strict=True)
-    return ",\n".join(f"{case} AS {dialect.column(name)}" for case, name in named)
+    if not rule.single:
+        named = zip(cases, rule.columns, strict=True)
+        cases = [f"{case} AS {dialect.column(name)}" for case, name in named]
+    return ",\n".join(cases) + (f"\n  /* {rule.promise} */" if rule.promise else "")
 
 
 def _of_cut(rule: PortableRule, cut: RawCut, dialect: Dialect, name: str) -> str:

@@ -33,6 +33,7 @@ from argmetric._ground.validation import (
     same_kind,
     to_floats,
 )
+from argmetric._verbs.guarantees import promise_of
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._verbs.tune._export import PortableRule
 from argmetric._verbs.tune._other_rules import Certain
@@ -175,6 +176,7 @@ class MultiLabelRule(SavedRule):
             Field(words="score", text=f"{number(self.score)} ({self.average})"),
             Field(words="mean", text=held),
             *first_lines(lines, len(kept), SHOWN, "labels"),
+            Field(words="guarantee", text=self._promise or None),
             *self._keys("average", "names"),
             Field("rules", kept),
         ]
@@ -192,7 +194,13 @@ class MultiLabelRule(SavedRule):
     def _portable(self) -> PortableRule:
         cuts = [cut for rule in self.rules for cut in rule._portable().cuts]
         names = tuple(map(str, self.names))
-        return PortableRule(self._title(), names, (0, 1), tuple(cuts))
+        promise = self._promise
+        return PortableRule(self._title(), names, (0, 1), tuple(cuts), promise=promise)
+
+    @property
+    def _promise(self) -> str:
+        known = zip(self.names, self.rules, strict=True)
+        return promise_of({name: rule.guarantee for name, rule in known})
 
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"

@@ -40,7 +40,7 @@ from argmetric._ground.validation import (
     to_floats,
     warn_user,
 )
-from argmetric._verbs.guarantees import Guarantee, at_prevalence
+from argmetric._verbs.guarantees import Guarantee, at_prevalence, promise_of
 from argmetric._verbs.tune import files
 from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
@@ -342,7 +342,6 @@ class Rule(SavedRule):
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
         limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
-        promise = None if self.guarantee is None else self.guarantee.sentence
         if self.guarantee is not None and limits:
             limits += at_prevalence(self.guarantee.prior)
         if self.calibrator is not None:
@@ -364,7 +363,7 @@ class Rule(SavedRule):
             ),
             *self._keys("optimal_thresholds", "optimism", "mean", "choice"),
             Field("constraints", self.constraints, where, limits or None),
-            Field("guarantee", self.guarantee, "guarantee", promise),
+            Field("guarantee", self.guarantee, "guarantee", self._promise or None),
             Field(words="rows", text=rows),
             self._field("average", "average"),
             *self._keys("coverage", "probabilities", "notes", "versions"),
@@ -403,9 +402,12 @@ class Rule(SavedRule):
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)
-        promise = "" if self.guarantee is None else self.guarantee.sentence
-        known: dict[str, Any] = {"single": True, "promise": promise}
+        known: dict[str, Any] = {"single": True, "promise": self._promise}
         return PortableRule(self._title(), ("p",), labels, (cut,), **known)
+
+    @property
+    def _promise(self) -> str:
+        return promise_of({"": self.guarantee})
 
     def _title(self) -> str:
         return (

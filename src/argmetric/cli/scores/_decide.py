@@ -112,8 +112,7 @@ def decide(o: Given) -> int:
         facts = [("decision", f"{kind} for {rows.metric.name}"), *told]
     if rows.way == "wide":
         table = lines.label_table(values)
-    promise = getattr(rule or decision, "guarantee", None)
-    facts += [] if promise is None else [("guarantee", promise.sentence)]
+    facts += lines.promises(rule or decision)
     facts = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
     how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
     return _report.tell("decide", values, facts, table=table, **how)

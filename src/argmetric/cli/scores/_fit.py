@@ -16,7 +16,7 @@ from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
-from argmetric.cli._values import refuse_same_file
+from argmetric.cli._values import refuse_inputs, refuse_same_file
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -90,17 +90,17 @@ def tune(o: Given) -> int:
     cost = _cost(o)
     checked("tune", o)
     exclude(o, "no_label", "label")
-    way, given = layout.way_of(o), o.metric or ["f1"]
+    way = layout.way_of(o)
     if way == "classes" and o.logits:
         raise UsageError("tune takes probabilities: leave out --logits")
-    metrics = [layout.metric_of(o.but(metric=one), way)[0] for one in given]
+    metrics = _metrics(o, way)
     if o.no_label and o.logits:
         raise UsageError("--no-label works on probabilities, not on --logits")
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
-    refuse_same_file(
-        [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
-    )
+    written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
+    refuse_same_file(written)
+    refuse_inputs(written, [o.file, *o.more])
     for path in reports:
         require(path)
     how = {
@@ -159,6 +159,20 @@ def _tuned(
     return rows, rules
 
 
+def _metrics(o: Given, way: layout.Way) -> list[Any]:
+    """Return the metrics; --zero-division is for those of them that obey it."""
+    given, refused = [o.but(metric=one) for one in o.metric or ["f1"]], []
+    found = [layout.metric_of(one.but(zero_division=None), way)[0] for one in given]
+    for place, one in enumerate(given):
+        try:
+            found[place] = layout.metric_of(one, way)[0]
+        except UsageError as error:
+            refused.append(error)
+    if len(refused) == len(given):
+        raise refused[0]
+    return found
+
+
 def _averaged(o: Given) -> dict[str, Any]:
     """How the metric of several classes is averaged, where it goes by its name."""
     zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
@@ -183,7 +197,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
             if rows.way == "one":
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
-        return [*asked[:-1], *facts]
+        return [*asked[:-1], *facts, *lines.promises(*rules)]
     if rows.way == "one":
         if o.cost_fp is not None:
             costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 import argmetric as am
 from argmetric._ground.display import part_text
 from argmetric._ground.types import Floats
+from argmetric._verbs.guarantees import promise_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -69,6 +70,18 @@ def asked_of(rows: TableRows) -> Facts:
 def actual(score: _report.Values | None) -> Facts:
     """Return the line on the score by the labels, none without labels."""
     return [] if score is None else [("actual score", number(score["score"]))]
+
+
+def promises(*results: Any) -> Facts:
+    """Return the lines on what rules or decisions promise for new rows, each once."""
+    found = []
+    for result in results:
+        parts = getattr(result, "rules", None)
+        of = {"": result}
+        if parts is not None:
+            of = dict(zip(result.names, parts, strict=True))
+        found.append(promise_of({k: getattr(of[k], "guarantee", None) for k in of}))
+    return [("guarantee", text) for text in dict.fromkeys(found) if text]
 
 
 def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:

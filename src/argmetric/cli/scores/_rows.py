@@ -364,8 +364,12 @@ LIMITS = "min_positives max_positives min_precision min_recall"
 # many files at once), an option, or one with "no " before it; the options that it
 # refuses, "verb:option" for one command alone; what is said; and why
 _TABLE = f"""
+no scores: decide:labels forecast:labels tune:labels calibrate:labels
+    = {{}} goes with --scores: pass the pattern of both; --label names one column of
+    labels
+    # labels go with the scores of the same names
 wide: score group threshold tune:no_label tune:report
-    = {{}} is about one column of scores, not --scores
+    = {{}} is about one column; --scores and --labels are about several
     # --scores names the columns, and the functions take the others for one column
 wide: monitor:scores
     = {{}} goes with --one-label here: pass it too, if each row has one of several
@@ -429,9 +433,6 @@ no checkpoint: stream:resume
 no scores: decide:per_row
     = {{}} is a number of labels in every row: pass their columns, --scores 'p_*'
     # with one column of scores a row has one label
-no scores: decide:labels forecast:labels tune:labels calibrate:labels
-    = {{}} goes with --scores: pass the pattern of both
-    # labels go with the scores of the same names
 whole: engine scheduler on_error work_dir missing_groups resume
     = {{}} is about files that are read in pieces: another option needs all rows
     # rows that are read at once need no workers, folders or second start
