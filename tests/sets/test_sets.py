@@ -212,7 +212,7 @@ def test_bad_samples_are_refused(arguments, message):
         ({"zero_division": float("nan")}, "zero_division=nan"),
         ({"reference": ([{"a"}], [[{"a"}]])}, r"has samples of 1 question\(s\): 10 or"),
         ({"reference": (["ab"] * 10, [[{"a"}]] * 10)}, "is 'ab' for question 0, and"),
-        ({"reference": (None, [[{"a"}]] * 10)}, "is None: give the set of every"),
+        ({"reference": (None, [[{"a"}]] * 10)}, "is None: pass a set for every"),
         ({"reference": ([[["a"]]] * 10, [[{"a"}]] * 10)}, "items must be hashable"),
         ({"reference": ({0: {"a"}}, [[{"a"}]] * 10)}, "must be no dict where the"),
         ({"max_items": -1}, "max_items must be a whole number ≥ 0"),

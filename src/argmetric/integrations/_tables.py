@@ -63,11 +63,12 @@ def decide_table(
     >>> import argmetric as am
     >>> import pyarrow as pa
     >>> table = pa.table({"user": [1, 1, 2], "score": [0.9, 0.2, 0.4]})
-    >>> found = am.integrations.decide_table(table, p="score", groups="user")
-    >>> found["decision"].to_pylist()
+    >>> labelled = am.integrations.decide_table(table, p="score", groups="user")
+    >>> labelled["decision"].to_pylist()
     [1, 0, 1]
     """
-    return _decided(table, p, groups, metric, output, checked_settings(settings))
+    settings = read_settings(settings)
+    return _label_table(table, p, groups, metric, output=output, settings=settings)
 
 
 def decide_batches(
@@ -93,29 +94,29 @@ def decide_batches(
     table
         One for each batch.
     """
-    settings = checked_settings(settings)
+    settings = read_settings(settings)
     seen: set[Any] = set()
     for number, batch in enumerate(batches):
         frame = _frame(batch)
         check_columns(frame.columns, groups)
-        found = list(frame[groups].unique().to_list())
-        split = seen.intersection(found)
+        ids = list(frame[groups].unique().to_list())
+        split = seen.intersection(ids)
         if split:
             raise ValueError(
                 f"group {shown(min(split, key=str))} is in batch {number} and in an "
                 "earlier one: partition the rows by group, so that each is whole"
             )
-        seen.update(found)
-        yield _decided(batch, p, groups, metric, output, settings)
+        seen.update(ids)
+        yield _label_table(batch, p, groups, metric, output=output, settings=settings)
 
 
-def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
+def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of groups on their own; a reference is fitted once, to a calibrator."""
-    odd = sorted(settings.keys() - SETTINGS)
-    if odd:
+    unknown = sorted(settings.keys() - SETTINGS)
+    if unknown:
         raise TypeError(
-            f"{odd[0]} does not work on partitions: settings must not need the rows of "
-            f"other groups; known are {', '.join(sorted(SETTINGS))}"
+            f"{unknown[0]} does not work on partitions, as it may need rows of other "
+            f"groups: pass some of {', '.join(sorted(SETTINGS))}"
         )
     settings = dict(settings)
     reference, logits = settings.get("reference"), settings.get("logits", False)
@@ -147,14 +148,30 @@ def _frame(table: Any) -> Any:
         ) from error
 
 
-def _decided(
+def _label_table(
     table: Any,
     p: str,
     groups: str,
     metric: MetricLike,
+    *,
     output: str,
     settings: dict[str, Any],
 ) -> Any:
+    """Return the table with a column of decisions.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, pandas or Polars DataFrame
+        The rows.
+    p, groups : str
+        Columns of the probabilities and of the groups.
+    metric : str, Metric or callable
+        What each group is judged by.
+    output : str
+        Name of the new column.
+    settings : dict
+        Options of `decide`, as `read_settings` returns them.
+    """
     import narwhals.stable.v2 as nw
 
     frame = _frame(table)
@@ -162,14 +179,14 @@ def _decided(
     scores = frame[p]
     if not len(frame):
         return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
-    ids = frame[groups].to_native()
     budget = settings.get("budget")
     if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
         check_columns(frame.columns, budget[0], output=output)
         costs = frame[budget[0]].to_native()
         settings = settings | {"budget": (costs, budget[1])}
-    found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
-    column = nw.from_native(found.labels, series_only=True).alias(output)
+    how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
+    decision = decide(scores.to_native(), metric, **how)
+    column = nw.from_native(decision.labels, series_only=True).alias(output)
     return frame.with_columns(column).to_native()
 
 
@@ -231,11 +248,11 @@ class PassageChoice:
         if self.max_tokens is not None:
             count = self.count_tokens or (lambda text: len(text.split()))
             budget = [count(text) for text in texts], self.max_tokens
-        found = decide(
+        result = decide(
             np.asarray(scores, dtype=np.float64),
             self.metric,
             reference=self.reference,
             logits=self.logits,
             budget=budget,
         )
-        return [int(i) for i in np.flatnonzero(found.labels)]
+        return [int(i) for i in np.flatnonzero(result.labels)]

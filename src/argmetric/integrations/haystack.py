@@ -8,7 +8,7 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _made() -> Any:
+def _define_classes() -> Any:
     haystack = load_module("haystack")
     documents_type = list[haystack.Document]  # type: ignore[name-defined]
 
@@ -32,5 +32,5 @@ def _made() -> Any:
 
 def __getattr__(name: str) -> Any:
     if name == "PassageFilter":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

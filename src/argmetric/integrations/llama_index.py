@@ -8,7 +8,7 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _made() -> type[Any]:
+def _define_classes() -> type[Any]:
     base = load_module("llama_index.core.postprocessor.types")
 
     class PassageFilter(base.BaseNodePostprocessor):  # type: ignore[misc, name-defined]
@@ -32,5 +32,5 @@ def _made() -> type[Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "PassageFilter":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -77,8 +77,8 @@ def predictor() -> Any:
         # MLflow takes type hints for a schema.
         def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]
             before = self.model
-            given = model_input if before is None else before.predict(model_input)
-            scores = np.asarray(given, dtype=np.float64)
+            output = model_input if before is None else before.predict(model_input)
+            scores = np.asarray(output, dtype=np.float64)
             if (
                 before is not None
                 and scores.ndim == 1

@@ -10,7 +10,7 @@ from argmetric.tensors import decide_masks
 
 
 @cache
-def _made() -> dict[str, type[Any]]:
+def _define_classes() -> dict[str, type[Any]]:
     transforms = load_module("monai.transforms")
     utils = load_module("monai.utils")
 
@@ -28,8 +28,8 @@ def _made() -> dict[str, type[Any]]:
 
         def __call__(self, img: Any) -> Any:
             tensor = utils.convert_to_tensor(img, track_meta=False)
-            found = decide_masks(tensor[None], self.metric, **self.settings)
-            return utils.convert_to_dst_type(found.masks[0], img, dtype=tensor.dtype)[0]
+            masks = decide_masks(tensor[None], self.metric, **self.settings).masks
+            return utils.convert_to_dst_type(masks[0], img, dtype=tensor.dtype)[0]
 
     class BestMasksd(transforms.MapTransform):  # type: ignore[misc, name-defined]
         """`BestMasks` for some keys of a dictionary."""
@@ -53,5 +53,5 @@ def _made() -> dict[str, type[Any]]:
 
 def __getattr__(name: str) -> Any:
     if name in ("BestMasks", "BestMasksd"):
-        return _made()[name]
+        return _define_classes()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

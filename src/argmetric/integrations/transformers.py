@@ -68,8 +68,10 @@ class RuleMetrics:
             rule.save(self.path)
         name = self.metric.name
         half = float(evaluate(y, p >= 0.5, self.metric, **settings))
-        found = {f"best_{name}": float(rule.score), f"{name}_at_half": half}
-        return found | ({"threshold": rule.threshold} if isinstance(rule, Rule) else {})
+        values = {f"best_{name}": float(rule.score), f"{name}_at_half": half}
+        if isinstance(rule, Rule):
+            values["threshold"] = rule.threshold
+        return values
 
     def _read(self, scores: Any, y: Any) -> tuple[Any, Any]:
         """Probabilities and labels: two vectors, or two matrices."""

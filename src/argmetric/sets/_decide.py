@@ -14,8 +14,8 @@ from argmetric._ground.odds import bounded_logit, expit
 from argmetric._ground.types import ArrayLike, Floats, Interval
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric
 from argmetric.sets._result import SetDecision
-from argmetric.sets._samples import Samples, read_samples, read_truth
-from argmetric.sets._votes import KnownAnswers, voted_items
+from argmetric.sets._samples import Samples, read_samples, read_true_sets
+from argmetric.sets._votes import KnownAnswers, vote_items
 
 # Sets of hashable items: of one question, of several, or 0/1 draws
 SamplesLike: TypeAlias = Collection[object] | Mapping[object, object]
@@ -84,40 +84,40 @@ def decide(
     (['paris', 'rome'], 0.667)
     """
     metric = get_metric(metric, zero_division=zero_division)
-    form = _form(metric)
+    form = _ratio_form(metric)
     coverage = check_share(coverage, "coverage")
     most = LARGEST_COUNT
     if max_items is not None:
         most = check_count(max_items, "max_items", low=0)
-    read = read_samples(samples, weights)
+    data = read_samples(samples, weights)
     labelled = None
     if reference is not None:
-        labelled = _labelled(reference, metric, form, most)
+        labelled = _score_reference(reference, metric, form, most)
     share = None if labelled is None else labelled.vote_share
-    least = None if share is None else np.full(read.n, share)
-    chosen, found = _choose(read, form, most)
+    least = None if share is None else np.full(data.n, share)
+    chosen, bounds = _choose(data, form, most)
     if least is not None:
-        chosen = voted_items(read, least, most)
-        found[:, 0] = _mean_each(read, _scores(read, form, chosen))
-    means, scores = _held_out(read, form, most, least)
-    each, interval, notes = _forecast(read, means, scores, labelled, coverage)
+        chosen = vote_items(data, least, most)
+        bounds[:, 0] = _question_means(data, _scores(data, form, chosen))
+    means, scores = _held_out_scores(data, form, most, least)
+    each, interval, notes = _forecast_scores(data, means, scores, labelled, coverage)
     return SetDecision(
         metric=metric,
-        labels=read.as_given(chosen),
-        expected_each=found[:, 0],
-        bound_each=found[:, 1],
+        labels=data.restore_form(chosen),
+        expected_each=bounds[:, 0],
+        bound_each=bounds[:, 1],
         mean_each=each,
         interval=interval,
         coverage=coverage,
-        n_samples=int(read.counts.min()),
+        n_samples=int(data.counts.min()),
         n_labelled=0 if labelled is None else labelled.actual.size,
         vote_share=share,
-        sizes=np.diff(np.append(0.0, np.cumsum(chosen))[read.firsts]).astype(np.int64),
+        sizes=np.diff(np.append(0.0, np.cumsum(chosen))[data.firsts]).astype(np.int64),
         notes=notes,
     )
 
 
-def _form(metric: Metric) -> Floats:
+def _ratio_form(metric: Metric) -> Floats:
     """c, d1, d2, d3 and the value of 0/0 of a metric of shared and predicted items."""
     form = metric.form
     if (
@@ -139,59 +139,59 @@ def _form(metric: Metric) -> Floats:
     return np.array([form.c[1], *form.d[1:], metric.zero_division])
 
 
-def _choose(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
+def _choose(data: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
     """Which items are chosen, and mean score and bound of every question."""
     from argmetric.sets.kernels.choose import choose_sets
 
-    chosen, found = np.zeros(read.codes.size), np.zeros((read.n, 2))
-    choose_sets(*read.flat, read.weights, form, most, chosen, found)
-    return chosen, found
+    chosen, bounds = np.zeros(data.codes.size), np.zeros((data.n, 2))
+    choose_sets(*data.flat, data.weights, form, most, chosen, bounds)
+    return chosen, bounds
 
 
-def _scores(read: Samples, form: Floats, chosen: Floats) -> Floats:
+def _scores(data: Samples, form: Floats, chosen: Floats) -> Floats:
     """Return the score of the chosen set of its question against every sample."""
     from argmetric.sets.kernels.choose import score_samples
 
-    scores = np.empty(read.weights.size)
-    score_samples(*read.flat, form, chosen, scores)
+    scores = np.empty(data.weights.size)
+    score_samples(*data.flat, form, chosen, scores)
     return scores
 
 
-def _mean_each(read: Samples, scores: Floats) -> Floats:
+def _question_means(data: Samples, scores: Floats) -> Floats:
     """Return the mean over the samples of every question."""
-    question = np.repeat(np.arange(read.n), read.counts)
-    return np.bincount(question, read.weights * scores, read.n).astype(np.float64)
+    question = np.repeat(np.arange(data.n), data.counts)
+    return np.bincount(question, data.weights * scores, data.n).astype(np.float64)
 
 
-def _held_out(
-    read: Samples, form: Floats, most: int, least: Floats | None = None
+def _held_out_scores(
+    data: Samples, form: Floats, most: int, least: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Means per question, and scores per sample, of sets chosen without that sample.
 
     A set fits the samples that it was chosen on: their mean is too high a forecast.
     `least` are the vote shares of the questions where sets are chosen by votes.
     """
-    question = np.repeat(np.arange(read.n), read.counts)
-    place, count = np.arange(question.size) - read.questions[question], read.counts
+    question = np.repeat(np.arange(data.n), data.counts)
+    place, count = np.arange(question.size) - data.questions[question], data.counts
     count = count[question]
     fold = place * np.minimum(count, FOLDS) // count
     scores = np.empty(question.size)
     for part in range(int(fold.max()) + 1):
         out = fold == part
-        weights = np.where(out, 0.0, read.weights)
-        total = np.bincount(question, weights, read.n)[question]
-        weights = np.where(total > 0.0, weights, read.weights)  # no other sample counts
-        total = np.bincount(question, weights, read.n)[question]
-        rest = replace(read, weights=weights / total)
+        weights = np.where(out, 0.0, data.weights)
+        total = np.bincount(question, weights, data.n)[question]
+        weights = np.where(total > 0.0, weights, data.weights)  # no other sample counts
+        total = np.bincount(question, weights, data.n)[question]
+        rest = replace(data, weights=weights / total)
         if least is None:
             chosen, _ = _choose(rest, form, most)
         else:
-            chosen = voted_items(rest, least, most)
-        scores[out] = _scores(read, form, chosen)[out]
-    return _mean_each(read, scores), scores
+            chosen = vote_items(rest, least, most)
+        scores[out] = _scores(data, form, chosen)[out]
+    return _question_means(data, scores), scores
 
 
-class Labelled(NamedTuple):
+class Reference(NamedTuple):
     """Forecast without a reference and actual score of questions with known answers."""
 
     forecast: Floats
@@ -199,58 +199,58 @@ class Labelled(NamedTuple):
     vote_share: float | None = None  #: at which votes score more than sums over samples
 
 
-def _labelled(reference: Any, metric: Metric, form: Floats, most: int) -> Labelled:
+def _score_reference(pair: Any, metric: Metric, form: Floats, most: int) -> Reference:
     """Read the reference and choose how sets are chosen: by sums over samples or votes.
 
     Votes are scored at shares that were tuned on other questions.
     """
-    if not isinstance(reference, tuple | list) or len(reference) != 2:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError("reference must be a pair (true sets, samples)")
-    truth, samples = reference
-    read = read_samples(samples, None, "the samples of reference")
-    if read.n < FEWEST_LABELLED:
+    true_sets, samples = pair
+    data = read_samples(samples, None, "the samples of reference")
+    if data.n < FEWEST_LABELLED:
         raise ValueError(
-            f"reference=(true sets, samples) has samples of {read.n} question(s): "
+            f"reference=(true sets, samples) has samples of {data.n} question(s): "
             f"{FEWEST_LABELLED} or more are needed to recalibrate the score"
         )
-    true = read_truth(truth, read, "the truth of reference")
-    known = KnownAnswers.of(read, true, metric)
-    actual = known.scores(_choose(read, form, most)[0])
+    true = read_true_sets(true_sets, data, "the truth of reference")
+    known = KnownAnswers.from_sets(data, true, metric)
+    actual = known.scores(_choose(data, form, most)[0])
     share, least = known.tune_votes(most)
-    voted = known.scores(voted_items(read, least, most))
+    voted = known.scores(vote_items(data, least, most))
     if voted.mean() <= actual.mean():
-        return Labelled(_held_out(read, form, most)[0], actual)
-    return Labelled(_held_out(read, form, most, least)[0], voted, share)
+        return Reference(_held_out_scores(data, form, most)[0], actual)
+    return Reference(_held_out_scores(data, form, most, least)[0], voted, share)
 
 
-def _forecast(
-    read: Samples,
+def _forecast_scores(
+    data: Samples,
     means: Floats,
     scores: Floats,
-    labelled: Labelled | None,
+    labelled: Reference | None,
     coverage: float,
 ) -> tuple[Floats, Interval, tuple[str, ...]]:
     """Score to expect of every question, the interval of their mean, and notes."""
     rng, draws = np.random.default_rng(0), np.empty(DRAWS)
-    step = max(1, BLOCK // read.n)
+    step = max(1, BLOCK // data.n)
     blocks = [slice(first, first + step) for first in range(0, DRAWS, step)]
     notes = []
     if labelled is None:
         # The truth of each question is one of its samples
-        reached = np.cumsum(read.weights)
-        starts = np.append(0.0, reached)[read.questions[:-1]]
+        reached = np.cumsum(data.weights)
+        starts = np.append(0.0, reached)[data.questions[:-1]]
         for block in blocks:
-            places = starts + rng.random((draws[block].size, read.n))
+            places = starts + rng.random((draws[block].size, data.n))
             at = np.searchsorted(reached, places, side="right")
-            at = np.clip(at, read.questions[:-1], read.questions[1:] - 1)
+            at = np.clip(at, data.questions[:-1], data.questions[1:] - 1)
             draws[block] = scores[at].mean(axis=1)
         notes.append(
             "the score assumes that the truth is one more sample of the model: models "
             "are often too sure, so pass reference=(true sets, samples)"
         )
-        if alone := int((read.counts == 1).sum()):
+        if alone := int((data.counts == 1).sum()):
             notes.append(
-                f"{alone:,} of {read.n:,} questions have one sample, which the set "
+                f"{alone:,} of {data.n:,} questions have one sample, which the set "
                 "equals: their score to expect is too high"
             )
     else:
@@ -263,7 +263,7 @@ def _forecast(
         for block in blocks:
             a, b = lines[block].T[:, :, None]
             draws[block] = expit(a + b * x).mean(axis=1)
-        draws += rng.normal(0.0, residual / math.sqrt(read.n), DRAWS)
+        draws += rng.normal(0.0, residual / math.sqrt(data.n), DRAWS)
         np.clip(draws, 0.0, 1.0, out=draws)
     tail = (1.0 - coverage) / 2.0
     low, high = np.quantile(draws, (tail, 1.0 - tail)).tolist()

@@ -64,7 +64,7 @@ class Samples:
         names = self.names[self.codes[taken]].tolist()
         return [frozenset(names[low:high]) for low, high in pairwise(stops.tolist())]
 
-    def as_given(self, chosen: Floats) -> Any:
+    def restore_form(self, chosen: Floats) -> Any:
         """The sets in the form of the samples: a set, a list, a dict or a matrix."""
         if self.shape is not None:
             out = np.zeros(self.shape, dtype=np.int8)
@@ -90,20 +90,7 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
     if not samples:
         raise ValueError(f"{name} is empty: there is no question to answer")
     single = keys is None and not _is_nested(samples)
-    many = [samples] if single else samples
-    for q, one in enumerate(many):
-        question = f"question {q if keys is None else shown(keys[q])} of {name}"
-        if not is_collection(one):
-            raise TypeError(f"{question} is {shown(one)}: {_FORM}")
-        many[q] = one = list(one)
-        if not one:
-            raise ValueError(f"{question} has no samples: give one or more")
-        for s, answer in enumerate(one):
-            if not is_collection(answer):
-                raise TypeError(
-                    f"sample {s} of {question} is {shown(answer)}, and not a set of "
-                    f"items: {_FORM}"
-                )
+    many = _list_answers([samples] if single else samples, keys, name)
     answers = [list(answer) for one in many for answer in one]
     items = np.empty(sum(map(len, answers)), dtype=object)
     items[:] = list(chain.from_iterable(answers))
@@ -117,38 +104,65 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
             f"{name} has lists of 0 and 1 only: pass draws as an array of shape "
             "(draws, rows, labels)"
         )
-    order = _sorted_places(names)
-    place = np.argsort(order)
-    weights = _by_question(weights, keys, "weights")
+    place = np.argsort(order := _sort_items(names))
+    weights = _align_with_keys(weights, keys, "weights")
     form = {"keys": keys, "single": single}
-    return _numbered(sizes, place[codes], names[order], counts, weights, **form)
+    return _number_items(sizes, place[codes], names[order], counts, weights, **form)
 
 
-def read_truth(truth: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
+def _list_answers(many: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
+    """Return the answers to each question as lists, or refuse what is no set.
+
+    Parameters
+    ----------
+    many : list
+        The samples of each question.
+    keys : list or None
+        Names of the questions, for messages.
+    name : str
+        How messages call the samples.
+    """
+    for q, one in enumerate(many):
+        question = f"question {q if keys is None else shown(keys[q])} of {name}"
+        if not is_collection(one):
+            raise TypeError(f"{question} is {shown(one)}: {_FORM}")
+        many[q] = one = list(one)
+        if not one:
+            raise ValueError(f"{question} has no samples: pass one or more")
+        for s, answer in enumerate(one):
+            if not is_collection(answer):
+                no_set = (
+                    f"sample {s} of {question} is {shown(answer)}, not a set of items"
+                )
+                raise TypeError(f"{no_set}: {_FORM}")
+    return many
+
+
+def read_true_sets(true_sets: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
     """The true set of every question, in the same form as its samples."""
     if samples.shape is not None:
-        matrix = np.asarray(truth)
+        matrix = np.asarray(true_sets)
         if matrix.shape != samples.shape:
             raise ValueError(
                 f"{name} has shape {matrix.shape}, the draws have {samples.shape}"
             )
         _refuse_other_than_binary(matrix, name, ("row", "label"))
         return [frozenset(np.flatnonzero(row).tolist()) for row in matrix]
-    truth = _by_question(truth, samples.keys, name)
-    if not is_collection(truth):
-        raise TypeError(f"{name} is {shown(truth)}: give the set of every question")
-    truth = list(truth)
-    for q, one in enumerate(truth):
+    true_sets = _align_with_keys(true_sets, samples.keys, name)
+    if not is_collection(true_sets):
+        raise TypeError(f"{name} is {shown(true_sets)}: pass a set for every question")
+    true_sets = list(true_sets)
+    for q, one in enumerate(true_sets):
         if not is_collection(one):
             raise TypeError(
                 f"{name} is {shown(one)} for question {q}, and not a set of items"
             )
-    if len(truth) != samples.n:
+    if len(true_sets) != samples.n:
         raise ValueError(
-            f"{name} has {len(truth):,} answers and {samples.n:,} questions"
+            f"{name} has {len(true_sets):,} answers and {samples.n:,} questions"
         )
     try:
-        return [frozenset(one) for one in truth]
+        return [frozenset(one) for one in true_sets]
     except TypeError as error:
         raise TypeError(f"{_HASHABLE}: {name} has an {error}") from None
 
@@ -162,16 +176,16 @@ def is_collection(value: Any) -> bool:
     )
 
 
-def _by_question(values: Any, keys: list[Any] | None, name: str) -> Any:
+def _align_with_keys(numbers: Any, keys: list[Any] | None, name: str) -> Any:
     """What belongs to the questions, in their order, where it is a dict."""
-    if not isinstance(values, Mapping):
-        return values
+    if not isinstance(numbers, Mapping):
+        return numbers
     if keys is None:
         raise TypeError(f"{name} must be no dict where the samples are none")
     for key in keys:
-        if key not in values:
+        if key not in numbers:
             raise ValueError(f"{name} has no answer to {shown(key)}")
-    return [values[key] for key in keys]
+    return [numbers[key] for key in keys]
 
 
 def _is_nested(samples: Sequence[Any]) -> bool:
@@ -191,7 +205,7 @@ def _from_array(draws: AnyArray, weights: Any, name: str) -> Samples:
     sample, label = np.nonzero(draws.transpose(1, 0, 2).reshape(-1, labels))
     sizes = np.bincount(sample, minlength=rows * n_draws)
     names, counts = np.arange(labels), np.full(rows, n_draws)
-    return _numbered(sizes, label, names, counts, weights, shape=(rows, labels))
+    return _number_items(sizes, label, names, counts, weights, shape=(rows, labels))
 
 
 def _refuse_other_than_binary(array: AnyArray, name: str, axes: Sequence[str]) -> None:
@@ -203,16 +217,16 @@ def _refuse_other_than_binary(array: AnyArray, name: str, axes: Sequence[str]) -
     raise ValueError(f"{name} has {value} in {where}: draws are 0 or 1")
 
 
-def _sorted_places(names: AnyArray) -> Integers:
+def _sort_items(names: AnyArray) -> Integers:
     """The order of items; by their type and text where they cannot be compared."""
     try:
         return np.argsort(names, kind="stable")
     except TypeError:
-        told = [f"{type(name).__name__} {name!r}" for name in names.tolist()]
-        return np.argsort(told, kind="stable")
+        keys = [f"{type(name).__name__} {name!r}" for name in names.tolist()]
+        return np.argsort(keys, kind="stable")
 
 
-def _numbered(
+def _number_items(
     sizes: Integers,
     codes: Integers,
     names: AnyArray,
@@ -246,22 +260,21 @@ def _read_weights(weights: Any, counts: Integers) -> Floats:
         return np.repeat(1.0 / counts, counts)
     if not (isinstance(weights, tuple) or is_collection(weights)):
         raise TypeError(f"weights must be a list of numbers, not {shown(weights)}")
-    given = list(weights)
-    if given and is_collection(given[0]):
-        lengths = [len(one) for one in given]
+    numbers = list(weights)
+    if numbers and is_collection(numbers[0]):
+        lengths = [len(one) for one in numbers]
         if lengths != counts.tolist():
             raise ValueError(
                 "weights must have one number for every sample of every question: "
                 f"lengths {shown(lengths)}, samples {shown(counts.tolist())}"
             )
-        flat = to_floats(list(chain.from_iterable(given)), "weights")
+        flat = to_floats(list(chain.from_iterable(numbers)), "weights")
     else:
-        if (counts != len(given)).any():
-            q = int(np.flatnonzero(counts != len(given))[0])
-            raise ValueError(
-                f"weights has {len(given)} numbers and question {q} {counts[q]} samples"
-            )
-        flat = np.tile(to_floats(given, "weights"), counts.size)
+        if (counts != len(numbers)).any():
+            q = int(np.flatnonzero(counts != len(numbers))[0])
+            both = f"{len(numbers)} numbers and question {q} {counts[q]} samples"
+            raise ValueError(f"weights has {both}")
+        flat = np.tile(to_floats(numbers, "weights"), counts.size)
     if (bad := np.flatnonzero(~(np.isfinite(flat) & (flat >= 0.0)))).size:
         value = flat[bad[0]]
         raise ValueError(f"weights must be finite and ≥ 0: number {bad[0]} is {value}")

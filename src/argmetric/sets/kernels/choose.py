@@ -156,7 +156,7 @@ def climb_sets(items, ends, sizes, weights, form, most, chosen, scratch):
 
 
 @kernel
-def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, found):
+def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, results):
     """Choose a set for every question.
 
     questions: first sample of each; ends: first entry of each sample; items: number of
@@ -177,7 +177,7 @@ def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, fou
                 bound = best
             else:
                 best = climb_sets(entries, own, sizes, share, form, most, mask, scratch)
-        found[q, 0], found[q, 1] = best, max(best, bound)
+        results[q, 0], results[q, 1] = best, max(best, bound)
 
 
 @kernel
