@@ -1,4 +1,4 @@
-"""Tables with whole groups in, the same tables with a column of decisions out."""
+"""Add a column of decisions to tables whose groups are complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
 
-# Of `decide`, all but what depends on rows of other groups
+# Options of `decide` that do not depend on the rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
     *("min_recall", "logits", "reference", "budget", "pos_label"),
@@ -92,7 +92,7 @@ def decide_batches(
     Yields
     ------
     table
-        One for each batch.
+        The table of each batch with its decisions.
     """
     settings = read_settings(settings)
     seen: set[Any] = set()
@@ -111,7 +111,7 @@ def decide_batches(
 
 
 def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of groups on their own; a reference is fitted once, to a calibrator."""
+    """Check options for groups on their own; fit a reference once, to a calibrator."""
     unknown = sorted(settings.keys() - SETTINGS)
     if unknown:
         raise TypeError(
@@ -127,7 +127,7 @@ def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") -> None:
-    """Refuse columns that are not there, and an output that is."""
+    """Raise an error if a wanted column is missing, or if `output` exists."""
     names = list(known)
     for name in wanted:
         if not isinstance(name, str) or name not in names:
@@ -137,6 +137,7 @@ def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") 
 
 
 def _frame(table: Any) -> Any:
+    """Return the table as a narwhals frame."""
     import narwhals.stable.v2 as nw
 
     try:
@@ -192,21 +193,21 @@ def _label_table(
 
 @dataclass(frozen=True)
 class PassageChoice:
-    """Which passages of one query to pass on, by their scores and lengths.
+    """Choose the passages of a query to pass on, by their scores and lengths.
 
     Attributes
     ----------
     metric : str or Metric
-        What the passages that are passed on are judged by.
+        Metric of the passages that are passed on.
     reference : pair (y, p), Calibrator or None
-        Labelled queries, or the map that `calibrate` made of them, as for `decide`;
-        rerankers are rarely calibrated.
+        Labelled queries, or a calibrator fitted on them, as for `decide`; rerankers
+        are rarely calibrated.
     logits : bool
         Whether scores are log-odds, such as those of most cross-encoders.
     max_tokens : float or None
-        Budget of each query.
+        Maximum number of tokens per query.
     count_tokens : callable or None
-        From a text to its tokens; by default its words.
+        Function that counts the tokens of a text; by default its words.
 
     Examples
     --------
@@ -223,12 +224,12 @@ class PassageChoice:
     count_tokens: Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
-        get_metric(self.metric)  # a wrong name is found here, not at the first query
+        get_metric(self.metric)  # refuse a wrong name now, not at the first query
         if self.max_tokens is not None:
             check_number(self.max_tokens, "max_tokens", low=0.0)
 
     def choose(self, scores: Sequence[float | None], texts: Sequence[str]) -> list[int]:
-        """Places of the passages to pass on, in the order given.
+        """Return the indices of the passages to pass on, in the order of `scores`.
 
         Parameters
         ----------
@@ -236,6 +237,11 @@ class PassageChoice:
             One for each passage.
         texts : sequence of str
             The passages.
+
+        Returns
+        -------
+        list of int
+            Indices into `texts`.
         """
         if len(scores) != len(texts):
             raise ValueError(f"{len(scores)} scores for {len(texts)} passages")

@@ -1,4 +1,4 @@
-"""Lightning: a callback that keeps the best threshold of an epoch with the model."""
+"""Lightning: a callback that saves the best validation threshold with the model."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from argmetric.metrics import MetricLike
 
 @cache
 def _define_classes() -> type[Any]:
+    """Define `RuleCallback`, which needs Lightning as its base."""
     lightning = load_module("lightning.pytorch")
     from argmetric.tensors import BestAchievable
 
     class RuleCallback(lightning.Callback):  # type: ignore[misc, name-defined]
-        """Logs the best score of validation, its threshold and the score at 0.5.
+        """Log the best validation score, its threshold and the score at 0.5.
 
         `validation_step` returns a dictionary with scores as "preds" and 0/1 labels as
         "target". The rule is part of every checkpoint, and is saved as JSON at `path`,

@@ -1,4 +1,4 @@
-"""LlamaIndex: a post-processor that passes on the nodes worth it."""
+"""LlamaIndex: a post-processor that keeps the nodes chosen by a `PassageChoice`."""
 
 from functools import cache
 from typing import Any
@@ -9,10 +9,11 @@ from argmetric.integrations._tables import PassageChoice
 
 @cache
 def _define_classes() -> type[Any]:
+    """Define `PassageFilter`, which needs LlamaIndex as its base."""
     base = load_module("llama_index.core.postprocessor.types")
 
     class PassageFilter(base.BaseNodePostprocessor):  # type: ignore[misc, name-defined]
-        """Keeps the nodes that a `PassageChoice` chooses by their scores."""
+        """Keep the nodes that a `PassageChoice` chooses by their scores."""
 
         choice: PassageChoice = PassageChoice()
 

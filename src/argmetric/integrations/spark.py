@@ -1,4 +1,4 @@
-"""Decisions on Spark: groups whole in a partition, a table of Arrow at a time."""
+"""Spark: decide groups that are whole in their partition, as Arrow tables."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def decide(
 
 
 def _refuse_split_groups(df: Any, groups: str) -> None:
-    """Refuse partitions of which two hold rows of one group."""
+    """Raise an error if the rows of a group lie in more than one partition."""
     functions = load_module("pyspark.sql.functions")
     place = functions.spark_partition_id().alias("place")
     places = functions.count_distinct("place").alias("places")
