@@ -14,7 +14,7 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
-from argmetric.train._objectives import Gold, expected_f, squared_beta
+from argmetric.train._objectives import GoldLabels, expected_f, squared_beta
 
 Kind = Literal["weighted", "soft", "expected"]
 LEAST_SLOPE = 0.01  # of g' in the second derivative: rows beyond |z| = 4.6 move less
@@ -102,7 +102,7 @@ class MetricObjective:
         """∂U/∂p of every row, U to be made large."""
         positive, weight = given.positive, given.weight
         if self.objective == "expected":
-            gold = Gold(positive, weight / weight.mean())
+            gold = GoldLabels(positive, weight / weight.mean())
             return expected_f(p, q, gold, squared_beta(self.metric))[1]
         hits, alarms = weight[positive] @ p[positive], weight[~positive] @ p[~positive]
         t, f = weight[positive].sum(), weight[~positive].sum()
@@ -158,10 +158,10 @@ def metric_objective(
     ('f1', 0.6666666666666666, True)
     """
     check_choice(objective, "objective", ("weighted", "soft", "expected"))
-    found = get_metric(metric)
+    result = get_metric(metric)
     if objective == "expected":
-        squared_beta(found)
-    return MetricObjective(found, objective)
+        squared_beta(result)
+    return MetricObjective(result, objective)
 
 
 class LabelledMargins(NamedTuple):

@@ -42,16 +42,11 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._fitting import (
     base_estimator,
     calibrate_and_tune,
-    check_settings,
-    pose,
-    routed,
+    check_options,
+    read_problem,
+    route_params,
 )
-from argmetric.train._folds import (
-    BatchDecisions,
-    out_of_fold,
-    score_all,
-    split_rows,
-)
+from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
 
 # Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
 LIMIT = 800.0
@@ -260,7 +255,7 @@ class MetricClassifier(
         -------
         self
         """
-        metric = check_settings(self)
+        metric = check_options(self)
         check_jobs(self.n_jobs)
         check_seed(self.random_state, high=2**32 - 1)
         check_label(self.pos_label)
@@ -271,12 +266,12 @@ class MetricClassifier(
         if frozen:
             check_is_fitted(estimator)
         known = estimator.classes_ if frozen else None
-        problem = pose(self, X, y, sample_weight, groups, known)
+        problem = read_problem(self, X, y, sample_weight, groups, known=known)
         if self.pos_label is None and problem.positive is not None:
             warn_of_common_class(problem.classes, problem.positive, problem.y)
-        fit_params, split_params = routed(self, estimator, problem, params)
+        fit_params, split_params = route_params(self, estimator, problem, params)
         if frozen:
-            held_out = score_all(estimator, problem)
+            held_out = score_rows(estimator, problem)
         else:
             splits = split_rows(self.cv, problem, split_params)
             held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
@@ -289,7 +284,7 @@ class MetricClassifier(
         self.route_, self.check_ = fitted.route, fitted.check
         self.classes_ = problem.classes
         self.best_score_ = rule.score
-        self._positive, self._batch_map = problem.positive, fitted.batch_map
+        self._positive, self._batch = problem.positive, fitted.batch
         if problem.positive is not None:
             self.best_threshold_ = rule.threshold
         for name in ("n_features_in_", "feature_names_in_"):

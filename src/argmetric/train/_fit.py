@@ -15,7 +15,7 @@ from argmetric.train._objectives import UNDEFINED, Likelihood, Objective
 from argmetric.train._rows import SummedRows, TrainingRows
 
 
-def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> TrainingRows:
+def sample_rows(rows: SummedRows, size: int, rng: np.random.Generator) -> TrainingRows:
     """About `size` rows, up to half of them positive, weighted so that sums agree."""
     positive = np.flatnonzero(rows.positive)
     negative = np.flatnonzero(~rows.positive)
@@ -34,7 +34,7 @@ def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> Trainin
     return rows.take(np.concatenate(parts), np.concatenate(weights))
 
 
-def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
+def shift_intercept(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
     """The intercept moved so that 0 is the best threshold of the margins."""
     z = rows.margins(theta)
     order = np.argsort(-z)
@@ -96,7 +96,7 @@ class Scaling:
     has_intercept: float  # 1 or 0
 
     @classmethod
-    def of(cls, rows: SummedRows, settings: FitSettings) -> Scaling:
+    def from_rows(cls, rows: SummedRows, settings: FitSettings) -> Scaling:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = rows.moments()
             squares = mean**2 + variance
@@ -142,7 +142,7 @@ class Optimum:
     converged: bool
 
 
-def penalised(
+def penalise(
     objective: Objective, theta: Floats, strength: float
 ) -> tuple[float, Floats]:
     """Objective/scale - λ/2·|θ|² and its gradient, the intercepts unpenalised."""
@@ -152,7 +152,7 @@ def penalised(
     return value, gradient / objective.scale - strength * inside
 
 
-def climb(
+def maximise(
     objective: Objective, start: Floats, scaling: Scaling, settings: FitSettings
 ) -> Optimum:
     """L-BFGS or BFGS from one start."""
@@ -160,7 +160,7 @@ def climb(
 
     def loss(phi: Floats) -> tuple[float, Floats]:
         theta = scaling.to_theta(phi)
-        value, gradient = penalised(objective, theta, settings.strength)
+        value, gradient = penalise(objective, theta, settings.strength)
         return -value, -scaling.gradient(gradient)
 
     options = {"maxiter": settings.max_iter, "gtol": settings.tol}
@@ -169,12 +169,12 @@ def climb(
         method = "L-BFGS-B"
         options["maxfun"] = 2 * settings.max_iter + 20
         options |= {"ftol": 1e-3 * settings.tol, "maxcor": MEMORY}
-    found = minimize(
+    result = minimize(
         loss, scaling.to_phi(start), method=method, jac=True, options=options
     )
-    theta = scaling.to_theta(found.x)
-    value = -float(found.fun) * objective.scale
-    return Optimum(theta, value, int(found.nit), found.status != 1)
+    theta = scaling.to_theta(result.x)
+    value = -float(result.fun) * objective.scale
+    return Optimum(theta, value, int(result.nit), result.status != 1)
 
 
 def fit(
@@ -196,24 +196,24 @@ def fit(
     all rows.
     """
     sample = whole = build(rows)
-    scaling = Scaling.of(rows, settings)
+    scaling = Scaling.from_rows(rows, settings)
     if settings.init == "likelihood":
-        few = stratified(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
+        few = sample_rows(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
         sample = build(few) if few is not rows else whole
-        starts = _informed_starts(few, whole, previous, scaling, settings, rng)
+        starts = _informed_starts(few, whole, previous, scaling, settings, rng=rng)
     else:
         starts = _random_starts(whole, previous, scaling, rng)
-    found = []
+    optima = []
     for number, start in enumerate(islice(starts, settings.n_restarts), start=1):
-        found.append(climb(sample, start, scaling, settings))
-        settings.report(f"start {number}: {found[-1].value:.6f}")
+        optima.append(maximise(sample, start, scaling, settings))
+        settings.report(f"start {number}: {optima[-1].value:.6f}")
     if sample is not whole:
-        found = _polish(whole, found, scaling, settings)
-    best = max(found, key=lambda end: end.value)
+        optima = _refine_optima(whole, optima, scaling, settings)
+    best = max(optima, key=lambda end: end.value)
     if best.value <= UNDEFINED * whole.scale:
         name = " or ".join(metric.name for metric in whole.metrics)
         raise ValueError(f"{name} is undefined wherever the search began")
-    return best, np.array([end.value for end in found])
+    return best, np.array([end.value for end in optima])
 
 
 def _random_starts(
@@ -234,6 +234,7 @@ def _informed_starts(
     previous: Floats | None,
     scaling: Scaling,
     settings: FitSettings,
+    *,
     rng: np.random.Generator,
 ) -> Iterator[Floats]:
     """Maximum likelihood or the previous solution, then it and its neighbours, shifted.
@@ -247,14 +248,14 @@ def _informed_starts(
         quick = replace(
             settings, max_iter=LIKELIHOOD_ITERATIONS, tol=1e-3, solver="lbfgs"
         )
-        first = climb(Likelihood(rows), np.zeros(k + 1), scaling, quick).theta
+        first = maximise(Likelihood(rows), np.zeros(k + 1), scaling, quick).theta
         first = np.append(first[:-1], np.repeat(first[-1], len(goal.metrics)))
     yield first
     start = first
     while True:
         if settings.fit_intercept:
             points = [
-                shifted(rows, metric, np.append(start[:k], intercept))
+                shift_intercept(rows, metric, np.append(start[:k], intercept))
                 for metric, intercept in zip(goal.metrics, start[k:], strict=True)
             ]
             start = np.append(points[0][:-1], [one[-1] for one in points])
@@ -266,24 +267,24 @@ def _informed_starts(
         start = scaling.to_theta(phi)
 
 
-def _polish(
-    whole: Objective, found: list[Optimum], scaling: Scaling, settings: FitSettings
+def _refine_optima(
+    whole: Objective, ends: list[Optimum], scaling: Scaling, settings: FitSettings
 ) -> list[Optimum]:
-    """All rows: the best distinct optima climb on, the others are valued."""
+    """All rows: the best distinct ends climb on, the others are valued."""
     kept: list[int] = []
-    phi = [scaling.to_phi(one.theta) for one in found]
-    for index in sorted(range(len(found)), key=lambda i: -found[i].value):
+    phi = [scaling.to_phi(one.theta) for one in ends]
+    for index in sorted(range(len(ends)), key=lambda i: -ends[i].value):
         near = SAME * np.linalg.norm(phi[index])
         apart = all(np.linalg.norm(phi[index] - phi[one]) > near for one in kept)
         if apart and len(kept) < SURVIVORS:
             kept.append(index)
-    ends = []
-    for index, one in enumerate(found):
+    refined = []
+    for index, one in enumerate(ends):
         if index in kept:
-            end = climb(whole, one.theta, scaling, settings)
+            end = maximise(whole, one.theta, scaling, settings)
             settings.report(f"start {index + 1} on all rows: {end.value:.6f}")
         else:
-            value, _ = penalised(whole, one.theta, settings.strength)
+            value, _ = penalise(whole, one.theta, settings.strength)
             end = replace(one, value=value * whole.scale)
-        ends.append(end)
-    return ends
+        refined.append(end)
+    return refined

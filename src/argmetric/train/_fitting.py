@@ -23,7 +23,7 @@ from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import shown
 from argmetric._ground.features import class_number
 from argmetric._ground.groups import check_groups
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
 from argmetric._verbs.decide import decide
@@ -93,7 +93,7 @@ ROUTES = ("tune", "decide", "half", "auto")
 LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
 
 
-def check_settings(classifier: MetricClassifier) -> Metric:
+def check_options(classifier: MetricClassifier) -> Metric:
     """Refuse unknown option values, and return the metric as an object."""
     if classifier.calibration is not None:
         check_choice(classifier.calibration, "calibration", METHODS)
@@ -125,17 +125,18 @@ def base_estimator(estimator: Any) -> Any:
     return default
 
 
-def pose(
+def read_problem(
     classifier: MetricClassifier,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    groups: Any,
-    known_classes: AnyArray | None,
+    X: Features,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    *,
+    known: AnyArray | None,
 ) -> Problem:
     """Check the rows once."""
     X, y = check_rows(X, y, type(classifier).__name__)
-    classes, codes = code_classes(y, known_classes)
+    classes, codes = code_classes(y, known)
     weights = check_weights(sample_weight, codes, classes)
     if groups is not None:
         groups = check_groups(groups, y.size, "y")
@@ -163,7 +164,7 @@ def pose(
     return Problem(X, y, classes, codes, positive, weights, groups)
 
 
-def routed(
+def route_params(
     classifier: MetricClassifier,
     estimator: Any,
     problem: Problem,
@@ -192,19 +193,20 @@ def routed(
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitResult:
     """What the held-out scores give: the map, the rule, and the reason for the rule."""
 
     calibrator: Calibrator | None
     rule: Any
     route: str
     check: CalibrationCheck | None
-    batch_map: Calibrator | None = None  # of several classes, to decide and forecast
+    # calibrator of several classes for `decide` and `forecast` of a batch
+    batch: Calibrator | None = None
 
 
 def calibrate_and_tune(
     classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
-) -> Fitted:
+) -> FitResult:
     """Fit the map, and tune the rule on the scores as the estimator gives them.
 
     The rule is not tuned on mapped scores: the maps of different folds have steps in
@@ -248,16 +250,16 @@ def calibrate_and_tune(
     if route in ("decide", "recalibrate"):
         # Measured, "decide" is with the scores as they stand, which did better.
         used = None if check is not None and route == "decide" else calibrator
-        rule = _decided_rule(rule, used, metric, held_out, rows)
+        rule = _rule_by_decide(rule, used, metric, held_out, rows)
         route = "decide"
     elif route == "half":
         half = 0.0 if held_out.margins else 0.5
         why = "the cut at 0.5, as the estimator itself"
         rule = _at_threshold(rule, half, held_out.scores, why)
-    return Fitted(calibrator, rule, route, check)
+    return FitResult(calibrator, rule, route, check)
 
 
-def _decided_rule(
+def _rule_by_decide(
     rule: Any,
     calibrator: Calibrator | None,
     metric: Metric,
@@ -265,7 +267,7 @@ def _decided_rule(
     rows: dict[str, Any],
 ) -> Any:
     """The best single cut in expectation, on the scores as the estimator gives them."""
-    found = decide(
+    result = decide(
         held_out.checked,
         metric,
         groups=rows["groups"],
@@ -276,7 +278,7 @@ def _decided_rule(
     mapped = held_out.scores
     if calibrator is not None:
         mapped = calibrated_scores(calibrator, mapped, logits=held_out.margins)
-    chosen = mapped >= found.best_cut.threshold
+    chosen = mapped >= result.best_cut.threshold
     inside = held_out.scores[chosen].min(initial=math.inf)
     outside = held_out.scores[~chosen].max(initial=-math.inf)
     if math.isinf(inside) or math.isinf(outside):
@@ -311,20 +313,20 @@ def _fit_classes(
     problem: Problem,
     held_out: HeldOut,
     seed: int,
-) -> Fitted:
+) -> FitResult:
     """One temperature, and weights of the classes on the probabilities it gives.
 
     `decide` works with expectations, which need a more flexible map: a matrix, unless
     the user asked for "temperature".
     """
     calibrator, scores = None, held_out.scores
-    batch_map: Calibrator | None = None
+    batch: Calibrator | None = None
     weight = problem.part(held_out.rows)["sample_weight"]
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, "temperature")
-        batch_map = calibrator
+        batch = calibrator
         if classifier.calibration != "temperature":
-            batch_map = fit_class_matrix(
+            batch = fit_class_matrix(
                 problem.codes[held_out.rows],
                 check_class_probabilities(scores, logits=held_out.margins),
                 weight,
@@ -343,4 +345,4 @@ def _fit_classes(
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     how = {"sample_weight": weight, "random_state": seed}
     rule = tune_classes(y, checked, metric, **how)
-    return Fitted(calibrator, rule, "tune", None, batch_map)
+    return FitResult(calibrator, rule, "tune", None, batch)

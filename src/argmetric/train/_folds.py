@@ -140,7 +140,7 @@ class BatchDecisions:
     _positive: int | None
 
     calibrator_: Any
-    _batch_map: Any
+    _batch: Any
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
         raise NotImplementedError
@@ -259,7 +259,7 @@ class BatchDecisions:
         return scores, {
             "classes": self.classes_.tolist(),
             "zero_division": self.zero_division,
-            "reference": self._batch_map,
+            "reference": self._batch,
             "logits": logits,
         }
 
@@ -329,7 +329,7 @@ def split_rows(
         folds = 5 if cv is None else int(cv)
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
-        return stratified(problem.codes, problem.classes, problem.groups, folds)
+        return stratify_folds(problem.codes, problem.classes, problem.groups, folds)
     if hasattr(cv, "split") and not isinstance(cv, str | bytes | bytearray):
         return list(cv.split(problem.X, problem.y, **split_parameters))
     rows = np.arange(problem.y.size)
@@ -345,7 +345,7 @@ def split_rows(
     return splits
 
 
-def stratified(
+def stratify_folds(
     codes: Integers, classes: AnyArray, groups: Any, folds: int, seed: int | None = None
 ) -> list[Split]:
     """Folds with the same shares of the classes, of whole groups if there are any.
@@ -424,7 +424,7 @@ def _fit_and_score(
     return scores_of(estimator, X, problem.classes, problem.positive, method), method
 
 
-def score_all(estimator: Any, problem: Problem) -> HeldOut:
+def score_rows(estimator: Any, problem: Problem) -> HeldOut:
     """Scores of a fitted estimator on rows that it has not seen."""
     method = response_method(estimator)
     scores = scores_of(estimator, problem.X, problem.classes, problem.positive, method)

@@ -20,7 +20,7 @@ from argmetric._ground.pictures import new_axes
 from argmetric._ground.types import Axes, Floats
 from argmetric._ground.validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, slopes
-from argmetric.train._rows import SummedRows, TrainingRows, in_blocks
+from argmetric.train._rows import SummedRows, TrainingRows, map_blocks
 
 UNDEFINED = -2.0  # below every value of an objective over its scale
 
@@ -119,7 +119,7 @@ def squared_beta(metric: Metric) -> float:
 
 
 @dataclass(frozen=True)
-class Gold:
+class GoldLabels:
     """Gold labels with the weights of the items: what E[F] is measured against."""
 
     positive: npt.NDArray[np.bool_]
@@ -144,7 +144,7 @@ class Gold:
 def expected_f(
     p: Floats,
     q: Floats,
-    gold: Gold,
+    gold: GoldLabels,
     b2: float,
     *,
     undefined: float = 0.0,
@@ -182,14 +182,14 @@ def expected_f(
         kernels.expected_sums(*known, start, stop, s, out[0], out[1])
         return out
 
-    levels, hits = np.sum(in_blocks(sums, p.size, n_threads), axis=0)
+    levels, hits = np.sum(map_blocks(sums, p.size, n_threads), axis=0)
     heights = (1.0 + b2) * w * np.exp(levels - s * base)
     slopes = np.empty(p.size)
 
     def finish(start: int, stop: int) -> None:
         kernels.expected_slopes(*known, start, stop, s, heights, hits, slopes)
 
-    in_blocks(finish, p.size, n_threads)
+    map_blocks(finish, p.size, n_threads)
     return float(heights @ hits), slopes
 
 
@@ -215,10 +215,10 @@ class ExpectedMetric:
         return squared_beta(self.metric)
 
     @cached_property
-    def gold(self) -> Gold:
+    def gold(self) -> GoldLabels:
         """F of weighted counts is that of their ratios: the mean weight is 1."""
         weight = self.rows.weight / self.rows.weight.mean()
-        return Gold(self.rows.positive, weight)
+        return GoldLabels(self.rows.positive, weight)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """E[F] and its gradient at θ, intercept last."""
@@ -230,7 +230,7 @@ class ExpectedMetric:
         def pairs(start: int, stop: int) -> None:
             logistic_pairs(margins, start, stop, self.gamma, p, q)
 
-        in_blocks(pairs, rows.n, rows.n_threads)
+        map_blocks(pairs, rows.n, rows.n_threads)
         value, slopes = expected_f(p, q, self.gold, self.b2, n_threads=rows.n_threads)
         return value, rows.combine(self.gamma * slopes * (p * q))
 
@@ -362,25 +362,25 @@ class MetricSurfaceDisplay:
         grid0 = _grid(theta0, "theta0", np.linspace(-25, 15, 101))
         grid1 = _grid(theta1, "theta1", np.linspace(-20, 20, 101))
         likelihood = isinstance(metric, str) and metric == "log_likelihood"
-        found = None if likelihood else get_metric(metric)
+        result = None if likelihood else get_metric(metric)
 
         def rows(part: Floats) -> Floats:
             with np.errstate(over="ignore"):  # an infinite margin is a sure one
                 margin = gamma * (grid0[None, :, None] + part[:, None, None] * x)
-            if found is None:
+            if result is None:
                 signed = np.where(positive, margin, -margin)
                 return np.asarray(-np.logaddexp(0.0, -signed).sum(axis=2))
             g = expit(margin)
             tp = g[..., positive].sum(axis=2)
             k = tp + g[..., ~positive].sum(axis=2)
-            return found.value(tp, k, float(positive.sum()), float(x.size))
+            return result.value(tp, k, float(positive.sum()), float(x.size))
 
         step = max(1, CELLS // max(1, grid0.size * x.size))
         parts = [
             rows(grid1[start : start + step]) for start in range(0, grid1.size, step)
         ]
         if name is None:
-            name = "log-likelihood" if found is None else found.name
+            name = "log-likelihood" if result is None else result.name
         return cls(grid0, grid1, np.concatenate(parts), name)
 
     def plot(
@@ -430,21 +430,21 @@ class MetricSurfaceDisplay:
 
 def _finite(values: Any, name: str) -> Floats:
     """Numbers without nan and infinities."""
-    found = to_floats(values, name)
-    wrong = np.flatnonzero(~np.isfinite(found))
+    result = to_floats(values, name)
+    wrong = np.flatnonzero(~np.isfinite(result))
     if wrong.size:
-        at = place(int(wrong[0]), found.shape)
-        raise ValueError(f"{name} is {found.flat[wrong[0]]:g} at {at}: not finite")
-    return found
+        at = place(int(wrong[0]), result.shape)
+        raise ValueError(f"{name} is {result.flat[wrong[0]]:g} at {at}: not finite")
+    return result
 
 
 def _grid(values: Any, name: str, default: Floats) -> Floats:
     """Values of one parameter: a list of them, or one."""
     if values is None:
         return default
-    found = _finite(values if np.iterable(values) else [values], name)
-    if found.ndim != 1:
+    result = _finite(values if np.iterable(values) else [values], name)
+    if result.ndim != 1:
         raise ValueError(
-            f"{name} must be a list of numbers, not of shape {found.shape}"
+            f"{name} must be a list of numbers, not of shape {result.shape}"
         )
-    return found
+    return result

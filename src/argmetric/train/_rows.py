@@ -90,7 +90,7 @@ T = TypeVar("T")
 BLOCK = 16_384  # rows whose sums are formed together, whatever the number of threads
 
 
-def in_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
+def map_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
     """work(start, stop) over fixed blocks of rows, the results in their order."""
     starts = range(0, n, BLOCK)
     if n_threads == 1 or len(starts) <= 1:
@@ -99,7 +99,7 @@ def in_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
         return list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A read-only view: numba compiles one version, whatever was handed in."""
     view = array.view()
     view.flags.writeable = False
@@ -176,8 +176,8 @@ class TrainingRows:
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         if self.is_sparse:
             parts = (self.X.data, self.X.indices, self.X.indptr)
-            return tuple(_frozen(part) for part in parts)
-        return (_frozen(self.X),)
+            return tuple(_read_only(part) for part in parts)
+        return (_read_only(self.X),)
 
     def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         """Some rows, with weights of their own."""
@@ -194,7 +194,7 @@ class TrainingRows:
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_pass if self.is_sparse else logistic.dense_pass
-        known = _frozen(self.positive), _frozen(self.weight)
+        known = _read_only(self.positive), _read_only(self.weight)
         model = np.ascontiguousarray(theta[:-1]), float(theta[-1]), float(gamma)
 
         def work(start: int, stop: int) -> tuple[Floats, Floats]:
@@ -202,7 +202,7 @@ class TrainingRows:
             run(*self._arrays, start, stop, *known, *model, likelihood, sums, slopes)
             return sums, slopes
 
-        sums, slopes = zip(*in_blocks(work, self.n, self.n_threads), strict=True)
+        sums, slopes = zip(*map_blocks(work, self.n, self.n_threads), strict=True)
         return np.sum(sums, axis=0), np.sum(slopes, axis=0)
 
     def margins(self, theta: Floats) -> Floats:
@@ -216,7 +216,7 @@ class TrainingRows:
         def work(start: int, stop: int) -> None:
             run(*self._arrays, start, stop, *model, z)
 
-        in_blocks(work, self.n, self.n_threads)
+        map_blocks(work, self.n, self.n_threads)
         return z
 
     def least_margin(self, theta: Floats) -> float:
@@ -229,14 +229,14 @@ class TrainingRows:
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_combine if self.is_sparse else logistic.dense_combine
-        factor = _frozen(factor)
+        factor = _read_only(factor)
 
         def work(start: int, stop: int) -> Floats:
             total = np.zeros(self.k + 1)
             run(*self._arrays, start, stop, factor, total)
             return total
 
-        parts = in_blocks(work, self.n, self.n_threads)
+        parts = map_blocks(work, self.n, self.n_threads)
         return np.asarray(np.sum(parts, axis=0))
 
     def moments(self) -> tuple[Floats, Floats]:
@@ -255,5 +255,5 @@ class TrainingRows:
             apart *= apart
             return np.asarray(self.weight[start:stop] @ apart)
 
-        parts = in_blocks(work, self.n, self.n_threads)
+        parts = map_blocks(work, self.n, self.n_threads)
         return mean, np.sum(parts, axis=0) / total

@@ -80,7 +80,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
                 Larger is better: a metric that is minimised is negated.
         """
         if check_flag(self.one_label, "one_label"):
-            return self._decided(estimator, X, y, sample_weight)
+            return self._label_score(estimator, X, y, sample_weight)
         metric = get_metric(self.metric, zero_division=self.zero_division)
         check_label(self.pos_label)
         limits = check_tune_limits(
@@ -110,7 +110,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             best = float(values[curve_of(values, metric, allowed, cuts.n).best])
         return best if metric.greater_is_better else -best
 
-    def _decided(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    def _label_score(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
         """The actual score of the labels that `decide` gives the batch."""
         given = {
             "pos_label": self.pos_label,
@@ -125,18 +125,18 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
                 f"{' and '.join(names)} cannot be used with one label per row and "
                 "several classes"
             )
-        if not hasattr(estimator, "predict_proba"):
+        if not hasattr(model, "predict_proba"):
             raise TypeError(
                 "one_label=True needs class probabilities, but "
-                f"{type(estimator).__name__} has no predict_proba"
+                f"{type(model).__name__} has no predict_proba"
             )
         how: dict[str, Any] = {
-            "classes": estimator.classes_,
+            "classes": model.classes_,
             "average": self.average,
             "zero_division": self.zero_division,
         }
-        found = decide(estimator.predict_proba(X), self.metric, **how)
-        return float(evaluate(y, found.labels, self.metric, **how))
+        result = decide(model.predict_proba(X), self.metric, **how)
+        return float(evaluate(y, result.labels, self.metric, **how))
 
 
 def optimal_scorer(
