@@ -1,4 +1,4 @@
-"""MetricClassifier: any classifier, with calibrated scores and a tuned rule."""
+"""MetricClassifier: any classifier with calibrated probabilities and a tuned rule."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from argmetric.train._fitting import (
 )
 from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
 
-# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
+# The smallest positive double has log-odds of -744; beyond are only 0 and 1.
 LIMIT = 800.0
 # The smallest number that is still positive as a 32-bit float.
 TINY = float(np.finfo(np.float32).tiny)
@@ -62,11 +62,20 @@ def distance(
     probabilities: bool,
     positive: int,
 ) -> Floats:
-    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
+    """Return the distance from the threshold, > 0 exactly for the second class.
 
-    The log-odds of the probability minus those of the threshold; for margins the plain
-    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
-    rows is kept by ∓log(1 + exp(∓score)).
+    It is the log-odds of the probability minus those of the threshold; for margins the
+    plain difference. At a threshold of ±∞, where all rows fall to one side, the order
+    of the rows is kept by ∓log(1 + exp(∓score)).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Probabilities or margins of the positive class.
+    applies : ndarray of bool, shape (n_rows,)
+        Rows that the rule predicts positive.
+    positive : {0, 1}
+        Index of the positive class.
     """
     if probabilities:
         scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
@@ -87,6 +96,7 @@ def distance(
 
 
 def _has_probabilities(classifier: MetricClassifier) -> bool:
+    """Return whether `predict_proba` is available."""
     if classifier.calibration is not None:
         return True
     unfitted = base_estimator(classifier.estimator)
@@ -101,8 +111,8 @@ class MetricClassifier(
 ):
     """Wrap a classifier and tune its threshold for a metric.
 
-    `fit` tunes a threshold and fits a calibration map on out-of-fold scores, then fits
-    the classifier on all rows. `predict` applies the threshold; `decide` chooses the
+    `fit` tunes a threshold and fits a calibrator on out-of-fold scores, then fits the
+    classifier on all rows. `predict` applies the threshold; `decide` chooses the
     best labels for a whole batch, and `forecast` forecasts their score. More on the
     page :doc:`/with_pipelines`.
 
@@ -152,7 +162,7 @@ class MetricClassifier(
     estimator_ : classifier
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
-        The map from its scores to probabilities.
+        Calibrator of its scores.
     rule_ : Rule or MultiClassRule
         The rule on the estimator's own scores; of several classes, on calibrated ones.
     route_ : str
@@ -189,7 +199,7 @@ class MetricClassifier(
     True
     """
 
-    # Splitters ask for groups by default, and so does what hands groups to one.
+    # Splitters request groups by default, and so does what passes groups to one.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True}  # noqa: RUF012
 
@@ -315,7 +325,7 @@ class MetricClassifier(
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Calibrated probabilities, one column per class.
+        """Return calibrated probabilities, one column per class.
 
         Parameters
         ----------
@@ -364,7 +374,7 @@ class MetricClassifier(
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> float:
-        """The metric that the rule was tuned for, of `predict(X)`.
+        """Return the metric that the rule was tuned for, of `predict(X)`.
 
         Parameters
         ----------
@@ -399,7 +409,7 @@ class MetricClassifier(
         return get_metric(self.metric)._gain(value)
 
     def get_metadata_routing(self) -> object:
-        """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
+        """Return where parameters of `fit` go: estimator, splitter or this object."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
@@ -421,7 +431,10 @@ class MetricClassifier(
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
-        """Scores of the positive class, or of all, and whether they are margins."""
+        """Return scores of the positive class or of all.
+
+        And whether they are margins.
+        """
         check_is_fitted(self)
         check_features(X)
         method = response_method(self.estimator_)
@@ -429,7 +442,7 @@ class MetricClassifier(
         return scores, method == "decision_function"
 
     def _probabilities(self, X: Any) -> Floats:
-        """Calibrated probabilities of the positive class, or of all."""
+        """Return calibrated probabilities of the positive class, or of all."""
         scores, logits = self._scores(X)
         if self.calibrator_ is None:
             return scores
