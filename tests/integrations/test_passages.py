@@ -88,11 +88,11 @@ def test_a_missing_framework_names_its_extra(monkeypatch, module, library):
     for name in [x for x in sys.modules if x.partition(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    found._made.cache_clear()
+    found._define_classes.cache_clear()
     extra = module.replace("_", "-")
     text = rf"this needs {library}: pip install 'argmetric\[{extra}\]'"
     with pytest.raises(ModuleNotFoundError, match=text):
         found.PassageFilter  # noqa: B018
-    found._made.cache_clear()
+    found._define_classes.cache_clear()
     with pytest.raises(AttributeError, match="has no attribute 'Other'"):
         found.Other  # noqa: B018

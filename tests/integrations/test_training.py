@@ -232,7 +232,7 @@ def test_the_error_of_a_missing_library_names_the_extra(
     module, name, extra, monkeypatch
 ):
     found = importlib.import_module(f"argmetric.integrations.{module}")
-    found._made.cache_clear()
+    found._define_classes.cache_clear()
     real = importlib.import_module
 
     def missing(wanted, *rest):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 
 import argmetric as am
-from argmetric.train._objectives import Gold, expected_f
+from argmetric.train._objectives import GoldLabels, expected_f
 
 F1 = am.FBeta(1)
 KINDS = ("weighted", "soft", "expected")
@@ -47,7 +47,7 @@ def test_gradient_is_that_of_the_metric(metric, objective):
     def loss(z):
         p = 1 / (1 + np.exp(-z))
         if objective == "expected":
-            return -expected_f(p, 1 - p, Gold(y, weight), kind.beta**2)[0]
+            return -expected_f(p, 1 - p, GoldLabels(y, weight), kind.beta**2)[0]
         tp, k = weight[y] @ p[y], weight @ p
         return -sign * kind.value(tp, k, weight[y].sum(), weight.sum())
 

@@ -14,7 +14,7 @@ import argmetric as am
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric.train._objectives import (
     ExpectedMetric,
-    Gold,
+    GoldLabels,
     SoftMetric,
     expected_f,
 )
@@ -179,7 +179,7 @@ def test_expected_f_against_enumeration(p, bits, weights, b2):
     n = p.size
     positive = np.array([(bits >> i) & 1 for i in range(n)], dtype=bool)
     weight = WEIGHTS[weights](n)
-    value, by_p = expected_f(p, 1 - p, Gold(positive, weight), b2, undefined=1.0)
+    value, by_p = expected_f(p, 1 - p, GoldLabels(positive, weight), b2, undefined=1.0)
     outputs = list(f_of_outputs(positive, weight, Fraction(b2)))
     exact = mean_over_outputs(outputs, p)
     assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
@@ -200,7 +200,7 @@ def test_expected_f_equals_its_twin(distinct):
     p = np.where(rng.random(n) < 0.5, rng.beta(0.3, 2, n), p)
     positive = rng.random(n) < 0.2
     weight = rng.choice(np.linspace(0.5, 3, distinct), n)
-    gold, b2 = Gold(positive, weight), 2.0
+    gold, b2 = GoldLabels(positive, weight), 2.0
     low = b2 * gold.total + weight[positive].min()
     s, w = exponential_sum(1.0, low, b2 * gold.total + weight.sum())
     value, by_p = expected_f(p, 1 - p, gold, b2)

@@ -1,4 +1,4 @@
-"""Decisions inside of other engines: each module loads its library when it is used.
+"""Decisions inside other engines; each module imports its library on first use.
 
 `spark.decide` for Spark, `mlflow.log_rule` for MLflow, and post-processors for
 LangChain, LlamaIndex and Haystack in `langchain`, `llama_index` and `haystack`. For

@@ -1,4 +1,4 @@
-"""Tables with whole groups in, the same tables with a column of decisions out."""
+"""Add a column of decisions to tables whose groups are complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
 
-# Of `decide`, all but what depends on rows of other groups
+# Options of `decide` that do not depend on the rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
     *("min_recall", "logits", "reference", "budget", "pos_label"),
@@ -63,11 +63,12 @@ def decide_table(
     >>> import argmetric as am
     >>> import pyarrow as pa
     >>> table = pa.table({"user": [1, 1, 2], "score": [0.9, 0.2, 0.4]})
-    >>> found = am.integrations.decide_table(table, p="score", groups="user")
-    >>> found["decision"].to_pylist()
+    >>> labelled = am.integrations.decide_table(table, p="score", groups="user")
+    >>> labelled["decision"].to_pylist()
     [1, 0, 1]
     """
-    return _decided(table, p, groups, metric, output, checked_settings(settings))
+    settings = read_settings(settings)
+    return _label_table(table, p, groups, metric, output=output, settings=settings)
 
 
 def decide_batches(
@@ -91,31 +92,31 @@ def decide_batches(
     Yields
     ------
     table
-        One for each batch.
+        The table of each batch with its decisions.
     """
-    settings = checked_settings(settings)
+    settings = read_settings(settings)
     seen: set[Any] = set()
     for number, batch in enumerate(batches):
         frame = _frame(batch)
         check_columns(frame.columns, groups)
-        found = list(frame[groups].unique().to_list())
-        split = seen.intersection(found)
+        ids = list(frame[groups].unique().to_list())
+        split = seen.intersection(ids)
         if split:
             raise ValueError(
                 f"group {shown(min(split, key=str))} is in batch {number} and in an "
                 "earlier one: partition the rows by group, so that each is whole"
             )
-        seen.update(found)
-        yield _decided(batch, p, groups, metric, output, settings)
+        seen.update(ids)
+        yield _label_table(batch, p, groups, metric, output=output, settings=settings)
 
 
-def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of groups on their own; a reference is fitted once, to a calibrator."""
-    odd = sorted(settings.keys() - SETTINGS)
-    if odd:
+def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Check options for groups on their own; fit a reference once, to a calibrator."""
+    unknown = sorted(settings.keys() - SETTINGS)
+    if unknown:
         raise TypeError(
-            f"{odd[0]} does not work on partitions: settings must not need the rows of "
-            f"other groups; known are {', '.join(sorted(SETTINGS))}"
+            f"{unknown[0]} does not work on partitions, as it may need rows of other "
+            f"groups: pass some of {', '.join(sorted(SETTINGS))}"
         )
     settings = dict(settings)
     reference, logits = settings.get("reference"), settings.get("logits", False)
@@ -126,7 +127,7 @@ def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") -> None:
-    """Refuse columns that are not there, and an output that is."""
+    """Raise an error if a wanted column is missing, or if `output` exists."""
     names = list(known)
     for name in wanted:
         if not isinstance(name, str) or name not in names:
@@ -136,6 +137,7 @@ def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") 
 
 
 def _frame(table: Any) -> Any:
+    """Return the table as a narwhals frame."""
     import narwhals.stable.v2 as nw
 
     try:
@@ -147,14 +149,30 @@ def _frame(table: Any) -> Any:
         ) from error
 
 
-def _decided(
+def _label_table(
     table: Any,
     p: str,
     groups: str,
     metric: MetricLike,
+    *,
     output: str,
     settings: dict[str, Any],
 ) -> Any:
+    """Return the table with a column of decisions.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, pandas or Polars DataFrame
+        The rows.
+    p, groups : str
+        Columns of the probabilities and of the groups.
+    metric : str, Metric or callable
+        What each group is judged by.
+    output : str
+        Name of the new column.
+    settings : dict
+        Options of `decide`, as `read_settings` returns them.
+    """
     import narwhals.stable.v2 as nw
 
     frame = _frame(table)
@@ -162,34 +180,34 @@ def _decided(
     scores = frame[p]
     if not len(frame):
         return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
-    ids = frame[groups].to_native()
     budget = settings.get("budget")
     if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
         check_columns(frame.columns, budget[0], output=output)
         costs = frame[budget[0]].to_native()
         settings = settings | {"budget": (costs, budget[1])}
-    found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
-    column = nw.from_native(found.labels, series_only=True).alias(output)
+    how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
+    decision = decide(scores.to_native(), metric, **how)
+    column = nw.from_native(decision.labels, series_only=True).alias(output)
     return frame.with_columns(column).to_native()
 
 
 @dataclass(frozen=True)
 class PassageChoice:
-    """Which passages of one query to pass on, by their scores and lengths.
+    """Choose the passages of a query to pass on, by their scores and lengths.
 
     Attributes
     ----------
     metric : str or Metric
-        What the passages that are passed on are judged by.
+        Metric of the passages that are passed on.
     reference : pair (y, p), Calibrator or None
-        Labelled queries, or the map that `calibrate` made of them, as for `decide`;
-        rerankers are rarely calibrated.
+        Labelled queries, or a calibrator fitted on them, as for `decide`; rerankers
+        are rarely calibrated.
     logits : bool
         Whether scores are log-odds, such as those of most cross-encoders.
     max_tokens : float or None
-        Budget of each query.
+        Maximum number of tokens per query.
     count_tokens : callable or None
-        From a text to its tokens; by default its words.
+        Function that counts the tokens of a text; by default its words.
 
     Examples
     --------
@@ -206,12 +224,12 @@ class PassageChoice:
     count_tokens: Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
-        get_metric(self.metric)  # a wrong name is found here, not at the first query
+        get_metric(self.metric)  # refuse a wrong name now, not at the first query
         if self.max_tokens is not None:
             check_number(self.max_tokens, "max_tokens", low=0.0)
 
     def choose(self, scores: Sequence[float | None], texts: Sequence[str]) -> list[int]:
-        """Places of the passages to pass on, in the order given.
+        """Return the indices of the passages to pass on, in the order of `scores`.
 
         Parameters
         ----------
@@ -219,6 +237,11 @@ class PassageChoice:
             One for each passage.
         texts : sequence of str
             The passages.
+
+        Returns
+        -------
+        list of int
+            Indices into `texts`.
         """
         if len(scores) != len(texts):
             raise ValueError(f"{len(scores)} scores for {len(texts)} passages")
@@ -231,11 +254,11 @@ class PassageChoice:
         if self.max_tokens is not None:
             count = self.count_tokens or (lambda text: len(text.split()))
             budget = [count(text) for text in texts], self.max_tokens
-        found = decide(
+        result = decide(
             np.asarray(scores, dtype=np.float64),
             self.metric,
             reference=self.reference,
             logits=self.logits,
             budget=budget,
         )
-        return [int(i) for i in np.flatnonzero(found.labels)]
+        return [int(i) for i in np.flatnonzero(result.labels)]

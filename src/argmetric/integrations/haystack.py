@@ -1,4 +1,4 @@
-"""Haystack: a component that passes on the documents worth it."""
+"""Haystack: a component that keeps the documents chosen by a `PassageChoice`."""
 
 from functools import cache
 from typing import Any
@@ -8,20 +8,21 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _made() -> Any:
+def _define_classes() -> Any:
+    """Define `PassageFilter`, which needs Haystack as its base."""
     haystack = load_module("haystack")
     documents_type = list[haystack.Document]  # type: ignore[name-defined]
 
     @haystack.component
     class PassageFilter:
-        """Keeps the documents that a `PassageChoice` chooses by their scores."""
+        """Keep the documents that a `PassageChoice` chooses by their scores."""
 
         def __init__(self, choice: PassageChoice | None = None) -> None:
             self.choice = choice or PassageChoice()
 
         @haystack.component.output_types(documents=documents_type)  # type: ignore[untyped-decorator]
         def run(self, documents: documents_type) -> dict[str, Any]:
-            """Documents to pass on, in the order given."""
+            """Return the documents to pass on, in their order."""
             scores = [one.score for one in documents]
             texts = [one.content or "" for one in documents]
             kept = self.choice.choose(scores, texts)
@@ -32,5 +33,5 @@ def _made() -> Any:
 
 def __getattr__(name: str) -> Any:
     if name == "PassageFilter":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

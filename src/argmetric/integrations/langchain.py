@@ -1,4 +1,4 @@
-"""LangChain: a compressor of documents that passes on the ones worth it."""
+"""LangChain: a document compressor that keeps those chosen by a `PassageChoice`."""
 
 from functools import cache
 from typing import Any
@@ -8,12 +8,13 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _made() -> type[Any]:
+def _define_classes() -> type[Any]:
+    """Define `PassageFilter`, which needs LangChain as its base."""
     core = load_module("langchain_core.documents")
     base = load_module("langchain_core.documents.compressor")
 
     class PassageFilter(base.BaseDocumentCompressor):  # type: ignore[misc, name-defined]
-        """Keeps the documents that a `PassageChoice` chooses by their scores."""
+        """Keep the documents that a `PassageChoice` chooses by their scores."""
 
         choice: PassageChoice = PassageChoice()
         score_key: str = "relevance_score"  # of the metadata
@@ -30,5 +31,5 @@ def _made() -> type[Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "PassageFilter":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

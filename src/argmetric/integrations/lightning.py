@@ -1,4 +1,4 @@
-"""Lightning: a callback that keeps the best threshold of an epoch with the model."""
+"""Lightning: a callback that saves the best validation threshold with the model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from argmetric.metrics import MetricLike
 
 
 @cache
-def _made() -> type[Any]:
+def _define_classes() -> type[Any]:
+    """Define `RuleCallback`, which needs Lightning as its base."""
     lightning = load_module("lightning.pytorch")
     from argmetric.tensors import BestAchievable
 
     class RuleCallback(lightning.Callback):  # type: ignore[misc, name-defined]
-        """Logs the best score of validation, its threshold and the score at 0.5.
+        """Log the best validation score, its threshold and the score at 0.5.
 
         `validation_step` returns a dictionary with scores as "preds" and 0/1 labels as
         "target". The rule is part of every checkpoint, and is saved as JSON at `path`,
@@ -51,11 +52,11 @@ def _made() -> type[Any]:
         def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
             if trainer.sanity_checking:
                 return
-            found = {name: float(x) for name, x in self.best.compute().items()}
+            values = {name: float(x) for name, x in self.best.compute().items()}
             metric = self.best.metric
             names = f"best_{metric.name}", "threshold", f"{metric.name}_at_half"
-            pl_module.log_dict(dict(zip(names, found.values(), strict=True)))
-            self.rule = Rule(metric, found["threshold"], score=found["score"])
+            pl_module.log_dict(dict(zip(names, values.values(), strict=True)))
+            self.rule = Rule(metric, values["threshold"], score=values["score"])
             if trainer.is_global_zero:
                 folder = Path(trainer.default_root_dir)
                 folder.mkdir(parents=True, exist_ok=True)
@@ -73,5 +74,5 @@ def _made() -> type[Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "RuleCallback":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

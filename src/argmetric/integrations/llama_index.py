@@ -1,4 +1,4 @@
-"""LlamaIndex: a post-processor that passes on the nodes worth it."""
+"""LlamaIndex: a post-processor that keeps the nodes chosen by a `PassageChoice`."""
 
 from functools import cache
 from typing import Any
@@ -8,11 +8,12 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _made() -> type[Any]:
+def _define_classes() -> type[Any]:
+    """Define `PassageFilter`, which needs LlamaIndex as its base."""
     base = load_module("llama_index.core.postprocessor.types")
 
     class PassageFilter(base.BaseNodePostprocessor):  # type: ignore[misc, name-defined]
-        """Keeps the nodes that a `PassageChoice` chooses by their scores."""
+        """Keep the nodes that a `PassageChoice` chooses by their scores."""
 
         choice: PassageChoice = PassageChoice()
 
@@ -32,5 +33,5 @@ def _made() -> type[Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "PassageFilter":
-        return _made()
+        return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

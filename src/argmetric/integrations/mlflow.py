@@ -1,4 +1,4 @@
-"""A rule in MLflow: as a model of its own, or behind a model that makes scores."""
+"""MLflow: log a rule as a model of its own, or behind a model that returns scores."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def log_rule(
     Parameters
     ----------
     rule : Rule, MultiLabelRule or MultiClassRule
-        What `predict` applies.
+        The rule that `predict` applies.
     name : str, default="rule"
         Name of the logged model.
     model : str, optional
-        Address of a logged model that makes the scores, such as "models:/churn/3". Its
-        `predict` must give probabilities: log a scikit-learn model with
+        URI of a logged model that returns the scores, such as "models:/churn/3". Its
+        `predict` must return probabilities: log a scikit-learn model with
         ``pyfunc_predict_fn="predict_proba"``. By default `predict` takes the scores.
     **settings
         Of `mlflow.pyfunc.log_model`, such as `registered_model_name`.
@@ -65,7 +65,7 @@ def log_rule(
 
 
 def predictor() -> Any:
-    """A pyfunc model that reads the rule, and the model before it, from its files."""
+    """Return a pyfunc model that loads the rule, and any model behind it."""
     pyfunc = load_module("mlflow.pyfunc")
 
     class RulePredictor(pyfunc.PythonModel):  # type: ignore[misc, name-defined]
@@ -77,16 +77,16 @@ def predictor() -> Any:
         # MLflow takes type hints for a schema.
         def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]
             before = self.model
-            given = model_input if before is None else before.predict(model_input)
-            scores = np.asarray(given, dtype=np.float64)
+            output = model_input if before is None else before.predict(model_input)
+            scores = np.asarray(output, dtype=np.float64)
             if (
                 before is not None
                 and scores.ndim == 1
                 and np.isin(scores, (0, 1)).all()
             ):
                 warnings.warn(
-                    "the model gives only 0 and 1, which look like labels: log it with "
-                    "pyfunc_predict_fn='predict_proba'",
+                    "the model returns only 0 and 1, which look like labels: log it "
+                    "with pyfunc_predict_fn='predict_proba'",
                     UserWarning,
                     stacklevel=2,
                 )

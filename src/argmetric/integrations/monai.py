@@ -1,4 +1,4 @@
-"""MONAI: post-transforms that turn the output of a network into its best masks."""
+"""MONAI: post-transforms from the output of a network to its best masks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from argmetric.tensors import decide_masks
 
 
 @cache
-def _made() -> dict[str, type[Any]]:
+def _define_classes() -> dict[str, type[Any]]:
+    """Define the transforms, which need MONAI as their base."""
     transforms = load_module("monai.transforms")
     utils = load_module("monai.utils")
 
     class BestMasks(transforms.Transform):  # type: ignore[misc, name-defined]
-        """From logits or probabilities (classes, *space) to masks in their shape.
+        """Turn logits or probabilities (classes, *space) into masks of the same shape.
 
-        It stands in the place of `Activations` and `AsDiscrete`. The arguments are
-        those of `argmetric.tensors.decide_masks`.
+        It replaces `Activations` and `AsDiscrete`. The arguments are those of
+        `argmetric.tensors.decide_masks`.
         """
 
         backend = (utils.TransformBackends.TORCH,)
@@ -28,11 +29,11 @@ def _made() -> dict[str, type[Any]]:
 
         def __call__(self, img: Any) -> Any:
             tensor = utils.convert_to_tensor(img, track_meta=False)
-            found = decide_masks(tensor[None], self.metric, **self.settings)
-            return utils.convert_to_dst_type(found.masks[0], img, dtype=tensor.dtype)[0]
+            masks = decide_masks(tensor[None], self.metric, **self.settings).masks
+            return utils.convert_to_dst_type(masks[0], img, dtype=tensor.dtype)[0]
 
     class BestMasksd(transforms.MapTransform):  # type: ignore[misc, name-defined]
-        """`BestMasks` for some keys of a dictionary."""
+        """Apply `BestMasks` to some keys of a dictionary."""
 
         backend = BestMasks.backend
 
@@ -53,5 +54,5 @@ def _made() -> dict[str, type[Any]]:
 
 def __getattr__(name: str) -> Any:
     if name in ("BestMasks", "BestMasksd"):
-        return _made()[name]
+        return _define_classes()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

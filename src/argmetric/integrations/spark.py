@@ -1,4 +1,4 @@
-"""Decisions on Spark: groups whole in a partition, a table of Arrow at a time."""
+"""Spark: decide groups that are whole in their partition, as Arrow tables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from typing import Any
 
 from argmetric._ground.arguments import check_flag, shown
 from argmetric._ground.lazy import load_module
-from argmetric.integrations._tables import (
-    check_columns,
-    checked_settings,
-    decide_table,
-)
+from argmetric.integrations._tables import check_columns, decide_table, read_settings
 from argmetric.metrics import MetricLike, get_metric
 
 
@@ -54,7 +50,7 @@ def decide(
             f"df must be a DataFrame of Spark, not {type(df).__name__}: "
             "integrations.decide_table takes others"
         )
-    settings = checked_settings(settings)
+    settings = read_settings(settings)
     budget = settings.get("budget")
     cost = [budget[0]] if isinstance(budget, tuple | list) else []
     check_columns(df.columns, p, groups, *cost, output=output)
@@ -63,14 +59,14 @@ def decide(
         df = df.repartition(groups)
     else:
         _refuse_split_groups(df, groups)
-    asked = {"p": p, "groups": groups, "metric": metric, "output": output, **settings}
+    options = {"p": p, "groups": groups, "metric": metric, "output": output, **settings}
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         rows = list(batches)
         if rows:
-            yield from decide_table(pa.Table.from_batches(rows), **asked).to_batches()
+            yield from decide_table(pa.Table.from_batches(rows), **options).to_batches()
 
     schema = types.StructType(
         [*df.schema.fields, types.StructField(output, types.LongType())]
@@ -79,14 +75,14 @@ def decide(
 
 
 def _refuse_split_groups(df: Any, groups: str) -> None:
-    """Refuse partitions of which two hold rows of one group."""
+    """Raise an error if the rows of a group lie in more than one partition."""
     functions = load_module("pyspark.sql.functions")
     place = functions.spark_partition_id().alias("place")
     places = functions.count_distinct("place").alias("places")
     rows = df.select(df[groups].alias("group"), place).groupBy("group").agg(places)
-    found = rows.where("places > 1").first()
-    if found is not None:
+    split = rows.where("places > 1").first()
+    if split is not None:
         raise ValueError(
-            f"partitions split the group {shown(found[0])}: pass repartition=True, or "
+            f"partitions split the group {shown(split[0])}: pass repartition=True, or "
             f"df.repartition({groups!r})"
         )

@@ -1,4 +1,4 @@
-"""transformers: metrics of the Trainer, and a rule beside the model."""
+"""transformers: metrics for the Trainer, and a rule saved with the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argmetric.metrics import MetricLike, get_metric
 
 
 class RuleMetrics:
-    """`compute_metrics` of a Trainer: what the best threshold scores, and what 0.5.
+    """Compute the score at the best threshold and at 0.5, as `compute_metrics`.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class RuleMetrics:
     Attributes
     ----------
     rule : Rule or MultiLabelRule or None
-        Of the latest evaluation.
+        Rule of the latest evaluation.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RuleMetrics:
         self.rule: Rule | MultiLabelRule | None = None
 
     def __call__(self, prediction: Any) -> dict[str, float]:
-        """Scores of an `EvalPrediction`, or of a pair of predictions and labels."""
+        """Return the scores of an `EvalPrediction`, or of (predictions, labels)."""
         scores, y = prediction
         p, y = self._read(scores, y)
         settings: dict[str, Any] = {} if p.ndim == 1 else {"average": self.average}
@@ -68,11 +68,13 @@ class RuleMetrics:
             rule.save(self.path)
         name = self.metric.name
         half = float(evaluate(y, p >= 0.5, self.metric, **settings))
-        found = {f"best_{name}": float(rule.score), f"{name}_at_half": half}
-        return found | ({"threshold": rule.threshold} if isinstance(rule, Rule) else {})
+        values = {f"best_{name}": float(rule.score), f"{name}_at_half": half}
+        if isinstance(rule, Rule):
+            values["threshold"] = rule.threshold
+        return values
 
     def _read(self, scores: Any, y: Any) -> tuple[Any, Any]:
-        """Probabilities and labels: two vectors, or two matrices."""
+        """Return probabilities and labels as two vectors or two matrices."""
         if isinstance(scores, tuple):  # the logits, and hidden states behind them
             scores = scores[0]
         x, y = np.asarray(scores, dtype=np.float64), np.asarray(y)

@@ -1,8 +1,8 @@
-"""One answer from several: sets of items, from samples of any model's outputs.
+"""Choose a set of items from several sampled sets, such as answers of a language model.
 
-An answer is a set of entities, tags, files, passages or products. A model gave several
-answers to the same question; `decide` finds the set of the highest mean score over
-them, whatever the items have to do with each other.
+An answer is a set of entities, tags, files, passages or products. Given several sampled
+answers to one question, `decide` returns the set with the highest mean score over them.
+Items may depend on each other in any way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `sets.decide` gives back."""
+"""Result of `sets.decide`."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SetDecision(Result):
-    """Sets that were chosen from samples, and the score to expect of them.
+    """Sets chosen from samples, with a forecast of their score.
 
     Attributes
     ----------
     labels : frozenset, list or dict of those, or array
-        The chosen sets, in the form in which the samples were given.
+        The chosen sets, in the form of the samples.
     metric : Metric
-        What was maximised.
-    expected_each, bound_each : array
-        Of every question the mean score over its samples, which was maximised, and a
-        bound that no set passes; they are equal where the maximum is exact.
+        The metric that was maximised.
+    expected_each, bound_each : ndarray of shape (n_questions,)
+        Mean score over the samples, which was maximised, and an upper bound on that of
+        any set. They are equal if the maximum is exact.
     vote_share : float or None
-        The least share of the samples that name an item, where sets were chosen so
-        because that scores more on the reference; inf where empty sets do.
-    mean_each : array
-        Of every question the score to expect: of samples that the choice has not seen,
-        recalibrated on the reference where there is one.
+        Minimum share of the samples that name an item, if sets were chosen by votes
+        because that scores more on the reference; inf if empty sets score most.
+    mean_each : ndarray of shape (n_questions,)
+        Forecast score: against samples that were left out of the choice, recalibrated
+        on the reference if there is one.
     interval : (float, float)
-        Where the actual mean score lies with probability `coverage`.
-    sizes : array
-        Number of items of every set.
+        Interval that holds the actual mean score with probability `coverage`.
+    sizes : ndarray of shape (n_questions,)
+        Number of items of each set.
     n_samples, n_labelled : int
-        Samples of the question with the fewest; answers of the reference.
+        Smallest number of samples of a question; number of answers in the reference.
     notes : tuple of str
-        What the reader must know.
+        Warnings about the forecast.
     """
 
     labels: Any
@@ -66,30 +66,33 @@ class SetDecision(Result):
 
     @property
     def n(self) -> int:
-        """Number of questions."""
+        """Return the number of questions."""
         return self.sizes.size
 
     @property
     def expected(self) -> float:
-        """Mean score over the samples: what was maximised, and too high a forecast."""
+        """Return the mean score over the samples.
+
+        It was maximised, so it is optimistic.
+        """
         return float(self.expected_each.mean())
 
     @property
     def bound(self) -> float:
-        """A bound on `expected` that no sets pass; equal where they are the best."""
+        """Return an upper bound on `expected`; equal if the sets are the best."""
         return float(self.bound_each.mean())
 
     @property
     def mean(self) -> float:
-        """The score to expect, averaged over the questions."""
+        """Return the forecast score, averaged over the questions."""
         return float(self.mean_each.mean())
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the score to expect stands on."""
+        """Return the assumptions behind the forecast score."""
         if self.n_labelled:
             return ("new questions are like those of the reference",)
-        return ("the truth is one more sample of the model",)
+        return ("the true set is distributed as the samples of the model are",)
 
     def fields(self) -> list[Field]:
         gap = self.bound - self.expected

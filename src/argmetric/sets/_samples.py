@@ -1,4 +1,4 @@
-"""Sampled sets as they come in: checked, numbered, and laid out flat."""
+"""Read sampled sets: check them, number their items, and store them in flat arrays."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ _HASHABLE = "items must be hashable, such as texts, numbers or tuples of them"
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of all questions, one behind the other.
+    """Samples of all questions, concatenated in flat arrays.
 
     Entry e of sample s is item `names[codes[pair]]`, where pair = firsts[question] +
     items[e]: items are numbered within their question, in sorted order, so that ties
     depend neither on other questions nor on the order of items in a set.
     """
 
-    questions: Integers  #: first sample of each question, and the end
-    ends: Integers  #: first entry of each sample, and the end
-    items: Integers  #: of every entry its item, numbered within the question
-    firsts: Integers  #: first item of each question, and the end
-    codes: Integers  #: of every item of every question its place in `names`
-    names: AnyArray
-    weights: Floats  #: of samples; they sum to 1 in every question
-    keys: list[Any] | None = None  #: of the questions, where a dict was given
-    single: bool = False  #: one question, not a list of them
-    shape: tuple[int, int] | None = None  #: rows and labels, where draws were given
+    questions: Integers  #: (n_questions + 1,): first sample of each question
+    ends: Integers  #: (n_samples + 1,): first entry of each sample
+    items: Integers  #: (n_entries,): number of the item within its question
+    firsts: Integers  #: (n_questions + 1,): first item of each question
+    codes: Integers  #: (n_items,): index into `names`
+    names: AnyArray  #: (n_names,): the distinct items, sorted
+    weights: Floats  #: (n_samples,): they sum to 1 in every question
+    keys: list[Any] | None = None  #: keys of the questions, if samples are a dict
+    single: bool = False  #: whether the user passed one question, not a list of them
+    shape: tuple[int, int] | None = None  #: (rows, labels) if samples are 0/1 draws
 
     @property
     def n(self) -> int:
-        """Number of questions."""
+        """Return the number of questions."""
         return self.questions.size - 1
 
     @property
     def counts(self) -> Integers:
-        """Number of samples of every question."""
+        """Return the number of samples of each question."""
         return np.diff(self.questions)
 
     @property
     def flat(self) -> tuple[Integers, Integers, Integers, Integers]:
-        """The samples as kernels take them."""
+        """Return the arrays that describe the samples to the kernels."""
         return self.questions, self.ends, self.items, self.firsts
 
     def sets(self, chosen: Floats) -> list[frozenset[Any]]:
-        """The chosen items of every question."""
+        """Return the chosen items of each question as a set."""
         taken = np.flatnonzero(chosen)
         stops = np.searchsorted(taken, self.firsts)
         names = self.names[self.codes[taken]].tolist()
         return [frozenset(names[low:high]) for low, high in pairwise(stops.tolist())]
 
-    def as_given(self, chosen: Floats) -> Any:
-        """The sets in the form of the samples: a set, a list, a dict or a matrix."""
+    def restore_form(self, chosen: Floats) -> Any:
+        """Return the sets in the form of the samples: set, list, dict or matrix."""
         if self.shape is not None:
             out = np.zeros(self.shape, dtype=np.int8)
             rows = np.repeat(np.arange(self.n), np.diff(self.firsts))
@@ -78,7 +78,7 @@ class Samples:
 
 
 def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Samples:
-    """Samples of any accepted kind; `weights` of the samples of each question."""
+    """Read samples of any accepted kind; `weights` are those of the samples."""
     if isinstance(samples, np.ndarray) and samples.dtype != object:
         return _from_array(samples, weights, name)
     keys = None
@@ -90,20 +90,7 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
     if not samples:
         raise ValueError(f"{name} is empty: there is no question to answer")
     single = keys is None and not _is_nested(samples)
-    many = [samples] if single else samples
-    for q, one in enumerate(many):
-        question = f"question {q if keys is None else shown(keys[q])} of {name}"
-        if not is_collection(one):
-            raise TypeError(f"{question} is {shown(one)}: {_FORM}")
-        many[q] = one = list(one)
-        if not one:
-            raise ValueError(f"{question} has no samples: give one or more")
-        for s, answer in enumerate(one):
-            if not is_collection(answer):
-                raise TypeError(
-                    f"sample {s} of {question} is {shown(answer)}, and not a set of "
-                    f"items: {_FORM}"
-                )
+    many = _list_answers([samples] if single else samples, keys, name)
     answers = [list(answer) for one in many for answer in one]
     items = np.empty(sum(map(len, answers)), dtype=object)
     items[:] = list(chain.from_iterable(answers))
@@ -117,44 +104,71 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
             f"{name} has lists of 0 and 1 only: pass draws as an array of shape "
             "(draws, rows, labels)"
         )
-    order = _sorted_places(names)
-    place = np.argsort(order)
-    weights = _by_question(weights, keys, "weights")
+    place = np.argsort(order := _sort_items(names))
+    weights = _align_with_keys(weights, keys, "weights")
     form = {"keys": keys, "single": single}
-    return _numbered(sizes, place[codes], names[order], counts, weights, **form)
+    return _number_items(sizes, place[codes], names[order], counts, weights, **form)
 
 
-def read_truth(truth: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
-    """The true set of every question, in the same form as its samples."""
+def _list_answers(many: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
+    """Return the answers to each question as lists, or refuse what is no set.
+
+    Parameters
+    ----------
+    many : list
+        The samples of each question.
+    keys : list or None
+        Names of the questions, for messages.
+    name : str
+        How messages call the samples.
+    """
+    for q, one in enumerate(many):
+        question = f"question {q if keys is None else shown(keys[q])} of {name}"
+        if not is_collection(one):
+            raise TypeError(f"{question} is {shown(one)}: {_FORM}")
+        many[q] = one = list(one)
+        if not one:
+            raise ValueError(f"{question} has no samples: pass one or more")
+        for s, answer in enumerate(one):
+            if not is_collection(answer):
+                no_set = (
+                    f"sample {s} of {question} is {shown(answer)}, not a set of items"
+                )
+                raise TypeError(f"{no_set}: {_FORM}")
+    return many
+
+
+def read_true_sets(true_sets: Any, samples: Samples, name: str) -> list[frozenset[Any]]:
+    """Read the true set of each question, in the same form as the samples."""
     if samples.shape is not None:
-        matrix = np.asarray(truth)
+        matrix = np.asarray(true_sets)
         if matrix.shape != samples.shape:
             raise ValueError(
                 f"{name} has shape {matrix.shape}, the draws have {samples.shape}"
             )
         _refuse_other_than_binary(matrix, name, ("row", "label"))
         return [frozenset(np.flatnonzero(row).tolist()) for row in matrix]
-    truth = _by_question(truth, samples.keys, name)
-    if not is_collection(truth):
-        raise TypeError(f"{name} is {shown(truth)}: give the set of every question")
-    truth = list(truth)
-    for q, one in enumerate(truth):
+    true_sets = _align_with_keys(true_sets, samples.keys, name)
+    if not is_collection(true_sets):
+        raise TypeError(f"{name} is {shown(true_sets)}: pass a set for every question")
+    true_sets = list(true_sets)
+    for q, one in enumerate(true_sets):
         if not is_collection(one):
             raise TypeError(
                 f"{name} is {shown(one)} for question {q}, and not a set of items"
             )
-    if len(truth) != samples.n:
+    if len(true_sets) != samples.n:
         raise ValueError(
-            f"{name} has {len(truth):,} answers and {samples.n:,} questions"
+            f"{name} has {len(true_sets):,} answers and {samples.n:,} questions"
         )
     try:
-        return [frozenset(one) for one in truth]
+        return [frozenset(one) for one in true_sets]
     except TypeError as error:
         raise TypeError(f"{_HASHABLE}: {name} has an {error}") from None
 
 
 def is_collection(value: Any) -> bool:
-    """A set, list or array of items; texts and tuples are items themselves."""
+    """Return whether `value` is a set, list or array; texts and tuples are items."""
     return (
         isinstance(value, Iterable)
         and not isinstance(value, str | bytes | tuple | Mapping)
@@ -162,20 +176,20 @@ def is_collection(value: Any) -> bool:
     )
 
 
-def _by_question(values: Any, keys: list[Any] | None, name: str) -> Any:
-    """What belongs to the questions, in their order, where it is a dict."""
-    if not isinstance(values, Mapping):
-        return values
+def _align_with_keys(numbers: Any, keys: list[Any] | None, name: str) -> Any:
+    """Return the values of a dict in the order of the questions; others unchanged."""
+    if not isinstance(numbers, Mapping):
+        return numbers
     if keys is None:
-        raise TypeError(f"{name} must be no dict where the samples are none")
+        raise TypeError(f"{name} is a dict, but samples are not: pass a list")
     for key in keys:
-        if key not in values:
+        if key not in numbers:
             raise ValueError(f"{name} has no answer to {shown(key)}")
-    return [values[key] for key in keys]
+    return [numbers[key] for key in keys]
 
 
 def _is_nested(samples: Sequence[Any]) -> bool:
-    """Whether these are questions with samples, not the samples of one question."""
+    """Return whether `samples` holds the samples of several questions."""
     for one in samples:
         if is_collection(one):
             for answer in one:
@@ -184,6 +198,7 @@ def _is_nested(samples: Sequence[Any]) -> bool:
 
 
 def _from_array(draws: AnyArray, weights: Any, name: str) -> Samples:
+    """Read 0/1 draws of shape (n_draws, n_rows, n_labels); each row is a question."""
     if draws.ndim != 3 or 0 in draws.shape:
         raise ValueError(f"{name} has shape {draws.shape}: {_FORM}")
     _refuse_other_than_binary(draws, name, ("draw", "row", "label"))
@@ -191,10 +206,11 @@ def _from_array(draws: AnyArray, weights: Any, name: str) -> Samples:
     sample, label = np.nonzero(draws.transpose(1, 0, 2).reshape(-1, labels))
     sizes = np.bincount(sample, minlength=rows * n_draws)
     names, counts = np.arange(labels), np.full(rows, n_draws)
-    return _numbered(sizes, label, names, counts, weights, shape=(rows, labels))
+    return _number_items(sizes, label, names, counts, weights, shape=(rows, labels))
 
 
 def _refuse_other_than_binary(array: AnyArray, name: str, axes: Sequence[str]) -> None:
+    """Raise an error that locates the first entry other than 0 and 1."""
     if (known := np.isin(array, (0, 1))).all():
         return
     at = np.argwhere(~known)[0].tolist()
@@ -203,16 +219,16 @@ def _refuse_other_than_binary(array: AnyArray, name: str, axes: Sequence[str]) -
     raise ValueError(f"{name} has {value} in {where}: draws are 0 or 1")
 
 
-def _sorted_places(names: AnyArray) -> Integers:
-    """The order of items; by their type and text where they cannot be compared."""
+def _sort_items(names: AnyArray) -> Integers:
+    """Return the order of items; by type and text if they cannot be compared."""
     try:
         return np.argsort(names, kind="stable")
     except TypeError:
-        told = [f"{type(name).__name__} {name!r}" for name in names.tolist()]
-        return np.argsort(told, kind="stable")
+        keys = [f"{type(name).__name__} {name!r}" for name in names.tolist()]
+        return np.argsort(keys, kind="stable")
 
 
-def _numbered(
+def _number_items(
     sizes: Integers,
     codes: Integers,
     names: AnyArray,
@@ -220,7 +236,21 @@ def _numbered(
     weights: Any,
     **more: Any,
 ) -> Samples:
-    """Number items within questions, and leave out those that a sample has twice."""
+    """Assign numbers to the items of each question, and drop repeated ones.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_samples,)
+        Number of items of each sample.
+    codes : ndarray of shape (n_entries,)
+        Index into `names` of each item of each sample.
+    names : ndarray of shape (n_names,)
+        The distinct items, sorted.
+    counts : ndarray of shape (n_questions,)
+        Number of samples of each question.
+    weights : array-like or None
+        Weights of the samples, as the user passed them.
+    """
     n_names = max(names.size, 1)
     sample = np.repeat(np.arange(sizes.size), sizes)
     sample, code = np.divmod(np.unique(sample * n_names + codes), n_names)
@@ -241,27 +271,26 @@ def _numbered(
 
 
 def _read_weights(weights: Any, counts: Integers) -> Floats:
-    """Weights of samples, scaled to sum to 1 in every question."""
+    """Return the weights of the samples, scaled to sum to 1 in each question."""
     if weights is None:
         return np.repeat(1.0 / counts, counts)
     if not (isinstance(weights, tuple) or is_collection(weights)):
         raise TypeError(f"weights must be a list of numbers, not {shown(weights)}")
-    given = list(weights)
-    if given and is_collection(given[0]):
-        lengths = [len(one) for one in given]
+    numbers = list(weights)
+    if numbers and is_collection(numbers[0]):
+        lengths = [len(one) for one in numbers]
         if lengths != counts.tolist():
             raise ValueError(
                 "weights must have one number for every sample of every question: "
                 f"lengths {shown(lengths)}, samples {shown(counts.tolist())}"
             )
-        flat = to_floats(list(chain.from_iterable(given)), "weights")
+        flat = to_floats(list(chain.from_iterable(numbers)), "weights")
     else:
-        if (counts != len(given)).any():
-            q = int(np.flatnonzero(counts != len(given))[0])
-            raise ValueError(
-                f"weights has {len(given)} numbers and question {q} {counts[q]} samples"
-            )
-        flat = np.tile(to_floats(given, "weights"), counts.size)
+        if (counts != len(numbers)).any():
+            q = int(np.flatnonzero(counts != len(numbers))[0])
+            both = f"{len(numbers)} numbers and question {q} {counts[q]} samples"
+            raise ValueError(f"weights has {both}")
+        flat = np.tile(to_floats(numbers, "weights"), counts.size)
     if (bad := np.flatnonzero(~(np.isfinite(flat) & (flat >= 0.0)))).size:
         value = flat[bad[0]]
         raise ValueError(f"weights must be finite and ≥ 0: number {bad[0]} is {value}")

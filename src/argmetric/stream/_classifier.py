@@ -23,27 +23,24 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import to_numpy
 from argmetric.metrics import MetricLike
-from argmetric.stream._input import (
-    Vocabulary,
-    read_rows,
-)
+from argmetric.stream._input import Vocabulary, read_rows
 from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
 from argmetric.stream._model import Detector, StreamModel
 from argmetric.stream._omma import OMMARule
 from argmetric.stream._rule_base import ThresholdRule, check_weight
-from argmetric.stream._rules import RuleName, undecided
+from argmetric.stream._rules import RuleName, first_decision
 from argmetric.stream._several import (
     Answers,
     SeveralModel,
     TwoAnswers,
-    answers_for,
-    model_for,
+    build_answers,
+    build_model,
     takes_several,
 )
-from argmetric.stream._state import state_of, take_state
+from argmetric.stream._state import load_state, save_state
 
 
-def _learned(name: str, words: str) -> Any:
+def _attribute(name: str, words: str) -> Any:
     """What a classifier has of its model, after the first row."""
 
     def get(classifier: OnlineClassifier) -> Any:
@@ -251,7 +248,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return_proba = check_flag(return_proba, "return_proba")
         labels, scores = self._learn(X, y, classes, sample_weight)
-        predicted = self._answers.named(labels)
+        predicted = self._answers.to_labels(labels)
         if not return_proba:
             return predicted
         return predicted, expit(scores) if scores.ndim == 1 else scores
@@ -263,7 +260,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first:  # classes of a first call that failed
             self.__dict__.pop("classes_", None)
         rows = self._rows(X, reset=first, least=int(first and classes is None))
-        truth = self._truth(y, count_rows(rows), classes, whole=whole)
+        truth = self._read_truth(y, count_rows(rows), classes, whole=whole)
         weights = check_weight(sample_weight, count_rows(rows))
         if whole and not weights[0].any():
             raise ValueError("sample_weight is zero for all rows: nothing to learn")
@@ -271,33 +268,33 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start()
         return self._model.learn(rows, truth, weights)
 
-    def _decided(self, X: Any) -> tuple[AnyArray, Floats]:
+    def _decide_rows(self, X: Any) -> tuple[AnyArray, Floats]:
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
     def predict(self, X: Features) -> npt.NDArray[Any]:
         """Return labels by the current model and threshold."""
-        labels, _ = self._decided(X)
-        return self._answers.named(labels)
+        labels, _ = self._decide_rows(X)
+        return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and the positive class, or of all classes."""
-        _, scores = self._decided(X)
+        _, scores = self._decide_rows(X)
         return self._answers.columns(scores)
 
     def decision_function(self, X: Features) -> Floats:
         """Log-odds minus those of the threshold; of several classes, their gains."""
-        decided = self._decided(X)
+        decided = self._decide_rows(X)
         return self._model.margins(*decided)
 
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
-        labels, _ = self._decided(X)
-        truth = self._truth(y, len(labels))
+        labels, _ = self._decide_rows(X)
+        truth = self._read_truth(y, len(labels))
         weights = check_weight(sample_weight, len(labels))
-        return self._answers.score_of(truth, labels, weights)
+        return self._answers.evaluate(truth, labels, weights)
 
     # -- labels that come later ---------------------------------------------------
 
@@ -338,7 +335,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"ids must be a list of ids, not of shape {wanted.shape}")
         several = np.iterable(y) and not isinstance(y, str)
         y = to_numpy(y if several else [y], "y")
-        truth = self._truth(y, wanted.size, other="ids")
+        truth = self._read_truth(y, wanted.size, other="ids")
         return self._two().feedback(wanted, truth)
 
     # -- one row at a time, as river has it ---------------------------------------
@@ -356,7 +353,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not (hasattr(self, "_model") and self._answers.labelled):
             check_label(y, "y")
-        truth = self._truth(np.asarray([y]), 1)
+        truth = self._read_truth(np.asarray([y]), 1)
         if not hasattr(self, "_model"):
             self.n_features_in_ = 0
             self._start()
@@ -370,37 +367,37 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
-        found = self._answers.columns(self._decided_one(x)[1])[0]
-        return dict(zip(self.classes_.tolist(), found.tolist(), strict=True))
+        p = self._answers.columns(self._decide_row(x)[1])[0]
+        return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; the model does not change."""
         if not hasattr(self, "_model"):
-            return undecided(self.rule, self.metric)
-        label: Label = self._answers.named(self._decided_one(x)[0]).tolist()[0]
+            return first_decision(self.rule, self.metric)
+        label: Label = self._answers.to_labels(self._decide_row(x)[0]).tolist()[0]
         return label
 
-    def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
+    def _decide_row(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)
         return self._model.decide(rows)
 
     # -- what was learned ---------------------------------------------------------
 
-    threshold_ = _learned("threshold", "Threshold on probabilities for the next row.")
-    n_seen_ = _learned("n_seen", "Rows learned from.")
-    score_ = _learned(
+    threshold_ = _attribute("threshold", "Threshold on probabilities for the next row.")
+    n_seen_ = _attribute("n_seen", "Rows learned from.")
+    score_ = _attribute(
         "score", "The metric of all predictions made before their labels were seen."
     )
-    history_ = _learned(
+    history_ = _attribute(
         "history", "Counts, score and threshold at up to 512 evenly spaced moments."
     )
-    n_drifts_ = _learned("n_drifts", "Drifts that the detector has found.")
-    n_expired_ = _learned("n_expired", "Rows that waited too long for their labels.")
-    n_late_ = _learned("n_late", "Labels that came after their rows had expired.")
-    detector_ = _learned(
+    n_drifts_ = _attribute("n_drifts", "Drifts that the detector has found.")
+    n_expired_ = _attribute("n_expired", "Rows that waited too long for their labels.")
+    n_late_ = _attribute("n_late", "Labels that came after their rows had expired.")
+    detector_ = _attribute(
         "detector", "The drift detector in use, a copy of the one passed."
     )
-    _coefficients = _learned("coefficients", "Constant and weights of the log-odds.")
+    _coefficients = _attribute("coefficients", "Constant and weights of the log-odds.")
 
     @property
     def coef_(self) -> Floats:
@@ -418,11 +415,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A model with the same parameters continues from them exactly (`set_state`).
         """
         check_is_fitted(self)
-        return state_of(self)
+        return save_state(self)
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Continue from a state of `get_state`; the parameters must be equal."""
-        take_state(self, state)
+        load_state(self, state)
         return self
 
     # -- inside -------------------------------------------------------------------
@@ -436,7 +433,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._vocabulary = Vocabulary(width)
         if names is not None:
             self._vocabulary = Vocabulary(0, {name: i for i, name in enumerate(names)})
-        self._model = model_for(self, self._answers, width)
+        self._model = build_model(self, self._answers, width)
 
     def _two(self) -> StreamModel:
         """The model of two classes; there is none of several."""
@@ -447,7 +444,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
 
-    def _truth(
+    def _read_truth(
         self,
         y: Any,
         n: int,
@@ -458,6 +455,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Labels 0 and 1, or numbers of classes; these are found at the first call."""
         if not hasattr(self, "classes_"):
-            self._answers = answers_for(self, y, n, classes, whole=whole, other=other)
+            self._answers = build_answers(self, y, n, classes, whole=whole, other=other)
             self.classes_ = self._answers.classes
         return self._answers.code(y, n, classes, other)

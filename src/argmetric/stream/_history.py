@@ -268,7 +268,7 @@ class StreamDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """
-        found = get_metric(metric)
+        result = get_metric(metric)
         true = one_per_row(clear_labels(y_true, "y_true"), "y_true")
         pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         if not true.size:
@@ -281,7 +281,7 @@ class StreamDisplay(Display):
             met = to_floats(thresholds, "thresholds")
             check_length(met, "thresholds", true.size, "y_true")
             threshold = met[last - 1]
-        return cls._of(counts.astype(np.float64), found, threshold).plot(ax)
+        return cls._from_counts(counts.astype(np.float64), result, threshold).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator: Estimator, *, ax: Axes | None = None) -> Self:
@@ -303,12 +303,14 @@ class StreamDisplay(Display):
         history = model.history_
         counts = np.stack([history[name] for name in COUNTS])
         metric = get_metric(model.metric)
-        display = cls._of(counts, metric, history["threshold"])
+        display = cls._from_counts(counts, metric, history["threshold"])
         display.n_seen = history["n_seen"]
         return display.plot(ax)
 
     @classmethod
-    def _of(cls, counts: Floats, metric: Metric, threshold: Floats | None) -> Self:
+    def _from_counts(
+        cls, counts: Floats, metric: Metric, threshold: Floats | None
+    ) -> Self:
         return cls(
             n_seen=counts[3],
             threshold=threshold,

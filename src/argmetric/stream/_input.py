@@ -31,9 +31,9 @@ from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
 def read_classes(classes: Any) -> npt.NDArray[Any]:
     """The classes that a caller names, none of them missing."""
-    found = label_array(classes, "classes")
-    refuse_missing(found, "classes")
-    return found
+    names = label_array(classes, "classes")
+    refuse_missing(names, "classes")
+    return names
 
 
 def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
@@ -82,7 +82,7 @@ class Vocabulary:
         self, x: Mapping[Hashable, Any], *, bits: int | None, learn: bool
     ) -> SparseRows:
         """One row; text becomes an indicator, unknown names grow the vocabulary."""
-        found: list[tuple[int, float]] = []
+        entries: list[tuple[int, float]] = []
         new: dict[Hashable, int] = {}  # taken up when the whole row is right
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features by name, not {shown(x)}")
@@ -110,12 +110,12 @@ class Vocabulary:
                 if column < 0 and learn:
                     column = new.setdefault(name, len(self) + len(new))
             if column >= 0 and number != 0.0:
-                found.append((column, number))
+                entries.append((column, number))
         self.numbers |= new
-        found.sort()  # the order of a dict must not matter, not even in the last bit
-        indices = np.array([column for column, _ in found], dtype=np.int32)
-        data = np.array([number for _, number in found], dtype=np.float64)
-        return SparseRows(np.array([0, len(found)], dtype=np.int64), indices, data)
+        entries.sort()  # the order of a dict must not matter, not even in the last bit
+        indices = np.array([column for column, _ in entries], dtype=np.int32)
+        data = np.array([number for _, number in entries], dtype=np.float64)
+        return SparseRows(np.array([0, len(entries)], dtype=np.int64), indices, data)
 
 
 def read_rows(
@@ -183,10 +183,10 @@ def first_classes(
     """
     if classes is None:
         check_classification_targets(values)
-    found = np.unique(values if classes is None else read_classes(classes))
-    refuse_more_than_two(found, pos_label)
-    if found.size < 2:
-        names = distinct(found)
+    known = np.unique(values if classes is None else read_classes(classes))
+    refuse_more_than_two(known, pos_label)
+    if known.size < 2:
+        names = distinct(known)
         if whole and names:
             raise one_class(names[0], "y")
         pair = usual_pair(names)
@@ -195,10 +195,10 @@ def first_classes(
                 f"the first rows hold one class alone, {names}: name both by "
                 "partial_fit(X, y, classes=[negative, positive])"
             )
-        found = np.array(pair, dtype=found.dtype)
+        known = np.array(pair, dtype=known.dtype)
     if pos_label is None:
-        warn_of_common_class(found, 1, values)
-    return found[::-1] if class_number(found, pos_label) == 0 else found
+        warn_of_common_class(known, 1, values)
+    return known[::-1] if class_number(known, pos_label) == 0 else known
 
 
 def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:

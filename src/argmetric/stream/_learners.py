@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_choice, check_flag, check_number
 from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
-from argmetric.stream._rule_base import coefficients, level_form, rare_rule
+from argmetric.stream._rule_base import Weights, coefficients, level_form, rare_rule
 
 LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 AverageName = Literal["polynomial", "suffix"]
@@ -191,13 +191,12 @@ class Learner:
         rule: Floats,
         rows: FeatureRows,
         y: npt.NDArray[np.uint8],
-        weight: Floats,
-        pace: int,
+        weights: Weights,
         *,
         learn: bool,
     ) -> tuple[npt.NDArray[np.uint8], Floats]:
         """Decide every row, each before its label is learned; labels and log-odds."""
-        n = count_rows(rows)
+        n, (weight, pace) = count_rows(rows), weights
         labels, logits = np.empty(n, dtype=np.uint8), np.empty(n)
         if whole := not isinstance(rows, SparseRows) and self.name in _LINEAR:
             ends = rows.shape[1] * np.arange(n + 1)
@@ -222,6 +221,7 @@ class Learner:
         rows: SparseRows,
         given: tuple[Any, ...],
         out: tuple[Any, ...],
+        *,
         whole: bool = False,
     ) -> None:
         kernels, arrays = self.kernels, state.arrays

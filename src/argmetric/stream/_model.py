@@ -48,8 +48,8 @@ class WaitingRows:
         ends = sparse.indptr.tolist()
         for i, key in enumerate(ids.tolist()):
             part = slice(ends[i], ends[i + 1])
-            found = sparse.indices[part].copy(), sparse.data[part].copy()
-            self.rows[key] = (*found, int(labels[i]))
+            row = sparse.indices[part].copy(), sparse.data[part].copy()
+            self.rows[key] = (*row, int(labels[i]))
         self.next_id += sparse.n
         return ids
 
@@ -61,7 +61,7 @@ class WaitingRows:
         self.expired_below = oldest[-1] + 1
         return self.take(np.array(oldest))
 
-    def known(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def is_waiting(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of the ids still wait; ids never given out, or twice, are refused."""
         keys = ids.tolist()
         for place, key in enumerate(keys):
@@ -80,10 +80,10 @@ class WaitingRows:
         return np.array([key in self.rows for key in keys], dtype=bool)
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
-        return _stacked([self.rows.pop(key) for key in ids.tolist()])
+        return _stack_rows([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        rows, labels = _stacked(list(self.rows.values()))
+        rows, labels = _stack_rows(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
             "waiting_ids": np.array(list(self.rows), dtype=np.int64),
@@ -120,13 +120,13 @@ class WaitingRows:
         return waiting
 
 
-def _stacked(found: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
+def _stack_rows(parts: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
     """Rows one below the other, and their labels."""
     nothing = np.zeros(0, np.int32), np.zeros(0), 0
-    indices, data, _ = zip(nothing, *found, strict=True)
+    indices, data, _ = zip(nothing, *parts, strict=True)
     ends = np.cumsum([one.size for one in indices], dtype=np.int64)
     rows = SparseRows(ends, np.concatenate(indices), np.concatenate(data))
-    return rows, np.array([label for *_, label in found], dtype=np.uint8)
+    return rows, np.array([label for *_, label in parts], dtype=np.uint8)
 
 
 _NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
@@ -162,12 +162,12 @@ class StreamModel:
     ) -> None:
         self.metric, self.learner, self.rule = metric, learner, rule
         self.detector = detector
-        self.rule_state = self._fresh_rule()
+        self.rule_state = self._new_state()
         self.state = learner.init(metric, n_features)
         self.waiting = WaitingRows()
         self.n_expired = self.n_late = self.n_drifts = 0
 
-    def _fresh_rule(self) -> Floats:
+    def _new_state(self) -> Floats:
         return np.zeros(1) if self.rule is None else self.rule.init_state(self.metric)
 
     # -- rows ---------------------------------------------------------------------
@@ -185,9 +185,7 @@ class StreamModel:
         labels, logits = np.empty(truth.size, np.uint8), np.empty(truth.size)
         start = 0
         while start < truth.size:
-            start = self._watched(
-                self.detector, rows, truth, weights, start, labels, logits
-            )
+            start = self._learn_to_drift(rows, truth, weights, start, (labels, logits))
         return labels, logits
 
     def margins(self, labels: BinaryLabels, logits: Floats) -> Floats:
@@ -210,7 +208,7 @@ class StreamModel:
             self.rule_state = self.rule_state.copy()
             self.state = ModelState(*(one.copy() for one in self.state.arrays))
         labels, logits = self.learner.block(
-            self.state, self.rule_state, rows, truth, *weights, learn=learn
+            self.state, self.rule_state, rows, truth, weights, learn=learn
         )
         if logits.size and np.isnan(logits.max()):
             row = int(np.flatnonzero(np.isnan(logits))[0])
@@ -220,15 +218,13 @@ class StreamModel:
             )
         return labels, logits
 
-    def _watched(
+    def _learn_to_drift(
         self,
-        detector: Detector,
         rows: FeatureRows,
         truth: BinaryLabels,
         weights: Weights,
         start: int,
-        labels: BinaryLabels,
-        logits: Floats,
+        out: tuple[BinaryLabels, Floats],
     ) -> int:
         """Learn up to the next drift, at most a stretch; returns the next row.
 
@@ -240,17 +236,20 @@ class StreamModel:
         stop = min(start + _STRETCH, truth.size)
         kept = [array.copy() for array in (self.rule_state, *self.state.arrays)]
         part = slice(start, stop)
-        found = self._block(rows[part], truth[part], (weight, pace), learn=True)
-        drift = None
+        labels, logits = self._block(
+            rows[part], truth[part], (weight, pace), learn=True
+        )
+        drift, detector = None, self.detector
+        assert detector is not None
         seen = weight[: stop - start] > 0.0 if pace else None
-        for i, error in enumerate((found[0] != truth[part]).tolist()):
+        for i, error in enumerate((labels != truth[part]).tolist()):
             if seen is not None and not seen[i]:
                 continue
             detector.update(float(error))
             if detector.drift_detected:
                 drift = start + i + 1
                 break
-        labels[part], logits[part] = found
+        out[0][part], out[1][part] = labels, logits
         if drift is None:
             return stop
         if drift < stop:
@@ -258,7 +257,7 @@ class StreamModel:
             self.state = ModelState(*kept[1:])
             part = slice(start, drift)
             self._block(rows[part], truth[part], (weight, pace), learn=True)
-        self.rule_state = self._fresh_rule()
+        self.rule_state = self._new_state()
         self.learner.restart(self.state)
         self.n_drifts += 1
         return drift
@@ -284,12 +283,12 @@ class StreamModel:
 
     def feedback(self, ids: npt.NDArray[Any], truth: BinaryLabels) -> int:
         """Learn from rows of `hold` that have not expired; how many these are."""
-        known = self.waiting.known(ids)
-        self.n_late += int((~known).sum())
-        if known.any():
-            rows, labels = self.waiting.take(ids[known])
-            self._learn_late(rows, labels, truth[known])
-        return int(known.sum())
+        is_waiting = self.waiting.is_waiting(ids)
+        self.n_late += int((~is_waiting).sum())
+        if is_waiting.any():
+            rows, labels = self.waiting.take(ids[is_waiting])
+            self._learn_late(rows, labels, truth[is_waiting])
+        return int(is_waiting.sum())
 
     def _learn_late(
         self, rows: SparseRows, predicted: BinaryLabels, truth: BinaryLabels
@@ -359,35 +358,35 @@ class StreamModel:
             )
         history = arrays["history"]
         self.rule_state = np.array(arrays["rule"], dtype=np.float64)
-        found = (arrays[name] for name in ("model", "weights", "history"))
-        self.state = ModelState(*(np.array(one, dtype=np.float64) for one in found))
+        saved = (arrays[name] for name in ("model", "weights", "history"))
+        self.state = ModelState(*(np.array(one, dtype=np.float64) for one in saved))
         if not 0 <= self.state.model[self.learner.slots.LENGTH] < len(history):
             raise ValueError("the length of its history is not that of the array")
         self.waiting = WaitingRows.from_arrays(arrays, n_features)
 
 
-def new_model(asked: OnlineClassifier, n_features: int) -> StreamModel:
+def new_model(owner: OnlineClassifier, n_features: int) -> StreamModel:
     """A model that has seen nothing, after all parameters are checked."""
-    metric = get_metric(asked.metric)
-    check_seed(asked.random_state, high=2**32 - 1)
-    check_choice(asked.learner, "learner", LEARNERS)
+    metric = get_metric(owner.metric)
+    check_seed(owner.random_state, high=2**32 - 1)
+    check_choice(owner.learner, "learner", LEARNERS)
     seed, rule = 0, None
-    if asked.learner == "omcsl":
+    if owner.learner == "omcsl":
         from sklearn.utils import check_random_state
 
-        seed = int(check_random_state(asked.random_state).randint(2**31 - 1))
-    options = (asked.step, asked.average, asked.memory, asked.fit_intercept)
-    learner, detector = Learner(asked.learner, *options, seed), asked.detector
-    if asked.learner not in OWN_DECISION:
-        rule = get_rule(asked.rule)  # type: ignore[arg-type]  # of two classes
-    elif asked.rule != "histogram" and asked.rule is not None:
+        seed = int(check_random_state(owner.random_state).randint(2**31 - 1))
+    options = (owner.step, owner.average, owner.memory, owner.fit_intercept)
+    learner, detector = Learner(owner.learner, *options, seed), owner.detector
+    if owner.learner not in OWN_DECISION:
+        rule = get_rule(owner.rule)  # type: ignore[arg-type]  # of two classes
+    elif owner.rule != "histogram" and owner.rule is not None:
         raise ValueError(
-            f"{asked.learner} carries its own decision: leave `rule` alone"
+            f"{owner.learner} carries its own decision: leave `rule` alone"
         )
     elif detector is not None:
-        raise ValueError(f"{asked.learner} cannot start anew: leave `detector` alone")
-    check_count(asked.waiting, "waiting", low=1)
-    check_choice(asked.expired, "expired", ("drop", "negative"))
+        raise ValueError(f"{owner.learner} cannot start anew: leave `detector` alone")
+    check_count(owner.waiting, "waiting", low=1)
+    check_choice(owner.expired, "expired", ("drop", "negative"))
     if detector is not None and not hasattr(detector, "drift_detected"):
         raise TypeError(
             "detector must have update and drift_detected, as those of river have, "

@@ -52,7 +52,7 @@ from argmetric.stream._rule_base import (
 )
 
 Labels = npt.NDArray[np.int64] | SparseMatrix
-Averaged = Literal["macro", "weighted", "micro", "samples"]
+AverageOver = Literal["macro", "weighted", "micro", "samples"]
 _RECALL = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)  # tp over t
 _POSITIVE: dict[str, Any] = {"low": 0.0, "strict": True}
 
@@ -105,7 +105,7 @@ class OMMARule(StreamRule):
            [1., 0., 0.]])
     """
 
-    average: Averaged = "macro"
+    average: AverageOver = "macro"
     per_row: int | None = None
     update: Literal["labels", "probabilities"] = "labels"
     prior: float | tuple[float, float] = (10.0, 1.0)
@@ -425,7 +425,7 @@ def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def best_of_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
+def decide_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
     """Labels of the highest expected metric of each row, labels independent."""
     from argmetric._expected import CountRange, Tables, choose_counts
     from argmetric._ground.groups import Segments
@@ -438,8 +438,8 @@ def best_of_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
         ends, sizes = np.arange(n + 1) * width, np.full(n, width)
         segments = Segments(falling, 1.0 - falling, ends, sizes)
         floor = np.full(n, float(metric.tie_floor(width)))
-        asked = CountRange(best, sizes, floor, best)
-        best = choose_counts(segments, metric, asked, tables=Tables(metric)).best
+        ranges = CountRange(best, sizes, floor, best)
+        best = choose_counts(segments, metric, ranges, tables=Tables(metric)).best
     chosen = np.zeros(p.shape, dtype=np.int64)
     np.put_along_axis(chosen, order, np.arange(width) < best[:, None], axis=1)
     return chosen

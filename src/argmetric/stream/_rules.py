@@ -349,7 +349,7 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     return _RULES[rule]()
 
 
-def undecided(rule: Any, metric: MetricLike) -> bool:
+def first_decision(rule: Any, metric: MetricLike) -> bool:
     """The decision of an untrained rule for a row with probability ½.
 
     False of a rule for several classes: none is known yet.
@@ -358,5 +358,5 @@ def undecided(rule: Any, metric: MetricLike) -> bool:
 
     if isinstance(rule, OMMARule):
         return False
-    found = get_rule(rule)
-    return bool(found.decide(found.init_state(metric), [0.5])[0])
+    fresh = get_rule(rule)
+    return bool(fresh.decide(fresh.init_state(metric), [0.5])[0])

@@ -24,7 +24,7 @@ from argmetric.stream._input import (
 )
 from argmetric.stream._learners import OWN_DECISION, FeatureRows, count_rows
 from argmetric.stream._model import StreamModel, WaitingRows, new_model
-from argmetric.stream._omma import OMMARule, best_of_rows, read_matrix
+from argmetric.stream._omma import OMMARule, decide_rows, read_matrix
 from argmetric.stream._rule_base import UNWEIGHTED, Weights
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def _is_default(rule: object) -> bool:
     return rule is None or (isinstance(rule, str) and rule == "histogram")
 
 
-def takes_several(asked: OnlineClassifier | OnlineThreshold) -> bool:
+def takes_several(owner: OnlineClassifier | OnlineThreshold) -> bool:
     """Whether its rule and learner are for more than two classes, too."""
-    ours = isinstance(asked.rule, OMMARule) or _is_default(asked.rule)
-    return ours and getattr(asked, "learner", "") not in OWN_DECISION
+    ours = isinstance(owner.rule, OMMARule) or _is_default(owner.rule)
+    return ours and getattr(owner, "learner", "") not in OWN_DECISION
 
 
-def answers_for(
-    asked: OnlineClassifier | OnlineThreshold,
+def build_answers(
+    owner: OnlineClassifier | OnlineThreshold,
     y: Any,
     n: int,
     classes: Any = None,
@@ -59,23 +59,23 @@ def answers_for(
     Classes are those of the first labels, `whole` if these are all, or as they are
     named. `other` is what has n rows, for messages.
     """
-    own = isinstance(asked.rule, OMMARule)
-    if y is not None and (asked.pos_label is None or own):
+    own = isinstance(owner.rule, OMMARule)
+    if y is not None and (owner.pos_label is None or own):
         shape = y.shape if hasattr(y, "shape") else label_array(y, "y").shape
         if len(shape) == 2 and shape[1] > 1:
-            return Answers(asked, np.arange(shape[1]), labelled=True)
+            return Answers(owner, np.arange(shape[1]), labelled=True)
     values = read_labels(y, n, first=True, other=other)
-    if asked.pos_label is None or own:
+    if owner.pos_label is None or own:
         if classes is None:
             check_classification_targets(values)
-        found = np.unique(values if classes is None else read_classes(classes))
-        if found.size > 2 or (found.size == 2 and own):
-            return Answers(asked, found, labelled=False)
-    pair = first_classes(values, classes, asked.pos_label, whole=whole)
-    return (two or TwoAnswers)(asked, pair)
+        names = np.unique(values if classes is None else read_classes(classes))
+        if names.size > 2 or (names.size == 2 and own):
+            return Answers(owner, names, labelled=False)
+    pair = first_classes(values, classes, owner.pos_label, whole=whole)
+    return (two or TwoAnswers)(owner, pair)
 
 
-def counted(truth: Codes, labels: Codes, weights: Weights) -> Floats:
+def count_outcomes(truth: Codes, labels: Codes, weights: Weights) -> Floats:
     """tp, k, t and n of labels 0 and 1, of each column where there are several."""
     weight, pace = weights
     w = weight if pace else np.ones(len(truth))
@@ -88,9 +88,9 @@ class TwoAnswers:
     labelled = False
 
     def __init__(
-        self, asked: OnlineClassifier | OnlineThreshold, classes: npt.NDArray[Any]
+        self, owner: OnlineClassifier | OnlineThreshold, classes: npt.NDArray[Any]
     ) -> None:
-        self.metric, self.classes = get_metric(asked.metric), classes
+        self.metric, self.classes = get_metric(owner.metric), classes
 
     def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
         """1 for the positive class, 0 for the negative one; others are refused."""
@@ -99,17 +99,17 @@ class TwoAnswers:
         values = read_labels(y, n, first=False, other=other)
         return is_second(values, self.classes).astype(np.uint8)
 
-    def named(self, labels: Codes) -> npt.NDArray[Any]:
+    def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
         return np.asarray(self.classes.take(labels))
 
     def columns(self, logits: Floats) -> Floats:
         """Probabilities of both classes."""
         return np.column_stack(from_log_odds(logits)[::-1])
 
-    def score_of(
+    def evaluate(
         self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
     ) -> float:
-        counts = counted(truth, labels, weights)
+        counts = count_outcomes(truth, labels, weights)
         return self.metric._gain(float(self.metric.value(*counts)))
 
 
@@ -121,21 +121,21 @@ class Answers:
 
     def __init__(
         self,
-        asked: OnlineClassifier | OnlineThreshold,
+        owner: OnlineClassifier | OnlineThreshold,
         classes: npt.NDArray[Any],
         *,
         labelled: bool,
     ) -> None:
-        if not takes_several(asked):
+        if not takes_several(owner):
             raise ValueError(
                 "Only binary classification is supported by the learners 'stamp' and "
-                f"'omcsl' and by one threshold: rule is {shown(asked.rule)}; for "
+                f"'omcsl' and by one threshold: rule is {shown(owner.rule)}; for "
                 "several classes or labels pass rule=OMMARule(), or leave rule and "
                 "learner alone"
             )
-        rule = asked.rule if isinstance(asked.rule, OMMARule) else OMMARule()
+        rule = owner.rule if isinstance(owner.rule, OMMARule) else OMMARule()
         self.rule, self.classes, self.labelled = rule, classes, labelled
-        width, metric = len(classes), asked.metric
+        width, metric = len(classes), owner.metric
         self.by_row = labelled and rule.average == "samples"
         self.metric: ClassMetric | Metric
         if labelled:
@@ -168,7 +168,7 @@ class Answers:
             )
         return place
 
-    def named(self, labels: Codes) -> npt.NDArray[Any]:
+    def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
         return labels if self.labelled else np.asarray(self.classes[labels])
 
     def columns(self, p: Floats) -> Floats:
@@ -198,7 +198,7 @@ class Answers:
             return np.asarray(self.rule.decide(self.state, p))
         assert isinstance(self.metric, Metric)
         rows = read_matrix(p, len(self.classes), of_classes=False)
-        labels: Codes = best_of_rows(rows, self.metric, self.rule.per_row)
+        labels: Codes = decide_rows(rows, self.metric, self.rule.per_row)
         return labels
 
     def gains(self, p: Any) -> Floats:
@@ -216,31 +216,31 @@ class Answers:
             if not self.state.flags.writeable:  # a memory map
                 self.state = self.state.copy()
             given = weight if pace else None
-            found = self.rule.run(self.state, p, truth, sample_weight=given)
-            labels = np.asarray(found)
-        self.counts = self.counts + self._counted(truth, labels, weights)
+            decided = self.rule.run(self.state, p, truth, sample_weight=given)
+            labels = np.asarray(decided)
+        self.counts = self.counts + self._count(truth, labels, weights)
         return labels
 
     @property
     def score(self) -> float:
         return self._value(self.counts)
 
-    def score_of(
+    def evaluate(
         self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
     ) -> float:
-        value = self._value(self._counted(truth, labels, weights))
+        value = self._value(self._count(truth, labels, weights))
         return value if self.metric.greater_is_better else -value
 
-    def _counted(self, truth: Codes, labels: Codes, weights: Weights) -> Floats:
+    def _count(self, truth: Codes, labels: Codes, weights: Weights) -> Floats:
         weight, pace = weights
         width, w = len(self.classes), weight if pace else np.ones(len(truth))
         if not self.labelled:
             cells = np.bincount(truth * width + labels, w, width * width)
             return np.asarray(cells.reshape(width, width), dtype=np.float64)
         if not self.by_row:
-            return counted(truth, labels, weights)
+            return count_outcomes(truth, labels, weights)
         assert isinstance(self.metric, Metric)
-        values = self.metric.value(*counted(truth.T, labels.T, UNWEIGHTED))
+        values = self.metric.value(*count_outcomes(truth.T, labels.T, UNWEIGHTED))
         known = ~np.isnan(values)
         return np.array([w[known] @ values[known], w[known].sum()])
 
@@ -266,10 +266,10 @@ class SeveralModel:
     n_expired = n_late = n_drifts = 0
     detector = None
 
-    def __init__(self, asked: OnlineClassifier, answers: Answers, width: int) -> None:
-        if asked.detector is not None:
+    def __init__(self, owner: OnlineClassifier, answers: Answers, width: int) -> None:
+        if owner.detector is not None:
             raise ValueError("detector is for two classes: leave it alone for several")
-        two = copy.copy(asked)
+        two = copy.copy(owner)
         two.metric, two.rule = "f1", "fixed"
         self.answers, self.waiting = answers, WaitingRows()
         self.models = [new_model(two, width) for _ in answers.classes]
@@ -313,10 +313,10 @@ class SeveralModel:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         each = [model.to_arrays() for model in self.models]
-        found = {name: np.stack([one[name] for one in each]) for name in each[0]}
-        found["rule"] = self.answers.state.copy()
-        found["counts"] = self.answers.counts.copy()
-        return found | {"labelled": np.array(self.answers.labelled)}
+        arrays = {name: np.stack([one[name] for one in each]) for name in each[0]}
+        arrays["rule"] = self.answers.state.copy()
+        arrays["counts"] = self.answers.counts.copy()
+        return arrays | {"labelled": np.array(self.answers.labelled)}
 
     def take_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
@@ -333,10 +333,10 @@ class SeveralModel:
             model.take_arrays(kept | {"rule": model.rule_state}, n_features)
 
 
-def model_for(
-    asked: OnlineClassifier, answers: TwoAnswers | Answers, width: int
+def build_model(
+    owner: OnlineClassifier, answers: TwoAnswers | Answers, width: int
 ) -> StreamModel | SeveralModel:
     """A model of two classes, or of several, that has seen nothing."""
     if isinstance(answers, TwoAnswers):
-        return new_model(asked, width)
-    return SeveralModel(asked, answers, width)
+        return new_model(owner, width)
+    return SeveralModel(owner, answers, width)

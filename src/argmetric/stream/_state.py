@@ -17,7 +17,7 @@ from argmetric.stream._input import Vocabulary
 from argmetric.stream._learners import OWN_DECISION
 from argmetric.stream._omma import OMMARule
 from argmetric.stream._rules import get_rule
-from argmetric.stream._several import Answers, TwoAnswers, model_for
+from argmetric.stream._several import Answers, TwoAnswers, build_model
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
 
 
-def state_of(asked: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
+def save_state(owner: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
     """Everything that a classifier has learned."""
-    model, names = asked._model, getattr(asked, "feature_names_in_", None)
+    model, names = owner._model, getattr(owner, "feature_names_in_", None)
     counts = model.n_expired, model.n_late, model.n_drifts
     columns = None if names is None else list(map(str, names))
-    known = [_plain_name(name) for name in asked._vocabulary.numbers]
-    texts = [configuration_of(asked), json.dumps(columns), json.dumps(known)]
+    known = [_plain_name(name) for name in owner._vocabulary.numbers]
+    texts = [settings(owner), json.dumps(columns), json.dumps(known)]
     header = {
-        "classes": asked.classes_.copy(),
-        "numbers": np.array([asked.n_features_in_, *counts], dtype=np.int64),
+        "classes": owner.classes_.copy(),
+        "numbers": np.array([owner.n_features_in_, *counts], dtype=np.int64),
         "texts": np.array(texts),
     }
     return model.to_arrays() | header | model.waiting.to_arrays()
 
 
-def take_state(asked: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Let a classifier go on from `state_of`; it stays as it is if that fails.
+def load_state(owner: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Let a classifier go on from `save_state`; it stays as it is if that fails.
 
     A state that lacks arrays, or of other parameters, is refused.
     """
@@ -51,8 +51,8 @@ def take_state(asked: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -
     missing = _NEEDED - set(state)
     if missing:
         raise ValueError(f"the state lacks {', '.join(sorted(missing))}")
-    own = configuration_of(asked)
-    with undamaged():
+    own = settings(owner)
+    with checked_arrays():
         configuration, *texts = (str(text) for text in state["texts"])
         names, known = map(parsed, texts)
         width, expired, late, drifts = (int(one) for one in state["numbers"])
@@ -65,46 +65,46 @@ def take_state(asked: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -
         )
     answers: TwoAnswers | Answers
     if several:
-        answers = Answers(asked, classes, labelled=labelled)
+        answers = Answers(owner, classes, labelled=labelled)
     else:
-        answers = TwoAnswers(asked, classes)
-    model = model_for(asked, answers, 0)
-    with undamaged():
+        answers = TwoAnswers(owner, classes)
+    model = build_model(owner, answers, 0)
+    with checked_arrays():
         model.take_arrays(state, width)
         numbers = {name: width - len(known) + i for i, name in enumerate(known)}
     model.n_expired, model.n_late, model.n_drifts = expired, late, drifts
-    asked._model, asked._answers = model, answers
-    asked._vocabulary = Vocabulary(width - len(known), numbers)
-    asked.classes_, asked.n_features_in_ = classes, width
-    asked.__dict__.pop("feature_names_in_", None)
+    owner._model, owner._answers = model, answers
+    owner._vocabulary = Vocabulary(width - len(known), numbers)
+    owner.classes_, owner.n_features_in_ = classes, width
+    owner.__dict__.pop("feature_names_in_", None)
     if names is not None:
-        asked.feature_names_in_ = np.array(names, dtype=object)
+        owner.feature_names_in_ = np.array(names, dtype=object)
 
 
-def configuration_of(asked: OnlineClassifier) -> str:
+def settings(owner: OnlineClassifier) -> str:
     """What has to agree between a state and the classifier that takes it."""
-    own = asked.learner in OWN_DECISION
-    rule = asked.rule if isinstance(asked.rule, OMMARule) else get_rule(asked.rule)
-    quadratic = asked.metric == "quadratic_kappa"  # has no form for two classes
+    own = owner.learner in OWN_DECISION
+    rule = owner.rule if isinstance(owner.rule, OMMARule) else get_rule(owner.rule)
+    quadratic = owner.metric == "quadratic_kappa"  # has no form for two classes
     return json.dumps(
         [
-            repr(asked.metric if quadratic else get_metric(asked.metric)),
+            repr(owner.metric if quadratic else get_metric(owner.metric)),
             None if own else rule.to_dict(),
-            asked.learner,
-            asked.step,
-            asked.average,
-            asked.memory,
-            asked.fit_intercept,
-            asked.hash_bits,
-            asked.waiting,
-            asked.expired,
-            None if asked.pos_label is None else str(asked.pos_label),
+            owner.learner,
+            owner.step,
+            owner.average,
+            owner.memory,
+            owner.fit_intercept,
+            owner.hash_bits,
+            owner.waiting,
+            owner.expired,
+            None if owner.pos_label is None else str(owner.pos_label),
         ]
     )
 
 
 @contextlib.contextmanager
-def undamaged() -> Iterator[None]:
+def checked_arrays() -> Iterator[None]:
     """Whatever fails within, because of arrays that were not saved so, as one error."""
     try:
         yield

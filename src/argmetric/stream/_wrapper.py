@@ -27,8 +27,14 @@ from argmetric.metrics import MetricLike
 from argmetric.stream._classifier import OnlineClassifier
 from argmetric.stream._omma import OMMARule
 from argmetric.stream._rule_base import UNWEIGHTED, ThresholdRule
-from argmetric.stream._rules import RuleName, get_rule, undecided
-from argmetric.stream._several import Answers, Codes, TwoAnswers, answers_for, counted
+from argmetric.stream._rules import RuleName, first_decision, get_rule
+from argmetric.stream._several import (
+    Answers,
+    Codes,
+    TwoAnswers,
+    build_answers,
+    count_outcomes,
+)
 
 _BLOCK = 256  # rows of `fit` between two steps of the model
 
@@ -36,9 +42,9 @@ _BLOCK = 256  # rows of `fit` between two steps of the model
 class ThresholdAnswers(TwoAnswers):
     """Answers of two classes by a rule, from the log-odds of another's model."""
 
-    def __init__(self, asked: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
-        super().__init__(asked, classes)
-        self.rule = get_rule(asked.rule)  # type: ignore[arg-type]  # of two classes
+    def __init__(self, owner: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
+        super().__init__(owner, classes)
+        self.rule = get_rule(owner.rule)  # type: ignore[arg-type]  # of two classes
         self.state, self.counts = self.rule.init_state(self.metric), np.zeros(4)
 
     def unknown(self, n: int) -> Floats:
@@ -51,7 +57,7 @@ class ThresholdAnswers(TwoAnswers):
     def learn(self, logits: Floats, truth: Codes) -> Codes:
         """Decide every row before it is counted; the decisions."""
         labels = self.rule.run(self.state, logits, truth, logits=True).labels
-        self.counts = self.counts + counted(truth, labels, UNWEIGHTED)
+        self.counts = self.counts + count_outcomes(truth, labels, UNWEIGHTED)
         return labels
 
     @property
@@ -119,10 +125,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- blocks -----------------------------------------------------------------
 
     def partial_fit(
-        self,
-        X: Features,
-        y: ArrayLike,
-        classes: ClassNames | None = None,
+        self, X: Features, y: ArrayLike, classes: ClassNames | None = None
     ) -> Self:
         """Learn from a block, the rule before the model."""
         self.progressive(X, y, classes=classes)
@@ -131,7 +134,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Features, y: ArrayLike) -> Self:
         """Start anew and learn from the rows in their order, in small blocks."""
         self._start(y, _n_rows(X), None, whole=True)
-        values = self._answers.named(self._answers.code(y, _n_rows(X)))
+        values = self._answers.to_labels(self._answers.code(y, _n_rows(X)))
         rows: Any = X
         rows = rows.tocsr() if is_sparse(X) else rows
         rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
@@ -142,11 +145,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def progressive(
-        self,
-        X: Features,
-        y: ArrayLike,
-        *,
-        classes: ClassNames | None = None,
+        self, X: Features, y: ArrayLike, *, classes: ClassNames | None = None
     ) -> npt.NDArray[Any]:
         """Predict a block before its labels are seen, and learn from it.
 
@@ -157,7 +156,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start(y, _n_rows(X), classes)
         answers = self._answers
         truth = answers.code(y, _n_rows(X), classes)
-        targets = answers.named(truth)
+        targets = answers.to_labels(truth)
         if self._is_river:
             scores = answers.unknown(len(truth))
             for i, x in enumerate(_dicts(X, len(truth))):
@@ -171,16 +170,16 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with explained(X, model=True):
                 self.model_.partial_fit(X, targets, classes=known)
             self._trained = True
-        return answers.named(answers.learn(scores, truth))
+        return answers.to_labels(answers.learn(scores, truth))
 
-    def _decided(self, X: Any) -> Codes:
+    def _decide_rows(self, X: Any) -> Codes:
         check_is_fitted(self, "model_")
         return self._answers.decide(self._scores(X))
 
     def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels by the current model and threshold."""
-        labels = self._decided(X)
-        return self._answers.named(labels)
+        labels = self._decide_rows(X)
+        return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and the positive class, or of all classes."""
@@ -189,9 +188,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Features, y: ArrayLike) -> float:
         """The metric of `predict(X)`, negated where smaller is better."""
-        labels = self._decided(X)
+        labels = self._decide_rows(X)
         truth = self._answers.code(y, len(labels))
-        return self._answers.score_of(truth, labels)
+        return self._answers.evaluate(truth, labels)
 
     # -- one row at a time ------------------------------------------------------
 
@@ -205,15 +204,15 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Probabilities by class; nothing is learned."""
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
-        found = self._answers.columns(np.array([self._score_one(x)]))[0]
-        return dict(zip(self.classes_.tolist(), found.tolist(), strict=True))
+        p = self._answers.columns(np.array([self._score_one(x)]))[0]
+        return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
-            return undecided(self.rule, self.metric)
-        found = self._answers.decide(np.array([self._score_one(x)]))
-        label: Label = self._answers.named(found).tolist()[0]
+            return first_decision(self.rule, self.metric)
+        codes = self._answers.decide(np.array([self._score_one(x)]))
+        label: Label = self._answers.to_labels(codes).tolist()[0]
         return label
 
     # -- inside -----------------------------------------------------------------
@@ -240,7 +239,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, y: Any, n: int, classes: Any, *, whole: bool = False) -> None:
         """Start anew, with the classes of the first labels or those that are named."""
-        answers: Any = answers_for(
+        answers: Any = build_answers(
             self, y, n, classes, two=ThresholdAnswers, whole=whole
         )
         if not (self._is_river or hasattr(self.model, "partial_fit")):
@@ -260,10 +259,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         answers = self._answers
         if self._is_river:
             rows = _dicts(X, None)
-            found = answers.unknown(len(rows))
+            scores = answers.unknown(len(rows))
             for i, x in enumerate(rows):
-                found[i] = self._score_one(x)
-            return found
+                scores[i] = self._score_one(x)
+            return scores
         if not self._trained:
             return answers.unknown(_n_rows(X))
         several = isinstance(answers, Answers)
@@ -292,11 +291,11 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "predict_proba_one and learn_one; with this model call "
                 "partial_fit(X, y) and predict(X)"
             )
-        found: dict[Any, float] = self.model_.predict_proba_one(x)
-        p = np.array([found.get(one, 0.0) for one in self.classes_.tolist()])
+        shares: dict[Any, float] = self.model_.predict_proba_one(x)
+        p = np.array([shares.get(one, 0.0) for one in self.classes_.tolist()])
         if isinstance(self._answers, Answers):
             return p / p.sum() if p.sum() > 0.0 else self._answers.unknown(1)[0]
-        return logit(p[1:])[0] if found else 0.0
+        return logit(p[1:])[0] if shares else 0.0
 
 
 def _n_rows(X: Any) -> int:

@@ -1,4 +1,4 @@
-"""Models for the metric: any classifier tuned for it, and some trained for it."""
+"""Classifiers tuned for a metric, and models trained for it."""
 
 from __future__ import annotations
 

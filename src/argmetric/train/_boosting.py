@@ -1,4 +1,4 @@
-"""The metric as an objective of gradient boosting: LightGBM and XGBoost."""
+"""Use a metric as the objective of gradient boosting in LightGBM and XGBoost."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
-from argmetric.train._objectives import Gold, expected_f, squared_beta
+from argmetric.train._objectives import GoldLabels, expected_f, squared_beta
 
 Kind = Literal["weighted", "soft", "expected"]
-LEAST_SLOPE = 0.01  # of g' in the second derivative: rows beyond |z| = 4.6 move less
+# Lower bound of g' in the second derivative: it limits steps of rows beyond |z| = 4.6
+LEAST_SLOPE = 0.01
 
 
 @dataclass(frozen=True)
 class MetricObjective:
-    """Gradients of a metric for boosting; made by `metric_objective`.
+    """Gradients of a metric for boosting; create it with `metric_objective`.
 
-    Called by the library with labels and margins (scikit-learn interface) or with
-    margins and its own data set (native interface); it returns the first and the second
-    derivatives of the loss, one per row.
+    The library calls it with labels and margins (scikit-learn interface) or with
+    margins and its own data set (native interface). It returns the first and the second
+    derivatives of the loss, each of shape (n_samples,).
     """
 
     metric: Metric
@@ -35,12 +36,12 @@ class MetricObjective:
     def __call__(
         self, first: Any, second: Any, sample_weight: Any = None
     ) -> tuple[Floats, Floats]:
-        """First and second derivatives of the loss in the margins."""
+        """Return the first and second derivatives of the loss by the margins."""
         given = _read(first, second, sample_weight)
         p, q = from_log_odds(given.margin)
         by_row = self._slopes(p, q, given)
-        # The mean of |∂U/∂p| is made 1, as in the log-loss: settings such as the least
-        # weight of a leaf or the penalty of its value then mean what they meant.
+        # Scale the mean of |∂U/∂p| to 1, as in the log-loss, so that settings such as
+        # the minimum weight of a leaf keep their meaning.
         size = float(np.abs(by_row).sum())
         by_row *= given.weight.sum() / size if size > 0 else 0.0
         weight, slope = np.abs(by_row), p * q
@@ -53,7 +54,7 @@ class MetricObjective:
     def eval(
         self, first: Any, second: Any, sample_weight: npt.ArrayLike | None = None
     ) -> tuple[str, float, bool] | tuple[str, float]:
-        """The metric of the margins cut at 0, in the form the library asks for.
+        """Return the metric of the margins cut at 0, as the library expects it.
 
         Parameters
         ----------
@@ -79,7 +80,7 @@ class MetricObjective:
         y_pred: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> float:
-        """The metric of the margins cut at 0, as one number.
+        """Return the metric of the margins cut at 0.
 
         Parameters
         ----------
@@ -99,10 +100,10 @@ class MetricObjective:
         return float(self.metric.value(tp, k, weight[positive].sum(), weight.sum()))
 
     def _slopes(self, p: Floats, q: Floats, given: LabelledMargins) -> Floats:
-        """∂U/∂p of every row, U to be made large."""
+        """Return ∂U/∂p of every row, shape (n_samples,), U to be maximised."""
         positive, weight = given.positive, given.weight
         if self.objective == "expected":
-            gold = Gold(positive, weight / weight.mean())
+            gold = GoldLabels(positive, weight / weight.mean())
             return expected_f(p, q, gold, squared_beta(self.metric))[1]
         hits, alarms = weight[positive] @ p[positive], weight[~positive] @ p[~positive]
         t, f = weight[positive].sum(), weight[~positive].sum()
@@ -117,10 +118,10 @@ class MetricObjective:
 def metric_objective(
     metric: MetricLike = "f1", *, objective: Kind = "weighted"
 ) -> MetricObjective:
-    """A training objective and an eval metric for LightGBM and XGBoost.
+    """Return a training objective and eval metric for LightGBM and XGBoost.
 
-    A leaf gets a positive margin if its share of positives improves the metric: for F1,
-    if it exceeds half of the F1 reached so far.
+    A leaf gets a positive margin if its prevalence improves the metric: for F1, if it
+    exceeds half of the F1 reached so far.
 
     If you have rows to tune a threshold on, train for the log-loss and call
     :func:`argmetric.tune` instead. Compared with that, on 36 tasks (nine data sets not
@@ -158,14 +159,14 @@ def metric_objective(
     ('f1', 0.6666666666666666, True)
     """
     check_choice(objective, "objective", ("weighted", "soft", "expected"))
-    found = get_metric(metric)
+    result = get_metric(metric)
     if objective == "expected":
-        squared_beta(found)
-    return MetricObjective(found, objective)
+        squared_beta(result)
+    return MetricObjective(result, objective)
 
 
 class LabelledMargins(NamedTuple):
-    """What a library of boosting hands over, one entry per row."""
+    """Margins, labels and weights (n_samples,) from a boosting library."""
 
     margin: Floats
     positive: npt.NDArray[np.bool_]
@@ -173,7 +174,7 @@ class LabelledMargins(NamedTuple):
 
 
 def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
-    """Margins, labels and weights from either order of arguments."""
+    """Return margins, labels and weights from either order of arguments."""
     labels, margin = first, second
     if hasattr(second, "get_label"):
         labels, margin = second.get_label(), first
@@ -183,7 +184,7 @@ def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
     if margin.ndim != 1:
         raise ValueError(
             f"one margin per row is needed, not an array of shape {margin.shape}: "
-            "the objective is for two classes"
+            "the objective only supports binary problems"
         )
     if np.isnan(margin).any():
         row = int(np.flatnonzero(np.isnan(margin))[0])

@@ -1,4 +1,4 @@
-"""MetricClassifier: any classifier, with calibrated scores and a tuned rule."""
+"""MetricClassifier: any classifier with calibrated probabilities and a tuned rule."""
 
 from __future__ import annotations
 
@@ -42,18 +42,13 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._fitting import (
     base_estimator,
     calibrate_and_tune,
-    check_settings,
-    pose,
-    routed,
+    check_options,
+    read_problem,
+    route_params,
 )
-from argmetric.train._folds import (
-    BatchDecisions,
-    out_of_fold,
-    score_all,
-    split_rows,
-)
+from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
 
-# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
+# The smallest positive double has log-odds of -744; beyond are only 0 and 1.
 LIMIT = 800.0
 # The smallest number that is still positive as a 32-bit float.
 TINY = float(np.finfo(np.float32).tiny)
@@ -67,11 +62,20 @@ def distance(
     probabilities: bool,
     positive: int,
 ) -> Floats:
-    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
+    """Return the distance from the threshold, > 0 exactly for the second class.
 
-    The log-odds of the probability minus those of the threshold; for margins the plain
-    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
-    rows is kept by ∓log(1 + exp(∓score)).
+    It is the log-odds of the probability minus those of the threshold; for margins the
+    plain difference. At a threshold of ±∞, where all rows fall to one side, the order
+    of the rows is kept by ∓log(1 + exp(∓score)).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Probabilities or margins of the positive class.
+    applies : ndarray of bool, shape (n_rows,)
+        Rows that the rule predicts positive.
+    positive : {0, 1}
+        Index of the positive class.
     """
     if probabilities:
         scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
@@ -92,6 +96,7 @@ def distance(
 
 
 def _has_probabilities(classifier: MetricClassifier) -> bool:
+    """Return whether `predict_proba` is available."""
     if classifier.calibration is not None:
         return True
     unfitted = base_estimator(classifier.estimator)
@@ -106,8 +111,8 @@ class MetricClassifier(
 ):
     """Wrap a classifier and tune its threshold for a metric.
 
-    `fit` tunes a threshold and fits a calibration map on out-of-fold scores, then fits
-    the classifier on all rows. `predict` applies the threshold; `decide` chooses the
+    `fit` tunes a threshold and fits a calibrator on out-of-fold scores, then fits the
+    classifier on all rows. `predict` applies the threshold; `decide` chooses the
     best labels for a whole batch, and `forecast` forecasts their score. More on the
     page :doc:`/with_pipelines`.
 
@@ -157,7 +162,7 @@ class MetricClassifier(
     estimator_ : classifier
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
-        The map from its scores to probabilities.
+        Calibrator of its scores.
     rule_ : Rule or MultiClassRule
         The rule on the estimator's own scores; of several classes, on calibrated ones.
     route_ : str
@@ -194,7 +199,7 @@ class MetricClassifier(
     True
     """
 
-    # Splitters ask for groups by default, and so does what hands groups to one.
+    # Splitters request groups by default, and so does what passes groups to one.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True}  # noqa: RUF012
 
@@ -260,7 +265,7 @@ class MetricClassifier(
         -------
         self
         """
-        metric = check_settings(self)
+        metric = check_options(self)
         check_jobs(self.n_jobs)
         check_seed(self.random_state, high=2**32 - 1)
         check_label(self.pos_label)
@@ -271,12 +276,12 @@ class MetricClassifier(
         if frozen:
             check_is_fitted(estimator)
         known = estimator.classes_ if frozen else None
-        problem = pose(self, X, y, sample_weight, groups, known)
+        problem = read_problem(self, X, y, sample_weight, groups, known=known)
         if self.pos_label is None and problem.positive is not None:
             warn_of_common_class(problem.classes, problem.positive, problem.y)
-        fit_params, split_params = routed(self, estimator, problem, params)
+        fit_params, split_params = route_params(self, estimator, problem, params)
         if frozen:
-            held_out = score_all(estimator, problem)
+            held_out = score_rows(estimator, problem)
         else:
             splits = split_rows(self.cv, problem, split_params)
             held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
@@ -289,7 +294,7 @@ class MetricClassifier(
         self.route_, self.check_ = fitted.route, fitted.check
         self.classes_ = problem.classes
         self.best_score_ = rule.score
-        self._positive, self._batch_map = problem.positive, fitted.batch_map
+        self._positive, self._batch = problem.positive, fitted.batch
         if problem.positive is not None:
             self.best_threshold_ = rule.threshold
         for name in ("n_features_in_", "feature_names_in_"):
@@ -320,7 +325,7 @@ class MetricClassifier(
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Calibrated probabilities, one column per class.
+        """Return calibrated probabilities, one column per class.
 
         Parameters
         ----------
@@ -369,7 +374,7 @@ class MetricClassifier(
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> float:
-        """The metric that the rule was tuned for, of `predict(X)`.
+        """Return the metric that the rule was tuned for, of `predict(X)`.
 
         Parameters
         ----------
@@ -404,7 +409,7 @@ class MetricClassifier(
         return get_metric(self.metric)._gain(value)
 
     def get_metadata_routing(self) -> object:
-        """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
+        """Return where parameters of `fit` go: estimator, splitter or this object."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
@@ -426,7 +431,10 @@ class MetricClassifier(
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
-        """Scores of the positive class, or of all, and whether they are margins."""
+        """Return scores of the positive class or of all.
+
+        And whether they are margins.
+        """
         check_is_fitted(self)
         check_features(X)
         method = response_method(self.estimator_)
@@ -434,7 +442,7 @@ class MetricClassifier(
         return scores, method == "decision_function"
 
     def _probabilities(self, X: Any) -> Floats:
-        """Calibrated probabilities of the positive class, or of all."""
+        """Return calibrated probabilities of the positive class, or of all."""
         scores, logits = self._scores(X)
         if self.calibrator_ is None:
             return scores

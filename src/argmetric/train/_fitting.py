@@ -1,4 +1,4 @@
-"""Out-of-fold scores calibrated by maps that have not seen their labels either."""
+"""Calibrate out-of-fold scores, and tune a rule on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import shown
 from argmetric._ground.features import class_number
 from argmetric._ground.groups import check_groups
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
 from argmetric._verbs.decide import decide
@@ -46,8 +46,8 @@ from argmetric.train._folds import (
 if TYPE_CHECKING:
     from argmetric.train._classifier import MetricClassifier
 
-# Rows of a reference that a row counts for in a forecast if the model learns from it
-# too: its out-of-fold score is that of another model. Chosen on half of the sets of
+# Weight, in a forecast, of a labelled row that the final model also learns from: its
+# out-of-fold score is that of another model. Chosen on half of the data sets of
 # benchmarks/trust.py classifier.
 ROWS_LEARNED_FROM = 0.5
 
@@ -55,7 +55,7 @@ ROWS_LEARNED_FROM = 0.5
 def calibrate_held_out(
     problem: Problem, held_out: HeldOut, method: Method
 ) -> Calibrator:
-    """The map fitted on all held-out scores.
+    """Fit a calibrator on all held-out scores.
 
     If the scores rank backwards, it is the best one that never decreases. `calibrate`
     refuses such scores, because they may belong to the other class. Here they are the
@@ -78,8 +78,8 @@ def calibrate_held_out(
     low, high = calibrator.apply([0.0, 1.0])
     if low == high:
         warnings.warn(
-            "the out-of-fold scores tell nothing about y: every row gets the same "
-            f"probability, {calibrator.prevalence:.3g}",
+            "the out-of-fold scores carry no information about y: every row gets the "
+            f"same probability, {calibrator.prevalence:.3g}",
             UserWarning,
             stacklevel=4,
         )
@@ -93,7 +93,7 @@ ROUTES = ("tune", "decide", "half", "auto")
 LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
 
 
-def check_settings(classifier: MetricClassifier) -> Metric:
+def check_options(classifier: MetricClassifier) -> Metric:
     """Refuse unknown option values, and return the metric as an object."""
     if classifier.calibration is not None:
         check_choice(classifier.calibration, "calibration", METHODS)
@@ -116,7 +116,7 @@ def check_settings(classifier: MetricClassifier) -> Metric:
 
 
 def base_estimator(estimator: Any) -> Any:
-    """The estimator, or the default if it is None."""
+    """Return the estimator, or the default if it is None."""
     if estimator is not None:
         return estimator
     default = LogisticRegression(max_iter=1000)
@@ -125,17 +125,26 @@ def base_estimator(estimator: Any) -> Any:
     return default
 
 
-def pose(
+def read_problem(
     classifier: MetricClassifier,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    groups: Any,
-    known_classes: AnyArray | None,
+    X: Features,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    *,
+    known: AnyArray | None,
 ) -> Problem:
-    """Check the rows once."""
+    """Check the rows, labels, weights and groups once.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+    y, sample_weight, groups : array-like of shape (n_samples,)
+    known : ndarray of shape (n_classes,) or None
+        Classes of a frozen estimator.
+    """
     X, y = check_rows(X, y, type(classifier).__name__)
-    classes, codes = code_classes(y, known_classes)
+    classes, codes = code_classes(y, known)
     weights = check_weights(sample_weight, codes, classes)
     if groups is not None:
         groups = check_groups(groups, y.size, "y")
@@ -156,20 +165,20 @@ def pose(
                 continue
             what = f"{name}={value!r}" if name in known else name
             instead = ": use 'temperature'" if name == "calibration" else ""
-            two = f"{what} is for two classes, but y has {classes.size}"
+            two = f"{what} only supports two classes, but y has {classes.size}"
             raise ValueError(two + instead)
     elif classifier.average == "macro":
         raise ValueError("average='macro' is for more than two classes, but y has 2")
     return Problem(X, y, classes, codes, positive, weights, groups)
 
 
-def routed(
+def route_params(
     classifier: MetricClassifier,
     estimator: Any,
     problem: Problem,
     params: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters for the estimator's `fit`, and those for the splitter's `split`."""
+    """Return the parameters for the estimator's `fit` and the splitter's `split`."""
     own = {"sample_weight": problem.weights, "groups": problem.groups}
     given = {name: value for name, value in own.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
@@ -192,23 +201,24 @@ def routed(
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What the held-out scores give: the map, the rule, and the reason for the rule."""
+class FitResult:
+    """Calibrator and rule from held-out scores, and where the rule came from."""
 
     calibrator: Calibrator | None
     rule: Any
     route: str
     check: CalibrationCheck | None
-    batch_map: Calibrator | None = None  # of several classes, to decide and forecast
+    # calibrator of several classes for `decide` and `forecast` of a batch
+    batch: Calibrator | None = None
 
 
 def calibrate_and_tune(
     classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
-) -> Fitted:
-    """Fit the map, and tune the rule on the scores as the estimator gives them.
+) -> FitResult:
+    """Fit the calibrator, and tune the rule on the raw scores of the estimator.
 
-    The rule is not tuned on mapped scores: the maps of different folds have steps in
-    different places, and a threshold may fall between them.
+    The rule is not tuned on calibrated scores: the calibrators of different folds have
+    steps in different places, and a threshold may fall between them.
     """
     seed = int(check_random_state(classifier.random_state).randint(2**31 - 1))
     if problem.positive is None:
@@ -246,26 +256,36 @@ def calibrate_and_tune(
         )
         route = check.route
     if route in ("decide", "recalibrate"):
-        # Measured, "decide" is with the scores as they stand, which did better.
+        # The check measured "decide" on the raw scores, which did better.
         used = None if check is not None and route == "decide" else calibrator
-        rule = _decided_rule(rule, used, metric, held_out, rows)
+        rule = _rule_by_decide(rule, used, metric, held_out, rows)
         route = "decide"
     elif route == "half":
         half = 0.0 if held_out.margins else 0.5
         why = "the cut at 0.5, as the estimator itself"
         rule = _at_threshold(rule, half, held_out.scores, why)
-    return Fitted(calibrator, rule, route, check)
+    return FitResult(calibrator, rule, route, check)
 
 
-def _decided_rule(
+def _rule_by_decide(
     rule: Any,
     calibrator: Calibrator | None,
     metric: Metric,
     held_out: HeldOut,
     rows: dict[str, Any],
 ) -> Any:
-    """The best single cut in expectation, on the scores as the estimator gives them."""
-    found = decide(
+    """Return the rule at the single threshold with the best expected metric.
+
+    Parameters
+    ----------
+    rule : Rule
+        The tuned rule, whose threshold is replaced.
+    calibrator : Calibrator or None
+        Maps raw scores to probabilities.
+    rows : dict
+        Groups, weights and average, as `Problem.part` returns them.
+    """
+    result = decide(
         held_out.checked,
         metric,
         groups=rows["groups"],
@@ -276,7 +296,7 @@ def _decided_rule(
     mapped = held_out.scores
     if calibrator is not None:
         mapped = calibrated_scores(calibrator, mapped, logits=held_out.margins)
-    chosen = mapped >= found.best_cut.threshold
+    chosen = mapped >= result.best_cut.threshold
     inside = held_out.scores[chosen].min(initial=math.inf)
     outside = held_out.scores[~chosen].max(initial=-math.inf)
     if math.isinf(inside) or math.isinf(outside):
@@ -289,7 +309,7 @@ def _decided_rule(
 
 
 def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
-    """The rule of another threshold, scored on the same rows."""
+    """Return the rule with another threshold on raw scores (n_rows,), scored anew."""
     cut = int(np.searchsorted(-rule.thresholds, -threshold, side="right")) - 1
     return replace(
         rule,
@@ -311,20 +331,20 @@ def _fit_classes(
     problem: Problem,
     held_out: HeldOut,
     seed: int,
-) -> Fitted:
-    """One temperature, and weights of the classes on the probabilities it gives.
+) -> FitResult:
+    """Fit a temperature, and tune weights of the classes on the probabilities.
 
-    `decide` works with expectations, which need a more flexible map: a matrix, unless
-    the user asked for "temperature".
+    `decide` uses expectations, which need a more flexible calibrator: a matrix, unless
+    the user chose "temperature".
     """
     calibrator, scores = None, held_out.scores
-    batch_map: Calibrator | None = None
+    batch: Calibrator | None = None
     weight = problem.part(held_out.rows)["sample_weight"]
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, "temperature")
-        batch_map = calibrator
+        batch = calibrator
         if classifier.calibration != "temperature":
-            batch_map = fit_class_matrix(
+            batch = fit_class_matrix(
                 problem.codes[held_out.rows],
                 check_class_probabilities(scores, logits=held_out.margins),
                 weight,
@@ -343,4 +363,4 @@ def _fit_classes(
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     how = {"sample_weight": weight, "random_state": seed}
     rule = tune_classes(y, checked, metric, **how)
-    return Fitted(calibrator, rule, "tune", None, batch_map)
+    return FitResult(calibrator, rule, "tune", None, batch)

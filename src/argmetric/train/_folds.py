@@ -1,4 +1,4 @@
-"""Rows and folds of a classifier, and what it decides and forecasts for a batch."""
+"""Folds of a classifier, out-of-fold scores, and decisions for batches."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
 def code_classes(
     y: AnyArray, known: AnyArray | None = None
 ) -> tuple[AnyArray, Integers]:
-    """The sorted classes and each row's number among them."""
+    """Return the sorted classes, and the index of each row's class, shape (n_rows,)."""
     if y.size == 0:
         raise ValueError("y is empty: there is nothing to learn from")
     classes, codes = np.unique(y, return_inverse=True)
@@ -102,7 +102,7 @@ def code_classes(
 
 
 def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | None:
-    """One weight ≥ 0 per row, and some weight in two classes at least."""
+    """Check that weights are at least 0, with a positive weight in two classes."""
     weights = check_weight(values, codes.shape, "y")
     if weights is None:
         return None
@@ -116,7 +116,7 @@ def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | N
 
 
 def take_rows(values: Any, rows: Integers) -> Any:
-    """These rows of an array, a sparse matrix, a frame or series, or a list."""
+    """Return some rows of an array, a sparse matrix, a frame, a series or a list."""
     if is_frame_like(values):
         import narwhals as nw
 
@@ -140,7 +140,7 @@ class BatchDecisions:
     _positive: int | None
 
     calibrator_: Any
-    _batch_map: Any
+    _batch: Any
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
         raise NotImplementedError
@@ -237,7 +237,7 @@ class BatchDecisions:
         return forecast(scores, chosen, self.metric, **given | options)
 
     def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
-        """Scores of the positive class, and the map that calibrates them."""
+        """Return scores of the positive class, and the options that calibrate them."""
         if not hasattr(self, "predict_proba"):
             raise ValueError(
                 f"{verb} needs probabilities, and the estimator has margins only: set "
@@ -247,24 +247,27 @@ class BatchDecisions:
         return scores, {"reference": self.calibrator_, "logits": logits}
 
     def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
-        """Scores of several classes, and the map that calibrates them."""
+        """Return scores of several classes, and the options that calibrate them."""
         if isinstance(self.metric, CustomMetric) or (
             callable(self.metric) and not isinstance(self.metric, Metric)
         ):
             raise ValueError(
-                f"{verb} of {self.classes_.size} classes knows named metrics only: a "
-                "function of (tp, k, t, n) has no expectation there; use predict"
+                f"{verb} of {self.classes_.size} classes takes named metrics only; a "
+                "function of (tp, k, t, n) has no expectation there: use predict"
             )
         scores, logits = self._scores(X)
         return scores, {
             "classes": self.classes_.tolist(),
             "zero_division": self.zero_division,
-            "reference": self._batch_map,
+            "reference": self._batch,
             "logits": logits,
         }
 
     def _is_positive(self, labels: Any) -> Any:
-        """Labels as 1 for the positive class; 0 and 1 pass where they are no class."""
+        """Return 1 for labels of the positive class.
+
+        Pass 0/1 on if they are no classes.
+        """
         values = label_array(labels, "labels")
         if not np.isin(values, self.classes_).all() and np.isin(values, [0, 1]).all():
             return values
@@ -277,7 +280,7 @@ Split = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Problem:
-    """The labelled rows, and which class is positive (None: more than two)."""
+    """Labelled rows of a classifier; `positive` is None with more than two classes."""
 
     X: Any
     y: AnyArray
@@ -288,7 +291,7 @@ class Problem:
     groups: AnyArray | None
 
     def part(self, rows: Integers) -> dict[str, Any]:
-        """Weights and groups of some rows."""
+        """Return weights and groups of some rows."""
         return {
             "sample_weight": None if self.weights is None else self.weights[rows],
             "groups": None if self.groups is None else self.groups[rows],
@@ -297,7 +300,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of rows by models fitted without them.
+    """Scores of rows by models that were fitted without them.
 
     A row occurs as often as the splitter tests it: never in the first part of a time
     series, several times in repeated folds. The order is that of the rows. `refitted`
@@ -316,7 +319,7 @@ class HeldOut:
 
     @property
     def checked(self) -> Probabilities:
-        """Refuse NaN among the scores, and return them."""
+        """Return the scores, or raise an error if one is NaN."""
         scores = check_scores(self.scores, "p", logits=self.margins)
         return Probabilities(scores, self.margins, scale_is_known=True)
 
@@ -324,12 +327,12 @@ class HeldOut:
 def split_rows(
     cv: Any, problem: Problem, split_parameters: dict[str, Any]
 ) -> list[Split]:
-    """Training and test rows of every fold."""
+    """Return training and test rows of every fold."""
     if cv is None or isinstance(cv, Integral):
         folds = 5 if cv is None else int(cv)
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
-        return stratified(problem.codes, problem.classes, problem.groups, folds)
+        return stratify_folds(problem.codes, problem.classes, problem.groups, folds)
     if hasattr(cv, "split") and not isinstance(cv, str | bytes | bytearray):
         return list(cv.split(problem.X, problem.y, **split_parameters))
     rows = np.arange(problem.y.size)
@@ -345,13 +348,21 @@ def split_rows(
     return splits
 
 
-def stratified(
+def stratify_folds(
     codes: Integers, classes: AnyArray, groups: Any, folds: int, seed: int | None = None
 ) -> list[Split]:
-    """Folds with the same shares of the classes, of whole groups if there are any.
+    """Return stratified folds, which keep groups whole if there are any.
 
-    They are shuffled if there is a seed, and fewer than asked for if the rarest class
-    has fewer rows or there are fewer groups.
+    They are shuffled if there is a seed. There are fewer than `folds` if the rarest
+    class
+    has fewer rows, or if there are fewer groups.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Index of the class of each row.
+    classes : ndarray of shape (n_classes,)
+    groups : array-like of shape (n_rows,) or None
     """
     counts = np.bincount(codes)
     counts = np.where(counts == 0, codes.size, counts)
@@ -410,6 +421,7 @@ def _fit_and_score(
     test: Integers,
     fit_parameters: dict[str, Any],
 ) -> tuple[Floats, Method]:
+    """Fit an estimator on the rows `train`, and score the rows `test`."""
     parameters = {}
     for name, value in fit_parameters.items():
         shape = getattr(value, "shape", None)
@@ -424,8 +436,8 @@ def _fit_and_score(
     return scores_of(estimator, X, problem.classes, problem.positive, method), method
 
 
-def score_all(estimator: Any, problem: Problem) -> HeldOut:
-    """Scores of a fitted estimator on rows that it has not seen."""
+def score_rows(estimator: Any, problem: Problem) -> HeldOut:
+    """Return the scores of a fitted estimator on rows that it has not seen."""
     method = response_method(estimator)
     scores = scores_of(estimator, problem.X, problem.classes, problem.positive, method)
     rows = np.arange(problem.y.size)

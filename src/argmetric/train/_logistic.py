@@ -1,4 +1,4 @@
-"""Logistic regression whose coefficients maximise the metric."""
+"""Logistic regression whose coefficients maximise a metric."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ from argmetric.train._rows import (
     read_weights,
 )
 
-FORMS: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # of X
-SMALLEST_C = 1e-100  # the penalty, its inverse, is multiplied by squares
-MAX_BFGS_COLUMNS = 5_000  # whose matrix takes 200 MB
-FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
+FORMS: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # accepted X
+SMALLEST_C = 1e-100  # the penalty 1/C is multiplied by squares, which must not overflow
+MAX_BFGS_COLUMNS = 5_000  # the matrix of BFGS then takes 200 MB
+FLAT = 14.0  # margin beyond which a row no longer moves the objective: g' < 1e-6
 
 
 class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -233,7 +233,10 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _fit_rows(
         self, rows: SummedRows, labels: TrainingClasses, previous: Floats | None = None
     ) -> Self:
-        """Search, and keep what was found; the rows may lie elsewhere."""
+        """Search for the best coefficients and store them.
+
+        Rows need not be in memory.
+        """
         metrics = self._metrics()
         if previous is not None and previous.size != rows.k + len(metrics):
             previous = None
@@ -250,8 +253,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         text = None
         if not best.converged:
             text = (
-                f"the best climb stopped after max_iter={self.max_iter} iterations, "
-                "still gaining; raise max_iter or tol"
+                f"the best search stopped after max_iter={self.max_iter} iterations, "
+                "before it converged; raise max_iter or tol"
             )
         elif self.gamma * rows.least_margin(best.theta[: rows.k + 1]) > FLAT:
             text = (
@@ -270,7 +273,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self
 
     def at(self, metric: MetricLike) -> Self:
-        """This model at the operating point of one of the metrics it was fitted for.
+        """Return this model at the operating point of one of its metrics.
 
         Parameters
         ----------
@@ -293,7 +296,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return point
 
     def decision_function(self, X: Features) -> Floats:
-        """x·θ + θ₀; positive where `classes_[1]` is predicted.
+        """Return the margins x·θ + θ₀; positive where `classes_[1]` is predicted.
 
         Parameters
         ----------
@@ -311,7 +314,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Features) -> Floats:
-        """Smooth labels of both classes, not calibrated probabilities; see the notes.
+        """Return smooth labels of both classes, not calibrated probabilities.
+
+        See the notes.
 
         Parameters
         ----------
@@ -327,7 +332,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.column_stack(from_log_odds(margin)[::-1])
 
     def predict(self, X: Features) -> npt.NDArray[Any]:
-        """Labels: `classes_[1]` where the decision function is positive.
+        """Return `classes_[1]` where the decision function is positive.
 
         Parameters
         ----------
@@ -349,6 +354,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return tags
 
     def _check_parameters(self) -> None:
+        """Raise an error for the first parameter that is out of range."""
         check_choice(self.objective, "objective", ("soft", "expected"))
         check_number(self.tol, "tol", low=0.0, high=1e100, strict=True)
         C = check_number(self.C, "C", low=0.0, strict=True, infinite=True)
@@ -371,7 +377,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The metric that the model was fitted for (the first of several), on `X`.
+        """Return the metric that the model was fitted for, the first of several.
 
         Parameters
         ----------
@@ -398,7 +404,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         )
 
     def _metrics(self) -> list[Metric]:
-        """The metric, or those of all operating points."""
+        """Return the metric, or those of all operating points."""
         given: Any = self.metric
         several = given if isinstance(given, list | tuple) else [given]
         if not several:
@@ -408,6 +414,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _search(
         self, rows: SummedRows, metrics: list[Metric], previous: Floats | None
     ) -> tuple[Optimum, Floats]:
+        """Build the objective and maximise it from several starts."""
         expected, gamma = self.objective == "expected", float(self.gamma)
         if expected:
             for metric in metrics:

@@ -1,6 +1,6 @@
 """Objectives of the parameters θ: value and gradient in one pass over the rows.
 
-Smooth counts for any metric, and the exact expected metric of a random output.
+Smooth counts for any metric, and the exact expected F-measure of random labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argmetric._ground.pictures import new_axes
 from argmetric._ground.types import Axes, Floats
 from argmetric._ground.validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, slopes
-from argmetric.train._rows import SummedRows, TrainingRows, in_blocks
+from argmetric.train._rows import SummedRows, TrainingRows, map_blocks
 
 UNDEFINED = -2.0  # below every value of an objective over its scale
 
@@ -53,7 +53,7 @@ class Likelihood:
     metrics: ClassVar[tuple[Metric, ...]] = ()
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """Σ w·log p(y) / Σ w and its gradient."""
+        """Return Σ w·log p(y) / Σ w and its gradient."""
         sums, slopes_ = self.rows.sums(theta, 1.0, likelihood=True)
         total = self.rows.positives + self.rows.negatives
         return -float(sums.sum()) / total, -slopes_.sum(axis=0) / total
@@ -77,7 +77,10 @@ class SoftMetric:
 
     @cached_property
     def scale(self) -> float:
-        """1 for a metric within [-1, 1]; else its size at the corners of the table."""
+        """Return 1 for a metric within [-1, 1].
+
+        Else its size at the corners of the table.
+        """
         t, n = self.rows.positives, self.rows.positives + self.rows.negatives
         corners = self.metric.value([t, 0.0, t, 0.0], [t, 0.0, n, n - t], t, n)
         return max(1.0, float(np.nan_to_num(np.abs(corners)).max()))
@@ -87,24 +90,24 @@ class SoftMetric:
         return (self.metric,)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """U and its gradient at θ, intercept last."""
+        """Return U and its gradient at θ, intercept last."""
         (hits, alarms), by_class = self.rows.sums(theta, self.gamma)
         t, f = self.rows.positives, self.rows.negatives
         counts = min(float(hits), t), min(float(alarms), f)  # a sum may round up
         value, by_hits, by_alarms = slopes(self.metric, *counts, t, f)
         if not (math.isfinite(value) and math.isfinite(by_hits + by_alarms)):
-            # Undefined counts: worse than anything, so that a search turns back.
+            # Undefined counts: a value below all others, so that a search turns back.
             return UNDEFINED * self.scale, np.zeros(theta.size)
         sign = 1.0 if self.metric.greater_is_better else -1.0
         gradient = self.gamma * (by_hits * by_class[0] + by_alarms * by_class[1])
         return sign * value, sign * gradient
 
 
-TABLED_WEIGHTS = 32  # distinct weights whose powers fit in a small table
+TABLED_WEIGHTS = 32  # up to so many distinct weights have their powers in a table
 
 
 def squared_beta(metric: Metric) -> float:
-    """β² of an F-measure; another metric is refused."""
+    """Return β² of an F-measure, or raise an error for another metric."""
     form = metric.form
     if isinstance(form, RatioForm) and form.counts_hits_only:
         d0, d1, d2, d3 = form.d
@@ -119,15 +122,18 @@ def squared_beta(metric: Metric) -> float:
 
 
 @dataclass(frozen=True)
-class Gold:
-    """Gold labels with the weights of the items: what E[F] is measured against."""
+class GoldLabels:
+    """True labels with the weights of the items, each of shape (n_items,)."""
 
     positive: npt.NDArray[np.bool_]
     weight: Floats
 
     @cached_property
     def levels(self) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """Distinct weights and their places; empty where there are many."""
+        """Return the distinct weights and each item's index.
+
+        Both empty if there are many.
+        """
         first = self.weight[:1]
         if (self.weight == first).all():
             return first, np.zeros(self.weight.size, dtype=np.int64)
@@ -144,17 +150,32 @@ class Gold:
 def expected_f(
     p: Floats,
     q: Floats,
-    gold: Gold,
+    gold: GoldLabels,
     b2: float,
     *,
     undefined: float = 0.0,
     n_threads: int = 1,
 ) -> tuple[float, Floats]:
-    """E[F] of labels drawn with probabilities p against the gold, and ∂E[F]/∂p_i.
+    """Return E[F] of random labels against the true ones, and ∂E[F]/∂p_i.
 
-    q is 1-p with all its digits, b2 is β², `undefined` the value of 0/0: no gold
-    positive and none predicted. E[F] is right to about 1e-13 of itself; O(nQ) with Q
-    about 20 to 70 nodes. The result does not depend on the number of threads.
+    E[F] has a relative error of about 1e-13, in O(nQ) with Q about 20 to 70 nodes. The
+    result does not depend on the number of threads.
+
+    Parameters
+    ----------
+    p, q : ndarray of shape (n_items,)
+        Probabilities that an item is predicted positive, and 1 - p with all digits.
+    gold : GoldLabels
+        True labels and weights.
+    b2 : float
+        β² of the F-measure.
+    undefined : float
+        Value of 0/0: no item is positive, and none is predicted so.
+
+    Returns
+    -------
+    value : float
+    slopes : ndarray of shape (n_items,)
     """
     from argmetric._expected.kernels.nodes import exponential_sum
     from argmetric.train.kernels import logistic as kernels
@@ -182,23 +203,23 @@ def expected_f(
         kernels.expected_sums(*known, start, stop, s, out[0], out[1])
         return out
 
-    levels, hits = np.sum(in_blocks(sums, p.size, n_threads), axis=0)
+    levels, hits = np.sum(map_blocks(sums, p.size, n_threads), axis=0)
     heights = (1.0 + b2) * w * np.exp(levels - s * base)
     slopes = np.empty(p.size)
 
     def finish(start: int, stop: int) -> None:
         kernels.expected_slopes(*known, start, stop, s, heights, hits, slopes)
 
-    in_blocks(finish, p.size, n_threads)
+    map_blocks(finish, p.size, n_threads)
     return float(heights @ hits), slopes
 
 
 @dataclass(frozen=True)
 class ExpectedMetric:
-    """E[F] when row i is labelled positive with probability 1/(1+e^(-γ·x·θ)).
+    """Expected F when row i is predicted positive with probability 1/(1+e^(-γ·x·θ)).
 
-    An expectation over labels drawn at random, so its maximisers tend to certain
-    labels. Two passes over the rows beside the O(nQ) of `expected_f`.
+    Its maximisers tend to certain labels. It takes two passes over the rows besides the
+    O(nQ) of `expected_f`.
     """
 
     rows: TrainingRows
@@ -215,13 +236,13 @@ class ExpectedMetric:
         return squared_beta(self.metric)
 
     @cached_property
-    def gold(self) -> Gold:
-        """F of weighted counts is that of their ratios: the mean weight is 1."""
+    def gold(self) -> GoldLabels:
+        """Return the true labels with weights of mean 1: F depends on ratios only."""
         weight = self.rows.weight / self.rows.weight.mean()
-        return Gold(self.rows.positive, weight)
+        return GoldLabels(self.rows.positive, weight)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """E[F] and its gradient at θ, intercept last."""
+        """Return E[F] and its gradient at θ, intercept last."""
         from argmetric.train.kernels.logistic import logistic_pairs
 
         rows = self.rows
@@ -230,14 +251,14 @@ class ExpectedMetric:
         def pairs(start: int, stop: int) -> None:
             logistic_pairs(margins, start, stop, self.gamma, p, q)
 
-        in_blocks(pairs, rows.n, rows.n_threads)
+        map_blocks(pairs, rows.n, rows.n_threads)
         value, slopes = expected_f(p, q, self.gold, self.b2, n_threads=rows.n_threads)
         return value, rows.combine(self.gamma * slopes * (p * q))
 
 
 @dataclass(frozen=True)
 class OperatingPoints:
-    """Several metrics at once: one direction, an intercept for each of them.
+    """Mean of several metrics: shared coefficients, an intercept for each metric.
 
     Jansche (2005), section 8, leaves it to future research to "optimize several such
     operating points simultaneously". Here the mean of the metrics is maximised,
@@ -257,7 +278,7 @@ class OperatingPoints:
         return tuple(metric for goal in self.goals for metric in goal.metrics)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """The mean value, and its gradient in the coefficients and the intercepts."""
+        """Return the mean value, and its gradient in coefficients and intercepts."""
         k, share = self.rows.k, 1.0 / len(self.goals)
         total, gradient = 0.0, np.zeros(theta.size)
         for at, goal in enumerate(self.goals, start=k):
@@ -270,7 +291,7 @@ class OperatingPoints:
         return total, gradient
 
 
-CELLS = 2**22  # margins held at a time
+CELLS = 2**22  # margins held in memory at a time
 
 
 @dataclass(repr=False)
@@ -301,7 +322,7 @@ class MetricSurfaceDisplay:
     >>> toy = am.MetricSurfaceDisplay.from_data(
     ...     [0, 1, 2, 3], [1, 0, 1, 1], "f1", theta0=[-40, 40], theta1=[30]
     ... )
-    >>> toy.values.round(3)  # two of three found, then all rows predicted positive
+    >>> toy.values.round(3)  # two of three hits, then all rows predicted positive
     array([[0.8  , 0.857]])
     """
 
@@ -362,25 +383,25 @@ class MetricSurfaceDisplay:
         grid0 = _grid(theta0, "theta0", np.linspace(-25, 15, 101))
         grid1 = _grid(theta1, "theta1", np.linspace(-20, 20, 101))
         likelihood = isinstance(metric, str) and metric == "log_likelihood"
-        found = None if likelihood else get_metric(metric)
+        result = None if likelihood else get_metric(metric)
 
         def rows(part: Floats) -> Floats:
             with np.errstate(over="ignore"):  # an infinite margin is a sure one
                 margin = gamma * (grid0[None, :, None] + part[:, None, None] * x)
-            if found is None:
+            if result is None:
                 signed = np.where(positive, margin, -margin)
                 return np.asarray(-np.logaddexp(0.0, -signed).sum(axis=2))
             g = expit(margin)
             tp = g[..., positive].sum(axis=2)
             k = tp + g[..., ~positive].sum(axis=2)
-            return found.value(tp, k, float(positive.sum()), float(x.size))
+            return result.value(tp, k, float(positive.sum()), float(x.size))
 
         step = max(1, CELLS // max(1, grid0.size * x.size))
         parts = [
             rows(grid1[start : start + step]) for start in range(0, grid1.size, step)
         ]
         if name is None:
-            name = "log-likelihood" if found is None else found.name
+            name = "log-likelihood" if result is None else result.name
         return cls(grid0, grid1, np.concatenate(parts), name)
 
     def plot(
@@ -429,22 +450,22 @@ class MetricSurfaceDisplay:
 
 
 def _finite(values: Any, name: str) -> Floats:
-    """Numbers without nan and infinities."""
-    found = to_floats(values, name)
-    wrong = np.flatnonzero(~np.isfinite(found))
+    """Return the values as floats; raise an error if one is not finite."""
+    result = to_floats(values, name)
+    wrong = np.flatnonzero(~np.isfinite(result))
     if wrong.size:
-        at = place(int(wrong[0]), found.shape)
-        raise ValueError(f"{name} is {found.flat[wrong[0]]:g} at {at}: not finite")
-    return found
+        at = place(int(wrong[0]), result.shape)
+        raise ValueError(f"{name} is {result.flat[wrong[0]]:g} at {at}: not finite")
+    return result
 
 
 def _grid(values: Any, name: str, default: Floats) -> Floats:
-    """Values of one parameter: a list of them, or one."""
+    """Return the grid values of one parameter; `default` if there are none."""
     if values is None:
         return default
-    found = _finite(values if np.iterable(values) else [values], name)
-    if found.ndim != 1:
+    result = _finite(values if np.iterable(values) else [values], name)
+    if result.ndim != 1:
         raise ValueError(
-            f"{name} must be a list of numbers, not of shape {found.shape}"
+            f"{name} must be a list of numbers, not of shape {result.shape}"
         )
-    return found
+    return result

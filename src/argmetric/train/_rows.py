@@ -1,4 +1,4 @@
-"""The rows of a training set, their labels and weights, and the passes over them."""
+"""Rows of a training set with labels and weights, and passes over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TrainingClasses:
 
 
 def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
-    """The two classes of y; any other number is refused."""
+    """Return the two classes of y, or raise an error if there are not two."""
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     check_classification_targets(y)
@@ -43,7 +43,10 @@ def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
 def read_weights(
     y: npt.NDArray[Any], labels: TrainingClasses, sample_weight: Any, class_weight: Any
 ) -> Floats:
-    """Row weights times class weights; both classes need some weight."""
+    """Return row weights times class weights, of shape (n_rows,).
+
+    Both classes need some weight.
+    """
     checked = check_weight(sample_weight, (y.shape[0],), "y")
     weight = np.ones(y.shape[0]) if checked is None else checked
     second = y == labels.classes[1]
@@ -63,7 +66,7 @@ def read_weights(
 
 
 def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
-    """Weights of the two classes; a class that is not named weighs 1."""
+    """Return the weights of the two classes; a class that is not named weighs 1."""
     if not isinstance(class_weight, Mapping):
         raise TypeError(
             'class_weight must be a dict of weights by class, "balanced" or None, not '
@@ -87,11 +90,11 @@ def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
 
 T = TypeVar("T")
 
-BLOCK = 16_384  # rows whose sums are formed together, whatever the number of threads
+BLOCK = 16_384  # rows per partial sum, so that sums do not depend on the threads
 
 
-def in_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
-    """work(start, stop) over fixed blocks of rows, the results in their order."""
+def map_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
+    """Return work(start, stop) for all blocks of rows, in their order."""
     starts = range(0, n, BLOCK)
     if n_threads == 1 or len(starts) <= 1:
         return [work(start, min(start + BLOCK, n)) for start in starts]
@@ -99,15 +102,15 @@ def in_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
         return list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view: numba compiles one version, whatever was handed in."""
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view, so that numba compiles one version of each kernel."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 class SummedRows(Protocol):
-    """Rows of a training set, wherever they are: a search asks for sums over them.
+    """Rows of a training set, in memory or elsewhere, known by sums over them.
 
     Parameters θ are one vector of k+1 numbers, the intercept last.
     """
@@ -176,25 +179,28 @@ class TrainingRows:
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         if self.is_sparse:
             parts = (self.X.data, self.X.indices, self.X.indptr)
-            return tuple(_frozen(part) for part in parts)
-        return (_frozen(self.X),)
+            return tuple(_read_only(part) for part in parts)
+        return (_read_only(self.X),)
 
     def take(self, rows: Integers, weight: Floats) -> TrainingRows:
-        """Some rows, with weights of their own."""
+        """Return some rows, with new weights."""
         return TrainingRows(self.X[rows], self.positive[rows], weight, self.n_threads)
 
     def in_memory(self) -> TrainingRows:
-        """All of them: these."""
+        """Return the rows themselves: they are in memory."""
         return self
 
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
-        """Sums and slopes of the two classes, as in `kernels.logistic`."""
+        """Return sums (2,) and slopes (2, k + 1) of both classes.
+
+        See `kernels.logistic`.
+        """
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_pass if self.is_sparse else logistic.dense_pass
-        known = _frozen(self.positive), _frozen(self.weight)
+        known = _read_only(self.positive), _read_only(self.weight)
         model = np.ascontiguousarray(theta[:-1]), float(theta[-1]), float(gamma)
 
         def work(start: int, stop: int) -> tuple[Floats, Floats]:
@@ -202,11 +208,11 @@ class TrainingRows:
             run(*self._arrays, start, stop, *known, *model, likelihood, sums, slopes)
             return sums, slopes
 
-        sums, slopes = zip(*in_blocks(work, self.n, self.n_threads), strict=True)
+        sums, slopes = zip(*map_blocks(work, self.n, self.n_threads), strict=True)
         return np.sum(sums, axis=0), np.sum(slopes, axis=0)
 
     def margins(self, theta: Floats) -> Floats:
-        """Margins z = x·θ + θ₀ of every row."""
+        """Return the margins z = x·θ + θ₀, of shape (n,)."""
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_margins if self.is_sparse else logistic.dense_margins
@@ -216,31 +222,34 @@ class TrainingRows:
         def work(start: int, stop: int) -> None:
             run(*self._arrays, start, stop, *model, z)
 
-        in_blocks(work, self.n, self.n_threads)
+        map_blocks(work, self.n, self.n_threads)
         return z
 
     def least_margin(self, theta: Floats) -> float:
-        """The least margin on the right side of any row; negative where one errs."""
+        """Return the smallest margin on the right side.
+
+        Negative if a row is misclassified.
+        """
         z = self.margins(theta)
         return float(np.where(self.positive, z, -z).min())
 
     def combine(self, factor: Floats) -> Floats:
-        """Σ factor_i·(x_i, 1)."""
+        """Return Σ factor_i·(x_i, 1), of shape (k + 1,)."""
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_combine if self.is_sparse else logistic.dense_combine
-        factor = _frozen(factor)
+        factor = _read_only(factor)
 
         def work(start: int, stop: int) -> Floats:
             total = np.zeros(self.k + 1)
             run(*self._arrays, start, stop, factor, total)
             return total
 
-        parts = in_blocks(work, self.n, self.n_threads)
+        parts = map_blocks(work, self.n, self.n_threads)
         return np.asarray(np.sum(parts, axis=0))
 
     def moments(self) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of every column."""
+        """Return the weighted mean and variance of every column, each of shape (k,)."""
         total = self.positives + self.negatives
         mean = self.combine(self.weight)[:-1] / total
         if self.is_sparse:
@@ -255,5 +264,5 @@ class TrainingRows:
             apart *= apart
             return np.asarray(self.weight[start:stop] @ apart)
 
-        parts = in_blocks(work, self.n, self.n_threads)
+        parts = map_blocks(work, self.n, self.n_threads)
         return mean, np.sum(parts, axis=0) / total

@@ -1,4 +1,4 @@
-"""optimal_scorer: the best score that any threshold could give, for model selection."""
+"""optimal_scorer: the best score over all thresholds, for model selection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from argmetric.metrics import ClassAverage, MetricLike, get_class_metric, get_me
 
 
 class OptimalScorer(BaseEstimator):  # type: ignore[misc]
-    """The best value of a metric over all thresholds; made by `optimal_scorer`."""
+    """Best value of a metric over all thresholds; create it with `optimal_scorer`."""
 
     __metadata_request__score = {"estimator": UNUSED}  # noqa: RUF012
 
@@ -61,7 +61,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         return self.score(estimator, X, y, sample_weight)
 
     def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The best score over all thresholds of the estimator's scores.
+        """Return the best score over all thresholds on the estimator's scores.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
                 Larger is better: a metric that is minimised is negated.
         """
         if check_flag(self.one_label, "one_label"):
-            return self._decided(estimator, X, y, sample_weight)
+            return self._label_score(estimator, X, y, sample_weight)
         metric = get_metric(self.metric, zero_division=self.zero_division)
         check_label(self.pos_label)
         limits = check_tune_limits(
@@ -94,7 +94,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         check_length(y, "y", scores.shape[0], "X")
         if positive is None:
             if limits.given:
-                raise ValueError(f"{next(iter(limits.given))} is for two classes")
+                raise ValueError(f"{next(iter(limits.given))} needs a binary problem")
             checked = check_scores(scores, "p", logits=True)
             p = Probabilities(checked, scale_is_known=True)
             how: Any = {"sample_weight": sample_weight, "n_bootstrap": 0, "cv": 0}
@@ -110,8 +110,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             best = float(values[curve_of(values, metric, allowed, cuts.n).best])
         return best if metric.greater_is_better else -best
 
-    def _decided(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        """The actual score of the labels that `decide` gives the batch."""
+    def _label_score(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the actual score of the labels that `classes.decide` chooses."""
         given = {
             "pos_label": self.pos_label,
             "min_precision": self.min_precision,
@@ -125,18 +125,18 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
                 f"{' and '.join(names)} cannot be used with one label per row and "
                 "several classes"
             )
-        if not hasattr(estimator, "predict_proba"):
+        if not hasattr(model, "predict_proba"):
             raise TypeError(
                 "one_label=True needs class probabilities, but "
-                f"{type(estimator).__name__} has no predict_proba"
+                f"{type(model).__name__} has no predict_proba"
             )
         how: dict[str, Any] = {
-            "classes": estimator.classes_,
+            "classes": model.classes_,
             "average": self.average,
             "zero_division": self.zero_division,
         }
-        found = decide(estimator.predict_proba(X), self.metric, **how)
-        return float(evaluate(y, found.labels, self.metric, **how))
+        result = decide(model.predict_proba(X), self.metric, **how)
+        return float(evaluate(y, result.labels, self.metric, **how))
 
 
 def optimal_scorer(

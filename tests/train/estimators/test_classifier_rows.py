@@ -103,7 +103,7 @@ def test_groups_stay_together():
     as_text = model(nearest, **plain).fit(noise, y, groups=names)
     assert as_text.best_threshold_ == together.best_threshold_
     # With calibration there is nothing left to tell rows apart, and that is said.
-    with pytest.warns(UserWarning, match="tell nothing about y") as seen:
+    with pytest.warns(UserWarning, match="carry no information about y") as seen:
         flat = model(nearest).fit(noise, y, groups=groups)
     assert len(seen) == 1
     assert np.unique(flat.predict(noise)).size == 1
@@ -249,7 +249,7 @@ def test_what_several_classes_and_two_do_not_share():
 
     fitted = model(metric=own).fit(X, y)
     for verb in (fitted.decide, fitted.forecast):
-        with pytest.raises(ValueError, match="3 classes knows named metrics only"):
+        with pytest.raises(ValueError, match="3 classes takes named metrics only"):
             verb(X)
 
 

@@ -1,4 +1,4 @@
-"""The set of the highest mean score over sampled sets, question by question.
+"""Choose the set with the highest mean score over sampled sets, for each question.
 
 The score of a set of k items against a sample of t items that share o of them is
 f(o, k, t) = c·o / (d1·o + d2·k + d3·t), and `zero` where that is 0/0. With d1 = 0 (F_β
@@ -16,21 +16,24 @@ import numpy as np
 
 from argmetric._ground.jit import inner, kernel
 
-FEW_ITEMS = 12  # all sets of so many items are looked at, where no sum gives the best
-MOST_SWAPS = 1 << 20  # steps of looking at all swaps of two items
+FEW_ITEMS = 12  # up to so many items all sets are enumerated, if no sum is exact
+MOST_SWAPS = 1 << 20  # maximum cost of a pass over all swaps of two items
 TIE = 1e-12  # values this close are equal: the smaller set is taken
 
 
 @inner
 def score(o, k, t, form):
-    """f(o, k, t); `form` has c, d1, d2, d3 and zero."""
+    """Return f(o, k, t); `form` holds (c, d1, d2, d3, value of 0/0)."""
     below = form[1] * o + form[2] * k + form[3] * t
     return form[0] * o / below if below > 0.0 else form[4]
 
 
 @inner
 def mean_over_samples(hits, gained, sign, k, sizes, weights, form):
-    """The weighted mean of f over all samples, each with sign·gained more hits."""
+    """Return the weighted mean of f over the samples, with sign·gained added to `hits`.
+
+    `hits`, `gained`, `sizes` and `weights` have one entry per sample.
+    """
     total = 0.0
     for s in range(sizes.shape[0]):
         total += weights[s] * score(hits[s] + sign * gained[s], k, sizes[s], form)
@@ -39,7 +42,7 @@ def mean_over_samples(hits, gained, sign, k, sizes, weights, form):
 
 @inner
 def mean_of_set(chosen, k, items, ends, sizes, weights, form, hits):
-    """The mean score of the k chosen items; `hits` gets what each sample shares."""
+    """Return the mean score of the k chosen items; fill `hits` with shared counts."""
     for s in range(hits.shape[0]):
         hits[s] = 0.0
         for e in range(ends[s], ends[s + 1]):
@@ -49,7 +52,7 @@ def mean_of_set(chosen, k, items, ends, sizes, weights, form, hits):
 
 @inner
 def slope(k, t, form):
-    """The largest f/o over o = 1…min(k, t): at an end, as the denominator is affine."""
+    """Return the largest f/o over o = 1…min(k, t): at an end, as o/f is affine in o."""
     most = min(k, t)
     one = form[1] + form[2] * k + form[3] * t
     all_shared = form[1] * most + form[2] * k + form[3] * t
@@ -59,7 +62,7 @@ def slope(k, t, form):
 
 @kernel
 def best_sums(items, ends, sizes, weights, form, most, chosen, scratch):
-    """Take the k items of the largest sums, for the best k; its mean score, the bound.
+    """Choose the k items with the largest sums, for the best k; return score and bound.
 
     Ties go to the smaller k, then to the item that sorts first. A larger k than all
     samples have cannot win once Σ w·f(t, k, t) is below the best.
@@ -98,7 +101,7 @@ def best_sums(items, ends, sizes, weights, form, most, chosen, scratch):
 
 @kernel
 def try_all(items, ends, sizes, weights, form, most, chosen, scratch):
-    """The best of all sets of few items; equal ones: the smaller."""
+    """Choose the best of all sets and return its score; ties go to the smaller."""
     m, samples = chosen.shape[0], sizes.shape[0]
     hits, trial = scratch[1, :samples], scratch[2]
     best, size = -1.0, 0
@@ -118,7 +121,7 @@ def try_all(items, ends, sizes, weights, form, most, chosen, scratch):
 
 @kernel
 def climb_sets(items, ends, sizes, weights, form, most, chosen, scratch):
-    """Add, drop or swap single items as long as the mean score rises."""
+    """Add, drop or swap single items while the mean score rises; return the score."""
     m, samples = chosen.shape[0], sizes.shape[0]
     hits, gained = scratch[1, :samples], np.empty(samples)
     member = np.zeros((m, samples))
@@ -156,12 +159,26 @@ def climb_sets(items, ends, sizes, weights, form, most, chosen, scratch):
 
 
 @kernel
-def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, found):
+def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, results):
     """Choose a set for every question.
 
-    questions: first sample of each; ends: first entry of each sample; items: number of
-    the item within its question, of every entry; firsts: first item of each question
-    in `chosen`. found: mean score and bound of each.
+    Parameters
+    ----------
+    questions : ndarray of shape (n_questions + 1,)
+        First sample of each question.
+    ends : ndarray of shape (n_samples + 1,)
+        First entry of each sample.
+    items : ndarray of shape (n_entries,)
+        Number of the item within its question.
+    firsts : ndarray of shape (n_questions + 1,)
+        First item of each question in `chosen`.
+    weights : ndarray of shape (n_samples,)
+    form : ndarray of shape (5,)
+        c, d1, d2, d3 and the value of 0/0.
+    chosen : ndarray of shape (n_items,)
+        Output: 1 for items that are chosen.
+    results : ndarray of shape (n_questions, 2)
+        Output: mean score and upper bound.
     """
     for q in range(questions.shape[0] - 1):
         low, high = questions[q], questions[q + 1]
@@ -177,12 +194,12 @@ def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, fou
                 bound = best
             else:
                 best = climb_sets(entries, own, sizes, share, form, most, mask, scratch)
-        found[q, 0], found[q, 1] = best, max(best, bound)
+        results[q, 0], results[q, 1] = best, max(best, bound)
 
 
 @kernel
 def score_samples(questions, ends, items, firsts, form, chosen, scores):
-    """Score the chosen set of every question against each of its samples, by f."""
+    """Score the chosen set of every question against each of its samples."""
     for q in range(questions.shape[0] - 1):
         mask = chosen[firsts[q] : firsts[q + 1]]
         k = mask.sum()

@@ -244,7 +244,7 @@ def memory(s):
 
 
 @inner
-def look_for_change(s):
+def detect_change(s):
     """Where labels near the cut contradict the bins, forget most of what these hold.
 
     Of rows with weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
@@ -316,7 +316,7 @@ def recompute(s, rare):
     bins = int(s[BINS])
     width = 2.0 * EDGE / bins
     if s[GROW] > 0.0:
-        look_for_change(s)
+        detect_change(s)
     theta = min(max(s[THETA], 1e-4), 0.9999)
     goal = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[THETA], rare)
     goal = min(max(goal, 1e-4), 0.9999)
@@ -378,10 +378,10 @@ def count(s, z, y, w, rare):
     if s[GROW] > 0.0:
         # products in place of a branch that nobody could guess
         rate = s[HEADER + 3 * bins + b]
-        counted = w * (rate >= 0.0)
-        spread = counted * rate * (1.0 - rate)
-        s[SURPLUS] += counted * (y - rate)
-        s[SPREAD] += counted * spread
+        informative = w * (rate >= 0.0)
+        spread = informative * rate * (1.0 - rate)
+        s[SURPLUS] += informative * (y - rate)
+        s[SPREAD] += informative * spread
         s[SEEN] += spread
     s[HEADER + bins + b] += w * y * s[UNIT]
     s[HEADER + b] += w * s[UNIT]

@@ -1,4 +1,4 @@
-"""Passes over the rows of a linear model: smooth counts, likelihood, margins.
+"""Pass over the rows of a linear model: smooth counts, likelihood, margins.
 
 A row has the margin z = x·θ + θ₀ and g = 1/(1+e^(-γz)). One pass reads each row once
 and leaves, for the positives (first) and the negatives (second),
@@ -26,7 +26,14 @@ TILE_CELLS = 4096  # cells of a tile: 32 kB
 
 @kernel
 def link(z, first, last, positive, weight, gamma, likelihood, sums, factor):
-    """Sums over rows first…last with margins z; factor[r] is the row's slope."""
+    """Add the sums over rows first…last with margins z.
+
+    Set factor[r] to the row's slope.
+
+    `z` and `factor` have one entry per row of the tile; `positive` and `weight` one per
+    row
+    of the matrix; `sums` has shape (2,).
+    """
     hits, others = 0.0, 0.0
     for r in range(last - first):
         x, w = gamma * z[r], weight[first + r]
@@ -48,7 +55,7 @@ def link(z, first, last, positive, weight, gamma, likelihood, sums, factor):
 
 @kernel
 def tile_margins(X, first, last, theta, intercept, z):
-    """z[r] = x_(first+r)·θ + θ₀, four rows side by side."""
+    """Set z[r] = x_(first+r)·θ + θ₀, four rows side by side."""
     count, k = last - first, X.shape[1]
     whole = count - count % 4
     for r in range(0, whole, 4):
@@ -91,7 +98,7 @@ def add_rows(X, first, rows, count, factor, total):
 
 @kernel
 def tile_rows(k):
-    """Rows of a tile: as many as stay in the fastest cache."""
+    """Return the number of rows of a tile: as many as stay in the fastest cache."""
     return min(TILE, max(8, TILE_CELLS // (k + 1)))
 
 
@@ -99,7 +106,7 @@ def tile_rows(k):
 def dense_pass(
     X, start, stop, positive, weight, theta, intercept, gamma, likelihood, sums, slopes
 ):
-    """Sums and slopes of rows start…stop, added to what is there."""
+    """Add the sums (2,) and slopes (2, k + 1) of rows start…stop."""
     step = tile_rows(X.shape[1])
     z, factor = np.empty(step), np.empty(step)
     rows = np.empty((2, step), dtype=np.intp)
@@ -121,7 +128,7 @@ def dense_pass(
 
 @kernel
 def dense_margins(X, start, stop, theta, intercept, z):
-    """z[i] = x_i·θ + θ₀ for rows start…stop."""
+    """Set z[i] = x_i·θ + θ₀ for rows start…stop."""
     step = tile_rows(X.shape[1])
     for first in range(start, stop, step):
         last = min(first + step, stop)
@@ -140,7 +147,7 @@ def dense_combine(X, start, stop, factor, total):
 
 @kernel
 def sparse_margin(data, indices, low, high, theta, intercept):
-    """x·θ + θ₀ of one stored row."""
+    """Return x·θ + θ₀ of one stored row."""
     total = intercept
     for place in range(np.uint64(low), np.uint64(high)):  # unsigned: never from the end
         total += data[place] * theta[np.uint64(indices[place])]
@@ -163,7 +170,7 @@ def sparse_pass(
     sums,
     slopes,
 ):
-    """`dense_pass` for compressed rows."""
+    """Do `dense_pass` for a CSR matrix."""
     k = theta.shape[0]
     z, factor = np.empty(TILE), np.empty(TILE)
     for first in range(start, stop, TILE):
@@ -182,7 +189,7 @@ def sparse_pass(
 
 @kernel
 def sparse_margins(data, indices, indptr, start, stop, theta, intercept, z):
-    """`dense_margins` for compressed rows."""
+    """Do `dense_margins` for a CSR matrix."""
     for i in range(start, stop):
         low, high = indptr[i], indptr[i + 1]
         z[i] = sparse_margin(data, indices, low, high, theta, intercept)
@@ -190,7 +197,7 @@ def sparse_margins(data, indices, indptr, start, stop, theta, intercept, z):
 
 @kernel
 def sparse_combine(data, indices, indptr, start, stop, factor, total):
-    """`dense_combine` for compressed rows."""
+    """Do `dense_combine` for a CSR matrix."""
     k = total.shape[0] - 1
     for i in range(start, stop):
         for place in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -198,15 +205,15 @@ def sparse_combine(data, indices, indptr, start, stop, factor, total):
         total[k] += factor[i]
 
 
-# Rows between two logarithms; phi is kept above so little that it adds nothing, even
-# where one item has 10^12 times the weight of others, and that no product underflows.
+# Rows between two logarithms. phi is kept above FLOOR, which is too small to matter
+# even if one item has 10^12 times the weight of others; no product of BLOCK underflows.
 BLOCK = 8
 FLOOR = 1e-36
 
 
 @kernel
 def logistic_pairs(margin, start, stop, gamma, p, q):
-    """Probabilities p = 1/(1+e^(-γz)) and q = 1-p, each with all its digits."""
+    """Set p = 1/(1+e^(-γz)) and q = 1-p, each with all its digits."""
     for i in range(start, stop):
         x = gamma * margin[i]
         small = math.exp(-abs(x))
@@ -217,17 +224,18 @@ def logistic_pairs(margin, start, stop, gamma, p, q):
 
 @kernel
 def fill_drops(s, c, drop):
-    """1 - u = 1 - e^(-s·c) at every node."""
+    """Set drop[j] = 1 - u = 1 - e^(-s_j·c) at every node."""
     for j in range(s.shape[0]):
         drop[j] = -math.expm1(-s[j] * c)
 
 
 @kernel
 def expected_sums(p, q, positive, weight, code, drops, start, stop, s, levels, hits):
-    """levels[j] += Σ log phi_i(s_j), hits[j] += Σ_{y=1} c_i·r_i(s_j).
+    """Add Σ log phi_i(s_j) to levels[j], and Σ_{y=1} c_i·r_i(s_j) to hits[j].
 
-    `drops` holds 1-u for the distinct weights, `code` their rows in it; where there
-    are too many of them both are empty.
+    `drops` has shape (n_distinct_weights, n_nodes) and holds 1-u; `code` is the row of
+    each
+    item in it. Both are empty if there are too many distinct weights.
     """
     count, tabled = s.shape[0], drops.shape[0] > 0
     product, partial, own = np.empty(count), np.empty(count), np.empty(count)
@@ -265,7 +273,7 @@ def expected_sums(p, q, positive, weight, code, drops, start, stop, s, levels, h
 def expected_slopes(
     p, q, positive, weight, code, drops, start, stop, s, heights, hits, out
 ):
-    """out[i] = Σ_q H_q/phi_i·[y·c·u - (1-u)·(V_q - y·c·r)]."""
+    """Set out[i] = Σ_q H_q/phi_i·[y·c·u - (1-u)·(V_q - y·c·r)]."""
     count, tabled = s.shape[0], drops.shape[0] > 0
     own, terms = np.empty(count), np.empty(count)
     for i in range(start, stop):
