@@ -62,6 +62,20 @@ def test_absent_classes_count_what_they_are_said_to(absent, value):
     assert metric.score(counts) == value
 
 
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+@pytest.mark.parametrize("absent", [0.0, 1.0, math.nan])
+def test_a_true_class_that_is_never_predicted_has_a_precision_of_0(average, absent):
+    """As with 0 in scikit-learn; there 1 would reward who never predicts a class."""
+    y, z = [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1]
+    how = {"average": average, "zero_division": absent}
+    found = am.classes.evaluate(y, z, "precision", **how)
+    expected = sk.precision_score(y, z, average=average, zero_division=0)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert "true class that is never predicted counts 0" in found.metric.convention
+    f1 = am.classes.evaluate(y, z, "f1", **how)
+    assert "never predicted" not in f1.metric.convention
+
+
 def test_the_geometric_mean_is_of_the_recalls_that_exist():
     counts = np.array([[3.0, 1, 0], [1, 1, 0], [0, 0, 0]])
     metric = get_class_metric("gmean", n_classes=3)

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import betabinom
 
@@ -464,6 +465,20 @@ def test_a_swapped_call_is_recognised(p: Any, labels: Any) -> None:
     with pytest.raises(ValueError, match="p like labels: did you swap them"):
         am.compare(p, labels)
     am.compare(labels, p)  # the other way round it is fine
+
+
+@pytest.mark.parametrize("verb", ["forecast", "review_rows"])
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_a_swapped_call_of_one_column_is_recognised(verb: str, kind: Any) -> None:
+    p, labels, call = kind(P[0][NEW]), kind(LABELS[0] * 1), getattr(am, verb)
+    said = rf"did you swap them\? The order is {verb}\(p, labels, metric\)"
+    for given in (labels, kind(LABELS[0]), kind(LABELS[0] * 1.0)):
+        with pytest.raises(ValueError, match=said):
+            call(given, p)
+    call(p, labels)
+    with pytest.raises(ValueError, match="labels holds") as caught:
+        call(p, p)
+    assert "swap" not in str(caught.value)
 
 
 def test_fractions_beside_scores_are_not_called_swapped() -> None:

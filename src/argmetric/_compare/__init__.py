@@ -27,7 +27,7 @@ from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.groups import Batch
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import binary_labels, read_together
+from argmetric._ground.labels import binary_labels, read_together, refuse_swapped
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import (
@@ -221,7 +221,7 @@ class _Models(NamedTuple):
 def _models(p: Any, labels: Any) -> _Models:
     scores, own = _columns(p, "p")
     decided, named = _columns(labels, "labels")
-    _refuse_swapped(scores, decided)
+    refuse_swapped(scores, decided, "compare(p, labels, metric)")
     cuts = named is None and len(decided) > 1 and all(map(_is_number, decided))
     if cuts and len(decided) != len(scores):
         raise ValueError(
@@ -274,30 +274,6 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
             "several matrices are a list"
         )
     return list(array.T), None if names is None else [str(one) for one in names]
-
-
-def _refuse_swapped(scores: list[Any], decided: list[Any]) -> None:
-    """Refuse labels that are fractions where no scores of as many rows are."""
-    rows = {_n_fractions(one, "labels") for one in decided}
-    if None not in rows and not rows & {_n_fractions(one, "p") for one in scores}:
-        raise ValueError(
-            "labels look like probabilities and p like labels: did you swap them? "
-            "The order is compare(p, labels, metric)"
-        )
-
-
-def _n_fractions(values: Any, name: str) -> int | None:
-    """Return the number of rows of a column that has fractions, else None."""
-    if isinstance(values, Rule | Decision) or _is_number(values) or is_sparse(values):
-        return None
-    array = to_numpy(values, name)
-    if array.dtype.kind != "f" or not (np.mod(array[np.isfinite(array)], 1) > 0).any():
-        return None
-    return len(array)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _decisions(
@@ -403,3 +379,7 @@ def _reference(
     if all(one.min() == one.max() for one in scores):
         raise ValueError("all scores of the reference are equal: they tell nothing")
     return positive, np.stack(scores)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -28,7 +28,12 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.labels import clear_labels, handed_in, handed_in_metric
+from argmetric._ground.labels import (
+    clear_labels,
+    handed_in,
+    handed_in_metric,
+    refuse_swapped,
+)
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
@@ -190,6 +195,7 @@ def review_rows(
     (array([2, 1]), 0.75, 0.91)
     """
     metric = get_metric(handed_in_metric(metric, labels))
+    refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
     coverage = check_share(coverage, "coverage")
     seed = check_count(random_state, "random_state", low=0)

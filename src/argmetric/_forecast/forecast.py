@@ -30,7 +30,12 @@ from argmetric._ground.arguments import (
     refuses,
 )
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import handed_in, handed_in_metric, read_handed_in
+from argmetric._ground.labels import (
+    handed_in,
+    handed_in_metric,
+    read_handed_in,
+    refuse_swapped,
+)
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import (
@@ -142,6 +147,8 @@ def forecast(
             logits=logits,
         )
     metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    if pos_label is None:
+        refuse_swapped([p], [labels], "forecast(p, labels, metric)")
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)

@@ -390,3 +390,34 @@ def _first_place(array: AnyArray) -> Callable[[Any], str]:
         return place(array.ravel().tolist().index(label), array.shape)
 
     return where
+
+
+def refuse_swapped(scores: list[Any], labels: list[Any], order: str) -> None:
+    """Refuse labels that are fractions where no scores of as many rows are.
+
+    Parameters
+    ----------
+    scores, labels : list
+        Columns as they were passed; only arrays, lists and frames are looked at.
+    order : str
+        The call with its arguments in the right order.
+    """
+    rows = {_n_fractions(one) for one in labels}
+    if None not in rows and not rows & {_n_fractions(one) for one in scores}:
+        raise ValueError(
+            "labels look like probabilities and p like labels: did you swap them? "
+            f"The order is {order}"
+        )
+
+
+def _n_fractions(values: Any) -> int | None:
+    """Return the number of rows of an array that has fractions, else None."""
+    if not (isinstance(values, np.ndarray | list | tuple) or is_frame_like(values)):
+        return None
+    try:
+        array = to_numpy(values, "labels")
+    except (TypeError, ValueError):
+        return None  # who reads it says what is wrong
+    if array.dtype.kind != "f" or not (np.mod(array[np.isfinite(array)], 1) > 0).any():
+        return None
+    return len(array)

@@ -125,10 +125,12 @@ class ClassRatio(ClassMetric):
     def convention(self) -> str:
         if self.needs_truth:
             return "a class without true rows is left out"
+        missed = "" if self.b_t else "a true class that is never predicted counts 0"
         if self.by_support:
-            return ""
-        told = ABSENT.get(self.zero_division, "is left out")
-        return f"a class that is neither true nor predicted {told}"
+            return missed
+        absent = ABSENT.get(self.zero_division, "is left out")
+        told = f"a class that is neither true nor predicted {absent}"
+        return f"{told}, {missed}" if missed else told
 
 
 @dataclass(frozen=True)
