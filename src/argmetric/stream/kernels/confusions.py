@@ -40,7 +40,7 @@ def margins_of(s):
 
 @inner
 def class_slopes(s, c, slopes):
-    """Set slopes[:, c] in tp_c and k_c, of a mean over classes or a product of recalls."""
+    """Set slopes[:, c] in tp_c and k_c of a class mean, or a product of recalls."""
     width, margins, add = margins_of(s)
     tp = s[CONFUSIONS + c * width + c] + s[RIGHT]
     k, t = s[margins + c] + add, s[margins + width + c] + add

@@ -40,9 +40,7 @@ REACH = 2.0  # logits around the cut in which changes of the stream are detected
 FAINT = -40.0  # log weights this far below the largest are treated as 0
 ALARM = 25.0  # squared: five standard deviations
 AFTER_ALARM = 0.25  # share of `forget` positives that the bins keep after an alarm
-WITNESSES = (
-    8.0  # minimum rows of a bin, and multiple of its prior, to count as evidence
-)
+WITNESSES = 8.0  # minimum rows of a bin, and multiple of its prior, for evidence
 
 
 @inner
