@@ -233,7 +233,7 @@ def test_labels_that_never_come(policy):
     assert model.feedback(ids[-50:], y[-50:]) == 50
     with pytest.raises(ValueError, match="had its label already"):
         model.feedback(ids[-1:], y[-1:])
-    with pytest.raises(ValueError, match="was never given out"):
+    with pytest.raises(ValueError, match="predict_id never returned"):
         model.feedback([10_000], [1])
     with pytest.raises(ValueError, match="twice"):
         model.feedback([1, 1], [1, 1])

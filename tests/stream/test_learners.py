@@ -213,7 +213,7 @@ def test_history_is_thinned_and_exact():
         ({"memory": 0}, "memory must be at least 1 row"),
         ({"learner": "stamp", "metric": "mcc"}, "stamp is for ratios"),
         ({"learner": "omcsl", "metric": "gmean"}, "omcsl is for ratios"),
-        ({"learner": "stamp", "rule": "newton"}, "carries its own decision"),
+        ({"learner": "stamp", "rule": "newton"}, "has its own decision rule"),
         ({"expired": "keep"}, "expired must be"),
         ({"hash_bits": 40}, "hash_bits must be a whole number"),
         ({"metric": "sec"}, "no threshold rule for sec"),

@@ -510,7 +510,7 @@ def test_refusals_of_the_estimators():
     for options in ({"rule": "newton"}, {"learner": "stamp"}):
         with pytest.raises(ValueError, match="Only binary classification is supp"):
             OnlineClassifier(**options).fit(X, y)
-    with pytest.raises(ValueError, match="detector is for two classes"):
+    with pytest.raises(ValueError, match="detector only supports binary problems"):
         OnlineClassifier(detector=OnlineClassifier()).fit(X, y)
     model = OnlineClassifier().partial_fit(X, y, classes=list("abcd"))
     with pytest.raises(ValueError, match="y is 'e' at row 1"):

@@ -1,4 +1,4 @@
-"""A linear classifier and its threshold, learned together in one pass."""
+"""Learn a linear classifier and its threshold together, in one pass."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from argmetric.stream._state import load_state, save_state
 
 
 def _attribute(name: str, words: str) -> Any:
-    """What a classifier has of its model, after the first row."""
+    """Return a property that reads an attribute of the model, after the first row."""
 
     def get(classifier: OnlineClassifier) -> Any:
         if not hasattr(classifier, "_model"):
-            raise AttributeError(f"{name}_ is known after the first row: call fit")
+            raise AttributeError(f"{name}_ needs a first row: call fit")
         if not hasattr(classifier._model, name):
-            raise AttributeError(f"{name}_ is known for two classes alone")
+            raise AttributeError(f"{name}_ is only available for binary problems")
         return getattr(classifier._model, name)
 
     return property(get, doc=words)
@@ -86,7 +86,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Hash all features into 2**hash_bits columns: rows may then have any width.
     detector : object, optional
         An object with `update(value)` and `drift_detected`. It gets 1 for every error
-        and 0 for every hit; at a drift the rule starts anew and the learner takes large
+        and 0 for every hit; at a drift the rule is reset and the learner takes large
         steps again. A copy is used, `detector_`, which `get_state` leaves out.
     waiting : int, default=10_000
         Rows of `predict_id` that may wait for their labels.
@@ -111,7 +111,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_seen_ : int
         Rows learned from.
     n_drifts_, n_expired_, n_late_ : int
-        Drifts found, rows that waited too long, labels that arrived too late.
+        Drifts detected, rows that waited too long, labels that arrived too late.
     detector_ : object or None
         The drift detector in use, a copy of the one passed.
     classes_ : ndarray
@@ -182,7 +182,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Start anew and learn from the rows in their order.
+        """Reset the model, and learn from the rows in their order.
 
         Parameters
         ----------
@@ -256,6 +256,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
     ) -> tuple[AnyArray, Floats]:
+        """Read the rows and learn from them.
+
+        Return predictions and scores of before.
+        """
         first = not hasattr(self, "_model")
         if first:  # classes of a first call that failed
             self.__dict__.pop("classes_", None)
@@ -269,6 +273,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._model.learn(rows, truth, weights)
 
     def _decide_rows(self, X: Any) -> tuple[AnyArray, Floats]:
+        """Return labels and scores by the current model."""
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
@@ -278,19 +283,25 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the negative and the positive class, or of all classes."""
+        """Return probabilities, one column per class.
+
+        Of two, the negative one first.
+        """
         _, scores = self._decide_rows(X)
         return self._answers.columns(scores)
 
     def decision_function(self, X: Features) -> Floats:
-        """Log-odds minus those of the threshold; of several classes, their gains."""
+        """Return log-odds minus those of the threshold.
+
+        With several classes, their gains.
+        """
         decided = self._decide_rows(X)
         return self._model.margins(*decided)
 
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The metric of `predict(X)`, negated where smaller is better."""
+        """Return the metric of `predict(X)`, negated if smaller is better."""
         labels, _ = self._decide_rows(X)
         truth = self._read_truth(y, len(labels))
         weights = check_weight(sample_weight, len(labels))
@@ -364,20 +375,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model.learn(rows, truth)
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
-        """Probabilities by class; the model does not change."""
+        """Return probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
         p = self._answers.columns(self._decide_row(x)[1])[0]
         return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
-        """Label of one row; the model does not change."""
+        """Return the label of one row; the model does not change."""
         if not hasattr(self, "_model"):
             return first_decision(self.rule, self.metric)
         label: Label = self._answers.to_labels(self._decide_row(x)[0]).tolist()[0]
         return label
 
     def _decide_row(self, x: Mapping[Hashable, Any]) -> tuple[AnyArray, Floats]:
+        """Return the label and score of one row of named features."""
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)
         return self._model.decide(rows)
 
@@ -401,16 +413,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the log-odds, of shape (1 or n_classes, n_features)."""
+        """Return the weights of the log-odds, shape (1 or n_classes, n_features)."""
         return np.atleast_2d(self._coefficients(self._width()))[:, 1:]
 
     @property
     def intercept_(self) -> Floats:
-        """Constant of the log-odds, of shape (1,) or (n_classes,)."""
+        """Return the constant of the log-odds, of shape (1,) or (n_classes,)."""
         return np.atleast_2d(self._coefficients(self._width()))[:, 0]
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything learned, as plain arrays (for `numpy.savez`).
+        """Return the whole state as plain arrays, for `numpy.savez`.
 
         A model with the same parameters continues from them exactly (`set_state`).
         """
@@ -428,7 +440,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return 2**self.hash_bits if self.hash_bits else self.n_features_in_
 
     def _start(self) -> None:
-        """A model for rows of the width, and by the names, that are known now."""
+        """Create a model for rows of the current width and feature names."""
         width, names = self._width(), getattr(self, "feature_names_in_", None)
         self._vocabulary = Vocabulary(width)
         if names is not None:
@@ -436,9 +448,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model = build_model(self, self._answers, width)
 
     def _two(self) -> StreamModel:
-        """The model of two classes; there is none of several."""
+        """Return the binary model, or raise an error if there are several classes."""
         if isinstance(self._model, SeveralModel):
-            raise ValueError("labels that come later are for two classes alone")
+            raise ValueError("delayed labels only support binary classification")
         return self._model
 
     def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
@@ -453,7 +465,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whole: bool = False,
         other: str = "X",
     ) -> Any:
-        """Labels 0 and 1, or numbers of classes; these are found at the first call."""
+        """Return labels as 0 and 1, or as class numbers; learn the classes at first.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows of `other`, for messages.
+        whole : bool
+            Whether y holds all labels, so that no class can follow.
+        """
         if not hasattr(self, "classes_"):
             self._answers = build_answers(self, y, n, classes, whole=whole, other=other)
             self.classes_ = self._answers.classes

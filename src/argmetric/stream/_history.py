@@ -1,4 +1,4 @@
-"""The score of a stream over time: of all rows, of the last ones, and in pictures."""
+"""Score of a stream over time: of all rows, of the last ones, and as a picture."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from argmetric._ground.validation import check_length, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._rule_base import LONGEST
 
-POINTS = 512
-FIRST_STEP = 64  # rows
-STRETCHES = 40  # that are compared with what went before
-LEAST_BEFORE = 4  # stretches
-SIGMAS = 5.0  # beyond which a stretch is not chance: once in millions
+POINTS = 512  # maximum number of recorded moments
+FIRST_STEP = 64  # rows between two moments, at first
+STRETCHES = 40  # stretches of rows that are compared with the rows before
+LEAST_BEFORE = 4  # minimum length of the rows before, in stretches
+SIGMAS = 5.0  # standard deviations that raise an alarm: by chance once in millions
 
 
 class StreamMoment(NamedTuple):
-    """What was known after some rows; hits and both kinds of positives are counts."""
+    """Counts, score and threshold of a stream after some rows."""
 
     rows: int
     score: float
@@ -40,7 +40,7 @@ class StreamMoment(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """After so many rows errors had become more than chance explains: their shares."""
+    """Error rates before and after a significant rise, and the rows until then."""
 
     rows: int
     before: float
@@ -48,12 +48,12 @@ class Alarm(NamedTuple):
 
 
 class StreamHistory:
-    """Looks at a stream at even distances, which double when there are too many.
+    """Record of a stream at even distances, which double when there are too many.
 
     Attributes
     ----------
     looks : list of StreamMoment
-        At most `POINTS` of them.
+        At most `POINTS` moments.
     """
 
     def __init__(self, rows: int = 0) -> None:
@@ -61,7 +61,7 @@ class StreamHistory:
         self._begun, self._step = rows, FIRST_STEP
 
     def pieces(self, rows: int, count: int) -> Iterator[slice]:
-        """Parts of the next rows that end where the stream is to be looked at."""
+        """Split the next rows into blocks that end where a moment is to be recorded."""
         begin = 0
         while begin < count:
             left = self._step - (rows + begin - self._begun) % self._step
@@ -70,7 +70,7 @@ class StreamHistory:
             begin = end
 
     def look(self, look: StreamMoment) -> None:
-        """Keep what is known now, where it is time to."""
+        """Append the moment if its number of rows is due."""
         if (look.rows - self._begun) % self._step:
             return
         self.looks.append(look)
@@ -80,10 +80,10 @@ class StreamHistory:
 
 
 def alarms_in(looks: Sequence[StreamMoment]) -> Iterator[Alarm]:
-    """Stretches with more errors than those since the last alarm let expect.
+    """Yield stretches with significantly more errors than the rows before.
 
-    The share of errors before is an estimate too: the variance of the difference of
-    what is seen and what is expected is m·p·(1-p)·(1 + m/n).
+    With an error rate p in n rows before, m rows have m·p errors on average, with a
+    variance of m·p·(1-p)·(1 + m/n), as p is an estimate.
     """
     begun = last = StreamMoment(0, 0.0, 0.0, 0, 0, 0)
     step = max(1, len(looks) // STRETCHES)
@@ -129,7 +129,7 @@ class ProgressiveScore(Shown):
         fading: float | None = None,
     ) -> None:
         if window is not None and fading is not None:
-            raise ValueError("give window or fading, not both")
+            raise ValueError("pass window or fading, not both")
         if window is not None:
             window = check_count(window, "window", low=1, high=LONGEST)
         if fading is not None:
@@ -173,7 +173,7 @@ class ProgressiveScore(Shown):
 
     @property
     def value(self) -> float:
-        """The metric of the remembered rows."""
+        """Return the metric of the remembered rows."""
         return float(self.metric.value(*self.counts))
 
     def _lines(self) -> Lines:
@@ -196,12 +196,12 @@ class ProgressiveScore(Shown):
 
 
 def _column(labels: Any) -> Any:
-    """A label alone as a column of one."""
+    """Return a single label as a list of one."""
     return [labels] if np.isscalar(labels) else labels
 
 
-MOMENTS = 512  # as many as a classifier remembers
-WINDOWS = 40  # in which the score of late is told, over a whole stream
+MOMENTS = 512  # as many as a classifier records
+WINDOWS = 40  # windows per stream for the score of recent rows
 COUNTS = ("tp", "k", "t", "n")
 
 
@@ -342,13 +342,7 @@ class StreamDisplay(Display):
 
 
 def recent_counts(counts: Floats) -> Floats:
-    """Counts of the rows between each moment and one before it.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (counts, moments)
-        Of all rows up to ever later moments.
-    """
+    """Return the counts of the rows between each moment and an earlier one."""
     back = max(1, counts.shape[1] // WINDOWS)
     before = np.concatenate([np.zeros((len(counts), back)), counts], axis=1)
     late: Floats = counts - before[:, : counts.shape[1]]

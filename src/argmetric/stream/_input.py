@@ -1,4 +1,4 @@
-"""Rows and labels as callers hand them, in the types of the model."""
+"""Read rows and labels into the types of the model."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
 
 def read_classes(classes: Any) -> npt.NDArray[Any]:
-    """The classes that a caller names, none of them missing."""
+    """Return the classes that a caller names, or raise an error if one is missing."""
     names = label_array(classes, "classes")
     refuse_missing(names, "classes")
     return names
 
 
 def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
-    """A scipy CSR matrix in the types that the kernels are compiled for."""
+    """Return a scipy CSR matrix in the types that the kernels are compiled for."""
     columns = hash_columns(matrix.indices, bits) if bits else matrix.indices
     return SparseRows(
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),
@@ -47,7 +47,7 @@ def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
 
 
 def hash_columns(columns: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:
-    """Column numbers of any size as numbers below 2^bits (Fibonacci hashing)."""
+    """Hash column numbers of any size to numbers below 2^bits (Fibonacci hashing)."""
     wide = columns.astype(np.uint64) + np.uint64(1)
     with np.errstate(over="ignore"):
         mixed = wide * np.uint64(0x9E3779B97F4A7C15)
@@ -55,7 +55,7 @@ def hash_columns(columns: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:
 
 
 def hash_rows(dense: Floats, bits: int) -> SparseRows:
-    """The rows of a dense matrix over 2^bits hashed columns."""
+    """Return the rows of a dense matrix over 2^bits hashed columns."""
     rows = to_sparse(dense)
     return SparseRows(rows.indptr, hash_columns(rows.indices, bits), rows.data)
 
@@ -73,7 +73,7 @@ class Vocabulary:
         return self.columns + len(self.numbers)
 
     def find(self, name: Hashable) -> int:
-        """Number of a name, -1 where it is unknown."""
+        """Return the column of a feature name, or -1 if it is unknown."""
         if isinstance(name, int | np.integer) and 0 <= name < self.columns:
             return int(name)
         return self.numbers.get(name, -1)
@@ -81,9 +81,12 @@ class Vocabulary:
     def row(
         self, x: Mapping[Hashable, Any], *, bits: int | None, learn: bool
     ) -> SparseRows:
-        """One row; text becomes an indicator, unknown names grow the vocabulary."""
+        """Read a row.
+
+        Text becomes an indicator, and with `learn` new names are added.
+        """
         entries: list[tuple[int, float]] = []
-        new: dict[Hashable, int] = {}  # taken up when the whole row is right
+        new: dict[Hashable, int] = {}  # added once the whole row is checked
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features by name, not {shown(x)}")
         for name, value in x.items():
@@ -121,7 +124,16 @@ class Vocabulary:
 def read_rows(
     estimator: BaseEstimator, X: Any, bits: int | None, *, reset: bool, least: int = 0
 ) -> FeatureRows:
-    """Checked rows, hashed if asked for; `reset` notes their width and names."""
+    """Check the rows, and hash them if `bits` is set; `reset` stores their width.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+    bits : int or None
+        Hash features into 2**bits columns.
+    least : int
+        Minimum number of rows.
+    """
     if bits is not None:
         bits = check_count(bits, "hash_bits", low=1, high=30)
     options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
@@ -141,7 +153,7 @@ def read_rows(
 
 
 def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
-    """Whether rows are as the kernels take them: small blocks spare 0.2 ms."""
+    """Return whether kernels take X as it is: small blocks save 0.2 ms."""
     if hasattr(estimator, "feature_names_in_"):
         return False
     if type(X) is np.ndarray:
@@ -158,9 +170,9 @@ def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
 
 
 def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray[Any]:
-    """One label for each of n rows, of whatever kind; the first with more care.
+    """Return one label per row, of any kind; the first labels are checked more.
 
-    `other` is what has these rows, for messages.
+    `other` is the name of the argument with `n` rows, for messages.
     """
     if y is None:
         raise ValueError(
@@ -177,9 +189,9 @@ def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray
 def first_classes(
     values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool
 ) -> npt.NDArray[Any]:
-    """Negative and positive class, from the first labels or as they are named.
+    """Return the negative and the positive class, from the first labels or `classes`.
 
-    Of 0/1 and their like one may come later, unless these are the `whole` labels.
+    Of 0/1 and similar pairs one may follow later, unless these are the `whole` labels.
     """
     if classes is None:
         check_classification_targets(values)
@@ -192,7 +204,7 @@ def first_classes(
         pair = usual_pair(names)
         if not names or pair is None:
             raise ValueError(
-                f"the first rows hold one class alone, {names}: name both by "
+                f"the first rows hold one class only, {names}: pass both in "
                 "partial_fit(X, y, classes=[negative, positive])"
             )
         known = np.array(pair, dtype=known.dtype)
@@ -202,7 +214,7 @@ def first_classes(
 
 
 def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
-    """Refuse other classes than those of the first call."""
+    """Raise an error if classes differ from those of the first call."""
     given = read_classes(classes).tolist()
     if len(given) != len(known) or any(one not in given for one in known.tolist()):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Learners over streams: their arrays, and the call of the compiled block."""
+"""Learners over streams: their arrays, and calls of the compiled blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
 _LINEAR = ("sgd", "adagrad")
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
-_ROOM = 1 << 16  # entries of dense rows that are compressed at a time: they stay near
+_ROOM = 1 << 16  # entries of dense rows compressed at a time: they stay in cache
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,12 @@ FeatureRows = Floats | SparseRows
 
 
 def count_rows(rows: FeatureRows) -> int:
+    """Return the number of rows."""
     return rows.n if isinstance(rows, SparseRows) else rows.shape[0]
 
 
 def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:
-    """Dense rows as CSR, zeros left out; in arrays that are there, if they are."""
+    """Return dense rows as CSR without zeros, in the arrays of `room` if any."""
     from argmetric.stream.kernels import stream
 
     room = _room(*rows.shape) if room is None else room[0 : len(rows)]
@@ -58,7 +59,7 @@ def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:
 
 
 def _room(n: int, width: int) -> SparseRows:
-    """Arrays for dense rows without zeros."""
+    """Allocate arrays for n dense rows without zeros."""
     indptr = np.empty(n + 1, dtype=np.int64)
     indices, data = np.empty(n * width, dtype=np.int32), np.empty(n * width)
     return SparseRows(indptr, indices, data)
@@ -81,7 +82,7 @@ class Learner:
       iterate is used, without a projection. Positive where w·x > 0.
     - "omcsl": Yan et al. (2017). Ten cost-weighted logistic learners at the levels
       0.05, 0.15, ..., 0.95, all updated at every row, step c/√t; the one that decides
-      row n+1 is drawn with chances ∝ exp(√(8·ln10·n)·Φ_k), Φ_k its metric so far;
+      row n+1 is drawn with probabilities ∝ exp(√(8·ln10·n)·Φ_k), Φ_k its metric so far;
       outside of learning the one with the largest Φ_k decides.
 
     `memory` (rows) bounds what is remembered: SGD's step stays at c/√memory, AdaGrad's
@@ -114,13 +115,14 @@ class Learner:
 
     @property
     def slots(self) -> ModuleType:
-        """Names of the slots of `model` that all learners share."""
+        """Return the module with the slots of `model` that all learners share."""
         from argmetric.stream.kernels import stream
 
         return stream
 
     @property
     def kernels(self) -> ModuleType:
+        """Return the module with the kernels of this learner."""
         if self.name in OWN_DECISION:
             from argmetric.stream.kernels import stream_baselines
 
@@ -128,6 +130,7 @@ class Learner:
         return self.slots
 
     def init(self, metric: Metric, n_features: int) -> ModelState:
+        """Return the arrays of an untrained learner."""
         kernels, slots = self.kernels, self.slots
         model = np.zeros(kernels.MODEL)
         model[slots.RATE] = 1.0 if self.step is None else self.step
@@ -143,6 +146,7 @@ class Learner:
         return ModelState(model, np.zeros(shape), np.zeros((slots.RECORDS, 6)))
 
     def _fill_linear(self, model: Floats, kernels: Any) -> None:
+        """Set the slots of SGD, AdaGrad and the mixture."""
         model[[kernels.LATE, kernels.LATE_GROWTH]] = 1.0
         model[[kernels.FACTOR_A, kernels.FACTOR_B]] = 1.0
         model[kernels.START_B], model[kernels.TURN] = 1.0, 2.0
@@ -159,6 +163,7 @@ class Learner:
         model[kernels.AVERAGE] = codes.get(self.average, kernels.SUFFIX)
 
     def _fill_baseline(self, model: Floats, metric: Metric, kernels: Any) -> None:
+        """Set the slots of STAMP and OMCSL; refuse metrics that they do not support."""
         ratio = coefficients(metric)
         if ratio is None:
             raise ValueError(
@@ -171,6 +176,7 @@ class Learner:
         model[kernels.LEFT] = model[kernels.EPOCH] = 100.0
 
     def _shape(self, features: int) -> tuple[int, int]:
+        """Return the shape of the weights for a number of features."""
         if self.name == "mixture":
             return features, int(self.kernels.STRIDE)
         if self.name == "omcsl":
@@ -182,7 +188,7 @@ class Learner:
 
     @property
     def features_first(self) -> bool:
-        """Whether the weights lie by feature rather than by kind."""
+        """Return whether the first axis of the weights is the feature."""
         return self.name in ("mixture", "omcsl")
 
     def block(
@@ -195,7 +201,20 @@ class Learner:
         *,
         learn: bool,
     ) -> tuple[npt.NDArray[np.uint8], Floats]:
-        """Decide every row, each before its label is learned; labels and log-odds."""
+        """Decide every row before it learns its label; return labels and log-odds.
+
+        Parameters
+        ----------
+        state : ModelState
+            Arrays of the learner, changed in place if `learn`.
+        rule : ndarray
+            State of the threshold rule, changed in place if `learn`.
+        rows : ndarray of shape (n_rows, n_features), or SparseRows
+        y : ndarray of uint8, shape (n_rows,)
+            Labels 0 and 1; empty without `learn`.
+        weights : (ndarray, int)
+            Weights of the rows, and the step at which they are read: 0 if all are 1.
+        """
         n, (weight, pace) = count_rows(rows), weights
         labels, logits = np.empty(n, dtype=np.uint8), np.empty(n)
         if whole := not isinstance(rows, SparseRows) and self.name in _LINEAR:
@@ -224,8 +243,19 @@ class Learner:
         *,
         whole: bool = False,
     ) -> None:
+        """Call the kernel of the learner on sparse rows.
+
+        Parameters
+        ----------
+        given : tuple
+            Labels, weights, step of the weights, and whether to learn.
+        out : tuple of two ndarray of shape (n_rows,)
+            Output: labels and log-odds.
+        whole : bool
+            Whether rows hold all columns in order.
+        """
         kernels, arrays = self.kernels, state.arrays
-        # unsigned: nobody need ask whether a column counts from the end
+        # unsigned: spares the check for negative indices
         matrix = (rows.indptr, rows.indices.view(np.uint32), rows.data)
         if self.name in OWN_DECISION:
             kernels.baseline_sparse(matrix, given, self.name == "omcsl", arrays, out)
@@ -239,10 +269,10 @@ class Learner:
             kernels.linear_sparse(matrix, whole, *decided, arrays, out)
 
     def coefficients(self, state: ModelState, n_features: int) -> Floats:
-        """Intercept and weights of the log-odds.
+        """Return the intercept and weights of the log-odds, shape (1 + n_features,).
 
-        A mixture of probabilities has no weights of its own: the mean of its experts',
-        weighted by their shares, is given.
+        A mixture of probabilities has no weights of its own: those of its experts are
+        averaged, weighted by their shares.
         """
         kernels, weights = self.kernels, state.weights
         if self.name == "omcsl":
@@ -260,7 +290,7 @@ class Learner:
         return np.asarray(one[: 1 + n_features])
 
     def own_threshold(self, state: ModelState) -> float:
-        """Threshold on probabilities of a learner that carries its own decision."""
+        """Return the threshold on probabilities of a learner with its own decision."""
         kernels, model = self.kernels, state.model
         level = model[kernels.LEVEL]
         if self.name == "omcsl":
@@ -268,7 +298,7 @@ class Learner:
         return float(1.0 - kernels.cost(model, level))
 
     def restart(self, state: ModelState) -> None:
-        """Take large steps again after a drift; what was learned stays."""
+        """Take large steps again after a drift; the weights stay."""
         kernels, model, weights = self.kernels, state.model, state.weights
         kept = {slot: model[slot] for slot in range(kernels.KIND)}
         self._fill_linear(model, kernels)
@@ -285,7 +315,7 @@ class Learner:
 
 @dataclass
 class ModelState:
-    """The arrays of a learner; they are changed in place, and grown by `grow`."""
+    """Arrays of a learner, changed in place; `grow` enlarges them."""
 
     model: Floats
     weights: Floats
@@ -293,7 +323,7 @@ class ModelState:
 
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats]:
-        """In the order in which the kernels take them."""
+        """Return the arrays in the order in which the kernels take them."""
         return self.model, self.weights, self.history
 
     def grow(self, learner: Learner, n_features: int) -> None:

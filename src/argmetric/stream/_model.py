@@ -34,7 +34,7 @@ _Row = tuple[npt.NDArray[np.int32], Floats, int]
 
 
 class WaitingRows:
-    """Rows by id, oldest first, with the label that was predicted for each."""
+    """Rows by id, oldest first, with the predicted label of each."""
 
     def __init__(self) -> None:
         self.rows: dict[int, _Row] = {}
@@ -42,7 +42,7 @@ class WaitingRows:
         self.expired_below = 0
 
     def add(self, rows: FeatureRows, labels: BinaryLabels) -> npt.NDArray[np.int64]:
-        """Keep the rows; returns their ids."""
+        """Store the rows, and return their ids."""
         sparse = rows if isinstance(rows, SparseRows) else to_sparse(rows)
         ids = np.arange(self.next_id, self.next_id + sparse.n)
         ends = sparse.indptr.tolist()
@@ -54,6 +54,7 @@ class WaitingRows:
         return ids
 
     def expire(self, most: int) -> tuple[SparseRows, BinaryLabels] | None:
+        """Remove and return the oldest rows beyond `most`, or None."""
         extra = len(self.rows) - most
         if extra <= 0:
             return None
@@ -62,17 +63,17 @@ class WaitingRows:
         return self.take(np.array(oldest))
 
     def is_waiting(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which of the ids still wait; ids never given out, or twice, are refused."""
+        """Return which ids still wait; raise an error for unknown or repeated ids."""
         keys = ids.tolist()
         for place, key in enumerate(keys):
             if isinstance(key, bool) or not isinstance(key, int):
                 raise TypeError(
-                    "ids must be whole numbers that predict_id gave, not "
+                    "ids must be whole numbers from predict_id, not "
                     f"{shown(key)} at position {place}"
                 )
             if key not in self.rows and not 0 <= key < self.expired_below:
                 never = key >= self.next_id or key < 0
-                what = "was never given out" if never else "had its label already"
+                what = "predict_id never returned" if never else "had its label already"
                 raise ValueError(f"ids holds {key} at position {place}, which {what}")
         if len(set(keys)) < len(keys):
             twice = Counter(keys).most_common(1)[0][0]
@@ -80,6 +81,7 @@ class WaitingRows:
         return np.array([key in self.rows for key in keys], dtype=bool)
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
+        """Remove and return some rows."""
         return _stack_rows([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -97,7 +99,7 @@ class WaitingRows:
     def from_arrays(
         cls, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
     ) -> WaitingRows:
-        """The inverse of `to_arrays`; nothing waits where the arrays are missing.
+        """Rebuild the rows from `to_arrays`; none wait if the arrays are missing.
 
         Columns from `n_features` on are refused: compiled code would write there.
         """
@@ -121,7 +123,7 @@ class WaitingRows:
 
 
 def _stack_rows(parts: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
-    """Rows one below the other, and their labels."""
+    """Stack rows into a CSR matrix, and return it with the predicted labels."""
     nothing = np.zeros(0, np.int32), np.zeros(0), 0
     indices, data, _ = zip(nothing, *parts, strict=True)
     ends = np.cumsum([one.size for one in indices], dtype=np.int64)
@@ -130,26 +132,26 @@ def _stack_rows(parts: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
 
 
 _NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
-_STRETCH = 256  # rows between two looks at the detector
+_STRETCH = 256  # rows between two calls of the detector
 _HISTORY = ("n_seen", "tp", "k", "t", "n", "threshold")
 
 
 class Detector(Protocol):
-    """Anything that watches a stream of numbers, such as river's ADWIN."""
+    """Detector of changes in a stream of numbers, such as river's ADWIN."""
 
     drift_detected: bool
 
     def update(self, value: float) -> Any:
-        """See the next number."""
+        """Process the next number."""
 
 
 class StreamModel:
-    """A learner and its threshold, and all that they have learned from a stream.
+    """A learner with a threshold rule, and their state.
 
-    It takes rows in the types of the kernels and labels 0 and 1, both checked before,
-    and knows neither classes nor names of features. Without a `rule` the learner
-    carries its own decision. The `detector` is fed 1 for every error and 0 for every
-    hit; at a drift the rule starts anew and the learner takes large steps again.
+    It takes checked rows in the types of the kernels, and labels 0 and 1; it does not
+    know classes or feature names. Without a `rule` the learner has its own decision.
+    The `detector` gets 1 for every error and 0 for every hit; at a drift the rule is
+    reset and the learner takes large steps again.
     """
 
     def __init__(
@@ -168,18 +170,22 @@ class StreamModel:
         self.n_expired = self.n_late = self.n_drifts = 0
 
     def _new_state(self) -> Floats:
+        """Return the state of an untrained rule."""
         return np.zeros(1) if self.rule is None else self.rule.init_state(self.metric)
 
     # -- rows ---------------------------------------------------------------------
 
     def decide(self, rows: FeatureRows) -> tuple[BinaryLabels, Floats]:
-        """Labels and log-odds as things stand; nothing is learned."""
+        """Return labels and log-odds by the current state; nothing is learned."""
         return self._block(rows, _NO_LABELS, UNWEIGHTED, learn=False)
 
     def learn(
         self, rows: FeatureRows, truth: BinaryLabels, weights: Weights = UNWEIGHTED
     ) -> tuple[BinaryLabels, Floats]:
-        """Learn from each row after it was decided; labels and log-odds of before."""
+        """Decide each row, then learn from it.
+
+        Return the labels and log-odds of before.
+        """
         if self.detector is None:
             return self._block(rows, truth, weights, learn=True)
         labels, logits = np.empty(truth.size, np.uint8), np.empty(truth.size)
@@ -189,10 +195,10 @@ class StreamModel:
         return labels, logits
 
     def margins(self, labels: BinaryLabels, logits: Floats) -> Floats:
-        """Log-odds minus those of the threshold."""
+        """Return log-odds minus those of the threshold, with the sign of the labels."""
         threshold = min(max(self.threshold, 1e-300), 1.0 - 2.0**-53)
         margin = logits - logit_of(threshold)
-        # a tie, or the last bit, must not tell another story than the label
+        # the sign must agree with the label, also in a tie or the last bit
         margin = np.where(labels == 1, np.maximum(margin, 1e-300), margin)
         return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))
 
@@ -202,6 +208,7 @@ class StreamModel:
     def _block(
         self, rows: FeatureRows, truth: BinaryLabels, weights: Weights, *, learn: bool
     ) -> tuple[BinaryLabels, Floats]:
+        """Run the learner on rows; raise an error if a log-odds overflows."""
         weights_flags = self.state.weights.flags
         if not (self.rule_state.flags.writeable and weights_flags.writeable):
             # a memory map, of all arrays or of the large ones alone
@@ -214,7 +221,7 @@ class StreamModel:
             row = int(np.flatnonzero(np.isnan(logits))[0])
             raise ValueError(
                 f"the log-odds of row {row} overflow: its features, or those of rows "
-                "before it, are too large; scale them, and start anew"
+                "before it, are too large; scale them, and fit again"
             )
         return labels, logits
 
@@ -226,10 +233,20 @@ class StreamModel:
         start: int,
         out: tuple[BinaryLabels, Floats],
     ) -> int:
-        """Learn up to the next drift, at most a stretch; returns the next row.
+        """Learn up to the next drift, at most `_STRETCH` rows; return the next row.
 
-        The stretch is learned, and where the detector fires inside of it, taken back
-        and learned again up to that row: so blocks of all sizes do the same.
+        The stretch is learned. If the detector fires inside it, the state is restored
+        and
+        learned again up to that row: so blocks of all sizes give the same result.
+
+        Parameters
+        ----------
+        rows, truth, weights
+            All rows of the call of `learn`.
+        start : int
+            First row of the stretch.
+        out : tuple of two ndarray of shape (n_rows,)
+            Output: labels and log-odds.
         """
         weight, pace = weights
         weight = weight[start * pace :]
@@ -267,10 +284,10 @@ class StreamModel:
     def hold(
         self, rows: FeatureRows, *, most: int, as_negative: bool
     ) -> tuple[npt.NDArray[np.int64], BinaryLabels]:
-        """Decide, and keep the rows for `feedback`; their ids and labels.
+        """Decide rows and keep them for `feedback`; return their ids and labels.
 
-        Rows beyond `most` expire, oldest first: they are forgotten, or learned from
-        as negatives.
+        Rows beyond `most` expire, oldest first: they are dropped, or learned as
+        negatives.
         """
         labels, _ = self.decide(rows)
         ids = self.waiting.add(rows, labels)
@@ -282,7 +299,7 @@ class StreamModel:
         return ids, labels
 
     def feedback(self, ids: npt.NDArray[Any], truth: BinaryLabels) -> int:
-        """Learn from rows of `hold` that have not expired; how many these are."""
+        """Learn from rows of `hold` that have not expired; return their number."""
         is_waiting = self.waiting.is_waiting(ids)
         self.n_late += int((~is_waiting).sum())
         if is_waiting.any():
@@ -293,7 +310,7 @@ class StreamModel:
     def _learn_late(
         self, rows: SparseRows, predicted: BinaryLabels, truth: BinaryLabels
     ) -> None:
-        """Learn, and let the score count the predictions that were handed out."""
+        """Learn, and score the predictions of `hold` instead of new ones."""
         now, _ = self.learn(rows, truth)
         change = predicted.astype(np.int64) - now
         slots, model = self.learner.slots, self.state.model
@@ -304,7 +321,7 @@ class StreamModel:
 
     @property
     def threshold(self) -> float:
-        """Threshold on probabilities that the next row will meet."""
+        """Return the threshold on probabilities for the next row."""
         if self.rule is not None:
             return self.rule.threshold_of(self.rule_state)
         return self.learner.own_threshold(self.state)
@@ -318,19 +335,20 @@ class StreamModel:
 
     @property
     def score(self) -> float:
-        """The metric of all predictions made before their labels were seen."""
+        """Return the metric of all predictions, each made before its label was seen."""
         first = self.learner.slots.HITS
         return float(self.metric.value(*self.state.model[first : first + 4]))
 
     @property
     def history(self) -> dict[str, Floats]:
-        """Rows seen, counts, threshold and score at up to 512 moments."""
+        """Return rows seen, counts, threshold and score at up to 512 moments."""
         length = int(self.state.model[self.learner.slots.LENGTH])
         columns = dict(zip(_HISTORY, self.state.history[:length].T.copy(), strict=True))
         counts = (columns[name] for name in ("tp", "k", "t", "n"))
         return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of the state as arrays."""
         model, weights, history = (array.copy() for array in self.state.arrays)
         return {
             "rule": self.rule_state.copy(),
@@ -342,7 +360,7 @@ class StreamModel:
     def take_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
     ) -> None:
-        """Go on from `to_arrays`, and from the rows that waited, if there are any.
+        """Restore the state from `to_arrays`, with the rows that wait for labels.
 
         Arrays that compiled code would read beyond their ends are refused.
         """
@@ -366,7 +384,7 @@ class StreamModel:
 
 
 def new_model(owner: OnlineClassifier, n_features: int) -> StreamModel:
-    """A model that has seen nothing, after all parameters are checked."""
+    """Check all parameters, and return an untrained binary model."""
     metric = get_metric(owner.metric)
     check_seed(owner.random_state, high=2**32 - 1)
     check_choice(owner.learner, "learner", LEARNERS)
@@ -380,16 +398,14 @@ def new_model(owner: OnlineClassifier, n_features: int) -> StreamModel:
     if owner.learner not in OWN_DECISION:
         rule = get_rule(owner.rule)  # type: ignore[arg-type]  # of two classes
     elif owner.rule != "histogram" and owner.rule is not None:
-        raise ValueError(
-            f"{owner.learner} carries its own decision: leave `rule` alone"
-        )
+        raise ValueError(f"{owner.learner} has its own decision rule: do not pass rule")
     elif detector is not None:
-        raise ValueError(f"{owner.learner} cannot start anew: leave `detector` alone")
+        raise ValueError(f"{owner.learner} cannot be reset: pass detector=None")
     check_count(owner.waiting, "waiting", low=1)
     check_choice(owner.expired, "expired", ("drop", "negative"))
     if detector is not None and not hasattr(detector, "drift_detected"):
         raise TypeError(
-            "detector must have update and drift_detected, as those of river have, "
-            f"and {shown(detector)} has not"
+            "detector needs update() and drift_detected, as in river; got "
+            f"{shown(detector)}"
         )
     return StreamModel(metric, learner, rule, n_features, copy.deepcopy(detector))

@@ -1,4 +1,4 @@
-"""OMMA: labels of several classes, or several labels a row, decided online."""
+"""OMMA: decide several classes, or several labels per row, online."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class OMMARule(StreamRule):
         self._read(check_count, "per_row", low=1)
 
     def _class_metric(self, metric: MetricLike, n_classes: int) -> ClassMetric:
-        """The metric of one label per row that this rule optimises."""
+        """Return the metric of one label per row that this rule optimises."""
         if self.per_row is not None or self.average in ("micro", "samples"):
             raise ValueError(
                 "per_row, average='micro' and average='samples' are for matrices of "
@@ -136,7 +136,7 @@ class OMMARule(StreamRule):
         return get_class_metric(metric, average=average, n_classes=n_classes)
 
     def _label_metric(self, metric: MetricLike) -> Metric:
-        """The metric of label matrices that this rule optimises."""
+        """Return the metric of label matrices that this rule optimises."""
         if self.average == "weighted":
             raise ValueError("average='weighted' is for classes, not for labels")
         return get_metric(metric)
@@ -148,7 +148,7 @@ class OMMARule(StreamRule):
         n_classes: int | None = None,
         n_labels: int | None = None,
     ) -> Floats:
-        """State before the first row.
+        """Return the state before the first row.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class OMMARule(StreamRule):
             width = check_count(n_labels, "n_labels", low=1, high=2**30)
             state = self._label_state(self._label_metric(metric), width)
         else:
-            raise ValueError("give n_classes or n_labels, one of them")
+            raise ValueError("pass n_classes or n_labels, one of them")
         state[kernels.WIDTH], state[[kernels.RIGHT, kernels.WRONG]] = width, self.prior
         lasts = math.inf if self.forget is None else self.forget
         state[kernels.DECAY] = math.exp(-1.0 / lasts)
@@ -177,6 +177,7 @@ class OMMARule(StreamRule):
         return state
 
     def _label_state(self, metric: Metric, width: int) -> Floats:
+        """Return the state for a matrix of labels, before the first row."""
         from argmetric.stream.kernels import confusions as kernels
         from argmetric.stream.kernels import rules
 
@@ -233,17 +234,18 @@ class OMMARule(StreamRule):
         return self._rows(state, p, y, sample_weight)[0]
 
     def decide(self, state: Floats, p: ArrayLike) -> Labels:
-        """Labels at the counts of the state, which does not change."""
+        """Return labels at the counts of the state, which does not change."""
         return self._rows(state, p, None, None)[0]
 
     def gains_of(self, state: Floats, p: ArrayLike) -> Floats | SparseMatrix:
-        """What each class or label of a row would add, up to a positive factor."""
+        """Return the gain of each class or label of a row, up to a positive factor."""
         return self._rows(state, p, None, None)[1]
 
     def counts_of(self, state: Floats) -> Floats:
-        """The counts: a table, true by predicted class; or rows tp, k, t, n of labels.
+        """Return the confusion table, or for labels the rows tp, k, t and n.
 
-        Those of the prior are left out.
+        Rows of the table are true classes, columns predicted ones. The prior is left
+        out.
         """
         from argmetric.stream.kernels import confusions as kernels
 
@@ -258,7 +260,14 @@ class OMMARule(StreamRule):
     def _rows(
         self, state: Floats, p: Any, y: Any, sample_weight: Any
     ) -> tuple[Labels, Floats | SparseMatrix]:
-        """Labels; and gains where there is no y, so that nothing is learned."""
+        """Return labels; and gains if there is no y, so that nothing is learned.
+
+        Parameters
+        ----------
+        p : array-like or sparse matrix of shape (n_rows, width)
+        y : array-like of shape (n_rows,) or (n_rows, width), or None
+        sample_weight : array-like of shape (n_rows,) or None
+        """
         from argmetric.stream.kernels import confusions as kernels
 
         width, of_classes = _layout(state)
@@ -291,6 +300,7 @@ class OMMARule(StreamRule):
 
 
 def _class_state(metric: ClassMetric, width: int) -> Floats:
+    """Return the state for several classes, before the first row."""
     from argmetric.stream.kernels import confusions as kernels
     from argmetric.stream.kernels import rules
 
@@ -321,7 +331,10 @@ def _class_state(metric: ClassMetric, width: int) -> Floats:
 
 
 def _layout(state: Any) -> tuple[int, bool]:
-    """Number of classes or labels, and which; arrays that are no state are refused."""
+    """Return the number of classes or labels, and which.
+
+    Refuse arrays that are no state.
+    """
     from argmetric.stream.kernels import confusions as kernels
     from argmetric.stream.kernels import rules
 
@@ -339,7 +352,7 @@ def _layout(state: Any) -> tuple[int, bool]:
 
 
 def _label_entries(p: Any, width: int) -> tuple[SparseRows, Callable[[Any], Any]]:
-    """Rows of probabilities of labels, and what gives flat values their shape."""
+    """Return probabilities as rows, and a function that restores their shape."""
     if not is_sparse(p):
         rows = read_matrix(p, width, of_classes=False)
         ends = width * np.arange(len(rows) + 1)
@@ -363,7 +376,7 @@ def _label_entries(p: Any, width: int) -> tuple[SparseRows, Callable[[Any], Any]
 
 
 def _true_entries(y: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
-    """Ends of the rows, and columns, of the labels that are 1."""
+    """Return the row ends and columns of the labels that are 1."""
     if not is_sparse(y):
         rows, columns = clear_labels(y, shape=shape).nonzero()
         return np.searchsorted(rows, np.arange(shape[0] + 1)), columns
@@ -378,7 +391,7 @@ def _true_entries(y: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def _csr(given: Any, name: str, width: int) -> Any:
-    """A copy in rows with an entry a cell, for as many labels as the state has."""
+    """Return a CSR copy without duplicates; check that it has `width` columns."""
     check_structure(given, name)
     if len(given.shape) != 2 or given.shape[1] != width:
         raise ValueError(
@@ -390,7 +403,7 @@ def _csr(given: Any, name: str, width: int) -> Any:
 
 
 def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
-    """Probabilities with a column for each class or label; rows of classes sum to 1."""
+    """Return probabilities (n_rows, width); rows of classes must sum to 1."""
     values = np.ascontiguousarray(read_scores(p, "p", logits=False))
     if values.ndim != 2 or values.shape[1] != width:
         what = "classes" if of_classes else "labels"
@@ -409,7 +422,7 @@ def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
 
 
 def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
-    """Numbers of the true classes."""
+    """Return the numbers of the true classes, of shape (n,)."""
     values = to_numpy(y, "y")
     check_length(values, "y", n)
     if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
@@ -426,7 +439,7 @@ def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
 
 
 def decide_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
-    """Labels of the highest expected metric of each row, labels independent."""
+    """Return the labels with the highest expected metric of each row on its own."""
     from argmetric._expected import CountRange, Tables, choose_counts
     from argmetric._ground.groups import Segments
 

@@ -1,4 +1,4 @@
-"""Base of all threshold rules over a stream: the level of a metric, state and run.
+"""Base classes of threshold rules over a stream.
 
 At an optimum of Φ(tp, k, t, n) a row is predicted positive where its probability
 exceeds the level -(∂Φ/∂k)/(∂Φ/∂tp), taken at the counts that the decisions lead to.
@@ -60,7 +60,7 @@ _IGNORED: dict[type[Metric], str] = {
 
 @dataclass(frozen=True)
 class LevelForm:
-    """A metric as the rules see it.
+    """Coefficients of a metric, from which rules compute its level.
 
     `b2` is β² where the metric orders decisions as F_β does (Jaccard and Tversky
     among them), with the optimal threshold in [0, ceiling] = [0, 1/(1+β²)].
@@ -75,7 +75,7 @@ class LevelForm:
 
 
 def coefficients(metric: Metric) -> tuple[Coefficients, Coefficients] | None:
-    """Numerator and denominator over (n, tp, k, t), None where it is no such ratio."""
+    """Return numerator and denominator over (n, tp, k, t), or None for another form."""
     known = getattr(metric, "coefficients", None)
     if known is not None:
         c, d = known
@@ -90,7 +90,7 @@ def coefficients(metric: Metric) -> tuple[Coefficients, Coefficients] | None:
 
 
 def level_form(metric: Metric) -> LevelForm:
-    """The level of a metric in the form that the compiled rules take."""
+    """Return the metric in the form that the compiled rules take."""
     for kind, code in _SMOOTH.items():
         if isinstance(metric, kind):
             return LevelForm(code, 1.0, 1.0, 0.25)
@@ -103,7 +103,7 @@ def level_form(metric: Metric) -> LevelForm:
     ratio = coefficients(metric)
     if ratio is None or not metric.greater_is_better:
         raise ValueError(
-            f"no threshold rule for {metric.name}: rules on streams know ratios of "
+            f"no threshold rule for {metric.name}: rules on streams support ratios of "
             "affine counts (F-beta, Jaccard, Tversky, accuracy, utilities, ...), MCC, "
             "kappa, G-mean, H-mean, Q-mean, balanced accuracy, Youden and "
             "Fowlkes-Mallows"
@@ -132,12 +132,12 @@ def level_form(metric: Metric) -> LevelForm:
     return LevelForm(1, 1.0, 1.0, min(max(start, 1e-4), 0.9999), c, d)
 
 
-Weights = tuple[Floats, int]  # and the pace at which they are read
+Weights = tuple[Floats, int]  # weights, and the step between two rows: 0 if all are 1
 UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 def check_weight(weights: ArrayLike | None, n: int) -> Weights:
-    """Weights and the pace at which they are read: 0 where all of them are 1."""
+    """Return weights and the step between two rows, which is 0 if all are 1."""
     if weights is None:
         return UNWEIGHTED
     values = to_floats(weights, "sample_weight")
@@ -154,7 +154,7 @@ def check_weight(weights: ArrayLike | None, n: int) -> Weights:
 
 
 def rare_rule(state: Floats) -> bool | None:
-    """None for the usual rule, whose kernels leave out the code of all others."""
+    """Return None for the default rule, whose kernels omit the code of all others."""
     from argmetric.stream.kernels import rules
 
     slots = [rules.RULE, rules.METRIC, rules.WINDOW, rules.DECAY, rules.RECENT]
@@ -163,13 +163,13 @@ def rare_rule(state: Floats) -> bool | None:
 
 
 class RuleRun(NamedTuple):
-    """What a rule did on each row, before it saw the label of that row."""
+    """Labels and thresholds of each row, before the rule saw its label."""
 
     labels: npt.NDArray[np.int64]
     thresholds: Floats
 
     def _repr_html_(self) -> str:
-        """A table for notebooks; a named tuple has no other base."""
+        """Return a table for notebooks."""
         positives = f"{int(self.labels.sum()):,} of {self.labels.size:,}"
         lines = [("positives", positives)]
         if self.labels.size:
@@ -201,19 +201,19 @@ LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 
 @dataclass(frozen=True)
 class StreamRule(Shown):
-    """What all rules have: a name, and options that are plain numbers."""
+    """Base of all rules: a name, and options that are plain numbers."""
 
     name: ClassVar[str] = ""
 
     def _read(self, check: Callable[..., Any], *names: str, **options: Any) -> None:
-        """Options as plain numbers, refused by name; None stays as it is."""
+        """Check options and store them as plain numbers; None stays."""
         for name in names:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check(value, name, **options))
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, for JSON."""
+        """Return the name and the parameters, for JSON."""
         return {"rule": self.name} | asdict(self)
 
 
@@ -226,7 +226,7 @@ class ThresholdRule(StreamRule):
     """
 
     def init_state(self, metric: MetricLike = "f1") -> Floats:
-        """State before the first row.
+        """Return the state before the first row.
 
         Parameters
         ----------
@@ -248,16 +248,17 @@ class ThresholdRule(StreamRule):
         return state
 
     def _extra(self) -> int:
-        """Length of the state behind its header."""
+        """Return the length of the state behind its header."""
         return 0
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+        """Set the slots of the state that are particular to the rule."""
         raise NotImplementedError
 
     def update(
         self, state: Floats, score: float, y: int, *, logits: bool = False
     ) -> int:
-        """Decide one row, then learn from its label; returns the decision."""
+        """Decide one row, then learn from its label; return the decision."""
         return int(self.run(state, [score], [y], logits=logits).labels[0])
 
     def run(
@@ -322,7 +323,7 @@ class ThresholdRule(StreamRule):
     def decide(
         self, state: Floats, scores: npt.ArrayLike, *, logits: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Labels by the current threshold; the state does not change."""
+        """Return labels by the current threshold; the state does not change."""
         values = to_floats(scores, "scores")
         zeros = np.zeros(values.size, dtype=bool)
         return self.run(
@@ -330,7 +331,7 @@ class ThresholdRule(StreamRule):
         ).labels
 
     def threshold_of(self, state: Floats) -> float:
-        """The threshold on probabilities for the next row."""
+        """Return the threshold on probabilities for the next row."""
         from argmetric.stream.kernels import rules as kernels
 
         check_state(state)
@@ -342,8 +343,8 @@ class ThresholdRule(StreamRule):
 
 
 def check_state(state: Any) -> None:
+    """Raise an error if the state is not an array of floats."""
     if not isinstance(state, np.ndarray) or state.dtype != np.float64:
         raise TypeError(
-            "the state must be the array that init_state gave, not "
-            f"{type(state).__name__}"
+            f"the state must be the array from init_state, not {type(state).__name__}"
         )

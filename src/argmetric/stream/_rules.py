@@ -1,4 +1,4 @@
-"""Threshold rules over a stream of probabilities, in memory that does not grow."""
+"""Threshold rules over a stream of probabilities, in constant memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class OFORule(ThresholdRule):
         self._read(check_number, "forget", low=0.0, strict=True)
         self._read(check_count, "window", low=1, high=LONGEST)
         if self.forget is not None and self.window is not None:
-            raise ValueError("give forget or window, not both")
+            raise ValueError("pass forget or window, not both")
 
     def _extra(self) -> int:
         return 2 * (self.window or 0)
@@ -295,9 +295,9 @@ class HistogramRule(ThresholdRule):
         self._read(check_number, "forget", low=0.0, strict=True)
         self._read(check_count, "window", low=1, high=LONGEST)
         if self.forget is not None and self.window is not None:
-            raise ValueError("window replaces forgetting: give forget=None with it")
+            raise ValueError("window replaces forgetting: pass forget=None with it")
         if self.recent and self.forget is None:
-            raise ValueError("recent=True fades the counts by `forget`: give a number")
+            raise ValueError("recent=True fades the counts by forget: pass a number")
 
     def _extra(self) -> int:
         return 4 * self.bins + 2 * (self.window or 0)
@@ -328,7 +328,7 @@ _RULES: dict[str, type[ThresholdRule]] = {
 
 
 def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
-    """The rule of a name, of a saved dict, or the rule itself.
+    """Return the rule of a name or of a saved dict, or the rule itself.
 
     Examples
     --------
@@ -350,9 +350,9 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
 
 
 def first_decision(rule: Any, metric: MetricLike) -> bool:
-    """The decision of an untrained rule for a row with probability ½.
+    """Return the decision of an untrained rule for a row with probability ½.
 
-    False of a rule for several classes: none is known yet.
+    It is False for a rule for several classes, as none is known yet.
     """
     from argmetric.stream._omma import OMMARule
 

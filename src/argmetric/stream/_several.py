@@ -1,4 +1,4 @@
-"""Several classes, or several labels a row, over a stream: answers and learners."""
+"""Several classes, or several labels per row, over a stream."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ Codes = npt.NDArray[Any]  # numbers of classes, or 0 and 1, of each label a colu
 
 
 def _is_default(rule: object) -> bool:
+    """Return whether the user left `rule` at its default."""
     return rule is None or (isinstance(rule, str) and rule == "histogram")
 
 
 def takes_several(owner: OnlineClassifier | OnlineThreshold) -> bool:
-    """Whether its rule and learner are for more than two classes, too."""
+    """Return whether the rule and the learner support more than two classes."""
     ours = isinstance(owner.rule, OMMARule) or _is_default(owner.rule)
     return ours and getattr(owner, "learner", "") not in OWN_DECISION
 
@@ -54,10 +55,17 @@ def build_answers(
     whole: bool = False,
     other: str = "X",
 ) -> TwoAnswers | Answers:
-    """The answers of two classes, of several, or of a matrix of labels.
+    """Return the answers for two classes, several classes, or a matrix of labels.
 
-    Classes are those of the first labels, `whole` if these are all, or as they are
-    named. `other` is what has n rows, for messages.
+    Classes are those of the first labels (`whole` if these are all), or `classes`.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_labels)
+    n : int
+        Number of rows of `other`, for messages.
+    two : type, optional
+        Class of the answers for two classes.
     """
     own = isinstance(owner.rule, OMMARule)
     if y is not None and (owner.pos_label is None or own):
@@ -76,14 +84,14 @@ def build_answers(
 
 
 def count_outcomes(truth: Codes, labels: Codes, weights: Weights) -> Floats:
-    """tp, k, t and n of labels 0 and 1, of each column where there are several."""
+    """Return tp, k, t and n of labels 0 and 1, shape (4,) or (4, n_labels)."""
     weight, pace = weights
     w = weight if pace else np.ones(len(truth))
     return np.stack([w @ one for one in (truth * labels, labels, truth, truth**0)])
 
 
 class TwoAnswers:
-    """Truth and decisions of two classes, the negative one first, and their score."""
+    """True labels and decisions of two classes, the negative one first."""
 
     labelled = False
 
@@ -93,28 +101,30 @@ class TwoAnswers:
         self.metric, self.classes = get_metric(owner.metric), classes
 
     def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
-        """1 for the positive class, 0 for the negative one; others are refused."""
+        """Return 1 for the positive class and 0 for the negative one."""
         if classes is not None:
             check_same_classes(classes, self.classes)
         values = read_labels(y, n, first=False, other=other)
         return is_second(values, self.classes).astype(np.uint8)
 
     def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
+        """Return the classes of codes 0 and 1."""
         return np.asarray(self.classes.take(labels))
 
     def columns(self, logits: Floats) -> Floats:
-        """Probabilities of both classes."""
+        """Return probabilities of both classes, of shape (n_rows, 2)."""
         return np.column_stack(from_log_odds(logits)[::-1])
 
     def evaluate(
         self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
     ) -> float:
+        """Return the metric of some labels; larger is better."""
         counts = count_outcomes(truth, labels, weights)
         return self.metric._gain(float(self.metric.value(*counts)))
 
 
 class Answers:
-    """Truth and decisions of several classes, or of labels 0 and 1, and their score.
+    """True labels and decisions of several classes or labels, and their score.
 
     The counts of the score are those of all rows, while those of the rule may fade.
     """
@@ -150,7 +160,7 @@ class Answers:
             self.state = rule.init_state(metric, n_classes=width)
 
     def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
-        """Numbers of the true classes, or a matrix of 0 and 1."""
+        """Return the numbers of the true classes, or a matrix of 0 and 1."""
         if self.labelled:
             shape = n, len(self.classes)
             return clear_labels(y, shape=shape, other=other).astype(np.int64)
@@ -169,19 +179,21 @@ class Answers:
         return place
 
     def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
+        """Return the classes of class numbers; labels 0 and 1 stay."""
         return labels if self.labelled else np.asarray(self.classes[labels])
 
     def columns(self, p: Floats) -> Floats:
         return p
 
     def column(self, truth: Codes, c: int) -> npt.NDArray[np.uint8]:
-        """Which rows belong to class c, or have label c."""
+        """Return which rows belong to class c, or have label c."""
         return (truth[:, c] if self.labelled else truth == c).astype(np.uint8)
 
     def shares(self, logits: Floats) -> Floats:
-        """Probabilities from log-odds of each class against the rest, or each label.
+        """Return probabilities from log-odds, both of shape (n_rows, n_classes).
 
-        Those of classes are divided by their sum.
+        Log-odds are those of a class against the rest, or of a label. Probabilities of
+        classes are divided by their sum.
         """
         logs = -np.logaddexp(0.0, -logits)
         if not self.labelled:
@@ -189,7 +201,7 @@ class Answers:
         return np.asarray(np.exp(logs))
 
     def unknown(self, n: int) -> Floats:
-        """Probabilities before anything is known."""
+        """Return the probabilities of an untrained model."""
         width = len(self.classes)
         return np.full((n, width), 0.5 if self.labelled else 1.0 / width)
 
@@ -202,13 +214,16 @@ class Answers:
         return labels
 
     def gains(self, p: Any) -> Floats:
-        """Above 0 where a label is predicted, largest for the class that is."""
+        """Return gains.
+
+        Above 0 for predicted labels, largest for the predicted class.
+        """
         if self.by_row:
             return np.asarray(self.decide(p) - 0.5)
         return np.asarray(self.rule.gains_of(self.state, p))
 
     def learn(self, p: Any, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
-        """Decide every row before it is counted; the decisions."""
+        """Decide every row before it is counted; return the decisions."""
         weight, pace = weights
         if self.by_row:
             labels = self.decide(p)
@@ -232,6 +247,7 @@ class Answers:
         return value if self.metric.greater_is_better else -value
 
     def _count(self, truth: Codes, labels: Codes, weights: Weights) -> Floats:
+        """Return the counts behind the score: a table, counts per label, or a mean."""
         weight, pace = weights
         width, w = len(self.classes), weight if pace else np.ones(len(truth))
         if not self.labelled:
@@ -245,6 +261,7 @@ class Answers:
         return np.array([w[known] @ values[known], w[known].sum()])
 
     def _value(self, counts: Floats) -> float:
+        """Return the score from the counts."""
         if isinstance(self.metric, ClassMetric):
             return float(self.metric.score(counts))
         if self.by_row:
@@ -257,10 +274,10 @@ class Answers:
 
 
 class SeveralModel:
-    """A learner for each class against the rest, or each label, and their answers.
+    """A binary learner for each class against the rest, or for each label.
 
-    The learners are those of two classes. What concerns a single threshold, such as
-    labels that come later and detectors, is not offered.
+    Delayed labels and drift detectors, which concern a single threshold, are not
+    supported.
     """
 
     n_expired = n_late = n_drifts = 0
@@ -268,14 +285,14 @@ class SeveralModel:
 
     def __init__(self, owner: OnlineClassifier, answers: Answers, width: int) -> None:
         if owner.detector is not None:
-            raise ValueError("detector is for two classes: leave it alone for several")
+            raise ValueError("detector only supports binary problems: pass None")
         two = copy.copy(owner)
         two.metric, two.rule = "f1", "fixed"
         self.answers, self.waiting = answers, WaitingRows()
         self.models = [new_model(two, width) for _ in answers.classes]
 
     def decide(self, rows: FeatureRows) -> tuple[Codes, Floats]:
-        """Labels and probabilities as things stand; nothing is learned."""
+        """Return labels and probabilities by the current state; nothing is learned."""
         logits = [model.decide(rows)[1] for model in self.models]
         p = self.answers.shares(np.column_stack(logits))
         return self.answers.decide(p), p
@@ -283,7 +300,10 @@ class SeveralModel:
     def learn(
         self, rows: FeatureRows, truth: Codes, weights: Weights = UNWEIGHTED
     ) -> tuple[Codes, Floats]:
-        """Learn from each row after it was decided; labels and probabilities before."""
+        """Decide each row, then learn from it.
+
+        Return labels and probabilities of before.
+        """
         logits = np.empty((count_rows(rows), len(self.models)))
         for c, model in enumerate(self.models):
             own = self.answers.column(truth, c)
@@ -292,7 +312,7 @@ class SeveralModel:
         return self.answers.learn(p, truth, weights), p
 
     def margins(self, labels: Codes, p: Floats) -> Floats:
-        """The gains of the classes or labels."""
+        """Return the gains of the classes or labels."""
         return self.answers.gains(p)
 
     def grow(self, n_features: int) -> None:
@@ -308,7 +328,7 @@ class SeveralModel:
 
     @property
     def score(self) -> float:
-        """The metric of all predictions made before their labels were seen."""
+        """Return the metric of all predictions, each made before its label was seen."""
         return self.answers.score
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -321,7 +341,7 @@ class SeveralModel:
     def take_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
     ) -> None:
-        """Go on from `to_arrays`; arrays of other shapes are refused."""
+        """Restore the state from `to_arrays`; arrays of other shapes are refused."""
         answers = self.answers
         for name, own in (("rule", answers.state), ("counts", answers.counts)):
             if np.shape(arrays[name]) != own.shape:
@@ -336,7 +356,7 @@ class SeveralModel:
 def build_model(
     owner: OnlineClassifier, answers: TwoAnswers | Answers, width: int
 ) -> StreamModel | SeveralModel:
-    """A model of two classes, or of several, that has seen nothing."""
+    """Return an untrained model for two classes, or for several."""
     if isinstance(answers, TwoAnswers):
         return new_model(owner, width)
     return SeveralModel(owner, answers, width)

@@ -1,4 +1,4 @@
-"""All that a classifier has learned, as plain arrays, and back again."""
+"""Save the state of a classifier as plain arrays, and load it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
 
 
 def save_state(owner: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
-    """Everything that a classifier has learned."""
+    """Return the whole state of a classifier as arrays."""
     model, names = owner._model, getattr(owner, "feature_names_in_", None)
     counts = model.n_expired, model.n_late, model.n_drifts
     columns = None if names is None else list(map(str, names))
@@ -42,9 +42,9 @@ def save_state(owner: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
 
 
 def load_state(owner: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Let a classifier go on from `save_state`; it stays as it is if that fails.
+    """Restore a classifier from `save_state`; it stays unchanged if that fails.
 
-    A state that lacks arrays, or of other parameters, is refused.
+    A state that lacks arrays, or has other parameters, is refused.
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state must be a dict of arrays, not {shown(state)}")
@@ -82,7 +82,7 @@ def load_state(owner: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -
 
 
 def settings(owner: OnlineClassifier) -> str:
-    """What has to agree between a state and the classifier that takes it."""
+    """Return the parameters that a state and its classifier must share, as JSON."""
     own = owner.learner in OWN_DECISION
     rule = owner.rule if isinstance(owner.rule, OMMARule) else get_rule(owner.rule)
     quadratic = owner.metric == "quadratic_kappa"  # has no form for two classes
@@ -105,7 +105,7 @@ def settings(owner: OnlineClassifier) -> str:
 
 @contextlib.contextmanager
 def checked_arrays() -> Iterator[None]:
-    """Whatever fails within, because of arrays that were not saved so, as one error."""
+    """Turn errors from arrays that `save_state` did not write into one message."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as why:
@@ -113,7 +113,7 @@ def checked_arrays() -> Iterator[None]:
 
 
 def _plain_name(name: Any) -> Any:
-    """A feature's name as JSON can hold it."""
+    """Return a feature name as JSON can hold it."""
     name = name.item() if isinstance(name, np.generic) else name
     if name is None or isinstance(name, str | int | float):
         return name

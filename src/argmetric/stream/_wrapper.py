@@ -1,4 +1,4 @@
-"""A threshold rule around any online model."""
+"""Add a threshold rule to any online model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BLOCK = 256  # rows of `fit` between two steps of the model
 
 
 class ThresholdAnswers(TwoAnswers):
-    """Answers of two classes by a rule, from the log-odds of another's model."""
+    """Decisions of two classes by a rule, from the log-odds of a user's model."""
 
     def __init__(self, owner: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
         super().__init__(owner, classes)
@@ -48,14 +48,14 @@ class ThresholdAnswers(TwoAnswers):
         self.state, self.counts = self.rule.init_state(self.metric), np.zeros(4)
 
     def unknown(self, n: int) -> Floats:
-        """Log-odds before anything is known."""
+        """Return the log-odds of an untrained model."""
         return np.zeros(n)
 
     def decide(self, logits: Floats) -> Codes:
         return self.rule.decide(self.state, logits, logits=True)
 
     def learn(self, logits: Floats, truth: Codes) -> Codes:
-        """Decide every row before it is counted; the decisions."""
+        """Decide every row before it is counted; return the decisions."""
         labels = self.rule.run(self.state, logits, truth, logits=True).labels
         self.counts = self.counts + count_outcomes(truth, labels, UNWEIGHTED)
         return labels
@@ -132,7 +132,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: Features, y: ArrayLike) -> Self:
-        """Start anew and learn from the rows in their order, in small blocks."""
+        """Reset, and learn from the rows in their order, in small blocks."""
         self._start(y, _n_rows(X), None, whole=True)
         values = self._answers.to_labels(self._answers.code(y, _n_rows(X)))
         rows: Any = X
@@ -173,21 +173,25 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return answers.to_labels(answers.learn(scores, truth))
 
     def _decide_rows(self, X: Any) -> Codes:
+        """Return decisions by the current model and rule."""
         check_is_fitted(self, "model_")
         return self._answers.decide(self._scores(X))
 
     def predict(self, X: Features) -> npt.NDArray[Any]:
-        """Labels by the current model and threshold."""
+        """Return labels by the current model and threshold."""
         labels = self._decide_rows(X)
         return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
-        """Probabilities of the negative and the positive class, or of all classes."""
+        """Return probabilities, one column per class.
+
+        Of two, the negative one first.
+        """
         check_is_fitted(self, "model_")
         return self._answers.columns(self._scores(X))
 
     def score(self, X: Features, y: ArrayLike) -> float:
-        """The metric of `predict(X)`, negated where smaller is better."""
+        """Return the metric of `predict(X)`, negated if smaller is better."""
         labels = self._decide_rows(X)
         truth = self._answers.code(y, len(labels))
         return self._answers.evaluate(truth, labels)
@@ -201,14 +205,14 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.progressive(rows, np.asarray([y]))
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
-        """Probabilities by class; nothing is learned."""
+        """Return probabilities by class; nothing is learned."""
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
         p = self._answers.columns(np.array([self._score_one(x)]))[0]
         return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
-        """Label of one row; nothing is learned."""
+        """Return the label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
             return first_decision(self.rule, self.metric)
         codes = self._answers.decide(np.array([self._score_one(x)]))
@@ -219,15 +223,15 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> float:
-        """Threshold on probabilities that the next row will meet."""
+        """Return the threshold on probabilities for the next row."""
         check_is_fitted(self, "model_")
         if isinstance(self._answers, Answers):
-            raise AttributeError("threshold_ is known for two classes alone")
+            raise AttributeError("threshold_ is only available for binary problems")
         return self._answers.rule.threshold_of(self._answers.state)
 
     @property
     def score_(self) -> float:
-        """The metric of all predictions so far."""
+        """Return the metric of all predictions so far."""
         check_is_fitted(self, "model_")
         return self._answers.score
 
@@ -238,7 +242,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _start(self, y: Any, n: int, classes: Any, *, whole: bool = False) -> None:
-        """Start anew, with the classes of the first labels or those that are named."""
+        """Reset, with the classes of the first labels or those in `classes`."""
         answers: Any = build_answers(
             self, y, n, classes, two=ThresholdAnswers, whole=whole
         )
@@ -255,7 +259,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model_ = clone(self.model)
 
     def _scores(self, X: Any) -> Floats:
-        """Log-odds of the positive class, or probabilities of several classes."""
+        """Return log-odds of the positive class, or probabilities of all classes."""
         answers = self._answers
         if self._is_river:
             rows = _dicts(X, None)
@@ -284,7 +288,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return margins if self.classes_[1] == max(self.classes_) else -margins
 
     def _score_one(self, x: Mapping[Any, Any]) -> Any:
-        """As `_scores` has it, of one row by a model of river."""
+        """Return the score of one row by a river model, as `_scores` does for many."""
         if not self._is_river:
             raise TypeError(
                 "one row at a time goes with a model of river, which has "
@@ -299,6 +303,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _n_rows(X: Any) -> int:
+    """Return the number of rows of X."""
     with explained(X, model=True):
         if isinstance(X, str | bytes | Mapping):
             raise TypeError
@@ -306,7 +311,7 @@ def _n_rows(X: Any) -> int:
 
 
 def _dicts(X: Any, n: int | None) -> list[Mapping[Any, Any]]:
-    """Rows as dicts of features by name, or by number."""
+    """Return rows as dicts of features by name, or by number."""
     if hasattr(X, "to_dict") and hasattr(X, "columns"):
         rows: list[Mapping[Any, Any]] = X.to_dict(orient="records")
     elif isinstance(X, list) and X and isinstance(X[0], Mapping):

@@ -1,10 +1,10 @@
 """OMMA: decide each row by the slopes of a metric at the counts so far.
 
 The state is one array: a header, whose first slots are those of a threshold rule; for
-classes the table of counts by true and predicted class, the rows k given to each, its
-true rows t, and a matrix of weights where the metric has one; for labels tp, k and t of
-each. The prior, RIGHT in cells of right answers and WRONG in the others, is added where
-counts are read.
+classes the table of counts by true and predicted class, the rows k predicted for each,
+its true rows t, and a matrix of weights if the metric has one; for labels tp, k and t
+of each. The prior, RIGHT in cells of right answers and WRONG in the others, is added
+where counts are read.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -25,7 +25,7 @@ RATIO, PRODUCT, CORRELATION, AGREEMENT, GAIN = 0, 1, 2, 3, 4
 
 @inner
 def fade(s, last):
-    """Let all counts fade before the next one is added."""
+    """Multiply all counts by the decay, before the next one is added."""
     s[ROWS] *= s[DECAY]
     for slot in range(ALL_TP, last):
         s[slot] *= s[DECAY]
@@ -33,14 +33,14 @@ def fade(s, last):
 
 @inner
 def margins_of(s):
-    """Number of classes, where their k begin, and the prior of k and of t."""
+    """Return the number of classes, where their k begin, and the prior of k and t."""
     width = int(s[WIDTH])
     return width, CONFUSIONS + width * width, s[RIGHT] + (width - 1.0) * s[WRONG]
 
 
 @inner
 def class_slopes(s, c, slopes):
-    """Slopes of a mean over classes, or of a product of recalls, in tp_c and k_c."""
+    """Set slopes[:, c] in tp_c and k_c of a class mean, or a product of recalls."""
     width, margins, add = margins_of(s)
     tp = s[CONFUSIONS + c * width + c] + s[RIGHT]
     k, t = s[margins + c] + add, s[margins + width + c] + add
@@ -56,7 +56,7 @@ def class_slopes(s, c, slopes):
 
 @inner
 def weighted_gains(s, p, i, gains, g):
-    """Gains of a kappa, 1 - n·Σ w·M / Σ w·t·k, or of a sum Σ w·M."""
+    """Set gains[g] of a kappa, 1 - n·Σ w·M / Σ w·t·k, or of a sum Σ w·M."""
     width, margins, add = margins_of(s)
     weights = margins + 2 * width
     sign, ratio = 1.0, 0.0
@@ -79,7 +79,7 @@ def weighted_gains(s, p, i, gains, g):
 
 @inner
 def correlation_gains(s, p, i, gains, g):
-    """Gains of (n·Σtp - Σkt)/√((n² - Σk²)(n² - Σt²)), up to what classes share."""
+    """Set gains[g] of (n·Σtp - Σkt)/√((n² - Σk²)(n² - Σt²)), up to a common term."""
     width, margins, add = margins_of(s)
     n = s[ROWS] + width * add
     above, free = 0.0, n * n
@@ -96,8 +96,8 @@ def correlation_gains(s, p, i, gains, g):
 def run_classes(s, p, y, weight, pace, learn, slopes, gains, step, labels):
     """Decide every row by the gains of its classes, then count it if `learn`.
 
-    Weights are read at i·pace, gains are written at i·step; `slopes` is room for two
-    numbers a class. Of equal gains the first class has it.
+    Weights are read at i·pace, gains are written at i·step; `slopes` is scratch space
+    of shape (2, n_classes). Ties go to the first class.
     """
     metric, soft, fading = int(s[rules.METRIC]), s[SOFT] > 0.0, s[DECAY] < 1.0
     width, margins, _ = margins_of(s)
@@ -142,7 +142,7 @@ def run_classes(s, p, y, weight, pace, learn, slopes, gains, step, labels):
 
 @inner
 def label_slopes(s, j):
-    """∂Φ/∂tp and ∂Φ/∂k of a label; without a budget up to a factor above 0."""
+    """Return ∂Φ/∂tp and ∂Φ/∂k of a label; without a budget up to a positive factor."""
     width, right, wrong = int(s[WIDTH]), s[RIGHT], s[WRONG]
     n = s[ROWS] + 2.0 * (right + wrong)
     if s[KIND] == MICRO:

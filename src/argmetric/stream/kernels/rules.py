@@ -33,19 +33,19 @@ HEADER = 55
 FIXED, OFO, FOFO, NEWTON, HISTOGRAM, SFO = 0, 1, 2, 3, 4, 5
 F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES = 0, 1, 2, 3, 4
 GMEAN, ARITHMETIC, HMEAN, QMEAN = 5, 6, 7, 8
-STEADY = 20.0  # pseudo-counts behind the level of MCC, which few rows throw about
+STEADY = 20.0  # pseudo-counts behind the level of MCC, which is unstable in few rows
 EDGE = 8.0  # the histogram covers logits from -8 to 8
-PER_BIN = 0.5 / EDGE  # times bins: how many of them a logit takes
-REACH = 2.0  # logits around the cut in which changes of the stream are looked for
-FAINT = -40.0  # a log of weights below the largest that nobody would notice
-ALARM = 25.0  # five standard deviations
-AFTER_ALARM = 0.25  # of `forget` positives, after an alarm
-WITNESSES = 8.0  # rows of a bin, and times the model's share in it, that make a witness
+PER_BIN = 0.5 / EDGE  # times the number of bins: bins per unit of the logit
+REACH = 2.0  # logits around the cut in which changes of the stream are detected
+FAINT = -40.0  # log weights this far below the largest are treated as 0
+ALARM = 25.0  # squared: five standard deviations
+AFTER_ALARM = 0.25  # share of `forget` positives that the bins keep after an alarm
+WITNESSES = 8.0  # minimum rows of a bin, and multiple of its prior, for evidence
 
 
 @inner
 def sigmoid(z):
-    """1/(1 + e^-z) without overflow, and without a branch to guess wrongly."""
+    """Return 1/(1 + e^-z) without overflow and without a branch."""
     e = math.exp(-abs(z))
     large = 1.0 / (1.0 + e)
     return large if z >= 0.0 else e * large
@@ -53,7 +53,7 @@ def sigmoid(z):
 
 @inner
 def logit(p):
-    """log(p/(1-p)), infinite at 0 and 1."""
+    """Return log(p/(1-p)), infinite at 0 and 1."""
     if p <= 0.0:
         return -np.inf
     if p >= 1.0:
@@ -63,7 +63,7 @@ def logit(p):
 
 @inner
 def level_parts(s, tp, k, t, n):
-    """-∂Φ/∂k and ∂Φ/∂tp at these counts, up to a positive factor; 0, 0 if undefined."""
+    """Return -∂Φ/∂k and ∂Φ/∂tp up to a positive factor; (0, 0) if undefined."""
     metric = int(s[METRIC])
     top, bottom = 0.0, 0.0
     if metric == F_FAMILY:
@@ -103,14 +103,14 @@ def level_parts(s, tp, k, t, n):
 
 @inner
 def level(s, tp, k, t, n):
-    """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
+    """Return -(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 if undefined."""
     top, bottom = level_parts(s, tp, k, t, n)
     return min(max(top / bottom, 0.0), 1.0) if bottom > 0.0 else -1.0
 
 
 @inner
 def shrunk_level(s, tp, k, t, n, mass, centre, rare):
-    """The level with `mass` pseudo-counts at `centre`."""
+    """Return the level with `mass` pseudo-counts at `centre`."""
     if rare is None or s[METRIC] == F_FAMILY:
         scale = s[B2] * t + k
         if scale + mass <= 0.0:
@@ -124,7 +124,7 @@ def shrunk_level(s, tp, k, t, n, mass, centre, rare):
 
 @inlined
 def newton(s, p, y, w, rare):
-    """One stochastic Newton step of θ, which for every metric follows soft counts."""
+    """Take a stochastic Newton step of θ, for other metrics by their soft counts."""
     if rare is not None and s[DECAY] < 1.0 and y:
         for slot in range(SOFT_TP, SOFT_N + 1):
             s[slot] *= s[DECAY]
@@ -148,7 +148,10 @@ def newton(s, p, y, w, rare):
 
 @borrowing
 def plan(s):
-    """Stages for the horizon in hand: m, n0, R_0 and γ_1; SFO is one stage."""
+    """Set m, n0, R_0 and γ_1 of the stages for the current horizon.
+
+    SFO is one stage.
+    """
     n = s[HORIZON]
     stages = 1.0
     if s[RULE] == FOFO and n >= 2.0:
@@ -164,7 +167,7 @@ def plan(s):
 
 @inlined
 def fofo(s, p, y, w):
-    """Lines 11-14 of Algorithm 2, and the change of stage of Algorithm 1."""
+    """Run lines 11-14 of Algorithm 2, and the change of stage of Algorithm 1."""
     theta = s[LAST]
     s[SOFT_N] += w
     s[SOFT_T] += w * y
@@ -199,7 +202,7 @@ def fofo(s, p, y, w):
 
 @inner
 def excess(s, b, goal, scale):
-    """Hits above the level in bin b: S_b - L·n_b, the hits shrunk to expectation."""
+    """Return the hits above the level in bin b, S_b - L·n_b, with S_b shrunk."""
     bins = int(s[BINS])
     rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
     expected = rows * s[HEADER + 2 * bins + b]
@@ -211,10 +214,10 @@ def excess(s, b, goal, scale):
 
 @inner
 def place_inside(share, lower, upper, pull, centre, cells):
-    """Where `share` of the weight between two bin centres lies, in bins from the edge.
+    """Return the quantile `share` of the weight between two bin centres, in bins.
 
-    The excess runs straight from `lower` to `upper` between the centres, so that G is
-    a parabola; `share` of its exponential is found on a few cells.
+    The excess is linear from `lower` to `upper` between the centres, so that G is a
+    parabola; the quantile of its exponential is computed on a grid of `cells`.
     """
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     peak, total, rest, inside = -np.inf, 0.0, 0.0, 0.5
@@ -239,15 +242,15 @@ def place_inside(share, lower, upper, pull, centre, cells):
 
 @inlined
 def memory(s):
-    """Positives that the bins remember, where they forget."""
+    """Return the number of positives that the bins remember."""
     return max(s[FORGET], s[GROW] * (s[FOUND] - s[SETTLED]))
 
 
 @inner
 def detect_change(s):
-    """Where labels near the cut contradict the bins, forget most of what these hold.
+    """Fade most of the bins if labels near the cut contradict them.
 
-    Of rows with weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
+    With weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
     (Σwr(1 - r))²/Σw²r(1 - r) in rows of weight 1.
     """
     rows = s[SEEN] * s[SEEN]
@@ -267,10 +270,10 @@ def detect_change(s):
 
 @inner
 def expect(s):
-    """Rates of positives that the bins let expect, for the next look at changes.
+    """Store the expected rates of positives of the bins, to detect changes.
 
-    -1 for bins that do not count: those far from the cut, and those of few rows, for
-    which the model would speak, though it may always be wrong.
+    They are -1 for bins that do not count: those far from the cut, and those of few
+    rows, whose rates would be the model's, which may always be wrong.
     """
     bins = int(s[BINS])
     place = (s[CUT] + EDGE) * (PER_BIN * bins)
@@ -286,10 +289,10 @@ def expect(s):
 
 @inner
 def evidence(s, cut, centre):
-    """How far the rows between two cuts contradict the model's probabilities, 0 to 1.
+    """Return how much the rows between two cuts contradict the model, from 0 to 1.
 
     Δ positives above expectation with variance V give max(0, 1 - V/Δ²), the form of
-    James and Stein: where the model is right, its own threshold is the better one.
+    James and Stein: if the model is right, its own threshold is the better one.
     """
     bins = int(s[BINS])
     width = 2.0 * EDGE / bins
@@ -312,7 +315,7 @@ def evidence(s, cut, centre):
 
 @borrowing
 def recompute(s, rare):
-    """The cut of the histogram: median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
+    """Set the cut: the median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
     bins = int(s[BINS])
     width = 2.0 * EDGE / bins
     if s[GROW] > 0.0:
@@ -350,7 +353,7 @@ def recompute(s, rare):
         int(s[CELLS]),
     )
     cut = (b + inside) * width - EDGE
-    # doubt in favour of the model grows with the memory: few rows show no errors of it
+    # the pull to the model's threshold grows with the memory, as errors would show
     doubt = 0.0 if s[WINDOW] > 0.0 else 1.0
     if s[FORGET] > 0.0:
         doubt -= s[FORGET] / memory(s)
@@ -376,7 +379,7 @@ def count(s, z, y, w, rare):
         if s[FORGET] > 0.0:
             s[UNIT] *= 1.0 + 1.0 / memory(s)
     if s[GROW] > 0.0:
-        # products in place of a branch that nobody could guess
+        # products instead of a branch that would often be mispredicted
         rate = s[HEADER + 3 * bins + b]
         informative = w * (rate >= 0.0)
         spread = informative * rate * (1.0 - rate)
@@ -402,7 +405,7 @@ def count(s, z, y, w, rare):
 
 @inner
 def slide(s, predicted, y, w):
-    """Take the decision that leaves the window out of the counts (OFO)."""
+    """Remove the decision that leaves the window from the counts (OFO)."""
     ring = HEADER + 2 * int(s[PLACE])
     if s[ROWS] > s[WINDOW]:
         old, weight = int(s[ring]), s[ring + 1]
@@ -419,7 +422,7 @@ def slide(s, predicted, y, w):
 
 @inlined
 def decide(s, z, p, rare):
-    """Whether a row of log-odds z and probability p is predicted positive."""
+    """Return whether a row of log-odds z and probability p is predicted positive."""
     if rare is None or s[RULE] == HISTOGRAM:
         return z > s[CUT]
     return p >= s[THETA]
@@ -436,7 +439,7 @@ def add_decision(s, predicted, y, w):
 
 @inlined
 def update_histogram(s, z, p, y, w, rare):
-    """Step θ, count the row, and now and then compute the cut anew."""
+    """Update θ, count the row, and recompute the cut when it is due."""
     newton(s, p, y, w, rare)
     count(s, z, y, w, rare)
     if s[ROWS] >= s[DUE]:
@@ -445,7 +448,7 @@ def update_histogram(s, z, p, y, w, rare):
 
 @inner
 def update_usual(s, z, p, predicted, y, w):
-    """Let the usual rule see the label of a row for which it decided `predicted`."""
+    """Update the default rule with the label of a row decided as `predicted`."""
     s[ROWS] += 1.0
     add_decision(s, predicted, y, w)
     update_histogram(s, z, p, y, w, None)
@@ -453,7 +456,7 @@ def update_usual(s, z, p, predicted, y, w):
 
 @inlined
 def update_rare(s, z, p, predicted, y, w):
-    """Let any rule see the label of a row for which it decided `predicted`."""
+    """Update any rule with the label of a row decided as `predicted`."""
     rule = s[RULE]
     s[ROWS] += 1.0
     if s[RECENT] < 1.0 and y:
@@ -475,7 +478,7 @@ def update_rare(s, z, p, predicted, y, w):
 
 @inlined
 def threshold(s, rare):
-    """The threshold on probabilities that the next row will meet."""
+    """Return the threshold on probabilities for the next row."""
     if rare is None or s[RULE] == HISTOGRAM:
         return sigmoid(s[CUT])
     return s[THETA]

@@ -40,7 +40,10 @@ STRIDE, PLAIN_STEPS, SQUARES = np.uint64(10), np.uint64(4), np.uint64(6)
 
 @inner
 def record(model, history, theta):
-    """Write down the counts and a threshold; thin the record by half when full."""
+    """Append the counts and a threshold to the history.
+
+    Drop every second one when full.
+    """
     place = int(model[LENGTH])
     history[place, 0] = model[STEPS]
     for slot in range(4):
@@ -59,7 +62,7 @@ def record(model, history, theta):
 
 @inlined
 def tally(model, predicted, positive, w):
-    """Count the row; whether it is time for a record."""
+    """Count the row, and return whether a record is due."""
     model[STEPS] += 1.0
     model[WEIGHT] += w
     model[POSITIVES] += w * positive
@@ -70,7 +73,7 @@ def tally(model, predicted, positive, w):
 
 @inner
 def learn_averages(model, weights):
-    """Advance the weights of the averages; returns the factors of δ for v_A and v_B.
+    """Advance the weights of the averages; return the factors of δ for v_A and v_B.
 
     An average u ← (1-a)·u + a·w is kept as u = w + c·v with c ← (1-a)·c and
     v ← v - δ/c for w ← w + δ, so that a sparse row touches its own features alone.
@@ -105,7 +108,7 @@ def learn_averages(model, weights):
 
 @inner
 def age(model, weights, first, last):
-    """Let the sums of squares fade: newer squares count more, rescaled when large."""
+    """Fade the sums of squares: newer squares count more, rescaled when large."""
     model[LATE] *= model[LATE_GROWTH]
     if model[LATE] > 1e100:
         for row in range(first, last):
@@ -116,7 +119,7 @@ def age(model, weights, first, last):
 
 @inner
 def move(weights, j, delta, first, second):
-    """w_j ← w_j + δ, and its averages with it."""
+    """Set w_j ← w_j + δ, and update its averages."""
     weights[0, j] += delta
     if first > 0.0:
         weights[2, j] -= first * delta
@@ -126,7 +129,7 @@ def move(weights, j, delta, first, second):
 
 @inner
 def descend(model, weights, j, x, slope, rate, first, second):
-    """One step of one feature, by SGD or AdaGrad."""
+    """Take a step of one feature, by SGD or AdaGrad."""
     g = slope * x
     if model[KIND] == SGD:
         move(weights, j, -rate * g, first, second)
@@ -139,7 +142,7 @@ def descend(model, weights, j, x, slope, rate, first, second):
 
 @inlined
 def linear_rate(model):
-    """c/√t for SGD, c for AdaGrad."""
+    """Return the step size: c/√t for SGD, c for AdaGrad."""
     if model[KIND] == ADAGRAD:
         return model[RATE]
     t = model[STEPS] - model[SINCE]
@@ -148,10 +151,10 @@ def linear_rate(model):
 
 @borrowing
 def linear_sparse(matrix, whole, given, s, rare, arrays, out):
-    """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging.
+    """Run SGD or AdaGrad on the rows of a CSR matrix, with or without averaging.
 
     Rows of a dense matrix are `whole`: they have all columns in order, zeros too. Each
-    row is decided by the rule `s` before it is learned; `rare` is None for the usual
+    row is decided by the rule `s` before it is learned; `rare` is None for the default
     rule (see `rules`). Weights of rows are read at i·pace (0: all are 1); without
     `learn` nothing is changed. Rows of `weights`: w, sums of squares, and the averages
     (see `learn_averages`). `labels` and `z` are filled with decisions and log-odds.
@@ -231,7 +234,7 @@ def linear_sparse(matrix, whole, given, s, rare, arrays, out):
 
 @inner
 def rescale(model, weights):
-    """Bring the units of the mixture's averages and squares back to 1."""
+    """Reset the units of the mixture's averages and squares to 1."""
     for start in range(0, weights.shape[0], STRIDE):
         weights[start + 3] *= model[FACTOR_A]
         for k in range(start + SQUARES, start + STRIDE):
@@ -241,13 +244,13 @@ def rescale(model, weights):
 
 @inlined
 def at_feature(indices, e):
-    """Where the mixture keeps a feature; the intercept is first."""
+    """Return the position of a feature of the mixture; the intercept is first."""
     return STRIDE * (np.uint64(indices[e]) + ONE_ROW)
 
 
 @borrowing
 def mixture_sparse(matrix, given, s, rare, arrays, scratch, out):
-    """The fixed-share mixture on the rows of a CSR matrix.
+    """Run the fixed-share mixture on the rows of a CSR matrix.
 
     Per feature: weights of AdaGrad with three steps, v of the average u = w + c·v of
     the second, weights of SGD with two steps, and AdaGrad's sums of squares, that of
@@ -352,7 +355,10 @@ def mixture_sparse(matrix, given, s, rare, arrays, scratch, out):
 
 @borrowing
 def compress(X, indptr, indices, data):
-    """Rows of a dense matrix as CSR, zeros left out; the arrays are large enough."""
+    """Fill the arrays of a CSR matrix from dense rows without zeros.
+
+    They are large enough.
+    """
     here = FIRST_ROW
     for i in range(X.shape[0]):
         indptr[i] = here

@@ -1,4 +1,4 @@
-"""STAMP and OMCSL: learners that carry a decision of their own.
+"""STAMP and OMCSL: learners that have their own decision rule.
 
 The first twelve slots of `model` are those of every learner.
 """
@@ -34,13 +34,13 @@ MODEL = 49
 
 @kernel
 def softplus(z):
-    """log(1 + e^z) without overflow."""
+    """Return log(1 + e^z) without overflow."""
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @kernel
 def cost(model, value):
-    """Share of the weight that positives get at this level of the metric.
+    """Return the share of the weight that positives get at this level of the metric.
 
     Of Φ = N/D, N - value·D gains c1 + c2 - value·(d1+d2) by a hit and loses
     value·d2 - c2 by a false alarm.
@@ -53,7 +53,7 @@ def cost(model, value):
 
 @kernel
 def ratio(model, tp, k, t, n):
-    """The metric at these counts, within [0, 1]; 0 at 0/0."""
+    """Return the metric at these counts, within [0, 1]; 0 at 0/0."""
     top = model[C0] * n + model[C1] * tp + model[C2] * k + model[C3] * t
     bottom = model[D0] * n + model[D1] * tp + model[D2] * k + model[D3] * t
     return min(max(top / bottom, 0.0), 1.0) if bottom > 0.0 else 0.0
@@ -61,7 +61,7 @@ def ratio(model, tp, k, t, n):
 
 @kernel
 def stamp_level(model, z, positive, w):
-    """Add a row's logistic reward 1 - log₂(1 + e^∓z); at the end take the new level."""
+    """Add a row's logistic reward 1 - log₂(1 + e^∓z); at the end set the new level."""
     if positive:
         model[REWARD_1] += w * (1.0 - softplus(-z) / math.log(2.0))
         model[ROWS_1] += w
@@ -86,7 +86,10 @@ def stamp_level(model, z, positive, w):
 
 @kernel
 def stamp_row(indices, data, start, stop, positive, w, learn, model, weights, history):
-    """One row of STAMP; returns its log-odds, corrected for the costs, and label."""
+    """Process a row by STAMP.
+
+    Return its log-odds, corrected for the costs, and label.
+    """
     bias = model[INTERCEPT]
     z = bias * weights[0, 0]
     for e in range(start, stop):
@@ -115,7 +118,7 @@ def stamp_row(indices, data, start, stop, positive, w, learn, model, weights, hi
 
 @kernel
 def uniform(seed, t):
-    """A number in [0, 1) for row t, by two rounds of an integer hash (splitmix)."""
+    """Return a number in [0, 1) for row t, by two rounds of splitmix."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
     x += np.uint64(t) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(0x94D049BB133111EB)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -126,14 +129,14 @@ def uniform(seed, t):
 
 @kernel
 def omcsl_score(model, k):
-    """The metric of one of the ten learners so far."""
+    """Return the metric so far of one of the ten learners."""
     tp, predicted = model[TALLIES + 2 * k], model[TALLIES + 2 * k + 1]
     return ratio(model, tp, predicted, model[POSITIVES], model[WEIGHT])
 
 
 @kernel
 def omcsl_pick(model, best):
-    """The learner that decides: drawn by exp(√(8·ln10·n)·Φ_k), or the likeliest."""
+    """Return the learner that decides: random by exp(√(8·ln10·n)·Φ_k), or the best."""
     eta = math.sqrt(8.0 * math.log(10.0) * model[STEPS])
     peak, leader = -1.0, 0
     for k in range(LEARNERS):
@@ -160,7 +163,10 @@ def omcsl_pick(model, best):
 def omcsl_row(
     indices, data, start, stop, positive, w, learn, model, weights, history, z
 ):
-    """One row of OMCSL; returns its log-odds, corrected for the costs, and label."""
+    """Process a row by OMCSL.
+
+    Return its log-odds, corrected for the costs, and label.
+    """
     bias = model[INTERCEPT]
     for k in range(LEARNERS):
         z[k] = bias * weights[0, k]
@@ -197,7 +203,7 @@ def omcsl_row(
 
 @kernel
 def baseline_sparse(matrix, given, omcsl, arrays, out):
-    """STAMP or OMCSL on the rows of a CSR matrix."""
+    """Run STAMP or OMCSL on the rows of a CSR matrix."""
     (indptr, indices, data), (y, weight, pace, learn) = matrix, given
     (model, weights, history), (labels, logits) = arrays, out
     z = np.empty(LEARNERS)
