@@ -103,7 +103,7 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("tag evaluate tagged.txt --task pos", "``TagEvaluateSummary``"),
     ("tag evaluate joint.txt", "``TagEvaluateSummary``"),
     ("summarize sources --words 9", "``SummarizeSummary``"),
-    ("summarize sources --references gold.txt --html p.html", "``SummarizeSummary``"),
+    ("summarize sources --references gold.txt --report p.html", "``SummarizeSummary``"),
     (
         "summarize train clusters.jsonl --words 5 -o s.model",
         "``SummarizeTrainSummary``",

@@ -35,6 +35,21 @@ from argmetric.cli.scores._rows import (
 from argmetric.scale import files
 
 _MANY_ROWS = 10_000
+
+
+class _Route(opt.Options, group=opt.METRIC):
+    route: Literal["tune", "decide", "half", "auto"] = "tune"
+    joint: bool
+
+
+class _Kind(opt.Options):
+    model: Learner = "boosting"
+
+
+class _Scores(opt.Options, group=opt.OUTPUT):
+    score_column: opt.ColumnName = "score"
+
+
 _READ = "format", "encoding", "max_line", "decimal"
 
 
@@ -42,15 +57,10 @@ _READ = "format", "encoding", "max_line", "decimal"
     "label pos_label drop group weight format encoding max_line decimal metric average "
     "zero_division route choice max_positives min_precision min_recall model seed "
     "output json jobs",
-    changed={
-        "label": (opt.LearnedLabel, None),
-        "drop": (opt.Drop, None),
-        "average": (opt.AverageOver, None),
-        "route": opt.option(
-            Literal["tune", "decide", "half", "auto"], opt.METRIC, "tune"
-        ),
-        "model": (Learner, "boosting"),
-    },
+    opt.Learned,
+    opt.OverGroups,
+    _Route,
+    _Kind,
 )
 def train(o: Given) -> int:
     """Train a classifier that decides for the metric, and keep it in a file.
@@ -87,6 +97,11 @@ def train(o: Given) -> int:
         model is not saved.
     jobs
         The number of folds trained at a time, -1 for one on each core.
+
+    Examples
+    --------
+    argmetric train table.csv --label bought --drop id -o model.skops
+    argmetric train table.csv --label bought --model logistic -o model.skops
     """
     source = gathered(o.file, o.more)
     metric = metric_named(o.metric, o.zero_division)
@@ -181,13 +196,11 @@ def train(o: Given) -> int:
 @command(
     "group format encoding max_line decimal average joint max_positives coverage "
     "output output_format score_column new_decisions json jobs",
+    opt.OverGroups,
+    opt.Summary,
+    _Route,
+    _Scores,
     first={"model": opt.FilePath},
-    changed={
-        "average": (opt.AverageOver, None),
-        "joint": opt.option(bool, opt.METRIC),
-        "score_column": (opt.NewColumn, "score"),
-        "json": (opt.JsonSummary, False),
-    },
 )
 def predict(o: Given) -> int:
     """Score and label new rows by a model of `argmetric train`.
@@ -213,6 +226,11 @@ def predict(o: Given) -> int:
         The name of the column of probabilities that is added.
     jobs
         The number of threads for groups with --joint, -1 for one on each core.
+
+    Examples
+    --------
+    argmetric predict model.skops new.csv -o predicted.csv
+    argmetric predict model.skops new.csv --joint --group order -o out.csv
     """
     source = gathered(o.file, o.more)
     refuse_shared_output(o.output, json=o.json)

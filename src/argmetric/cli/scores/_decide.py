@@ -57,6 +57,12 @@ def decide(o: Given) -> int:
     json
         Print the summary as JSON to standard output; rows are then written only to
         --output.
+
+    Examples
+    --------
+    argmetric decide scores.csv --metric f1 -o decided.csv
+    argmetric decide orders.parquet --group order --max-positives 5 -o out.csv
+    argmetric decide photos.csv --scores 'p_*' --one-label -o chosen.csv
     """
     source = io.gathered(o.file, o.more)
     io.refuse_shared_output(o.output, json=o.json)
@@ -120,19 +126,13 @@ def decide(o: Given) -> int:
 
 def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
-    if o.report is not None:
-        from argmetric.cli.scores._lines import require
-
-        require(o.report)
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
 
 
 def _save_page(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
     if o.report is not None:
-        from argmetric.cli.scores._lines import save_report
-
-        save_report(rows, o, decision, labels)
+        lines.save_report(rows, o, decision, labels)
 
 
 def _ruled(rows: TableRows, rule: Any) -> tuple[Any, Any]:
@@ -272,6 +272,11 @@ def forecast(o: Given) -> int:
     ----------
     threshold
         Forecast the rule "score >= threshold" instead; scores as they are in the file.
+
+    Examples
+    --------
+    argmetric forecast decided.csv --fail-under 0.7
+    argmetric forecast scores.csv --threshold 0.5 --reference val.csv
     """
     source = io.gathered(o.file, o.more, writes=False)
     exclude(o, "decision_column", "threshold", "rule")
@@ -366,6 +371,11 @@ def evaluate(o: Given) -> int:
     threshold
         Score the rule "score >= threshold" instead of a column of decisions; --score
         names the column of scores.
+
+    Examples
+    --------
+    argmetric evaluate decided.csv --label bought --fail-under 0.7
+    argmetric evaluate chosen.csv --labels 'y_*' --average macro
     """
     exclude(o, "threshold", "decision_column")
     source = io.gathered(o.file, o.more, writes=False)

@@ -22,29 +22,29 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._lines import save
 from argmetric.cli.scores._rows import checked, exclude
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
-_METHOD = opt.table(
-    opt.CALIBRATION,
-    f"""
-    method: The kind of map: {_MAPS}; with --one-label, matrix (the default) or
-        temperature. [default: {DEFAULT}]
-    """,
-    method=Method | Literal["matrix"] | None,
+_METHOD = (
+    f"The kind of map: {_MAPS}; with --one-label, matrix (the default) or temperature. "
+    f"[default: {DEFAULT}]"
 )
+_METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
 _CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
-_METRICS = opt.table(
-    opt.METRIC,
-    f"""
-    metric: {opt.METRICS} Repeat it for several metrics, each with its own rule.
-        [default: f1]
-    """,
-    metric=Annotated[list[str] | None, opt.NAMED_METRIC, Parameter(negative="")],
-)
+
+
+class _Calibrating(opt.Options, group=opt.CALIBRATION):
+    method: Annotated[Method | Literal["matrix"] | None, Parameter(help=_METHOD)]
+
+
+class _Tuning(opt.Options, group=opt.METRIC):
+    metric: Annotated[
+        list[str] | None,
+        opt.shown("NAME", alias="-m", negative="", help=f"{_METRICS}[default: f1]"),
+    ]
 
 
 @command(
@@ -52,7 +52,7 @@ _METRICS = opt.table(
     "zero_division cost_fp cost_fn average choice max_positives min_precision "
     "min_recall min_specificity min_npv confidence for_rows prior "
     f"coverage seed output report json {pieces.RUNNING}",
-    changed=_METRICS,
+    _Tuning,
 )
 def tune(o: Given) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
@@ -85,6 +85,12 @@ def tune(o: Given) -> int:
     output
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
+
+    Examples
+    --------
+    argmetric tune val.csv --label bought --metric f1 -o rule.json
+    argmetric tune val.csv -m f1 -m mcc -o 'rule-{metric}.json'
+    argmetric tune val.csv --cost-fp 1 --cost-fn 20
     """
     source = io.gathered(o.file, o.more)
     cost = _cost(o)
@@ -101,8 +107,6 @@ def tune(o: Given) -> int:
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
-    for path in reports:
-        require(path)
     how = {
         **o.only("min_precision", "min_recall", "max_positives", "coverage"),
         **o.only("min_specificity", "min_npv", "confidence", "for_rows", "prior"),
@@ -257,7 +261,7 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} weight {layout.JUDGED} method map "
     f"seed output output_format calibrated_column json {pieces.RUNNING}",
-    changed=_METHOD,
+    _Calibrating,
 )
 def calibrate(o: Given) -> int:
     """Check probabilities against labels; fit or apply a map that recalibrates them.
@@ -283,6 +287,11 @@ def calibrate(o: Given) -> int:
         With --map: the format of the rows, where the name of the file does not say it.
     calibrated_column
         With --map: the name of the column that is added.
+
+    Examples
+    --------
+    argmetric calibrate val.csv --label bought -o map.json
+    argmetric calibrate new.csv --map map.json -o mended.csv
     """
     source = io.gathered(o.file, o.more)
     checked("calibrate", o)

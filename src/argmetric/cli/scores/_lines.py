@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cyclopts import Parameter
 
 import argmetric as am
+from argmetric import _report as pages
 from argmetric._ground.display import part_text
 from argmetric._ground.types import Floats
 from argmetric._verbs.guarantees import promise_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._errors import DONE, say
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._rows import LIMITS, checked, gathered, refuse_bad_target
-from argmetric.scale import files
+from argmetric.cli.scores._rows import LIMITS, checked, gathered
 
 if TYPE_CHECKING:
     from argmetric import Decision
@@ -283,84 +282,53 @@ def tuned_on(rule: Any) -> str:
     return f"tuned on {count(rule.n, 'row')}{score}" if rule.n else "not tuned"
 
 
-Form = Literal["html", "md", "json", "text"]
-_FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
-
-
 @command(
-    "score logits group label pos_label input_format metric average zero_division "
-    "reference reference_score reference_label prior max_positives "
-    "min_positives min_precision min_recall coverage output format encoding max_line "
-    "decimal",
-    changed={
-        "format": _FORM,
-        "input_format": opt.OPTIONS["format"],
-        "average": (opt.AverageOver, None),
-    },
+    "score logits group label pos_label metric average zero_division reference "
+    "reference_score reference_label prior max_positives min_positives min_precision "
+    f"min_recall coverage report {layout.READING}",
+    opt.OverGroups,
 )
 def report(o: Given) -> int:
     """Report on a decision: its forecast, and what would change it.
 
-    The report is one HTML page that needs no network: the decision with its interval
-    and assumptions, the score against the number of positives, other metrics,
-    calibration and its cost, groups, and the actual score where labels are known.
-    Markdown, JSON and plain text have the same content.
-
-        argmetric report scores.parquet --metric f1 --reference val.parquet -o page.html
+    The report has the decision with its interval and assumptions, the score against the
+    number of positives, other metrics, calibration and its cost, groups, and the actual
+    score where labels are known. `argmetric decide --report` writes the same, and the
+    rows.
 
     Parameters
     ----------
-    output
-        The file to write, replaced whole or not at all. By default standard output.
-    format
-        The format of the report. By default that of the ending of --output; text on
+    report
+        The file to write, replaced whole or not at all: a page (.html) that needs no
+        network, Markdown (.md), JSON (.json) or text (.txt). By default text goes to
         standard output.
-    """
-    from argmetric import _report as pages
 
+    Examples
+    --------
+    argmetric report scores.csv --metric f1 --report report.html
+    argmetric report scores.csv --group order --reference val.csv
+    """
     source = gathered(o.file, o.more)
     checked("report", o)
-    target = None if o.output == "-" else o.output
-    form = require(target, o.format, otherwise=", or pass --format")
-    rows = layout.read(o.but(format=o.input_format), source)
-    limits = o.only(*LIMITS.split())
+    rows = layout.read(o, source)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         pages.require_scores(rows.scale, logits=rows.logits)
-        page = _page(rows, o, rows.decide(**limits, prior=o.prior))
-        if target is not None:
-            save(page, target, form)
+        page = _page(rows, o, rows.decide(**o.only(*LIMITS.split()), prior=o.prior))
     for note in rows.notes:
         say(note)
-    if target is None:
-        sys.stdout.write(page.render(form))
+    if o.report is None:
+        sys.stdout.write(page.render("text"))
+    else:
+        save(page, o.report)
     return DONE
 
 
-def require(path: str | None, form: Form | None = None, *, otherwise: str = "") -> Form:
-    """Return the form of a report; one that cannot be is refused before the work.
-
-    `otherwise` says what to do beside changing the name.
-    """
-    from argmetric._report import format_of, require_page
-
+def save(page: Any, path: str | None) -> None:
+    """Write a report, if one is asked for, and say so."""
     if path is not None:
-        refuse_bad_target(path)
-    try:
-        form = form or ("text" if path is None else format_of(path, otherwise))
-        if form == "html":
-            require_page()
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    except ModuleNotFoundError as error:
-        raise files.DataError(str(error)) from error
-    return form
-
-
-def save(page: Report, path: str, form: Form | None = None) -> None:
-    """Write a report, and say so."""
-    page.save(path, form)
-    say(f"written: {path}")
+        page.save(path)
+        say(f"written: {path}")
 
 
 def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
@@ -374,8 +342,6 @@ def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
 
 
 def _page(rows: TableRows, o: Given, decision: Any, **labels: Any) -> Report:
-    from argmetric import _report as pages
-
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}
     named = {"file": rows.table.source, **rows.used}
     roles = ("file", "score", "scores", "label", "labels", "group")

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cyclopts import Parameter
 
 import argmetric as am
 from argmetric import _monitor as watching
@@ -22,65 +21,84 @@ from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import reading
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import is_named, metric_of, read_reference
-from argmetric.cli.scores._lines import require, rule_text
+from argmetric.cli.scores._lines import rule_text, save
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
 from argmetric.cli.scores._rows import checked, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
 _WIDE = 110  # signs of a terminal that has room for shares
-_ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
-_OWN = {
-    **opt.table(
-        opt.COLUMNS,
-        """
-        time: The column of times: dates, times or ISO text, in any order.
-        by: A column of segments, such as countries: each is monitored by itself, too.
-        late_labels: A file or a pattern of rows that were counted before without
-            labels, and have them now: score, time, label, and the other columns that
-            are used.
-        """,
-        time=opt.ColumnName | None,
-        by=opt.ColumnName | None,
-        late_labels=opt.FilePath | None,
-    ),
-    **opt.table(
-        opt.FORECAST,
-        """
-        every: The length of a period: day, week, month, quarter, 2w, or a number of
-            rows. [default: week]
-        shift: What may have happened: "auto" weighs all readings, "none" adjusts
-            nothing, "prior" takes it that only the share of positives moved.
-        floor: A score that is still good enough: an alarm is raised below it.
-        false_alarms: The probability of an alarm of each kind in a year in which
-            nothing happens.
-        """,
-        every=Annotated[str | None, Parameter(metavar="LENGTH")],
-        shift=(Literal["auto", "none", "prior"], "auto"),
-        floor=Annotated[float | None, Parameter(validator=opt.FINITE)],
-        false_alarms=(Annotated[float, Parameter(validator=opt.INNER_FRACTION)], 0.05),
-    ),
-    **opt.table(
-        opt.OUTPUT,
-        """
-        append: A file that keeps what was counted: files in it are not read again, and
-            those that are new are added. It is made if it is not there.
-        output: Also write a page (.html), Markdown (.md), text (.txt), all numbers
-            (.json, which `Monitoring.load` reads) or a row per period (.csv).
-        """,
-        append=opt.WrittenPath | None,
-        output=opt.Target,
-    ),
-}
+
+
+class _Rows(opt.Options, group=opt.COLUMNS):
+    """Columns of periods.
+
+    Attributes
+    ----------
+    time
+        The column of times: dates, times or ISO text, in any order.
+    by
+        A column of segments, such as countries: each is monitored by itself, too.
+    late_labels
+        A file or a pattern of rows that were counted before without labels, and have
+        them now: score, time, label, and the other columns that are used.
+    """
+
+    time: opt.ColumnName | None
+    by: opt.ColumnName | None
+    late_labels: opt.FilePath | None
+
+
+class _Periods(opt.Options, group=opt.FORECAST):
+    """Periods and alarms.
+
+    Attributes
+    ----------
+    every
+        The length of a period: day, week, month, quarter, 2w, or a number of rows.
+        [default: week]
+    shift
+        What may have happened: "auto" weighs all readings, "none" adjusts nothing,
+        "prior" takes it that only the share of positives moved.
+    floor
+        A score that is still good enough: an alarm is raised below it.
+    false_alarms
+        The probability of an alarm of each kind in a year in which nothing happens.
+    """
+
+    every: Annotated[str | None, opt.shown("LENGTH")]
+    shift: Literal["auto", "none", "prior"] = "auto"
+    floor: opt.Finite
+    false_alarms: opt.InnerFraction = 0.05
+
+
+class _Kept(opt.Options, group=opt.OUTPUT):
+    """What is kept and written.
+
+    Attributes
+    ----------
+    append
+        A file that keeps what was counted: files in it are not read again, and those
+        that are new are added. It is made if it is not there.
+    output
+        Also write all numbers (.json, which `Monitoring.load` reads) or a row per
+        period (.csv).
+    """
+
+    append: opt.WrittenPath | None
+    output: opt.Target
 
 
 @command(
     "score scores one_label logits time by group label late_labels decision_column "
     "pos_label metric "
     "average zero_division rule threshold reference reference_score reference_label "
-    "every shift coverage floor false_alarms append output json format encoding "
+    "every shift coverage floor false_alarms append output report json format encoding "
     "max_line decimal",
-    changed={"average": (opt.AverageOver, None), **_OWN},
+    _Rows,
+    _Periods,
+    _Kept,
+    opt.OverGroups,
 )
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
@@ -99,15 +117,21 @@ def monitor(o: Given) -> int:
         Rows of this score and above are predicted positive.
     reference
         Labelled rows that the model was not trained on, such as the validation set.
+
+    Examples
+    --------
+    argmetric monitor 'scores/*.parquet' --reference val.parquet --time scored_at
+    argmetric monitor new.csv --reference val.csv --every 1000 --floor 0.6
+    argmetric monitor a.csv --scores 'p_*' --one-label --reference v.csv --time t
     """
     source = io.gathered(o.file, o.more)
     if o.output is not None:
         io.refuse_bad_target(o.output)
-        if not o.output.lower().endswith(_ENDINGS):
-            known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
-            raise UsageError(f"-o {o.output}: the name of the file must end in {known}")
-        if o.output.lower().endswith(".html"):
-            require(o.output)
+        if not o.output.lower().endswith((".json", ".csv")):
+            raise UsageError(
+                f"-o {o.output}: the name of the file must end in .json or .csv; "
+                "--report writes a page"
+            )
     if o.append is not None:
         State.check_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
@@ -204,11 +228,11 @@ def _ended(
     if o.output is not None:
         if o.output.lower().endswith(".json"):
             found.save(o.output)
-        elif o.output.lower().endswith(".csv"):
+        else:
             frame = found.to_frame("pyarrow")
             files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
-        else:
-            am.report(found).save(o.output)
+    if o.report is not None:
+        save(am.report(found), o.report)
     tell(summary, found, json=o.json)
     alarms = _alarms(found, before)
     for where, raised in alarms.items():
