@@ -157,37 +157,31 @@ def train(o: Given) -> int:
     rows.use("weight", o.weight)
     rows.use("group", o.group)
     rule: Any = learner.rule_
-    check: Any = learner.check_
     left_out = [f"left out {name!r}: {why}" for name, why in features.left_out.items()]
     numbers, words = (len(features.places(kind)) for kind in ("number", "category"))
-    values = {
-        **rows.described(),
-        "model": o.model,
-        "features": [feature.name for feature in features.used],
-        "numbers": numbers,
-        "categories": words,
-        "classes": list(saved.classes),
-        "route": learner.route_,
-        "rule": rule.to_dict(),
-        "calibrator": learner.calibrator_.to_dict(),
-        "check": None if check is None else check.to_dict(),
-        "notes": [*left_out, *rule.notes, *said],
-        "output": o.output,
-    }
+    columns = [_report.count(n, "column") for n in (numbers, words)]
     negative, positive = saved.classes
     share = f"{100 * rule.prevalence:.1f} % of the rows"
-    columns = [_report.count(n, "column") for n in (numbers, words)]
+    if o.output is None:
+        said.append("the model is not kept: pass -o FILE")
     facts = [
-        *lines.asked_of(rows),
         ("features", f"{columns[0]} of numbers, {columns[1]} of words"),
         ("model", o.model),
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
         *rule_facts(rule, "model score", rows="held-out rows"),
     ]
-    notes = [("note", note) for note in values["notes"]]
-    if o.output is None:
-        notes.append(("note", "the model is not kept: pass -o FILE"))
-    return _report.tell("train", values, facts, json=o.json, notes=notes)
+    return lines.tell(
+        *("train", rows, o),
+        {"rule": rule, "calibrator": learner.calibrator_, "check": learner.check_},
+        facts,
+        notes=[*left_out, *rule.notes, *said],
+        features=[feature.name for feature in features.used],
+        numbers=numbers,
+        categories=words,
+        classes=list(saved.classes),
+        route=learner.route_,
+        **o.only("model", "output"),
+    )
 
 
 # ------------------------------------------------------------------------- predict
@@ -276,33 +270,22 @@ def predict(o: Given) -> int:
         notes.append(f"the model does not know, and does not use, {', '.join(others)}")
     if (here := models.sklearn_version()) != saved.made_by:
         notes.append(f"trained with scikit-learn {saved.made_by}, read with {here}")
-    values: _report.Values = {
-        **rows.described(),
-        "n_positives": int(chosen.sum()),
-        "rule": rule.to_dict(),
-        "classes": list(saved.classes),
-        "forecast": forecast.to_dict(),
-        "actual": None if score is None else score.to_dict(),
-        "notes": notes,
-        "model": o.model,
-        "joint": o.joint,
-        "output": out.target,
-    }
     out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
     how = "all rows jointly" if o.joint else rule_text(rule, "model score")
     if o.joint and average == "groups":
         how = "each group jointly"
+    n = int(chosen.sum())
     facts = [
-        *lines.asked_of(rows),
         ("model", o.model),
         ("decided", how),
-        lines.positives(int(chosen.sum()), table.n_rows),
+        lines.positives(n, table.n_rows),
         _report.forecast_line(forecast),
-        *lines.actual(values["actual"]),
+        *lines.actual(score),
     ]
-    return _report.tell(
-        "predict", values, facts, json=o.json, stderr=True, unwritten="rows"
-    )
+    results = {"rule": rule, "forecast": forecast, "actual": score}
+    told: Any = {"n_positives": n, "classes": list(saved.classes), "notes": notes}
+    told |= {**o.only("model", "joint"), "output": out.target, "stderr": True}
+    return lines.tell("predict", rows, o, results, facts, **told)
 
 
 def _target(table: files.Table, saved: models.SavedModel) -> load.TrueLabels:
