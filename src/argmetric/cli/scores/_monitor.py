@@ -11,7 +11,6 @@ import numpy as np
 
 import argmetric as am
 from argmetric import _monitor as watching
-from argmetric._ground.display import metric_title
 from argmetric._monitor import values_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -27,7 +26,6 @@ from argmetric.cli.scores._rows import checked, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
-_WIDE = 110  # signs of a terminal that has room for shares
 
 
 class _Rows(opt.Options, group=opt.COLUMNS):
@@ -233,11 +231,27 @@ def _ended(
             files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
     if o.report is not None:
         save(am.report(found), o.report)
-    tell(summary, found, json=o.json)
+    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
+    n, level = _report.count(n_files, "file"), 100 * summary["false_alarms"]
+    alarms_of_a_year = f"{level:g} % chance of a false alarm per year"
+    parts = [(x.start, x) for x in found.periods[-_SHOWN_PERIODS:]]
+    last = ((name, x.periods[-1]) for name, x in getattr(found, "segments", {}).items())
+    parts += [*last][:_SHOWN_SEGMENTS]
+    facts = [
+        ("rows", f"{reader.rows:,} of {n} ({used or 'none is new'})"),
+        _report.metric_asked(found.metric),
+        ("decision", summary["decision"]),
+        found.lines()[0],
+        ("alarms", f"{summary['alarms']}; {alarms_of_a_year}"),
+        *((name, "  ".join(one.cells())) for name, one in parts),
+    ]
+    notes = [("note", one) for one in (*summary["notes"], found._notes()[-1])]
+    _report.tell("monitor", summary, facts, json=o.json, notes=notes)
     alarms = _alarms(found, before)
     for where, raised in alarms.items():
-        last, many = raised[-1], _report.count(len(raised), "period")
-        say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
+        newest, many = raised[-1], _report.count(len(raised), "period")
+        when = f"{newest.start} to {newest.end} ({newest.alarm})"
+        say(f"alarm{where}: {many}, the last {when}")
     return GATE_NOT_MET if alarms else DONE
 
 
@@ -394,50 +408,3 @@ def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
         if raised:
             alarms[f" in {name}" if name else ""] = raised
     return alarms
-
-
-def tell(summary: _report.Values, found: Any, *, json: bool) -> None:
-    """Print the answer: its values with --json, else tables."""
-    if json:
-        _report.print_json(summary)
-        return
-    target, n = _report.console(stderr=False), _report.count(summary["files"], "file")
-    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
-    level = 100 * summary["false_alarms"]
-    facts = [
-        ("rows", f"{summary['rows']:,} of {n} ({used or 'none is new'})"),
-        _report.metric_asked(found.metric),
-        ("decision", summary["decision"]),
-        found.lines()[0],
-        (
-            "alarms",
-            f"{summary['alarms']}; {level:g} % chance of a false alarm per year",
-        ),
-    ]
-    _report.print_facts(target, "argmetric monitor", facts)
-
-    def show(first: str, periods: dict[str, Any], left_out: int, what: str) -> None:
-        more = f"{left_out:,} {what}" if left_out else ""
-        labels, wide = any(x.n_known for x in periods.values()), target.width >= _WIDE
-        header = [first, "verdict", "alarm", "rows", metric_title(found.metric.name)]
-        share = "share" if summary["classes"] is None else "share moved most"
-        header += ["interval", *["actual"] * labels, *[share] * wide]
-        rows = []
-        for name, one in periods.items():
-            actual = f"{one.actual:.3f}" if one.n_known else ""
-            row = [name, one.verdict, one.alarm, f"{one.n:,}", *one.answer]
-            last = one.moved if share != "share" else f"{one.share:.3f}"
-            rows.append([*row, *[actual] * labels, *[last] * wide])
-        _report.print_table(target, header, rows, 2, more)
-
-    periods = found.periods[-_SHOWN_PERIODS:]
-    left_out = len(found.periods) - len(periods)
-    show("from", {one.start: one for one in periods}, left_out, "earlier periods")
-    if summary["segments"]:
-        names = list(found.segments)[:_SHOWN_SEGMENTS]
-        last = {name: found.segments[name].periods[-1] for name in names}
-        said = "the last period of each, worst first"
-        _report.print_notes(target, "segments", [said])
-        show("segment", last, len(found.segments) - len(names), "better segments")
-    _report.print_notes(target, "note", [*summary["notes"], found._notes()[-1]])
-    _report.print_notes(target, "written", _report.written(summary))
