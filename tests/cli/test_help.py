@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import argmetric as am
-from argmetric.cli._command import EXAMPLES, FIRST_LINES, app
+from argmetric.cli._command import FIRST_LINES, app
 from argmetric.cli._errors import with_flags
 from argmetric.cli._options import OPTIONS
 from argmetric.cli._values import marked_streams
@@ -31,9 +31,12 @@ def commands(level, path=""):
 EVERY = dict(commands(app))
 
 
-def test_every_command_has_examples_and_no_other_has():
+def examples(command):
+    return re.findall(r"^    (argmetric.*)$", EVERY[command].help_epilogue, re.M)
+
+
+def test_every_command_is_there():
     assert len(EVERY) > 25
-    assert EXAMPLES.keys() == EVERY.keys()
 
 
 def test_the_list_of_commands_says_how_their_help_begins():
@@ -56,8 +59,8 @@ def test_examples_parse_and_are_shown(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(*command.split(), "--help").out
     assert "Examples:" in shown
-    assert 1 <= len(EXAMPLES[command]) <= 3
-    for line in EXAMPLES[command]:
+    assert 1 <= len(examples(command)) <= 3
+    for line in examples(command):
         assert line in shown  # not wrapped: it can be copied
         program, *tokens = shlex.split(line)
         assert program == "argmetric"

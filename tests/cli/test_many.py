@@ -230,7 +230,7 @@ def test_evaluate(run, rows):
     y, d = rows["label"], rows["decision"]
     wanted = am.evaluate(y, d, groups=rows["user"])
     assert summary["actual"]["score"] == pytest.approx(wanted, rel=1e-14)
-    assert summary["notes"] == ["3 files in pieces, engine local"]
+    assert summary["notes"] == ["read in pieces, engine local"]
     assert summary["actual"]["counts"]["tp"] == int((y & d).sum())
     assert run("evaluate", "in", "--fail-under", "0.99").code != 0
     found = json.loads(run("evaluate", "in", "--threshold", "0.3", "--json").out)

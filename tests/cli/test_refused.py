@@ -25,7 +25,8 @@ REFUSED = """
 2 decide s.csv --metric jacard -> unknown metric 'jacard'; did you mean 'jaccard'
 2 decide s.csv --average groups -> --average groups needs groups: pass --group COLUMN
     too
-2 summarize s.csv -o page.html -> -o writes plain text: pass --html page.html for a page
+2 summarize s.csv -o page.html -> -o writes plain text: pass --report page.html for a
+    page
 2 decide s.csv --zero-division 2 -> Invalid value "2" for --zero-division. Choose from:
     "0", "1", "nan". See argmetric decide --help.
 2 decide s.csv --metric mcc --zero-division 1 -> --zero-division 1 would change nothing
@@ -161,12 +162,11 @@ REFUSED = """
 2 calibrate s.csv --label y --method magic -> Invalid value "magic" for --method. Choose
     from: "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto",
     "matrix". See argmetric calibrate --help.
-2 report s.csv -o page.pdf -> ends in .html, .md, .json or .txt: change it, or pass
-    --format
+2 report s.csv --report page.pdf -> ends in .html, .md, .json or .txt: change it END
 2 decide s.csv --report r.pdf -> ends in .html, .md, .json or .txt: change it END
 2 demo --report r.pdf -> ends in .html, .md, .json or .txt: change it END
-1 report s.csv -o none/page.html -> there is no folder none
-1 report s.csv -o . -> it is a folder
+1 report s.csv --report none/page.html -> there is no folder none
+1 report s.csv --report . -> it is a folder
 1 decide s.csv --report none/page.html -> there is no folder none
 2 decide s.csv --report page -> ends in .html, .md, .json or .txt
 2 forecast s.csv --known y --report a.html -> --known

@@ -27,8 +27,10 @@ def test_text_on_standard_output_and_twins(run):
     write()
     text = run("report", "scores.csv").out
     assert text.startswith("Predict ")
-    assert run("report", "scores.csv", "--format", "md").out.startswith("# Predict ")
-    values = json.loads(run("report", "scores.csv", "--format", "json").out)
+    for name in ("page.md", "page.json"):
+        assert run("report", "scores.csv", "--report", name).out == ""
+    assert Path("page.md").read_text().startswith("# Predict ")
+    values = json.loads(Path("page.json").read_text())
     assert values["decision"] == am.decide(P).to_dict()
     assert values["names"] == {"file": "scores.csv", "score": "p", "label": "y"}
 
@@ -65,7 +67,7 @@ def test_a_report_of_a_rule(run):
 
 def test_the_report_of_decide_is_that_of_report(run):
     write()
-    run("report", "scores.csv", "--group", "g", "-o", "one.html")
+    run("report", "scores.csv", "--group", "g", "--report", "one.html")
     run("decide", "scores.csv", "--group", "g", "--report", "two.html")
     assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
 

@@ -57,7 +57,7 @@ def test_sentences_that_must_be_in_or_out(run):
 
 
 def test_a_page_and_a_file(run):
-    ended = run("reviews", "--words", "12", "--html", "p.html", "-o", "s.txt")
+    ended = run("reviews", "--words", "12", "--report", "p.html", "-o", "s.txt")
     assert (ended.code, ended.out) == (0, "")
     assert "written: s.txt\nwritten: p.html\n" in ended.err
     text = Path("s.txt").read_text("utf-8").removesuffix("\n")
@@ -108,8 +108,12 @@ def test_other_encodings(run):
         ("reviews --model m --mode sentences", 2, "--mode is part of the model"),
         ("reviews --must unicorn", 1, "--must 'unicorn': no sentence of the sources"),
         ("reviews --encoding klingon", 2, "--encoding klingon: there is no such"),
-        ("reviews --html -", 2, "a page is written to a file"),
-        ("reviews --html nix/p.html", 1, "cannot write nix/p.html: there is no folder"),
+        ("reviews --report -", 2, "a report is written to a file"),
+        (
+            "reviews --report nix/p.html",
+            1,
+            "cannot write nix/p.html: there is no",
+        ),
         ("reviews --output nix/s.txt", 1, "cannot write nix/s.txt: there is no folder"),
         ("- -", 2, "standard input can be read once only"),
         ("train data.jsonl", 2, "--model"),

@@ -81,7 +81,7 @@ def test_commands(run: Run, counts: Counter[str], command: str) -> None:
 
 def test_the_report_command(run: Run, counts: Counter[str]) -> None:
     pq.write_table(pa.table({"score": P, "label": Y}), "t.parquet")
-    ended = run("report", "t.parquet", "--output", "page.html")
+    ended = run("report", "t.parquet", "--report", "page.html")
     assert ended.code == 0, ended.err
     assert counts == {"probabilities": 1}
 

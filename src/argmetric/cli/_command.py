@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from argmetric import __version__
-from argmetric.cli._options import OPTIONS, MoreFiles, RowsFile, with_help
+from argmetric.cli._options import OPTIONS, MoreFiles, Options, RowsFile, documented
 from argmetric.cli._values import entries
-
-_ENTRY = re.compile(r"\w+")
 
 
 class Given:
@@ -48,41 +45,55 @@ class Given:
         return {name: getattr(self, name) for name in names}
 
 
-Run = Callable[[Given], int]
+_RESULTS = "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met"
+_STREAMS = (
+    "`-` is standard input or output. `--force` lets an output overwrite a file that "
+    "is read. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure."
+)
+ENDINGS = f"{_RESULTS}. {_STREAMS}"
+TRAINING_ENDINGS = f"{_RESULTS}, 130 interrupted. {_STREAMS}"
+ROWS_ENDINGS = (
+    f"{_RESULTS}.\n\nFiles: CSV, TSV and JSONL (also .gz, .zst), Parquet, Arrow "
+    f"(Feather), Excel; {_STREAMS}"
+)
 
 
 def command(
     options: str,
-    *,
-    changed: Mapping[str, Any] | None = None,
-    first: Mapping[str, Any] | None = None,
+    *own: type[Options],
     files: Mapping[str, Any] | None = None,
-) -> Callable[[Run], Callable[..., int]]:
+    first: Mapping[str, Any] | None = None,
+    ending: str = ROWS_ENDINGS,
+) -> Callable[[Callable[[Given], int]], App]:
     """Make a command of a function that takes all options at once.
+
+    Its docstring is the help, with examples of what is typed.
 
     Parameters
     ----------
     options : str
         Names in `argmetric.cli._options.OPTIONS`, in the order of the help.
-    changed : mapping of str to (type, default), optional
+    *own : subclasses of Options
         Options of the command alone, or with another type than in the table.
-    first : mapping of str to type, optional
-        Files that are named before those of the rows.
     files : mapping of str to type, optional
         All files that are named, where they are no rows; `*name` is any number of them.
+    first : mapping of str to type, optional
+        Files that are named before those of the rows.
+    ending : str
+        What the help ends with: how the command may end.
     """
-    table = {**OPTIONS, **(changed or {})}
+    table = OPTIONS | {name: x for one in own for name, x in one.table.items()}
     named = {name: table[name] for name in options.split()}
     if files is None:
         files = {**(first or {}), "file": RowsFile, "*more": MoreFiles}
+    of = inspect.Parameter
 
-    def made(function: Run) -> Callable[..., int]:
-        text, helps = documented(function)
-        of = inspect.Parameter
+    def make(function: Callable[[Given], int]) -> App:
+        text, helps, examples = documented(function)
 
         def parameter(name: str, type_: Any, kind: Any, **default: Any) -> Any:
             if name in helps:
-                type_ = Annotated[type_, with_help(helps[name])]
+                type_ = Annotated[type_, Parameter(help=helps[name])]
             return of(name, kind, annotation=type_, **default)
 
         found = []
@@ -97,113 +108,35 @@ def command(
         def run(*paths: str, **given: Any) -> int:
             bound = signature.bind_partial(*paths)
             bound.apply_defaults()
-            return function(Given(defaults, {**bound.arguments, **given}))
+            o = Given(defaults, {**bound.arguments, **given})
+            if o.report is not None:
+                from argmetric.cli.scores._rows import refuse_bad_report
+
+                refuse_bad_report(o.report)
+            return function(o)
 
         run.__signature__ = signature  # type: ignore[attr-defined]
-        run.__name__, run.__doc__ = function.__name__.rstrip("_"), text
-        run.__module__ = function.__module__
-        return run
+        run.__doc__, run.__module__ = text, function.__module__
+        name = function.__name__.replace("install_completion", "--install-completion")
+        made = App(name=name, help_epilogue=epilogue(examples, ending))
+        made.default(run)
+        return made
 
-    return made
-
-
-def documented(function: Any) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its parameters, and the text of each of those.
-
-    Examples
-    --------
-    >>> documented(Given.has)
-    ('Whether an option was given, with another value than its default.', {})
-    >>> sorted(documented(command)[1])
-    ['changed', 'files', 'first', 'options']
-    """
-    text, _, entries = (inspect.getdoc(function) or "").partition("\nParameters\n")
-    helps: dict[str, str] = {}
-    name = ""
-    for line in entries.splitlines()[1:]:
-        if line.startswith(" "):
-            helps[name] = f"{helps.get(name, '')} {line.strip()}".strip()
-        elif found := _ENTRY.match(line):
-            name = found[0]
-    return text.rstrip(), helps
+    return make
 
 
-_RESULTS = "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met"
-_STREAMS = (
-    "`-` is standard input or output. `--force` lets an output overwrite a file that "
-    "is read. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure."
-)
-ENDINGS = f"{_RESULTS}. {_STREAMS}"
-TRAINING_ENDINGS = f"{_RESULTS}, 130 interrupted. {_STREAMS}"
-ROWS_ENDINGS = (
-    f"{_RESULTS}.\n\nFiles: CSV, TSV and JSONL (also .gz, .zst), Parquet, Arrow "
-    f"(Feather), Excel; {_STREAMS}"
-)
-
-# What is typed after each command, and after argmetric alone
-_TYPED = """
-: demo
-: decide scores.csv --metric f1 -o decided.csv
-: decide --help
-decide: scores.csv --metric f1 -o decided.csv
-decide: orders.parquet --group order --max-positives 5 -o out.csv
-decide: photos.csv --scores 'p_*' --one-label -o chosen.csv
-forecast: decided.csv --fail-under 0.7
-forecast: scores.csv --threshold 0.5 --reference val.csv
-monitor: 'scores/*.parquet' --reference val.parquet --time scored_at
-monitor: new.csv --reference val.csv --every 1000 --floor 0.6
-monitor: a.csv --scores 'p_*' --one-label --reference v.csv --time t
-compare: new.csv --scores 'p_*' --reference val.csv
-compare: new.csv --score judge --decisions 'd_*' --known labels.csv
-report: scores.csv --metric f1 -o report.html
-report: scores.csv --group order --reference val.csv -o report.md
-evaluate: decided.csv --label bought --fail-under 0.7
-evaluate: chosen.csv --labels 'y_*' --average macro
-tune: val.csv --label bought --metric f1 -o rule.json
-tune: val.csv -m f1 -m mcc -o 'rule-{metric}.json'
-tune: val.csv --cost-fp 1 --cost-fn 20
-calibrate: val.csv --label bought -o map.json
-calibrate: new.csv --map map.json -o mended.csv
-export: rule.json --to sql --column score
-export: rule.json --to python -o label.py
-train: table.csv --label bought --drop id -o model.skops
-train: table.csv --label bought --model logistic -o model.skops
-predict: model.skops new.csv -o predicted.csv
-predict: model.skops new.csv --joint --group order -o out.csv
-expect: borders.csv guess.csv --utility windowdiff
-stream: train.svm --metric f1 -o predictions.jsonl
-stream: - --format csv --label y --checkpoint kept --resume
-stream predict: kept new.csv -o predicted.jsonl
-spans: tagged.jsonl --names O,B-PER,I-PER -o chosen.jsonl
-spans: text.conll --model text.crfsuite --dev dev.conll
-tag: train chunks.train --task chunk --model chunks.tag
-tag train: chunks.train --task chunk --model chunks.tag
-tag train: ner.train --task ner --dev ner.dev --model ner.tag
-tag predict: chunks.tag chunks.test -o tagged.txt
-tag predict: names.tag letter.txt --raw -o names.jsonl
-tag evaluate: tagged.txt --fail-under 0.9
-tag templates: chunk
-summarize: reviews --words 60
-summarize: a.txt b.txt --chars 280 --html page.html
-summarize train: clusters.jsonl --words 60 --out model
-summarize evaluate: clusters.jsonl --model model --words 60
-metrics:
-metrics: --json
-demo:
-demo: --report demo.html
---install-completion:
---install-completion: --shell zsh
-"""
-EXAMPLES: dict[str, list[str]] = {}
-for _line in _TYPED.strip().splitlines():
-    _typed = f"argmetric {_line.replace(':', '', 1).strip()}"
-    EXAMPLES.setdefault(_line.partition(":")[0], []).append(_typed)
-
-
-def epilogue(command: str, ending: str) -> str:
+def epilogue(examples: list[str], ending: str) -> str:
     """Return what the help of a command ends with: examples, and how it may end."""
-    examples = "\n".join(f"    {line}" for line in EXAMPLES.get(command, ()))
-    return f"Examples:\n\n{examples}\n\n{ending}" if examples else ending
+    lines = "\n".join(f"    {line}" for line in examples)
+    return f"Examples:\n\n{lines}\n\n{ending}"
+
+
+def add(group: App, *commands: App) -> App:
+    """Give a command others of its own, listed in this order."""
+    for place, one in enumerate(commands):
+        one.sort_key = place
+        group.command(one)
+    return group
 
 
 # Of each its module, and how its help begins; a test compares them.
@@ -245,7 +178,11 @@ demo: _demo Decide and forecast on generated data, then compare with the actual
 """)
 _COMMANDS = {name: text.split(" ", 1) for name, text in _TABLE}
 FIRST_LINES = {name: line for name, (_, line) in _COMMANDS.items()}
-GROUPS = ("stream", "tag", "summarize")
+_EXAMPLES = [
+    "argmetric demo",
+    "argmetric decide scores.csv --metric f1 -o decided.csv",
+    "argmetric decide --help",
+]
 
 
 def make_app(*, listed: bool = False) -> App:
@@ -257,20 +194,14 @@ def make_app(*, listed: bool = False) -> App:
         "expected metric, and the score to expect.",
         help_format="markdown",
         suppress_keyboard_interrupt=False,  # `main` answers for it
-        help_epilogue=epilogue("", ROWS_ENDINGS),
+        help_epilogue=epilogue(_EXAMPLES, ROWS_ENDINGS),
     )
-    for place, (command, (module, _)) in enumerate(_COMMANDS.items()):
-        options: dict[str, Any] = {}
-        if listed:
-            options["help"] = FIRST_LINES[command]
-        elif command not in GROUPS:  # a group of commands has an ending of its own
-            ending = ENDINGS if command.startswith("-") else ROWS_ENDINGS
-            options["help_epilogue"] = epilogue(command, ending)
+    for place, (command, (module, line)) in enumerate(_COMMANDS.items()):
+        how: dict[str, Any] = {"help": line} if listed else {}
         if not command.startswith("-"):
-            options["sort_key"] = place
+            how["sort_key"] = place
         function = command.lstrip("-").replace("-", "_")
-        path = f"argmetric.cli.{module}:{function}"
-        made.command(path, name=command, **options)
+        made.command(f"argmetric.cli.{module}:{function}", name=command, **how)
     return made
 
 

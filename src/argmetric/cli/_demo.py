@@ -11,10 +11,9 @@ import numpy.typing as npt
 import argmetric as am
 from argmetric._ground.discrete import beside
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE
-from argmetric.cli._options import ReportTarget
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._lines import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,14 +44,18 @@ class Shop(NamedTuple):
     bought: npt.NDArray[np.int64]
 
 
-def demo(*, report: ReportTarget = None) -> int:
+@command("report", files={})
+def demo(o: Given) -> int:
     """Decide and forecast on generated data, then compare with the actual score.
 
     The data are orders of a shop, with the probability that each item is bought again.
     Nothing is downloaded; a file is written only with --report.
+
+    Examples
+    --------
+    argmetric demo
+    argmetric demo --report demo.html
     """
-    if report is not None:
-        require(report)
     # Calibrated probabilities: some orders are lively, in some little happens
     rng = np.random.default_rng(_SEED)
     order = np.repeat(np.arange(_ORDERS), _ITEMS_OF_AN_ORDER)
@@ -80,9 +83,9 @@ def demo(*, report: ReportTarget = None) -> int:
         _print_rules(target, shop, decision, title, ("decided", chosen))
     _show_one_order(target, shop, [np.asarray(one.labels) for one in by_order])
     _show_forecast(target, [_forecast(batch) for batch in batches])
-    if report is not None:
-        am.report(by_order[-1], shop.bought).save(report)
-        where = Path(report).resolve()
+    if o.report is not None:
+        am.report(by_order[-1], shop.bought).save(o.report)
+        where = Path(o.report).resolve()
         _report.print_notes(target, "\nwritten", [f"{where} (open it in a browser)"])
     yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
     _report.print_notes(target, "\nnext", [yours])

@@ -9,15 +9,13 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from inspect import Signature
 from typing import Annotated, Any, Literal, get_args
 
-from cyclopts import App, Group, Parameter
-from cyclopts.validators import Number
+from cyclopts import Group, Parameter
 
 from argmetric._ground.display import Field
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, epilogue
+from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import Table, Values, count, tell
@@ -31,36 +29,55 @@ from argmetric.metrics import (
     get_metric,
 )
 
-REQUIRED: Any = Signature.empty
-POSITIVE = Annotated[int | None, Parameter(validator=Number(gte=1))]
-RECIPE = Group("Recipe", sort_key=2)
-_BITS = Annotated[int | None, Parameter(validator=Number(gte=8, lte=28))]
-# Options of taggers, and those that mean something of their own there
-OF_TEXTS: dict[str, Any] = {
-    "model": opt.option(opt.WrittenPath, None, REQUIRED, alias="-o"),
-    "seed": (Annotated[opt.Seed, Parameter(group=RECIPE)], 0),
-    "output": (opt.TextTarget, None),
-    "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
-    "dev": opt.option(opt.FilePath | None),
-    "encoding": opt.option(opt.Encoding, None, "utf-8"),
-    "raw": opt.option(bool),
-    **opt.table(
-        RECIPE,
-        """
-        direction: From where sentences are read; "both" combines two policies.
-        beam: The width of the beam; 1 is greedy search.
-        epochs: Passes over the sentences.
-        hash_bits: Features are hashed to 2^B rows of weights.
-        """,
-        direction=Literal["left", "right", "both"] | None,
-        beam=POSITIVE,
-        epochs=POSITIVE,
-        hash_bits=_BITS,
-        templates=opt.FilePath | None,
-        roll_in=Literal["mixed", "gold", "own", "none"] | None,
-        memory=Literal["none", "past", "both"] | None,
-    ),
-}
+
+class OfTexts(opt.Options):
+    """Options of taggers and summarizers.
+
+    Attributes
+    ----------
+    encoding
+        The encoding of the text.
+    """
+
+    model: Annotated[opt.WrittenPath, Parameter(alias="-o")] = opt.REQUIRED
+    dev: opt.FilePath | None
+    encoding: opt.Encoding = "utf-8"
+    raw: bool
+
+
+class Gate(opt.Options, group=opt.OUTPUT):
+    """The gate of scores of texts, which are shares."""
+
+    fail_under: opt.Fraction
+
+
+class Recipe(opt.Options, group=Group("Recipe", sort_key=2)):
+    """How taggers learn.
+
+    Attributes
+    ----------
+    direction
+        From where sentences are read; "both" combines two policies.
+    beam
+        The width of the beam; 1 is greedy search.
+    epochs
+        Passes over the sentences.
+    hash_bits
+        Features are hashed to 2^B rows of weights.
+    seed
+        The seed of the random numbers.
+    """
+
+    direction: Literal["left", "right", "both"] | None
+    beam: opt.Positive
+    epochs: opt.Positive
+    hash_bits: Annotated[int | None, opt.bound(gte=8, lte=28)]
+    templates: opt.FilePath | None
+    roll_in: Literal["mixed", "gold", "own", "none"] | None
+    memory: Literal["none", "past", "both"] | None
+    seed: opt.Seed = 0
+
+
 # A way, or one with "no " before it; the options that it refuses; what is said; and why
 _TABLE = """
 no raw: output_format
@@ -233,29 +250,6 @@ def tell_predicted(
     facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
     return tell(command, values, facts, **how)
-
-
-def command_group(
-    name: str,
-    help: str,
-    ending: str,
-    *commands: Callable[..., int],
-    default: Callable[..., int] | None = None,
-    hint: str = "",
-) -> App:
-    """Return a command that has commands of its own.
-
-    `default` is what is done without one of them; its help is that of the command.
-    `ending` says how they may end, behind a `hint`.
-    """
-    said = f"{hint}\n\n{ending}" if hint else ending
-    made = App(name=name, help=help or None, help_epilogue=epilogue(name, said))
-    if default is not None:
-        made.default(default)
-    for place, command in enumerate(commands):
-        shown = epilogue(f"{name} {command.__name__}", ending)
-        made.command(command, sort_key=place, help_epilogue=shown)
-    return made
 
 
 def metric_named(

@@ -121,7 +121,7 @@ def written(values: Values) -> list[str]:
         size = f"{kilobytes} kB" if kilobytes < 1000 else megabytes
         return [f"{values['model']} ({size})"]
     output = values.get("output")
-    given = output if isinstance(output, list) else [output, values.get("html")]
+    given = output if isinstance(output, list) else [output, values.get("report")]
     return [path for path in given if path not in (None, "-")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
 from argmetric._ground.display import Field
 from argmetric._ground.whole_files import DataError
@@ -21,29 +21,43 @@ from argmetric.search.corpus.sentences import CorpusFormat, Sentence
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
 
-_MODEL = Group("Model", sort_key=1)
+
+class _Model(opt.Options, group=Group("Model", sort_key=1)):
+    model: opt.FilePath | None
+    dev: opt.FilePath | None
+    scheme: SchemeName = "IOB2"
+    label_names: Annotated[str | None, opt.shown("LABEL,LABEL,...", name="--names")]
+    labels: HasLabels = "auto"
+
+
+class _Measure(opt.Options, group=opt.METRIC):
+    zero_division: Literal["0", "1"] | None
+    level: Literal["corpus", "document"] = "corpus"
+    per_type: bool
+
+
+class _Form(opt.Options):
+    """Formats of texts.
+
+    Attributes
+    ----------
+    output_format
+        The format of the output, if its name does not show it.
+    """
+
+    format: CorpusFormat | None
+    output_format: Annotated[CorpusFormat | None, Parameter(group=opt.OUTPUT)]
 
 
 @command(
     "model dev scheme label_names labels metric zero_division level per_type format "
     "output output_format json",
+    _Model,
+    _Measure,
+    _Form,
+    opt.Text,
+    opt.Summary,
     files={"file": opt.FilePath},
-    changed={
-        "model": opt.option(opt.FilePath | None, _MODEL),
-        "dev": opt.option(opt.FilePath | None, _MODEL),
-        "scheme": opt.option(SchemeName, _MODEL, "IOB2"),
-        "label_names": opt.option(
-            str | None, _MODEL, name="--names", metavar="LABEL,LABEL,..."
-        ),
-        "labels": opt.option(HasLabels, _MODEL, "auto"),
-        "zero_division": opt.option(Literal["0", "1"] | None, opt.METRIC),
-        "level": opt.option(Literal["corpus", "document"], opt.METRIC, "corpus"),
-        "per_type": opt.option(bool, opt.METRIC),
-        "format": opt.option(CorpusFormat | None),
-        "output": (opt.TextTarget, None),
-        "output_format": (Annotated[CorpusFormat | None, opt.OUTPUT_FORMAT], None),
-        "json": (opt.JsonSummary, False),
-    },
 )
 def spans(o: Given) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
@@ -82,6 +96,11 @@ def spans(o: Given) -> int:
         spans.
     format
         The format of the input, where its name does not say it.
+
+    Examples
+    --------
+    argmetric spans tagged.jsonl --names O,B-PER,I-PER -o chosen.jsonl
+    argmetric spans text.conll --model text.crfsuite --dev dev.conll
     """
     if o.json and o.output == "-":
         raise UsageError("--json and sentences cannot share standard output: -o FILE")

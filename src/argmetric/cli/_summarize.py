@@ -12,7 +12,7 @@ from argmetric._ground.display import Field, only_shown
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import ENDINGS, Given, command
+from argmetric.cli._command import ENDINGS, Given, add, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._progress import progress
 from argmetric.cli._report import (
@@ -35,66 +35,87 @@ if TYPE_CHECKING:
     from argmetric.search.summaries.read import ClusterFiles
 
 
-_BUDGET = Group("Budget", sort_key=1)
-_CHOICE = Group("Choice", sort_key=2)
-_TEXTS = Annotated[list[str] | None, Parameter(metavar="TEXT", negative="")]
-_CLUSTERS = Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")]
+_HINT = "A file or folder that is called train or evaluate is ./train or ./evaluate."
+_CLUSTERS = Annotated[opt.FilePath, opt.shown("FILE|FOLDER")]
+_Texts = Annotated[list[str] | None, opt.shown("TEXT", negative="")]
 
 
-_CHANGED: dict[str, Any] = {
-    **learning.OF_TEXTS,
-    "references": opt.option(
-        opt.FilePath | None,
-        help="If the clusters are a folder: the folder of their references. For the "
-        "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
-        metavar="FOLDER",
-    ),
-    **opt.table(
-        _BUDGET,
-        """
-        words: The largest number of words, as `wc -w` counts them. [default: what the
-            model has learned, or 60]
-        """,
-        words=learning.POSITIVE,
-        chars=learning.POSITIVE,
-    ),
-    **opt.table(
-        _CHOICE,
-        """
-        model: A summarizer from `argmetric summarize train`; no code in it is run. By
-            default the summary takes what many documents say, without training.
-        mode: Whole sentences, or parts of them: then documents are files .conllu or
-            .dp with dependency trees. [default: sentences]
-        min_words: The least number of words of a sentence in the summary. [default: 1]
-        redundancy: The largest share of a new sentence's content words that the summary
-            may already have. [default: 1]
-        """,
-        model=Annotated[opt.FilePath | None, Parameter(alias="-m")],
-        mode=Literal["sentences", "compressed"] | None,
-        min_words=learning.POSITIVE,
-        redundancy=Annotated[float | None, Parameter(validator=opt.FRACTION)],
-        must=_TEXTS,
-        never=_TEXTS,
-        query=Annotated[str | None, Parameter(metavar="TEXT")],
-        policy=(Literal["weights", "dagger", "vine", "searn"], "weights"),
-    ),
-    "iterations": opt.option(int | None, _CHOICE, gte=1, lte=1000),
-    "oracle_beam": opt.option(int | None, _CHOICE, gte=1, lte=1024),
-    "beta": opt.option(float | None, _CHOICE, gt=0, lte=1),
-    "html": opt.option(opt.WrittenPath | None, opt.OUTPUT),
-}
+class _Known(opt.Options):
+    """Summaries that are known.
+
+    Attributes
+    ----------
+    references
+        If the clusters are a folder: the folder of their references. For the cluster
+        NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.
+    """
+
+    references: Annotated[opt.FilePath | None, opt.shown("FOLDER")]
+
+
+class _Budget(opt.Options, group=Group("Budget", sort_key=1)):
+    """How long a summary may be.
+
+    Attributes
+    ----------
+    words
+        The largest number of words, as `wc -w` counts them. [default: what the model
+        has learned, or 60]
+    """
+
+    words: opt.Positive
+    chars: opt.Positive
+
+
+class _Choice(opt.Options, group=Group("Choice", sort_key=2)):
+    """What a summary takes.
+
+    Attributes
+    ----------
+    model
+        A summarizer from `argmetric summarize train`; no code in it is run. By default
+        the summary takes what many documents say, without training.
+    mode
+        Whole sentences, or parts of them: then documents are files .conllu or .dp with
+        dependency trees. [default: sentences]
+    min_words
+        The least number of words of a sentence in the summary. [default: 1]
+    redundancy
+        The largest share of a new sentence's content words that the summary may already
+        have. [default: 1]
+    """
+
+    model: Annotated[opt.FilePath | None, Parameter(alias="-m")]
+    mode: Literal["sentences", "compressed"] | None
+    min_words: opt.Positive
+    redundancy: opt.Fraction
+    must: _Texts
+    never: _Texts
+    query: Annotated[str | None, opt.shown("TEXT")]
+    policy: Literal["weights", "dagger", "vine", "searn"] = "weights"
+    iterations: Annotated[int | None, opt.bound(gte=1, lte=1000)]
+    oracle_beam: Annotated[int | None, opt.bound(gte=1, lte=1024)]
+    beta: Annotated[float | None, opt.bound(gt=0, lte=1)]
+
+
+class _Sources(opt.Options):
+    references: Annotated[opt.FilePath | None, opt.shown("FOLDER|FILE")]
+
+
+class _Kept(opt.Options):
+    model: Annotated[opt.WrittenPath, Parameter(alias=("-o", "--out"))] = opt.REQUIRED
+
+
+_OWN = learning.OfTexts, _Known, _Budget, _Choice, learning.Gate, opt.Text
 
 
 @command(
     "model references words mode policy iterations oracle_beam beta min_words "
     "redundancy encoding json",
+    *_OWN,
+    _Kept,
     files={"data": _CLUSTERS},
-    changed={
-        **_CHANGED,
-        "model": opt.option(
-            opt.WrittenPath, None, learning.REQUIRED, alias=("-o", "--out")
-        ),
-    },
+    ending=ENDINGS,
 )
 def train(o: Given) -> int:
     """Train a summarizer on documents with summaries that people wrote.
@@ -124,6 +145,10 @@ def train(o: Given) -> int:
         "vine" 20]
     beta
         The share of decisions that a new policy of "vine" gets. [default: 0.5]
+
+    Examples
+    --------
+    argmetric summarize train clusters.jsonl --words 60 --out model
     """
     learning.refuse_target("summarizer", o.model)
     check_encoding(o.encoding)
@@ -225,14 +250,13 @@ def _read_clusters(o: Given) -> ClusterFiles:
 
 @command(
     "words chars model mode min_words redundancy must never query references "
-    "encoding html output json",
-    files={"*files": Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")]},
-    changed={
-        **_CHANGED,
-        "references": opt.option(opt.FilePath | None, metavar="FOLDER|FILE"),
-    },
+    "encoding output report json",
+    *_OWN,
+    _Sources,
+    files={"*files": Annotated[opt.FilePath, opt.shown("FOLDER|FILES")]},
+    ending=f"{_HINT}\n\n{ENDINGS}",
 )
-def summarize_files(o: Given) -> int:
+def summarize(o: Given) -> int:
     """Summarise texts in their own words, within a word limit.
 
     All files, and all files in folders, are the documents of one summary. It takes
@@ -255,8 +279,13 @@ def summarize_files(o: Given) -> int:
         trained with queries.
     references
         Summaries that people wrote, one per file, to score against.
-    html
-        Also write a page that shows which words of the documents were kept.
+    report
+        Also write a page (.html) that shows which words of the documents were kept.
+
+    Examples
+    --------
+    argmetric summarize reviews --words 60
+    argmetric summarize a.txt b.txt --chars 280 --report page.html
     """
     from argmetric.search import score_summaries
     from argmetric.search.summaries.read import read_sources
@@ -290,8 +319,8 @@ def summarize_files(o: Given) -> int:
     if gold is not None:
         found = score_summaries([summary], [gold]).to_dict()
         scores = {name: found[name] for name in ("rouge_1", "rouge_2")}
-    if o.html is not None:
-        write_text(o.html, summary.to_html())
+    if o.report is not None:
+        write_text(o.report, summary.to_html())
     target = None if o.output is None and o.json else o.output or "-"
     if target is not None:
         parts = [summary.text] if summary.mode == "sentences" else summary.sentences
@@ -304,7 +333,7 @@ def summarize_files(o: Given) -> int:
         Field("scores", scores),
         Field("seconds", seconds),
         Field("notes", notes),
-        Field("html", o.html),
+        Field("report", o.report),
         Field("output", target),
     ]
     return learning.tell_predicted("summarize", o, fields, unwritten="")
@@ -317,15 +346,17 @@ def _refuse_files(o: Given) -> None:
     wrong = {
         "a folder or files are needed. See argmetric summarize --help.": not o.files,
         "standard input can be read once only": o.files.count("-") > 1,
-        "a page is written to a file, not to standard output": o.html == "-",
-        f"-o writes plain text: pass --html {o.output} for a page": is_page,
+        "--report writes a page: name it .html": not str(o.report or ".html").endswith(
+            (".html", ".htm")
+        ),
+        f"-o writes plain text: pass --report {o.output} for a page": is_page,
         "--words and --chars exclude each other: pass one of them": both,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise UsageError(message)
-    for target in {o.html, o.output} - {None, "-"}:
-        refuse_bad_target(target)
+    if o.output not in (None, "-"):
+        refuse_bad_target(o.output)
 
 
 def _with_text(
@@ -355,8 +386,9 @@ def _recall(name: str, score: Values, interval: str = "") -> tuple[str, str]:
 
 @command(
     "references words model mode min_words redundancy encoding fail_under json",
+    *_OWN,
     files={"data": _CLUSTERS},
-    changed=_CHANGED,
+    ending=ENDINGS,
 )
 def evaluate(o: Given) -> int:
     """Summarise documents and compare with summaries that people wrote.
@@ -375,6 +407,10 @@ def evaluate(o: Given) -> int:
         The length of the summaries. [default: what the model has learned, or 60]
     fail_under
         Exit with 3 if the mean ROUGE-2 recall is under this.
+
+    Examples
+    --------
+    argmetric summarize evaluate clusters.jsonl --model model --words 60
     """
     from argmetric.search import score_summaries
 
@@ -421,12 +457,4 @@ def evaluate(o: Given) -> int:
     return gate(scores.rouge_2, o.fail_under, recall, judged)
 
 
-summarize = learning.command_group(
-    "summarize",
-    "",
-    ENDINGS,
-    train,
-    evaluate,
-    default=summarize_files,
-    hint="A file or folder that is called train or evaluate is ./train or ./evaluate.",
-)
+add(summarize, train, evaluate)

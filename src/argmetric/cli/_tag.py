@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from cyclopts import App
 
 from argmetric._ground.display import Field
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import TRAINING_ENDINGS, Given, command
+from argmetric.cli._command import TRAINING_ENDINGS, Given, add, command, epilogue
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._report import Values, count, number
 from argmetric.cli._tag_evaluate import TagTask, evaluate, labelled
@@ -30,11 +31,22 @@ _TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 _LINES = (".jsonl", ".ndjson", ".json")
 
 
+class _Task(opt.Options):
+    task: TagTask = opt.REQUIRED
+
+
+class _Marked(opt.Options, group=opt.OUTPUT):
+    output_format: Literal["text", "jsonl"] | None
+
+
 @command(
     "task model dev encoding templates direction beam roll_in epochs memory hash_bits "
     "seed json",
+    _Task,
+    learning.OfTexts,
+    learning.Recipe,
+    ending=TRAINING_ENDINGS,
     files={"file": opt.FilePath},
-    changed={**learning.OF_TEXTS, "task": opt.option(TagTask, None, learning.REQUIRED)},
 )
 def train(o: Given) -> int:
     """Train a tagger and save it to a file.
@@ -64,6 +76,11 @@ def train(o: Given) -> int:
     memory
         Whether a second pass sees the labels that the first one gave to the same word:
         not at all, in earlier sentences, or on both sides.
+
+    Examples
+    --------
+    argmetric tag train chunks.train --task chunk --model chunks.tag
+    argmetric tag train ner.train --task ner --dev ner.dev --model ner.tag
     """
     learning.refuse_target("tagger", o.model)
     learning.refuse_two_streams(o.file, o.dev)
@@ -134,7 +151,7 @@ def _sizes(text: Any) -> list[Field]:
     return learning.sizes(text.name, text.n_sentences, len(tokens))
 
 
-@command("", files={"task": TagTask})
+@command("", ending=TRAINING_ENDINGS, files={"task": TagTask})
 def templates(o: Given) -> int:
     """Print the templates of a task, to be extended and passed to `train`.
 
@@ -142,6 +159,10 @@ def templates(o: Given) -> int:
     ----------
     task
         The task.
+
+    Examples
+    --------
+    argmetric tag templates chunk
     """
     from argmetric.search import default_templates
 
@@ -199,12 +220,12 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
 
 @command(
     "encoding raw output output_format json",
+    _Marked,
+    learning.OfTexts,
+    opt.Text,
+    opt.Summary,
+    ending=TRAINING_ENDINGS,
     files={"model": opt.FilePath, "file": opt.FilePath},
-    changed={
-        **learning.OF_TEXTS,
-        "output_format": opt.option(Literal["text", "jsonl"] | None, opt.OUTPUT),
-        "json": (opt.JsonSummary, False),
-    },
 )
 def predict(o: Given) -> int:
     """Tag sentences with a tagger from `argmetric tag train`.
@@ -232,6 +253,11 @@ def predict(o: Given) -> int:
     output_format
         With --raw: "text", or "jsonl" for JSON lines. By default the ending of --output
         tells it; on standard output it is text.
+
+    Examples
+    --------
+    argmetric tag predict chunks.tag chunks.test -o tagged.txt
+    argmetric tag predict names.tag letter.txt --raw -o names.jsonl
     """
     target = learning.text_target(o)
     if not o.raw:
@@ -366,14 +392,14 @@ class Marked:
         return "".join(lines)
 
 
-tag = learning.command_group(
-    "tag",
-    "Tag text: chunks, named entities, parts of speech, or two at once.\n\n"
+tag = App(
+    name="tag",
+    help="Tag text: chunks, named entities, parts of speech, or two at once.\n\n"
     "Files have a line for each token, its columns separated by blanks or tabs, and an "
     "empty line behind each sentence (CoNLL).",
-    TRAINING_ENDINGS,
-    train,
-    predict,
-    evaluate,
-    templates,
+    help_epilogue=epilogue(
+        ["argmetric tag train chunks.train --task chunk --model chunks.tag"],
+        TRAINING_ENDINGS,
+    ),
 )
+add(tag, train, predict, evaluate, templates)

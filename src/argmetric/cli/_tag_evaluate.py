@@ -10,12 +10,18 @@ from argmetric._ground.display import Field
 from argmetric._ground.types import Integers
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import TRAINING_ENDINGS, Given, command
 from argmetric.cli._errors import gate
-from argmetric.cli._learning import OF_TEXTS, read_text_file, sizes, values_and_lines
+from argmetric.cli._learning import (
+    Gate,
+    OfTexts,
+    read_text_file,
+    sizes,
+    values_and_lines,
+)
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Table, Values, count, number, tell
-from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._lines import save
 from argmetric.metrics import get_metric
 from argmetric.search.corpus.labels import (
     BEGIN,
@@ -38,10 +44,17 @@ _SIZES = "gold", "predicted", "correct"
 _SHARES = "precision", "recall", "f1"
 
 
+class _Task(opt.Options):
+    task: TagTask | None
+
+
 @command(
     "task encoding fail_under report json",
+    _Task,
+    OfTexts,
+    Gate,
     files={"file": opt.FilePath},
-    changed={**OF_TEXTS, "task": opt.option(TagTask | None)},
+    ending=TRAINING_ENDINGS,
 )
 def evaluate(o: Given) -> int:
     """Compare predicted with true labels, the last two columns of a file.
@@ -60,9 +73,11 @@ def evaluate(o: Given) -> int:
         The kind of labels. By default it is guessed from the labels.
     fail_under
         Exit with 3 if the strict F1 (or the accuracy, for "pos") is under this.
+
+    Examples
+    --------
+    argmetric tag evaluate tagged.txt --fail-under 0.9
     """
-    if o.report is not None:
-        require(o.report)
     text: ColumnFile = read_text_file(read_columns, o.file, o.encoding)
     kind = o.task or _looks(text)
     joint, least = kind == "joint", 5 if kind == "joint" else 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from inspect import Signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,7 @@ from cyclopts import Parameter
 from argmetric._ground.whole_files import writing, written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._learning import metric_error
 from argmetric.cli._progress import progress
@@ -56,6 +55,11 @@ def metrics(o: Given) -> int:
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
     positives, n rows. Any "f<beta>" up to 10 works, such as f0.3. The ranking principle
     says that the best decision is a set of highest scores.
+
+    Examples
+    --------
+    argmetric metrics
+    argmetric metrics --json
     """
     catalogue = []
     for name in metric_names():
@@ -81,16 +85,22 @@ def metrics(o: Given) -> int:
     return DONE
 
 
+class _Expecting(opt.Options):
+    utility: Annotated[str, opt.shown("NAME", alias="-u")] = "f1"
+    window: int | None
+    zero_division: opt.ZeroDivision | None
+    beam: Annotated[str | None, opt.shown("L")]
+
+
+class _Quantiles(opt.Options, group=opt.OUTPUT):
+    quantiles: bool
+
+
 @command(
     "utility window zero_division beam score logits label quantiles json",
+    _Expecting,
+    _Quantiles,
     files={"probabilities": opt.FilePath, "reference": opt.FilePath},
-    changed={
-        "utility": opt.option(str, None, "f1", alias="-u", metavar="NAME"),
-        "window": opt.option(int | None),
-        "zero_division": opt.option(opt.ZeroDivision | None),
-        "beam": opt.option(str | None, metavar="L"),
-        "quantiles": opt.option(bool, opt.OUTPUT),
-    },
 )
 def expect(o: Given) -> int:
     """Expected utility of one label sequence when the other is drawn from a model.
@@ -120,6 +130,10 @@ def expect(o: Given) -> int:
         called label, y, decision, prediction, reference, boundary or the like.
     quantiles
         Print the 5 %, 50 % and 95 % quantiles of the utility too.
+
+    Examples
+    --------
+    argmetric expect borders.csv guess.csv --utility windowdiff
     """
     utility, width = _utility(o.utility, o.window, o.zero_division), o.beam
     if width not in (None, "auto"):
@@ -200,20 +214,23 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         raise UsageError(f"{metric_error(error)}; utilities: {known}") from error
 
 
-_SHELLS = Literal["bash", "zsh", "fish", "powershell"]
-_DIALECTS = Literal["duckdb", "postgres", "sqlite", "spark"]
+class _Exporting(opt.Options):
+    to: Literal["sql", "python", "onnx", "json"] = opt.REQUIRED
+    dialect: Literal["duckdb", "postgres", "sqlite", "spark"] = "duckdb"
+    column: Annotated[list[str] | None, opt.shown("NAME", negative="")]
+    name: str = "label"
+
+
+class _Completing(opt.Options):
+    shell: Literal["bash", "zsh", "fish", "powershell"] | None
+    output: Annotated[opt.FilePath | None, Parameter(alias="-o")]
 
 
 @command(
     "to dialect column name output",
-    files={"rule": Annotated[opt.FilePath, Parameter(metavar="RULE")]},
-    changed={
-        "to": (Literal["sql", "python", "onnx", "json"], Signature.empty),
-        "dialect": (_DIALECTS, "duckdb"),
-        "column": opt.option(list[str] | None, negative="", metavar="NAME"),
-        "name": (str, "label"),
-        "output": (opt.TextTarget, None),
-    },
+    _Exporting,
+    opt.Text,
+    files={"rule": Annotated[opt.FilePath, opt.shown("RULE")]},
 )
 def export(o: Given) -> int:
     """Write a rule for a program that does not have argmetric.
@@ -234,6 +251,11 @@ def export(o: Given) -> int:
         each, in their order. [default: p, or the names of the labels]
     name
         With --to python: the name of the function.
+
+    Examples
+    --------
+    argmetric export rule.json --to sql --column score
+    argmetric export rule.json --to python -o label.py
     """
     rule, target = load_saved(o.rule, "rule"), None if o.output == "-" else o.output
     if target is not None:
@@ -262,14 +284,7 @@ def export(o: Given) -> int:
     return DONE
 
 
-@command(
-    "shell output",
-    files={},
-    changed={
-        "shell": (_SHELLS | None, None),
-        "output": opt.option(opt.FilePath | None, alias="-o"),
-    },
-)
+@command("shell output", _Completing, files={}, ending=ENDINGS)
 def install_completion(o: Given) -> int:
     """Let the shell complete commands, options and their values.
 
@@ -282,6 +297,11 @@ def install_completion(o: Given) -> int:
         The shell. By default the one that this runs in.
     output
         Write the script to this file alone, or for - to standard output.
+
+    Examples
+    --------
+    argmetric --install-completion
+    argmetric --install-completion --shell zsh
     """
     from cyclopts.completion.detect import ShellDetectionError
 

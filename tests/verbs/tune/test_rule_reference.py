@@ -203,7 +203,7 @@ def test_moved_scores_are_told_on_every_surface(run):
         ["decide", "moved.csv", "--reference", "known.csv"],
         ["forecast", "moved.csv", "--rule", "rule.json"],
         ["forecast", "moved.csv", "--reference", "known.csv"],
-        ["report", "moved.csv", "--reference", "known.csv", "--format", "md"],
+        ["report", "moved.csv", "--reference", "known.csv"],
     ]
     for call in told_by:
         ended = run(*call)

@@ -35,6 +35,21 @@ from argmetric.cli.scores._rows import (
 from argmetric.scale import files
 
 _MANY_ROWS = 10_000
+
+
+class _Route(opt.Options, group=opt.METRIC):
+    route: Literal["tune", "decide", "half", "auto"] = "tune"
+    joint: bool
+
+
+class _Kind(opt.Options):
+    model: Learner = "boosting"
+
+
+class _Scores(opt.Options, group=opt.OUTPUT):
+    score_column: opt.ColumnName = "score"
+
+
 _READ = "format", "encoding", "max_line", "decimal"
 
 
@@ -42,15 +57,10 @@ _READ = "format", "encoding", "max_line", "decimal"
     "label pos_label drop group weight format encoding max_line decimal metric average "
     "zero_division route choice max_positives min_precision min_recall model seed "
     "output json jobs",
-    changed={
-        "label": (opt.LearnedLabel, None),
-        "drop": (opt.Drop, None),
-        "average": (opt.AverageOver, None),
-        "route": opt.option(
-            Literal["tune", "decide", "half", "auto"], opt.METRIC, "tune"
-        ),
-        "model": (Learner, "boosting"),
-    },
+    opt.Learned,
+    opt.OverGroups,
+    _Route,
+    _Kind,
 )
 def train(o: Given) -> int:
     """Train a classifier that decides for the metric, and keep it in a file.
@@ -87,6 +97,11 @@ def train(o: Given) -> int:
         model is not saved.
     jobs
         The number of folds trained at a time, -1 for one on each core.
+
+    Examples
+    --------
+    argmetric train table.csv --label bought --drop id -o model.skops
+    argmetric train table.csv --label bought --model logistic -o model.skops
     """
     source = gathered(o.file, o.more)
     metric = metric_named(o.metric, o.zero_division)
@@ -142,37 +157,31 @@ def train(o: Given) -> int:
     rows.use("weight", o.weight)
     rows.use("group", o.group)
     rule: Any = learner.rule_
-    check: Any = learner.check_
     left_out = [f"left out {name!r}: {why}" for name, why in features.left_out.items()]
     numbers, words = (len(features.places(kind)) for kind in ("number", "category"))
-    values = {
-        **rows.described(),
-        "model": o.model,
-        "features": [feature.name for feature in features.used],
-        "numbers": numbers,
-        "categories": words,
-        "classes": list(saved.classes),
-        "route": learner.route_,
-        "rule": rule.to_dict(),
-        "calibrator": learner.calibrator_.to_dict(),
-        "check": None if check is None else check.to_dict(),
-        "notes": [*left_out, *rule.notes, *said],
-        "output": o.output,
-    }
+    columns = [_report.count(n, "column") for n in (numbers, words)]
     negative, positive = saved.classes
     share = f"{100 * rule.prevalence:.1f} % of the rows"
-    columns = [_report.count(n, "column") for n in (numbers, words)]
+    if o.output is None:
+        said.append("the model is not kept: pass -o FILE")
     facts = [
-        *lines.asked_of(rows),
         ("features", f"{columns[0]} of numbers, {columns[1]} of words"),
         ("model", o.model),
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
         *rule_facts(rule, "model score", rows="held-out rows"),
     ]
-    notes = [("note", note) for note in values["notes"]]
-    if o.output is None:
-        notes.append(("note", "the model is not kept: pass -o FILE"))
-    return _report.tell("train", values, facts, json=o.json, notes=notes)
+    return lines.tell(
+        *("train", rows, o),
+        {"rule": rule, "calibrator": learner.calibrator_, "check": learner.check_},
+        facts,
+        notes=[*left_out, *rule.notes, *said],
+        features=[feature.name for feature in features.used],
+        numbers=numbers,
+        categories=words,
+        classes=list(saved.classes),
+        route=learner.route_,
+        **o.only("model", "output"),
+    )
 
 
 # ------------------------------------------------------------------------- predict
@@ -181,13 +190,11 @@ def train(o: Given) -> int:
 @command(
     "group format encoding max_line decimal average joint max_positives coverage "
     "output output_format score_column new_decisions json jobs",
+    opt.OverGroups,
+    opt.Summary,
+    _Route,
+    _Scores,
     first={"model": opt.FilePath},
-    changed={
-        "average": (opt.AverageOver, None),
-        "joint": opt.option(bool, opt.METRIC),
-        "score_column": (opt.NewColumn, "score"),
-        "json": (opt.JsonSummary, False),
-    },
 )
 def predict(o: Given) -> int:
     """Score and label new rows by a model of `argmetric train`.
@@ -213,6 +220,11 @@ def predict(o: Given) -> int:
         The name of the column of probabilities that is added.
     jobs
         The number of threads for groups with --joint, -1 for one on each core.
+
+    Examples
+    --------
+    argmetric predict model.skops new.csv -o predicted.csv
+    argmetric predict model.skops new.csv --joint --group order -o out.csv
     """
     source = gathered(o.file, o.more)
     refuse_shared_output(o.output, json=o.json)
@@ -258,33 +270,22 @@ def predict(o: Given) -> int:
         notes.append(f"the model does not know, and does not use, {', '.join(others)}")
     if (here := models.sklearn_version()) != saved.made_by:
         notes.append(f"trained with scikit-learn {saved.made_by}, read with {here}")
-    values: _report.Values = {
-        **rows.described(),
-        "n_positives": int(chosen.sum()),
-        "rule": rule.to_dict(),
-        "classes": list(saved.classes),
-        "forecast": forecast.to_dict(),
-        "actual": None if score is None else score.to_dict(),
-        "notes": notes,
-        "model": o.model,
-        "joint": o.joint,
-        "output": out.target,
-    }
     out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
     how = "all rows jointly" if o.joint else rule_text(rule, "model score")
     if o.joint and average == "groups":
         how = "each group jointly"
+    n = int(chosen.sum())
     facts = [
-        *lines.asked_of(rows),
         ("model", o.model),
         ("decided", how),
-        lines.positives(int(chosen.sum()), table.n_rows),
+        lines.positives(n, table.n_rows),
         _report.forecast_line(forecast),
-        *lines.actual(values["actual"]),
+        *lines.actual(score),
     ]
-    return _report.tell(
-        "predict", values, facts, json=o.json, stderr=True, unwritten="rows"
-    )
+    results = {"rule": rule, "forecast": forecast, "actual": score}
+    told: Any = {"n_positives": n, "classes": list(saved.classes), "notes": notes}
+    told |= {**o.only("model", "joint"), "output": out.target, "stderr": True}
+    return lines.tell("predict", rows, o, results, facts, **told)
 
 
 def _target(table: files.Table, saved: models.SavedModel) -> load.TrueLabels:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from cyclopts import Parameter
 
 import argmetric as am
 from argmetric._compare import refuse_two_labels
@@ -19,40 +18,55 @@ from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import READING, TableRows
-from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._lines import save
 from argmetric.cli.scores._rows import exclude
 from argmetric.scale import files
 
 ROW = "row"  # the column of numbers of rows, from 1
-_OWN = {
-    **opt.table(
-        opt.COLUMNS,
-        """
-        scores: The columns of scores, one for each model, as in 'p_*'. The part that *
-            matches is the name of the model. By default one column of scores, that of
-            --score, serves all.
-        decisions: The columns of decisions, one for each model, as in 'd_*'. By default
-            each model decides by --threshold, or by the cut that is best on the
-            reference.
-        known: Labels of people that have arrived: a column of the rows, empty where
-            there is none, or a file with the column row, the number of a row from 1 as
-            -o writes it, and the column of --label.
-        """,
-        scores=Annotated[str | None, Parameter(metavar="PATTERN")],
-        decisions=Annotated[str | None, Parameter(metavar="PATTERN")],
-        known=Annotated[str | None, Parameter(metavar="FILE|COLUMN")],
-    ),
-    "next": opt.option(
-        int | None, opt.OUTPUT, None, "Write so many rows to label next.", gte=1
-    ),
-}
+
+
+class _Models(opt.Options, group=opt.COLUMNS):
+    """What is known of the models.
+
+    Attributes
+    ----------
+    scores
+        The columns of scores, one for each model, as in 'p_*'. The part that * matches
+        is the name of the model. By default one column of scores, that of --score,
+        serves all.
+    decisions
+        The columns of decisions, one for each model, as in 'd_*'. By default each model
+        decides by --threshold, or by the cut that is best on the reference.
+    known
+        Labels of people that have arrived: a column of the rows, empty where there is
+        none, or a file with the column row, the number of a row from 1 as -o writes it,
+        and the column of --label.
+    """
+
+    scores: opt.Pattern
+    decisions: opt.Pattern
+    known: Annotated[str | None, opt.shown("FILE|COLUMN")]
+
+
+class _Next(opt.Options, group=opt.OUTPUT):
+    """What is written.
+
+    Attributes
+    ----------
+    next
+        Write so many rows to label next.
+    """
+
+    next: opt.Positive
 
 
 @command(
     "scores score logits decisions threshold group label pos_label metric average "
     "zero_division reference reference_label known coverage next seed output "
     f"output_format report json {READING}",
-    changed={"average": (opt.AverageOver, None), **_OWN},
+    _Models,
+    _Next,
+    opt.OverGroups,
 )
 def compare(o: Given) -> int:
     """Say which model is better on the same rows, and which labels would tell.
@@ -75,6 +89,11 @@ def compare(o: Given) -> int:
         Labelled rows with scores of the same models, in columns of the same names.
     output
         The file for the rows of --next, replaced whole or not at all.
+
+    Examples
+    --------
+    argmetric compare new.csv --scores 'p_*' --reference val.csv
+    argmetric compare new.csv --score judge --decisions 'd_*' --known labels.csv
     """
     if o.next is not None and o.output is None:
         raise UsageError("--next writes rows: pass -o FILE")
@@ -82,10 +101,8 @@ def compare(o: Given) -> int:
         raise UsageError("-o takes the rows of --next: pass --next 50, say")
     exclude(o, "decisions", "threshold")
     exclude(o, "scores", "score")
-    for path in filter(None, (o.output, o.report)):
-        io.refuse_bad_target(path)
-    if o.report is not None:
-        require(o.report)
+    if o.output is not None:
+        io.refuse_bad_target(o.output)
     metric, average = (
         metric_named(o.metric, o.zero_division),
         average_of(o.average, o.group),

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from argmetric._verbs.decide import UndefinedScoreError
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
@@ -57,6 +52,12 @@ def decide(o: Given) -> int:
     json
         Print the summary as JSON to standard output; rows are then written only to
         --output.
+
+    Examples
+    --------
+    argmetric decide scores.csv --metric f1 -o decided.csv
+    argmetric decide orders.parquet --group order --max-positives 5 -o out.csv
+    argmetric decide photos.csv --scores 'p_*' --one-label -o chosen.csv
     """
     source = io.gathered(o.file, o.more)
     io.refuse_shared_output(o.output, json=o.json)
@@ -69,70 +70,56 @@ def decide(o: Given) -> int:
     if pieces.asked("decide", o, source):
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
-    limits, decision = o.only(*LIMITS.split()), None
-    limits |= {"confidence": o.confidence} if o.confidence else {}
-    limits |= {} if o.per_row is None else {"per_row": o.per_row}
+    limits, decision = o.only(*LIMITS.split(), "prior"), None
+    limits |= {"n_jobs": o.jobs, "confidence": o.confidence, "per_row": o.per_row}
     if rows.way == "classes":  # the others are refused
-        limits = {"min_recall": o.min_recall}
+        limits = o.only("min_recall", "prior")
     names = rows.named(o.new_decisions)
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
     with progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
-            decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
+            given = {k: x for k, x in limits.items() if x is not None}
+            decision = rows.decide(**given)
             labels = chosen = decision.labels
         else:
             labels, chosen = _ruled(rows, rule)
-        forecast, values = _answered(rows, o, chosen, decision, rule)
-    values |= {
-        "decision": None if decision is None else decision.to_dict(),
-        "rule": None if rule is None else rule.to_dict(),
-        "n_positives": None if rows.way == "classes" else int(chosen.sum()),
-        "output": out.target,
-    }
+        results, notes = _answered(rows, o, chosen, decision, rule)
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(rows.table, added, rows.columns.values())
     _save_page(rows, o, decision, chosen)
-    table: Any = None
-    told = [] if forecast is None else lines.forecast_facts(forecast)
-    if decision is not None and rows.way == "one":
-        facts, table = _with_cuts(rows, decision, forecast, values)
-    elif decision is not None and rows.way == "classes":
-        facts = [*decision.lines()[1:], *told]  # but for the metric
-        table = None if rows.y is None else lines.judged_classes(rows.evaluate(chosen))
-    elif rule is not None:
+    facts = lines.forecast_facts(results["forecast"], *(["labels"] if decision else []))
+    if decision is not None:
+        kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
+        kind = f"{kind} for {rows.metric.name}"
+        facts = [("decision", kind), *lines.decision_facts(rows, decision), *facts]
+    else:
         text = o.rule if rows.way == "wide" else f"{o.rule}, {lines.tuned_on(rule)}"
         if rows.way == "one":
             text = f"{lines.rule_text(rule, rows.score)} ({text})"
-        if forecast is None:
-            told = [lines.positives(int(chosen.sum()), chosen.size)]
-        facts = [("rule", text), *told]
-    else:
-        kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
-        facts = [("decision", f"{kind} for {rows.metric.name}"), *told]
-    if rows.way == "wide":
-        table = lines.label_table(values)
-    facts += lines.promises(rule or decision)
-    facts = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
-    how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
-    return _report.tell("decide", values, facts, table=table, **how)
+        if results["forecast"] is None:
+            facts = [lines.positives(int(chosen.sum()), chosen.size)]
+        facts = [("rule", text), *facts, *lines.promises(rule)]
+    return lines.tell(
+        *("decide", rows, o),
+        {"decision": decision, "rule": rule, **results},
+        [*facts, *lines.actual(results["actual"])],
+        notes=notes,
+        stderr=True,
+        n_positives=None if rows.way == "classes" else int(chosen.sum()),
+        output=out.target,
+    )
 
 
 def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
-    if o.report is not None:
-        from argmetric.cli.scores._lines import require
-
-        require(o.report)
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
 
 
 def _save_page(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
     if o.report is not None:
-        from argmetric.cli.scores._lines import save_report
-
-        save_report(rows, o, decision, labels)
+        lines.save_report(rows, o, decision, labels)
 
 
 def _ruled(rows: TableRows, rule: Any) -> tuple[Any, Any]:
@@ -154,8 +141,8 @@ def _likely(rows: TableRows, rule: Any) -> bool:
 
 def _answered(
     rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
-) -> tuple[Any, _report.Values]:
-    """Return the score to expect of labels, and it and the actual one as values."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the score to expect of labels, the actual one, the map, and notes."""
     forecast, score, notes = None, rows.evaluate(chosen), []
     if _likely(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
@@ -171,47 +158,16 @@ def _answered(
         notes += _report.as_flags(told)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
-    found = {"forecast": forecast, "actual": score, "calibrator": rows.calibrator}
-    values = {
-        **rows.described(),
-        **{key: None if x is None else x.to_dict() for key, x in found.items()},
-        "notes": [*notes, *rows.notes],
-    }
-    if rows.way == "wide":
-        mass = None if forecast is None else rows.mass
-        cuts = None if rule is None else rule.thresholds
-        by_label = lines.by_label(rows, chosen, mass, cuts)
-        values |= {"labels": rows.names, "by_label": by_label}
-    return forecast, values
+    calibrator = rows.calibrator
+    if decision is not None and rows.way == "one":  # with the share that was asked for
+        calibrator = decision._asked["calibrator"]
+        if calibrator is not None:  # slow to import, and not needed without one
+            from argmetric._forecast.rivals import ahead_of, cut_forecasts
 
-
-def _with_cuts(
-    rows: TableRows, decision: Any, forecast: Any, values: _report.Values
-) -> tuple[_report.Facts, _report.Table]:
-    """Add ties and cuts of a decision on one column; return its lines and table."""
-    # On the scale of the map by which the decision was made
-    on_scale = replace(rows, calibrator=decision._asked["calibrator"])
-    if on_scale.calibrator is not None:  # with the share that was asked for
-        values["calibrator"] = on_scale.calibrator.to_dict()
-    values["ties"] = lines.split_ties(on_scale, decision.labels)
-    cuts = None
-    if rows.y is not None:
-        cuts = {"best_cut": math.nan, "cut_half": math.nan}
-        for key, scores in zip(cuts, (on_scale.scale, rows.p), strict=True):
-            labels = scores >= getattr(decision, key).threshold
-            with contextlib.suppress(UndefinedScoreError):
-                cuts[key] = float(rows.evaluate(labels))
-    values["actual_of_cuts"] = cuts
-    names = ("best_cut", "cut_half")
-    values["forecast_of_cuts"] = {key: getattr(decision, key).expected for key in names}
-    if on_scale.calibrator is not None:  # slow to import, and not needed without one
-        from argmetric._forecast.rivals import ahead_of, cut_forecasts
-
-        found = cut_forecasts(decision, forecast.mean)
-        values["forecast_of_cuts"] = found
-        values["notes"] += ahead_of(decision, forecast.mean, found, _report.number)
-    facts = lines.decision_facts(on_scale, decision, forecast, values["ties"])
-    return facts, lines.cut_table(on_scale, decision, values)
+            cuts = cut_forecasts(decision, forecast.mean)
+            notes += ahead_of(decision, forecast.mean, cuts, _report.number)
+    found = {"forecast": forecast, "actual": score, "calibrator": calibrator}
+    return found, [*notes, *rows.notes]
 
 
 def _decide_pieces(o: Given, source: io.Input) -> int:
@@ -229,25 +185,16 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
     elif o.reference is not None:
         found_map = layout.fitted(o, *layout.read_reference(o, "")).calibrator
     how: Any = {"reference": found_map, "decision_column": o.new_decisions}
-    with pieces.running(o, source) as run:
-        found = run("decide", metric, average=average or "groups", **how)
-    used = {"score": found.score, "group": found.group}
-    rows = pieces.rows_of(source, found.n, metric, average, found.n_groups, **used)
-    values = {
-        **rows.described(),
-        "decision": found.to_dict(),
-        "engine": o.engine,
-        "notes": list(found.notes),
-        "output": found.output,
-    }
-    told = {k: text for k, text in found.lines() if k not in _TOLD_OF_PIECES}
-    told["plan"] = f"{found.plan}, engine {o.engine}"
-    n_files = ("files", _report.count(found.n_files))
-    facts = [*lines.asked_of(rows), n_files, *told.items()]
-    notes = [("note", note) for note in found.notes]
-    notes += [("left out", file) for file in found.skipped]
-    how = {"json": o.json, "stderr": True, "notes": notes}
-    return _report.tell("decide", values, facts, **how)
+    rows, found, _ = pieces.answered("decide", o, source, metric, average, **how)
+    told = dict(lines.lines_of(found), plan=f"{found.plan}, engine {o.engine}")
+    return lines.tell(
+        *("decide", rows, o, {"decision": found}),
+        [("files", _report.count(found.n_files)), *told.items()],
+        notes=[*found.notes, *(f"left out: {file}" for file in found.skipped)],
+        stderr=True,
+        engine=o.engine,
+        output=found.output,
+    )
 
 
 # ------------------------------------------------------------------------ forecast
@@ -272,28 +219,25 @@ def forecast(o: Given) -> int:
     ----------
     threshold
         Forecast the rule "score >= threshold" instead; scores as they are in the file.
+
+    Examples
+    --------
+    argmetric forecast decided.csv --fail-under 0.7
+    argmetric forecast scores.csv --threshold 0.5 --reference val.csv
     """
     source = io.gathered(o.file, o.more, writes=False)
     exclude(o, "decision_column", "threshold", "rule")
     checked("forecast", o)
+    results: dict[str, Any] = {"actual": None, "calibrator": None}
+    n_known = None
     if pieces.asked("forecast", o, source):
         metric, average = layout.metric_of(o, "one")
-        used = pieces.columns(o, source, "score", "decision_column")
-        notes = [f"read in pieces, engine {o.engine}"]
-        with warnings_in(notes), pieces.running(o, source) as run:
-            result = run("forecast", metric, average=average or "groups", **used)
-        used |= {"decision": used.pop("decision_column"), "group": o.group}
-        rows = pieces.rows_of(
-            source, result.n, metric, average, result.n_groups, **used
+        used = "score decision_column"
+        rows, result, notes = pieces.answered(
+            "forecast", o, source, metric, average, used
         )
-        where = f"column {used['decision']!r}"
-        values = {
-            **rows.described(),
-            "source": where,
-            "forecast": result.to_dict(),
-            **dict.fromkeys(("known", "actual", "calibrator")),
-            "notes": notes,
-        }
+        where = f"column {rows.used['decision']!r}"
+        results["forecast"] = result
     else:
         rows, rule = _read(o, source)
         known = pieces.arrived(rows, o)
@@ -302,17 +246,16 @@ def forecast(o: Given) -> int:
             where, labels = _judged(rows, rule, o)
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}
-            result, values = _answered(rows, o, labels, None, rule, **more)
+            results, notes = _answered(rows, o, labels, None, rule, **more)
+        result = results["forecast"]
         n_known = None if known is None else int(np.isfinite(known).sum())
-        values |= {"source": where, "known": n_known}
         _save_page(rows, o, None, labels)
-    facts = [("decision", where), *lines.forecast_facts(result)]
-    if values["known"] is not None:
-        arrived = _report.count(values["known"], "label")
-        facts.insert(1, ("known", f"{arrived} arrived"))
-    table = lines.label_table(values) if rows.way == "wide" else None
-    shown = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
-    _report.tell("forecast", values, shown, json=o.json, table=table)
+    facts = [("decision", where)]
+    if n_known is not None:
+        facts.append(("known", f"{_report.count(n_known, 'label')} arrived"))
+    facts += [*lines.forecast_facts(result), *lines.actual(results["actual"])]
+    told: Any = {"notes": notes, "source": where, "known": n_known}
+    lines.tell("forecast", rows, o, results, facts, **told)
     judged, what = result.mean, "the mean"
     if o.fail_on == "interval":
         judged = result.interval[0 if rows.metric.greater_is_better else 1]
@@ -366,6 +309,11 @@ def evaluate(o: Given) -> int:
     threshold
         Score the rule "score >= threshold" instead of a column of decisions; --score
         names the column of scores.
+
+    Examples
+    --------
+    argmetric evaluate decided.csv --label bought --fail-under 0.7
+    argmetric evaluate chosen.csv --labels 'y_*' --average macro
     """
     exclude(o, "threshold", "decision_column")
     source = io.gathered(o.file, o.more, writes=False)
@@ -375,16 +323,10 @@ def evaluate(o: Given) -> int:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     metric, average = layout.metric_of(o, way)  # wrong usage comes before the file
     rule: _report.Facts = []
-    notes: list[str] = []
-    empty = table = None
+    empty = None
     if pieces.asked("evaluate", o, source):
-        with pieces.running(o, source) as run:
-            score = run("evaluate", metric, average=average or "groups")
-        used = {"decision": score.decision, "label": score.label, "group": score.group}
-        rows = pieces.rows_of(source, score.n, metric, average, score.n_groups, **used)
-        read = f"{_report.count(score.n_files, 'file')} in pieces, engine {o.engine}"
-        notes, total = [read, *score.skipped], score.score
-        empty = score.n_groups_without_positives
+        rows, score, notes = pieces.answered("evaluate", o, source, metric, average)
+        total, empty = score.score, score.n_groups_without_positives
     else:
         behind: Any = "none" if o.score is None else "probabilities"
         rows = layout.read(
@@ -395,6 +337,7 @@ def evaluate(o: Given) -> int:
             judged=True,
         )
         where, labels = _judged(rows, None, o)
+        notes = []
         if o.threshold is not None:
             rule = [("rule", where)]
         elif rows.p is not None and way == "one":
@@ -407,24 +350,9 @@ def evaluate(o: Given) -> int:
         if rows.groups is not None:
             with_some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
             empty = len(rows.groups.ids) - int(with_some.size)
-    values: _report.Values = {**rows.described(), "threshold": o.threshold}
-    values["actual"] = score.to_dict()
-    facts, text = [*lines.asked_of(rows), *rule], _report.number(total)
-    if way == "classes":
-        table = lines.judged_classes(score)
-        if score.interval is not None:
-            text = _report.with_interval(total, score)
-    else:
-        values["groups_without_positives"] = empty
-        each = (f"{name} {n:,}" for name, n in score.counts.items())
-        facts.append(("counts", ", ".join(each)))
-        if empty:
-            some = _report.count(empty, "group")
-            facts.append(("empty", f"{some} without a positive"))
-    if way == "wide":
-        values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
-        table = lines.label_table(values)
-    values["notes"] = notes
-    facts.append(("score", text))
-    _report.tell("evaluate", values, facts, json=o.json, table=table)
+    facts = [*rule, ("score", _report.number(total)), *lines.lines_of(score, "score")]
+    if empty:
+        facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
+    told: Any = {"threshold": o.threshold, "groups_without_positives": empty}
+    lines.tell("evaluate", rows, o, {"actual": score}, facts, notes=notes, **told)
     return gate(total, o.fail_under, rows.metric, rows.metric.name)

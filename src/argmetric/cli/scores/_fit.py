@@ -14,7 +14,6 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
-from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli._values import refuse_inputs, refuse_same_file
 from argmetric.cli.scores import _layout as layout
@@ -22,29 +21,29 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._lines import save
 from argmetric.cli.scores._rows import checked, exclude
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
-_METHOD = opt.table(
-    opt.CALIBRATION,
-    f"""
-    method: The kind of map: {_MAPS}; with --one-label, matrix (the default) or
-        temperature. [default: {DEFAULT}]
-    """,
-    method=Method | Literal["matrix"] | None,
+_METHOD = (
+    f"The kind of map: {_MAPS}; with --one-label, matrix (the default) or temperature. "
+    f"[default: {DEFAULT}]"
 )
+_METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
 _CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
-_METRICS = opt.table(
-    opt.METRIC,
-    f"""
-    metric: {opt.METRICS} Repeat it for several metrics, each with its own rule.
-        [default: f1]
-    """,
-    metric=Annotated[list[str] | None, opt.NAMED_METRIC, Parameter(negative="")],
-)
+
+
+class _Calibrating(opt.Options, group=opt.CALIBRATION):
+    method: Annotated[Method | Literal["matrix"] | None, Parameter(help=_METHOD)]
+
+
+class _Tuning(opt.Options, group=opt.METRIC):
+    metric: Annotated[
+        list[str] | None,
+        opt.shown("NAME", alias="-m", negative="", help=f"{_METRICS}[default: f1]"),
+    ]
 
 
 @command(
@@ -52,7 +51,7 @@ _METRICS = opt.table(
     "zero_division cost_fp cost_fn average choice max_positives min_precision "
     "min_recall min_specificity min_npv confidence for_rows prior "
     f"coverage seed output report json {pieces.RUNNING}",
-    changed=_METRICS,
+    _Tuning,
 )
 def tune(o: Given) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
@@ -85,6 +84,12 @@ def tune(o: Given) -> int:
     output
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
+
+    Examples
+    --------
+    argmetric tune val.csv --label bought --metric f1 -o rule.json
+    argmetric tune val.csv -m f1 -m mcc -o 'rule-{metric}.json'
+    argmetric tune val.csv --cost-fp 1 --cost-fn 20
     """
     source = io.gathered(o.file, o.more)
     cost = _cost(o)
@@ -101,8 +106,6 @@ def tune(o: Given) -> int:
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
-    for path in reports:
-        require(path)
     how = {
         **o.only("min_precision", "min_recall", "max_positives", "coverage"),
         **o.only("min_specificity", "min_npv", "confidence", "for_rows", "prior"),
@@ -114,26 +117,17 @@ def tune(o: Given) -> int:
         rows, rules, read = _tuned_in_pieces(o, source, metrics, how)
     else:
         (rows, rules), read = _tuned(o, source, metrics, how), []
-    values = rows.described()
-    if way != "one":
-        keys = ("metric", "score", "mean")
-        found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
-        scores = [dict(zip(keys, one, strict=True)) for one in found]
-        values |= {"labels": rows.names, "scores": scores}
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)
     for rule, target in zip(rules, reports, strict=bool(reports)):
         with progress("reporting"):
             save(am.report(rule), target)
-    said = [note for rule in rules for note in _notes(rule)]
-    notes = [*dict.fromkeys([*read, *said])]
-    values["rules"] = [rule.to_dict() for rule in rules]
-    values |= {"notes": notes} if read else {}
-    values["output"] = targets
-    rows.metric = metrics[0]
-    facts, shown = _lines_of(rows, rules, o), [("note", note) for note in notes]
-    return _report.tell("tune", values, facts, json=o.json, notes=shown)
+    notes = [*read, *(note for rule in rules for note in _notes(rule))]
+    rows.metric = metrics[0] if len(rules) == 1 and cost is None else None
+    facts, found = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
+    told: Any = {"notes": notes, "output": targets}
+    return lines.tell("tune", rows, o, {"rules": found}, facts, **told)
 
 
 def _tuned(
@@ -187,8 +181,7 @@ def _notes(rule: Any) -> list[str]:
 
 def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
     """Return the lines on one rule, or one line for each."""
-    asked, first = lines.asked_of(rows), rules[0]
-    where = "such rows, expected" if o.no_label else "these rows"
+    first, where = rules[0], "such rows, expected" if o.no_label else "these rows"
     if len(rules) > 1:
         facts = []
         for rule in rules:
@@ -197,31 +190,35 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
             if rows.way == "one":
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
-        return [*asked[:-1], *facts, *lines.promises(*rules)]
-    if rows.way == "one":
-        if o.cost_fp is not None:
-            costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
-            asked[-1] = "metric", f"minus the cost of all rows; {costs}"
-        share = f"{100 * first.prevalence:.1f} % positive"
-        if o.no_label:
-            share += ", if the probabilities are right"
-        told = lines.rule_facts(first, rows.score, rows.p, rows=where)
-        return [*asked[:-1], ("truth", share), asked[-1], *told]
-    return [*asked, *(line for line in first.lines() if line[0] != "rows")]
+        return [*facts, *lines.promises(*rules)]
+    if rows.way != "one":
+        return lines.lines_of(first)
+    told = lines.rule_facts(first, rows.score, rows.p, rows=where)
+    share = f"{100 * first.prevalence:.1f} % positive"
+    sure = ", if the probabilities are right" if o.no_label else ""
+    return [
+        *([] if o.cost_fp is None else [("metric", _costs(o))]),
+        *told,
+        ("truth", share + sure),
+    ]
+
+
+def _costs(o: Given) -> str:
+    costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
+    return f"minus the cost of all rows; {costs}"
 
 
 def _tuned_in_pieces(
     o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
-    used = pieces.columns(o, source, "score", "label", logits=True)
-    read, how = [f"read in pieces, engine {o.engine}"], {**how, **used}
-    with warnings_in(read), pieces.running(o, source) as run:
-        rules = [
-            run("tune", one, **how) for one in ([None] if how["cost"] else metrics)
-        ]
-    rows = pieces.rows_of(source, rules[0].n, metrics[0], **used)
-    return rows, rules, read
+    found = [
+        pieces.answered("tune", o, source, one, None, "score label", **how)
+        for one in ([None] if how["cost"] else metrics)
+    ]
+    rows, _, read = found[0]
+    rows.metric = metrics[0]
+    return rows, [rule for _, rule, _ in found], read
 
 
 def _cost(o: Given) -> tuple[float, float] | None:
@@ -256,8 +253,8 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
 
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} weight {layout.JUDGED} method map "
-    f"seed output output_format calibrated_column json {pieces.RUNNING}",
-    changed=_METHOD,
+    f"seed output output_format calibrated_column report json {pieces.RUNNING}",
+    _Calibrating,
 )
 def calibrate(o: Given) -> int:
     """Check probabilities against labels; fit or apply a map that recalibrates them.
@@ -283,6 +280,11 @@ def calibrate(o: Given) -> int:
         With --map: the format of the rows, where the name of the file does not say it.
     calibrated_column
         With --map: the name of the column that is added.
+
+    Examples
+    --------
+    argmetric calibrate val.csv --label bought -o map.json
+    argmetric calibrate new.csv --map map.json -o mended.csv
     """
     source = io.gathered(o.file, o.more)
     checked("calibrate", o)
@@ -305,16 +307,12 @@ def calibrate(o: Given) -> int:
     if o.output is not None:
         with writing(o.output):
             calibrator.save(o.output)
-    values = {
-        **rows.described(),
-        "calibrator": calibrator.to_dict(),
-        "formula": calibrator.formula,
-        "check": check.to_dict(),
-        "output": o.output,
-    }
-    facts = [*lines.asked_of(rows), *lines.check_facts(check, calibrator)]
-    notes = [("note", note) for note in check.notes]
-    return _report.tell("calibrate", values, facts, json=o.json, notes=notes)
+    if o.report is not None:
+        save(am.report(check), o.report)
+    facts = lines.check_facts(check, calibrator)
+    results = {"calibrator": calibrator, "check": check}
+    told: Any = {"formula": calibrator.formula, "output": o.output}
+    return lines.tell("calibrate", rows, o, results, facts, notes=check.notes, **told)
 
 
 def _fitted(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
@@ -356,21 +354,12 @@ def _apply(o: Given, source: io.Input) -> int:
     out = io.rows_out(rows.table, o, new)
     with progress(f"calibrating {rows.table.n_rows:,} rows"):
         mended = calibrator.apply(rows.p, logits=rows.logits)
-    before = None if rows.logits else float(rows.p.mean())
-    values = {
-        **rows.described(),
-        "calibrator": calibrator.to_dict(),
-        "formula": calibrator.formula,
-        "mean_before": before,
-        "mean": float(mended.mean()),
-        "output": out.target,
-    }
+    mean, was = float(mended.mean()), None if rows.logits else float(rows.p.mean())
     out.write(rows.table, {o.calibrated_column: mended}, rows.columns.values())
-    was = "" if before is None else f", was {_report.number(before)}"
     facts = [
-        ("rows", _report.rows_asked(values)),
         ("map", f"{calibrator.formula} ({calibrator.summary})"),
-        ("mean", f"{_report.number(values['mean'])}{was}"),
+        ("mean", f"{_report.number(mean)}, was {_report.number(was)}".rstrip(", was")),
     ]
-    how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
-    return _report.tell("calibrate", values, facts, **how)
+    told: Any = {"mean_before": was, "mean": mean, "output": out.target}
+    told |= {"formula": calibrator.formula, "stderr": True}
+    return lines.tell("calibrate", rows, o, {"calibrator": calibrator}, facts, **told)

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import numpy as np
-from cyclopts import Parameter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import argmetric as am
+from argmetric import _report as pages
 from argmetric._ground.display import part_text
 from argmetric._ground.types import Floats
 from argmetric._verbs.guarantees import promise_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._errors import DONE, say
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Facts, Table, count, number
+from argmetric.cli._report import Facts, count, number
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._rows import LIMITS, checked, gathered, refuse_bad_target
-from argmetric.scale import files
+from argmetric.cli.scores._rows import LIMITS, checked, gathered
 
 if TYPE_CHECKING:
-    from argmetric import Decision
     from argmetric._report import Report
 
 
-SHOWN_NAMES = 20  # labels or classes in a table
 _MEANS = {
     "macro": "mean over labels",
     "micro": "all cells together",
@@ -37,39 +33,71 @@ _MEANS = {
     "groups": "mean over groups",
     "pooled": "all rows pooled",
 }
-_LABEL_COLUMNS = {
-    "threshold": lambda value: f"{value:.4g}",
-    "n_positives": lambda value: f"{value:,}",
-    "expected_positives": lambda value: f"{value:,.1f}",
-    "actual": number,
-}
-_OF_A_FORECAST = ("labels", "expected positives", "share", "left out (0/0)")
+# Lines of a result that are told before it, or beside it
+_BEFORE = ("metric", "rows", "average", "mean over", "classes", "assumes", "output")
 # Lines of a rule that the command tells in words of its own, or not
 _TOLD_BEFORE = ("score", "rows", "labels", "calibrator", "average")
 
 
 def asked_of(rows: TableRows) -> Facts:
     """Return the first lines: what was asked of which rows."""
-    metric, average = rows.metric, rows.average
+    metric, average, classes = rows.metric, rows.average, rows.way == "classes"
     groups = None if rows.groups is None else len(rows.groups.ids)
     facts = [("rows", _report.rows_asked(rows.described()))]
-    if rows.way == "classes":
-        if groups is not None:
-            facts.append(("groups", f"{groups:,}, mean over groups"))
+    some = len(rows.names) if rows.way == "wide" else groups
+    if some is not None and (classes or average is not None):
+        how = "" if classes else f" (--average {average})"
+        how = f"{some:,}, {_MEANS['groups' if classes else average]}{how}"
+        facts.append(("labels" if rows.way == "wide" else "groups", how))
+    if classes:
         facts.append(("classes", f"{len(rows.names):,}, one label per row"))
-        told = f"; {metric.convention}" if metric.convention else ""
-        return [*facts, ("metric", f"{metric.name}{told}")]
-    wide = rows.way == "wide"
-    some = len(rows.names) if wide else groups
-    if average is not None and some is not None:
-        how = f"{some:,}, {_MEANS[average]} (--average {average})"
-        facts.append(("labels" if wide else "groups", how))
-    return [*facts, _report.metric_asked(metric)]
+    if metric is None:  # there are several, or costs
+        return facts
+    if not classes:
+        return [*facts, _report.metric_asked(metric)]
+    told = f"; {metric.convention}" if metric.convention else ""
+    return [*facts, ("metric", f"{metric.name}{told}")]
 
 
-def actual(score: _report.Values | None) -> Facts:
+def lines_of(result: Any, *but: str) -> Facts:
+    """Return the lines of a result, without those that are told before it."""
+    return [line for line in result.lines() if line[0] not in (*_BEFORE, *but)]
+
+
+def forecast_facts(forecast: Any, *but: str) -> Facts:
+    """Return the lines on a forecast, its mean and interval in one; none without it."""
+    if forecast is None:
+        return []
+    own = lines_of(forecast, "mean", "interval", *but)
+    return [*own, _report.forecast_line(forecast)]
+
+
+def tell(
+    command: str,
+    rows: TableRows,
+    o: Given,
+    results: dict[str, Any],
+    facts: Facts,
+    *,
+    notes: Iterable[str] = (),
+    stderr: bool = False,
+    **values: Any,
+) -> int:
+    """Tell of results: JSON has all of each by its name, people read the facts."""
+    plain = {
+        key: x if x is None or isinstance(x, list) else x.to_dict()
+        for key, x in results.items()
+    }
+    told = {**rows.described(), **plain, **values, "notes": [*dict.fromkeys(notes)]}
+    told["labels"] = rows.names if rows.way == "wide" else None
+    shown, unwritten = [*asked_of(rows), *facts], "rows" if stderr else ""
+    how: Any = {"json": o.json, "stderr": stderr, "unwritten": unwritten}
+    return _report.tell(command, told, shown, **how)
+
+
+def actual(score: Any) -> Facts:
     """Return the line on the score by the labels, none without labels."""
-    return [] if score is None else [("actual score", number(score["score"]))]
+    return [] if score is None else [("actual score", number(float(score)))]
 
 
 def promises(*results: Any) -> Facts:
@@ -84,154 +112,23 @@ def promises(*results: Any) -> Facts:
     return [("guarantee", text) for text in dict.fromkeys(found) if text]
 
 
-def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:
+def positives(n: int, of: int) -> tuple[str, str]:
     """Return the line on what was chosen."""
-    return "positives", part_text(n, of, "" if what == "rows" else f" {what}")
+    return "positives", part_text(n, of, "")
 
 
-# --------------------------------------------------------------------- decisions
-
-
-def decision_facts(
-    rows: TableRows, decision: Decision, forecast: Any, ties: _report.Values
-) -> Facts:
-    """Return the lines on a decision about one column of scores."""
-    cuts = [_cut(rows, decision.threshold), _cut(rows, decision.threshold_raw, True)]
-    shown = dict.fromkeys(cut for cut in cuts if cut is not None)
-    threshold = f"{', or '.join(shown)} gives the same labels"
-    if not shown and decision.n_positives == 0:
-        threshold = "none: nothing is predicted positive"
-    elif not shown and rows.average == "groups":
-        threshold = "none: each group has its own cut"
-    elif not shown:
-        threshold = "none: a tie is split"
-    split, found = "no tie is split", getattr(forecast, "share", None)
-    if ties["rows"]:
-        where = "" if rows.groups is None else f" in {count(ties['groups'], 'group')}"
+def decision_facts(rows: TableRows, decision: Any) -> Facts:
+    """Return the lines on a decision; why it has no threshold, where it has none."""
+    own = lines_of(decision, "expected")
+    if rows.way != "one" or math.isfinite(decision.threshold or math.nan):
+        return own
+    why = "none: each group has its own cut"
+    if decision.n_positives == 0:
+        why = "none: nothing is predicted positive"
+    elif rows.average != "groups":
         first = "earlier rows" if rows.calibrator is None else "higher scores"
-        split = (
-            f"{count(ties['rows'], 'row')}{where} left out with the same score as a "
-            f"row that was chosen ({first} come first)"
-        )
-    return [
-        positives(decision.n_positives, rows.table.n_rows),
-        _report.forecast_line(forecast),
-        *([] if found is None else [("share", str(found))]),
-        ("threshold", threshold),
-        ("ties", split),
-    ]
-
-
-def _cut(rows: TableRows, threshold: float | None, raw: bool = False) -> str | None:
-    """Return a cut as people write it down, None where there is none."""
-    if threshold is None or not math.isfinite(threshold):
-        return None
-    scale = rows.p if raw else rows.scale
-    kind = "" if rows.calibrator is None else "raw " if raw else "calibrated "
-    return f"{kind}{rows.score} >= {_report.short_threshold(scale, threshold)}"
-
-
-def split_ties(rows: TableRows, labels: Any) -> _report.Values:
-    """Count rows left out that score as high as a chosen one, and their groups."""
-    p, chosen = rows.scale, np.asarray(labels) != 0
-    codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
-    if rows.groups is not None:
-        codes, n_groups = rows.groups.codes, len(rows.groups.ids)
-    lowest = np.full(n_groups, np.inf)
-    np.minimum.at(lowest, codes[chosen], p[chosen])
-    left_out = ~chosen & (p == lowest[codes])
-    in_groups = np.count_nonzero(np.bincount(codes[left_out]))
-    return {"rows": int(left_out.sum()), "groups": int(in_groups)}
-
-
-def cut_table(rows: TableRows, decision: Decision, values: _report.Values) -> Table:
-    """Return the decision, the best single cut and the cut at one half in rows.
-
-    Forecasts and actual scores are those of `values`.
-    """
-    forecasts, actual = values["forecast_of_cuts"], values["actual_of_cuts"]
-    scores = [values["forecast"]["mean"]]
-    if actual is not None:
-        scores.append(values["actual"]["score"])
-    table: list[tuple[str, int, list[float]]] = []
-    table.append(("this decision", decision.n_positives, scores))
-    for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
-        cut = getattr(decision, key)
-        nothing = "a tie is split" if cut.n_positives else "nothing"
-        text = f"{name}: {_cut(rows, cut.threshold, key == 'cut_half') or nothing}"
-        scores = [one[key] for one in (forecasts, actual) if one is not None]
-        table.append((text, cut.n_positives, scores))
-    header = ["rule", "positives", "forecast", "actual"][: 2 + len(scores)]
-    return header, [[text, f"{n:,}", *map(number, x)] for text, n, x in table]
-
-
-def forecast_facts(forecast: Any) -> Facts:
-    """Return the lines on a forecast, but for what is told of the rows."""
-    own = [(name, text) for name, text in forecast.lines() if name in _OF_A_FORECAST]
-    return [*own, _report.forecast_line(forecast)]
-
-
-def by_label(
-    rows: TableRows, labels: Any, mass: Any = None, thresholds: Any = None
-) -> list[_report.Values]:
-    """Return what was decided of each label, and its score by itself."""
-    found = []
-    for j, name in enumerate(rows.names):
-        chosen, score = labels[:, j], None
-        if rows.y is not None:
-            score = float(am.evaluate(rows.y[:, j], chosen, rows.metric))
-        one = {
-            "label": name,
-            "n_positives": int(chosen.sum()),
-            "expected_positives": None if mass is None else float(mass[j]),
-            "threshold": None if thresholds is None else float(thresholds[j]),
-            "actual": score,
-        }
-        found.append(one)
-    return found
-
-
-def label_table(values: _report.Values) -> Table:
-    """Return a row for each label, columns that are not known left out."""
-    labels = values["by_label"]
-    known = [
-        key
-        for key in _LABEL_COLUMNS
-        if any(one[key] is not None and one[key] == one[key] for one in labels)
-    ]
-    rows = [
-        [one["label"], *(_LABEL_COLUMNS[key](one[key]) for key in known)]
-        for one in labels[:SHOWN_NAMES]
-    ]
-    header = (key.removeprefix("n_").replace("_", " ") for key in known)
-    return ["label", *header], rows, 1, more(len(labels), "label")
-
-
-def more(names: int, what: str) -> str:
-    """Return what to say of names that a table does not show, if there are any."""
-    left = names - SHOWN_NAMES
-    some = f"{left:,} more classes" if what == "class" else f"{count(left, what)} more"
-    return f"{some}; --json has them all" if left > 0 else ""
-
-
-# ----------------------------------------------------------------------- classes
-
-
-def judged_classes(score: Any) -> Table:
-    """Return a row for each class: rows that have it and that are given it."""
-    counts, values = score.confusion, score.per_class
-    columns: Any = {
-        "class": [str(name) for name in score.classes],
-        "rows": [f"{one:,.0f}" for one in counts.sum(axis=1)],
-        "predicted": [f"{one:,.0f}" for one in counts.sum(axis=0)],
-        "right": [f"{one:,.0f}" for one in np.diagonal(counts)],
-    }
-    if values is not None:
-        columns["score"] = [
-            "left out" if math.isnan(one) else number(one) for one in values
-        ]
-    rows = [*zip(*columns.values(), strict=True)][:SHOWN_NAMES]
-    return [*columns], rows, 1, more(len(score.classes), "class")
+        why = f"none: a tie is split ({first} come first)"
+    return [*own, ("threshold", why)]
 
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
@@ -239,10 +136,9 @@ def check_facts(check: Any, calibrator: Any) -> Facts:
     from argmetric._verbs.check import reworded
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
-    names, texts = zip(*check.lines(), strict=True)
+    names, texts = zip(*lines_of(check), strict=True)
     texts = reworded(texts, "pass the map as --reference", cut)
-    facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
-    return [x for x in facts.items() if x[0] not in ("metric", "rows")]
+    return [*zip(names, texts, strict=True), ("map", calibrator.formula)]
 
 
 # ------------------------------------------------------------------------- rules
@@ -283,84 +179,53 @@ def tuned_on(rule: Any) -> str:
     return f"tuned on {count(rule.n, 'row')}{score}" if rule.n else "not tuned"
 
 
-Form = Literal["html", "md", "json", "text"]
-_FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
-
-
 @command(
-    "score logits group label pos_label input_format metric average zero_division "
-    "reference reference_score reference_label prior max_positives "
-    "min_positives min_precision min_recall coverage output format encoding max_line "
-    "decimal",
-    changed={
-        "format": _FORM,
-        "input_format": opt.OPTIONS["format"],
-        "average": (opt.AverageOver, None),
-    },
+    "score logits group label pos_label metric average zero_division reference "
+    "reference_score reference_label prior max_positives min_positives min_precision "
+    f"min_recall coverage report {layout.READING}",
+    opt.OverGroups,
 )
 def report(o: Given) -> int:
     """Report on a decision: its forecast, and what would change it.
 
-    The report is one HTML page that needs no network: the decision with its interval
-    and assumptions, the score against the number of positives, other metrics,
-    calibration and its cost, groups, and the actual score where labels are known.
-    Markdown, JSON and plain text have the same content.
-
-        argmetric report scores.parquet --metric f1 --reference val.parquet -o page.html
+    The report has the decision with its interval and assumptions, the score against the
+    number of positives, other metrics, calibration and its cost, groups, and the actual
+    score where labels are known. `argmetric decide --report` writes the same, and the
+    rows.
 
     Parameters
     ----------
-    output
-        The file to write, replaced whole or not at all. By default standard output.
-    format
-        The format of the report. By default that of the ending of --output; text on
+    report
+        The file to write, replaced whole or not at all: a page (.html) that needs no
+        network, Markdown (.md), JSON (.json) or text (.txt). By default text goes to
         standard output.
-    """
-    from argmetric import _report as pages
 
+    Examples
+    --------
+    argmetric report scores.csv --metric f1 --report report.html
+    argmetric report scores.csv --group order --reference val.csv
+    """
     source = gathered(o.file, o.more)
     checked("report", o)
-    target = None if o.output == "-" else o.output
-    form = require(target, o.format, otherwise=", or pass --format")
-    rows = layout.read(o.but(format=o.input_format), source)
-    limits = o.only(*LIMITS.split())
+    rows = layout.read(o, source)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         pages.require_scores(rows.scale, logits=rows.logits)
-        page = _page(rows, o, rows.decide(**limits, prior=o.prior))
-        if target is not None:
-            save(page, target, form)
+        page = _page(rows, o, rows.decide(**o.only(*LIMITS.split()), prior=o.prior))
     for note in rows.notes:
         say(note)
-    if target is None:
-        sys.stdout.write(page.render(form))
+    if o.report is None:
+        sys.stdout.write(page.render("text"))
+    else:
+        save(page, o.report)
     return DONE
 
 
-def require(path: str | None, form: Form | None = None, *, otherwise: str = "") -> Form:
-    """Return the form of a report; one that cannot be is refused before the work.
-
-    `otherwise` says what to do beside changing the name.
-    """
-    from argmetric._report import format_of, require_page
-
+def save(page: Any, path: str | None) -> None:
+    """Write a report, if one is asked for, and say so."""
     if path is not None:
-        refuse_bad_target(path)
-    try:
-        form = form or ("text" if path is None else format_of(path, otherwise))
-        if form == "html":
-            require_page()
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    except ModuleNotFoundError as error:
-        raise files.DataError(str(error)) from error
-    return form
-
-
-def save(page: Report, path: str, form: Form | None = None) -> None:
-    """Write a report, and say so."""
-    page.save(path, form)
-    say(f"written: {path}")
+        page.save(path)
+        say(f"written: {path}")
 
 
 def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
@@ -374,8 +239,6 @@ def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
 
 
 def _page(rows: TableRows, o: Given, decision: Any, **labels: Any) -> Report:
-    from argmetric import _report as pages
-
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}
     named = {"file": rows.table.source, **rows.used}
     roles = ("file", "score", "scores", "label", "labels", "group")

@@ -8,11 +8,9 @@ from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cyclopts import Parameter
 
 import argmetric as am
 from argmetric import _monitor as watching
-from argmetric._ground.display import metric_title
 from argmetric._monitor import values_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -22,65 +20,83 @@ from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import reading
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import is_named, metric_of, read_reference
-from argmetric.cli.scores._lines import require, rule_text
+from argmetric.cli.scores._lines import rule_text, save
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
 from argmetric.cli.scores._rows import checked, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
-_WIDE = 110  # signs of a terminal that has room for shares
-_ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
-_OWN = {
-    **opt.table(
-        opt.COLUMNS,
-        """
-        time: The column of times: dates, times or ISO text, in any order.
-        by: A column of segments, such as countries: each is monitored by itself, too.
-        late_labels: A file or a pattern of rows that were counted before without
-            labels, and have them now: score, time, label, and the other columns that
-            are used.
-        """,
-        time=opt.ColumnName | None,
-        by=opt.ColumnName | None,
-        late_labels=opt.FilePath | None,
-    ),
-    **opt.table(
-        opt.FORECAST,
-        """
-        every: The length of a period: day, week, month, quarter, 2w, or a number of
-            rows. [default: week]
-        shift: What may have happened: "auto" weighs all readings, "none" adjusts
-            nothing, "prior" takes it that only the share of positives moved.
-        floor: A score that is still good enough: an alarm is raised below it.
-        false_alarms: The probability of an alarm of each kind in a year in which
-            nothing happens.
-        """,
-        every=Annotated[str | None, Parameter(metavar="LENGTH")],
-        shift=(Literal["auto", "none", "prior"], "auto"),
-        floor=Annotated[float | None, Parameter(validator=opt.FINITE)],
-        false_alarms=(Annotated[float, Parameter(validator=opt.INNER_FRACTION)], 0.05),
-    ),
-    **opt.table(
-        opt.OUTPUT,
-        """
-        append: A file that keeps what was counted: files in it are not read again, and
-            those that are new are added. It is made if it is not there.
-        output: Also write a page (.html), Markdown (.md), text (.txt), all numbers
-            (.json, which `Monitoring.load` reads) or a row per period (.csv).
-        """,
-        append=opt.WrittenPath | None,
-        output=opt.Target,
-    ),
-}
+
+
+class _Rows(opt.Options, group=opt.COLUMNS):
+    """Columns of periods.
+
+    Attributes
+    ----------
+    time
+        The column of times: dates, times or ISO text, in any order.
+    by
+        A column of segments, such as countries: each is monitored by itself, too.
+    late_labels
+        A file or a pattern of rows that were counted before without labels, and have
+        them now: score, time, label, and the other columns that are used.
+    """
+
+    time: opt.ColumnName | None
+    by: opt.ColumnName | None
+    late_labels: opt.FilePath | None
+
+
+class _Periods(opt.Options, group=opt.FORECAST):
+    """Periods and alarms.
+
+    Attributes
+    ----------
+    every
+        The length of a period: day, week, month, quarter, 2w, or a number of rows.
+        [default: week]
+    shift
+        What may have happened: "auto" weighs all readings, "none" adjusts nothing,
+        "prior" takes it that only the share of positives moved.
+    floor
+        A score that is still good enough: an alarm is raised below it.
+    false_alarms
+        The probability of an alarm of each kind in a year in which nothing happens.
+    """
+
+    every: Annotated[str | None, opt.shown("LENGTH")]
+    shift: Literal["auto", "none", "prior"] = "auto"
+    floor: opt.Finite
+    false_alarms: opt.InnerFraction = 0.05
+
+
+class _Kept(opt.Options, group=opt.OUTPUT):
+    """What is kept and written.
+
+    Attributes
+    ----------
+    append
+        A file that keeps what was counted: files in it are not read again, and those
+        that are new are added. It is made if it is not there.
+    output
+        Also write all numbers (.json, which `Monitoring.load` reads) or a row per
+        period (.csv).
+    """
+
+    append: opt.WrittenPath | None
+    output: opt.Target
 
 
 @command(
     "score scores one_label logits time by group label late_labels decision_column "
     "pos_label metric "
     "average zero_division rule threshold reference reference_score reference_label "
-    "every shift coverage floor false_alarms append output json format encoding "
+    "every shift coverage floor false_alarms append output report json format encoding "
     "max_line decimal",
-    changed={"average": (opt.AverageOver, None), **_OWN},
+    _Rows,
+    _Periods,
+    _Kept,
+    opt.OverGroups,
 )
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
@@ -99,15 +115,21 @@ def monitor(o: Given) -> int:
         Rows of this score and above are predicted positive.
     reference
         Labelled rows that the model was not trained on, such as the validation set.
+
+    Examples
+    --------
+    argmetric monitor 'scores/*.parquet' --reference val.parquet --time scored_at
+    argmetric monitor new.csv --reference val.csv --every 1000 --floor 0.6
+    argmetric monitor a.csv --scores 'p_*' --one-label --reference v.csv --time t
     """
     source = io.gathered(o.file, o.more)
     if o.output is not None:
         io.refuse_bad_target(o.output)
-        if not o.output.lower().endswith(_ENDINGS):
-            known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
-            raise UsageError(f"-o {o.output}: the name of the file must end in {known}")
-        if o.output.lower().endswith(".html"):
-            require(o.output)
+        if not o.output.lower().endswith((".json", ".csv")):
+            raise UsageError(
+                f"-o {o.output}: the name of the file must end in .json or .csv; "
+                "--report writes a page"
+            )
     if o.append is not None:
         State.check_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
@@ -204,16 +226,32 @@ def _ended(
     if o.output is not None:
         if o.output.lower().endswith(".json"):
             found.save(o.output)
-        elif o.output.lower().endswith(".csv"):
+        else:
             frame = found.to_frame("pyarrow")
             files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
-        else:
-            am.report(found).save(o.output)
-    tell(summary, found, json=o.json)
+    if o.report is not None:
+        save(am.report(found), o.report)
+    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
+    n, level = _report.count(n_files, "file"), 100 * summary["false_alarms"]
+    alarms_of_a_year = f"{level:g} % chance of a false alarm per year"
+    parts = [(x.start, x) for x in found.periods[-_SHOWN_PERIODS:]]
+    last = ((name, x.periods[-1]) for name, x in getattr(found, "segments", {}).items())
+    parts += [*last][:_SHOWN_SEGMENTS]
+    facts = [
+        ("rows", f"{reader.rows:,} of {n} ({used or 'none is new'})"),
+        _report.metric_asked(found.metric),
+        ("decision", summary["decision"]),
+        found.lines()[0],
+        ("alarms", f"{summary['alarms']}; {alarms_of_a_year}"),
+        *((name, "  ".join(one.cells())) for name, one in parts),
+    ]
+    notes = [("note", one) for one in (*summary["notes"], found._notes()[-1])]
+    _report.tell("monitor", summary, facts, json=o.json, notes=notes)
     alarms = _alarms(found, before)
     for where, raised in alarms.items():
-        last, many = raised[-1], _report.count(len(raised), "period")
-        say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
+        newest, many = raised[-1], _report.count(len(raised), "period")
+        when = f"{newest.start} to {newest.end} ({newest.alarm})"
+        say(f"alarm{where}: {many}, the last {when}")
     return GATE_NOT_MET if alarms else DONE
 
 
@@ -370,50 +408,3 @@ def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
         if raised:
             alarms[f" in {name}" if name else ""] = raised
     return alarms
-
-
-def tell(summary: _report.Values, found: Any, *, json: bool) -> None:
-    """Print the answer: its values with --json, else tables."""
-    if json:
-        _report.print_json(summary)
-        return
-    target, n = _report.console(stderr=False), _report.count(summary["files"], "file")
-    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
-    level = 100 * summary["false_alarms"]
-    facts = [
-        ("rows", f"{summary['rows']:,} of {n} ({used or 'none is new'})"),
-        _report.metric_asked(found.metric),
-        ("decision", summary["decision"]),
-        found.lines()[0],
-        (
-            "alarms",
-            f"{summary['alarms']}; {level:g} % chance of a false alarm per year",
-        ),
-    ]
-    _report.print_facts(target, "argmetric monitor", facts)
-
-    def show(first: str, periods: dict[str, Any], left_out: int, what: str) -> None:
-        more = f"{left_out:,} {what}" if left_out else ""
-        labels, wide = any(x.n_known for x in periods.values()), target.width >= _WIDE
-        header = [first, "verdict", "alarm", "rows", metric_title(found.metric.name)]
-        share = "share" if summary["classes"] is None else "share moved most"
-        header += ["interval", *["actual"] * labels, *[share] * wide]
-        rows = []
-        for name, one in periods.items():
-            actual = f"{one.actual:.3f}" if one.n_known else ""
-            row = [name, one.verdict, one.alarm, f"{one.n:,}", *one.answer]
-            last = one.moved if share != "share" else f"{one.share:.3f}"
-            rows.append([*row, *[actual] * labels, *[last] * wide])
-        _report.print_table(target, header, rows, 2, more)
-
-    periods = found.periods[-_SHOWN_PERIODS:]
-    left_out = len(found.periods) - len(periods)
-    show("from", {one.start: one for one in periods}, left_out, "earlier periods")
-    if summary["segments"]:
-        names = list(found.segments)[:_SHOWN_SEGMENTS]
-        last = {name: found.segments[name].periods[-1] for name in names}
-        said = "the last period of each, worst first"
-        _report.print_notes(target, "segments", [said])
-        show("segment", last, len(found.segments) - len(names), "better segments")
-    _report.print_notes(target, "note", [*summary["notes"], found._notes()[-1]])
-    _report.print_notes(target, "written", _report.written(summary))

@@ -15,6 +15,7 @@ from typing import Any
 from argmetric._ground.label_words import Spelled
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import stages
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores import _rows as load
@@ -151,6 +152,34 @@ def rows_of(
     for role, name in used.items():
         rows.use(role, name)
     return rows
+
+
+def answered(
+    verb: str,
+    o: Given,
+    source: io.Input,
+    metric: Any,
+    average: Any,
+    named: str = "",
+    **how: Any,
+) -> tuple[TableRows, Any, list[str]]:
+    """Return rows that were read in pieces, what a verb says of them, and notes.
+
+    `named` are the options of columns that the verb must be given.
+    """
+    fitting = verb in ("tune", "calibrate")
+    used: Any = columns(o, source, *named.split(), logits=fitting) if named else {}
+    notes = [f"read in pieces, engine {o.engine}"]
+    with warnings_in(notes), running(o, source) as run:
+        found = run(verb, metric, average=average or "groups", **used, **how)
+    roles = {"decision" if k == "decision_column" else k: x for k, x in used.items()}
+    for role in ("score", "decision", "label", "group"):
+        if isinstance(name := getattr(found, role, None), str):
+            roles[role] = name
+    groups = getattr(found, "n_groups", None)
+    roles.setdefault("group", o.group)
+    rows = rows_of(source, found.n, metric, average, groups, **roles)
+    return rows, found, [*notes, *getattr(found, "skipped", ())]
 
 
 def decided(rows: TableRows, o: Given) -> tuple[str, Any] | None:

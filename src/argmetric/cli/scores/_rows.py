@@ -359,6 +359,22 @@ def refuse_bad_target(path: str) -> None:
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")
 
 
+def refuse_bad_report(path: str) -> None:
+    """Refuse a report that cannot be before the work, not after it."""
+    from argmetric._report import format_of, require_page
+
+    if path == "-":
+        raise UsageError("a report is written to a file, not to standard output")
+    refuse_bad_target(path)
+    try:
+        if format_of(path, "") == "html":
+            require_page()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise files.DataError(str(error)) from error
+
+
 LIMITS = "min_positives max_positives min_precision min_recall"
 # A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
 # many files at once), an option, or one with "no " before it; the options that it

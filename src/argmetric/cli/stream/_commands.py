@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cyclopts import Group, Parameter
+from cyclopts import Group
 
 from argmetric._ground.saving import DAMAGE
 from argmetric._ground.whole_files import written_whole
@@ -21,10 +21,10 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, with_flags
-from argmetric.cli._learning import command_group, metric_named, text_target
+from argmetric.cli._learning import metric_named, text_target
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._lines import save
 from argmetric.cli.scores._rows import (
     check,
     exclude,
@@ -39,49 +39,55 @@ from argmetric.stream import LearnerName, RuleName
 
 _OWN_DECISION = ("stamp", "omcsl")
 _SIGNALS = {0: None, INTERRUPTED: "SIGINT", TERMINATED: "SIGTERM"}
-_CHECKPOINTS = Group("Checkpoints", sort_key=6)
-_CHANGED: dict[str, Any] = {
-    "format": (Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT], None),
-    "on_error": opt.option(
-        Literal["stop", "skip"],
-        opt.COLUMNS,
-        "stop",
-        'A row that cannot be used: "stop", or "skip" and count it.',
-    ),
-    "output": (opt.TextTarget, None),
-}
+
+
+class _Rows(opt.Options, group=opt.COLUMNS):
+    """Rows of a stream.
+
+    Attributes
+    ----------
+    format
+        The format of the input, if neither its name nor its content shows it.
+    on_error
+        A row that cannot be used: "stop", or "skip" and count it.
+    """
+
+    format: blocks.RowFormat | None
+    on_error: Literal["stop", "skip"] = "stop"
+    neg_label: Annotated[str | None, opt.shown("VALUE")]
+    one_vs_rest: bool
+    features: Annotated[int | None, opt.bound(gt=0, lt=2**31)]
+    hash_bits: Annotated[int | None, opt.bound(gte=1, lte=30)]
+    zero_based: bool
+
+
+class _Learner(opt.Options, group=opt.RULE):
+    rule: RuleName | None
+    learner: LearnerName = "mixture"
+    step: Annotated[float | None, opt.bound(gt=0, lt=math.inf)]
+    memory: Annotated[float | None, opt.shown("ROWS"), opt.bound(gte=1, lt=math.inf)]
+    seed: opt.Seed = 0
+
+
+class _Checkpoints(opt.Options, group=Group("Checkpoints", sort_key=6)):
+    checkpoint: Annotated[opt.FilePath | None, opt.shown("FOLDER")]
+    every: Annotated[int, opt.shown("ROWS"), opt.bound(gt=0, lt=math.inf)] = 100_000
+    resume: bool
 
 
 @command(
     "metric zero_division label pos_label neg_label one_vs_rest drop features "
     "hash_bits zero_based format decimal on_error rule learner step memory seed "
     "checkpoint every resume output report json",
+    _Rows,
+    _Learner,
+    _Checkpoints,
+    opt.Learned,
+    opt.Text,
     files={"file": opt.FilePath},
-    changed={
-        **_CHANGED,
-        "label": (opt.LearnedLabel, None),
-        "neg_label": (opt.LabelValue, None),
-        "one_vs_rest": opt.option(bool, opt.COLUMNS),
-        "drop": (opt.Drop, None),
-        "features": opt.option(int | None, opt.COLUMNS, gt=0, lt=2**31),
-        "hash_bits": opt.option(int | None, opt.COLUMNS, gte=1, lte=30),
-        "zero_based": opt.option(bool, opt.COLUMNS),
-        "rule": opt.option(RuleName | None, opt.RULE),
-        "learner": opt.option(LearnerName, opt.RULE, "mixture"),
-        "step": opt.option(float | None, opt.RULE, gt=0, lt=math.inf),
-        "memory": opt.option(
-            float | None, opt.RULE, metavar="ROWS", gte=1, lt=math.inf
-        ),
-        "seed": (Annotated[opt.Seed, Parameter(group=opt.RULE)], 0),
-        "checkpoint": opt.option(opt.FilePath | None, _CHECKPOINTS, metavar="FOLDER"),
-        "every": opt.option(
-            int, _CHECKPOINTS, 100_000, metavar="ROWS", gt=0, lt=math.inf
-        ),
-        "resume": opt.option(bool, _CHECKPOINTS),
-        "output": (opt.Target, None),
-    },
+    ending=f"A file that is called predict is ./predict.\n\n{ENDINGS}",
 )
-def stream_rows(o: Given) -> int:
+def stream(o: Given) -> int:
     """Learn from a stream in one pass, for the metric; every row is predicted first.
 
     Model and threshold are learned together. Each row is predicted before its label is
@@ -133,6 +139,11 @@ def stream_rows(o: Given) -> int:
     output
         The file for predictions (JSONL): row, score (the probability), decision and
         label; - is standard output.
+
+    Examples
+    --------
+    argmetric stream train.svm --metric f1 -o predictions.jsonl
+    argmetric stream - --format csv --label y --checkpoint kept --resume
     """
     metric = metric_named(o.metric, o.zero_division)
     _check_options(o, metric)
@@ -229,8 +240,6 @@ def _check_options(o: Given, metric: Metric) -> None:
         get_rule(o.rule or "histogram").init_state(metric)
     except ValueError as error:  # no threshold can be learned for it
         raise UsageError(str(error)) from error
-    if o.report is not None:
-        require(o.report)
     if o.output not in (None, "-"):
         refuse_bad_target(o.output)
         with contextlib.suppress(FileNotFoundError):
@@ -320,11 +329,14 @@ def _skipped(values: _report.Values) -> _report.Facts:
 
 @command(
     "format decimal on_error output json",
+    _Rows,
+    opt.Text,
+    opt.Summary,
     files={
-        "checkpoint": Annotated[opt.FilePath, Parameter(metavar="CHECKPOINT")],
+        "checkpoint": Annotated[opt.FilePath, opt.shown("CHECKPOINT")],
         "file": opt.FilePath,
     },
-    changed={**_CHANGED, "json": (opt.JsonSummary, False)},
+    ending=ENDINGS,
 )
 def predict(o: Given) -> int:
     """Predict rows without labels by the model of a checkpoint; nothing is learned.
@@ -340,6 +352,10 @@ def predict(o: Given) -> int:
     file
         Rows of libsvm (svmlight) text, CSV, TSV, JSONL or Parquet; - is standard input.
         In libsvm text each line begins with a label, which may be any, such as 0.
+
+    Examples
+    --------
+    argmetric stream predict kept new.csv -o predicted.jsonl
     """
     target = text_target(o)
     found = _checkpoint(Path(o.checkpoint))
@@ -437,11 +453,4 @@ def _checkpoint(path: Path) -> runs.Checkpoint:
     return found
 
 
-stream = command_group(
-    "stream",
-    "",
-    ENDINGS,
-    predict,
-    default=stream_rows,
-    hint="A file that is called predict is ./predict.",
-)
+stream.command(predict)
