@@ -1,4 +1,7 @@
-"""Files that are made to hurt: what the command says of each, its memory and time.
+"""Run commands on files that are made to hurt: messages, memory and CPU seconds.
+
+    python benchmarks/files.py hostile --table  # the figures of docs/limits.rst
+    python benchmarks/files.py --quick          # smaller files
 
 Every command is a process of its own, whose address space is bounded: a file that is
 not refused in time costs a line of this table, and not the machine.
@@ -11,14 +14,15 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import emit
+from harness import emit, run_sections, text_table
 
 MOST_BYTES = 8 << 30  # of the address space of a command
 MOST_SECONDS = 300
@@ -173,48 +177,23 @@ def cases(*, quick: bool) -> list[Case]:
     ]
 
 
-def section(folder: Path, *, quick: bool) -> list[dict[str, Any]]:
-    """Run all cases; one JSON line each."""
-    found = []
+def hostile(*, quick: bool) -> str:
+    """Run all cases; one JSON line each, and the table of the docs."""
+    rows = []
     for case in cases(quick=quick):
-        place = folder / "hostile"
-        place.mkdir()
-        case.make(place / case.file)
-        ended = run(case.words.format(case.file), place)
-        emit(
-            "hostile",
-            case.name,
-            ended.megabytes,
-            "MB",
-            ("<=", TARGET_MB),
-            seconds=ended.seconds,
-            exit=ended.code,
-            message=ended.message,
-        )
-        found.append({"name": case.name, **ended._asdict()})
-        subprocess.run(["rm", "-r", str(place)], check=True)
-    return found
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            case.make(place / case.file)
+            ended = run(case.words.format(case.file), place)
+        about = {"exit": ended.code, "message": ended.message}
+        most = ("<=", TARGET_MB)
+        emit("hostile", case.name, ended.megabytes, "MB", most, **about,
+             seconds=ended.seconds)  # fmt: skip
+        size, seconds = f"{ended.megabytes:,.0f}", f"{ended.seconds:.1f}"
+        rows.append((case.name, ended.message, ended.code, size, seconds))
+    head = ("File", "What it gets", "Exit code", "Memory, MB", "CPU seconds")
+    return text_table(head, rows)
 
 
-def table(found: list[dict[str, Any]]) -> str:
-    """The table of the docs."""
-    lines = [
-        ".. list-table::",
-        "   :header-rows: 1",
-        "   :widths: 24 46 10 10 10",
-        "",
-        *_row("File", "What it gets", "Exit code", "Memory, MB", "CPU seconds"),
-    ]
-    for one in found:
-        lines += _row(
-            one["name"],
-            one["message"],
-            one["code"],
-            f"{one['megabytes']:,.0f}",
-            f"{one['seconds']:.1f}",
-        )
-    return "\n".join(lines)
-
-
-def _row(first: Any, *rest: Any) -> list[str]:
-    return [f"   * - {first}", *(f"     - {one}" for one in rest)]
+if __name__ == "__main__":
+    sys.exit(run_sections(__doc__, {"hostile": hostile}))
