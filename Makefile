@@ -158,7 +158,6 @@ peers: .venv-peers/.ready ## beside other libraries on the same data, and docs/p
 
 bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
 	$(BIN)/python benchmarks/decide.py
-	$(BIN)/python benchmarks/sequence.py
 	$(BIN)/python benchmarks/spans.py
 	$(BIN)/python benchmarks/tune.py
 	$(BIN)/python benchmarks/train.py

@@ -1,7 +1,7 @@
 """Measure `decide` and `forecast` where every row has one of several classes.
 
     python benchmarks/classes.py                  # everything, about twenty minutes
-    python benchmarks/classes.py enumerate speed  # some sections
+    python benchmarks/classes.py decide speed     # some sections
     python benchmarks/classes.py --half show      # without the sets of the choices
     python benchmarks/classes.py --quick          # a smoke run: figures mean nothing
 
@@ -15,11 +15,8 @@ the data folder. xCOLUMNs is compared where it is installed.
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import math
 import statistics
-import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import cache
@@ -28,7 +25,7 @@ from typing import Any
 import numpy as np
 from classes_parts.cases import HALVES, TRAIN, Setting, fitted_models, settings
 from classes_parts.coverage import coverage
-from harness import emit, emit_machine, emit_summary, judge, wall_seconds
+from harness import emit, run_sections, wall_seconds
 
 import argmetric as am
 
@@ -43,99 +40,6 @@ TARGETS: dict[str, dict[str, tuple[str, float]]] = {
     "above the interval": {"all": ("<=", 0.08)},
 }
 CONVENTIONS = {"0/0 = 0": 0.0, "0/0 = 1": 1.0, "left out": math.nan}
-
-
-def enumerated(p: np.ndarray, absent: float) -> Callable[[Any], float]:
-    """Expected macro-F1 of every labelling, from all truths one by one."""
-    n, count = p.shape
-    every = np.array(list(itertools.product(range(count), repeat=n)))
-    weights = np.prod(p[np.arange(n), every], axis=1)
-    total, there = 0.0, 0.0
-    for c in range(count):
-        given = (every == c).astype(float)
-        below = given.sum(axis=1)[:, None] + given.sum(axis=1)
-        with np.errstate(invalid="ignore"):
-            value = np.where(below > 0, 2 * given @ given.T / below, absent)
-        there = there + ~np.isnan(value)
-        total = total + np.nan_to_num(value)
-    means: np.ndarray = total / there @ weights
-    means.flags.writeable = False
-    powers = count ** np.arange(n - 1, -1, -1)
-    return lambda codes: float(means.max() if codes is None else means[codes @ powers])
-
-
-def lopsided(rng: np.random.Generator, n: int, count: int) -> np.ndarray:
-    """Probabilities of rows of which some classes are rare."""
-    sharpness = rng.choice([0.3, 1.0, 3.0]) * count
-    return rng.dirichlet(sharpness * rng.dirichlet(np.ones(count)) + 1e-3, n)
-
-
-def enumerate_all(*, quick: bool, half: str | None) -> None:
-    """1. Against all labels and all truths of a few rows; exact against ratio."""
-    shapes = ((3, 3), (4, 3)) if quick else ((4, 3), (5, 3), (6, 3), (5, 4))
-    for name, absent in CONVENTIONS.items():
-        rng = np.random.default_rng(1)
-        gaps, errors, valid = [], [], []
-        for n, count in shapes * (3 if quick else 25):
-            p = lopsided(rng, n, count)
-            value = enumerated(p, absent)
-            d = am.classes.decide(p, "f1", zero_division=absent, certificate=True)
-            gaps.append(100 * (value(None) - value(d.codes)))
-            errors.append(100 * abs(d.expected - value(d.codes)))
-            if not math.isnan(d.bound):
-                valid.append(d.bound >= value(None) - 1e-8)
-        told = {"convention": name, "cases": len(gaps)}
-        share = statistics.mean(gap <= 1e-6 for gap in gaps)
-        emit("enumerate", "labels optimal", share, "share", (">=", 0.99), **told)
-        emit("enumerate", "worst gap", max(gaps), "points", ("<=", 0.1), **told)
-        emit("enumerate", "mean gap", statistics.mean(gaps), "points", **told)
-        emit(
-            "enumerate",
-            "bound valid",
-            statistics.mean(valid) if valid else None,
-            "share",
-            (">=", 1.0),
-            **told,
-            without_bound=len(gaps) - len(valid),
-        )
-        worst = max(errors)
-        emit("enumerate", "worst error of expected", worst, "points", **told)
-    for n in (20, 50) if quick else (20, 50, 100, 200, 500, 1000):
-        rng = np.random.default_rng(n)
-        over, off = [], []
-        for _ in range(2 if quick else 10):
-            p = lopsided(rng, n, 10)
-            d = am.classes.decide(p, "f1", zero_division=0)
-            h = np.bincount(d.codes, p[np.arange(n), d.codes], 10)
-            ratio = 2 * h / (np.bincount(d.codes, minlength=10) + p.sum(axis=0))
-            over.append(100 * (ratio.mean() - d.expected))
-            left = am.classes.decide(p, "f1")
-            off.append(100 * (left.expected - drawn_left_out(rng, p, left.codes)))
-        emit("enumerate", "ratio minus exact", statistics.mean(over), "points", rows=n)
-        emit(
-            "enumerate",
-            "left out: expected minus mean of drawn truths",
-            statistics.mean(off),
-            "points",
-            rows=n,
-            worst=max(map(abs, off)),
-        )
-
-
-def drawn_left_out(rng: np.random.Generator, p: np.ndarray, z: np.ndarray) -> float:
-    """Mean of macro-F1 over 4,000 drawn truths, absent classes left out."""
-    edges = p.cumsum(axis=1)
-    edges[:, -1] = 1.0
-    y = np.array(
-        [(edges > rng.random((z.size, 1))).argmax(axis=1) for _ in range(4000)]
-    )
-    total, there = np.zeros(len(y)), np.zeros(len(y))
-    for c in range(p.shape[1]):
-        hits = (y[:, z == c] == c).sum(axis=1)
-        below = (y == c).sum(axis=1) + (z == c).sum()
-        total += 2 * hits / np.maximum(below, 1)
-        there += below > 0
-    return float((total / there).mean())
 
 
 def macro_f1(y: np.ndarray, z: Any, count: int, absent: float) -> float:
@@ -309,32 +213,7 @@ def speed(*, quick: bool, half: str | None) -> None:
         emit("speed", "memory", peak, "times P (tracemalloc)", ("<=", 3.0), **told)
 
 
-SECTIONS: dict[str, Callable[..., None]] = {
-    "enumerate": enumerate_all,
-    "decide": decide,
-    "forecast": forecast,
-    "classifier": classifier,
-    "speed": speed,
-    "coverage": coverage,
-}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS])
-    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
-    parser.add_argument("--half", choices=HALVES, help="the sets of this half alone")
-    given = parser.parse_args()
-    judge(not given.quick)
-    emit_machine()
-    for name, section in SECTIONS.items():
-        if name in (given.sections or SECTIONS):
-            section(quick=given.quick, half=given.half)
-    emit_summary()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sections = {"decide": decide, "forecast": forecast, "classifier": classifier}
+    sections |= {"speed": speed, "coverage": coverage}
+    raise SystemExit(run_sections(__doc__, sections, half=tuple(HALVES)))

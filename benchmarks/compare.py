@@ -1,7 +1,7 @@
 """Measure `compare` and `review_rows` on real models and on a judge that is a model.
 
     python benchmarks/compare.py -o compare.jsonl --minutes 6   # stops, and goes on
-    python benchmarks/compare.py -o compare.jsonl --only pairs  # one section
+    python benchmarks/compare.py -o compare.jsonl --only review # one section
     python benchmarks/compare.py -o compare.jsonl --table       # what was measured
     python benchmarks/compare.py -o compare.jsonl --only labelled  # docs/comparing.rst
     python benchmarks/compare.py -o smoke.jsonl --quick         # a smoke run
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from compare_parts import labelled
 from harness import emit, emit_machine, emit_summary, judge
-from tabular import load
+from tabular import dense, load, new_model, positive
 
 import argmetric as am
 
@@ -44,12 +44,18 @@ HALVES = {"fresh": FRESH, "chosen on": CHOSEN_ON, "looked at before": SHOWN}
 MODELS = ("logistic", "forest", "boosting", "bayes", "tree")
 PAIRS = tuple(combinations(MODELS[:3], 2))
 METRICS = ("f1", "mcc", "jaccard", "balanced_accuracy", "gmean")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "logistic": {"max_iter": 300},
+    "forest": {},
+    "boosting": {"max_iter": 60},
+    "bayes": {"var_smoothing": 1e-3},
+    "neighbours": {},
+    "tree": {"min_samples_leaf": 20},
+}
 TRAINED, REFERENCE, NEW = 3000, 500, 3900
-BATCH, MOST = 25, 100
-RANDOM = (50, 100, 200)
+BATCH = 25
 SHARES = (0.01, 0.02, 0.05, 0.1)
-SECTIONS = ("pairs", "metrics", "several", "plans", "review", "judges", "labelled")
-RESAMPLES = 400
+SECTIONS = ("metrics", "several", "plans", "review", "judges", "labelled")
 PER_SET = 3  # pairs of models with their own scores, and as many with a judge
 COVERED = ("within", 0.87, 0.97)
 
@@ -60,34 +66,15 @@ def models_of(name: str, split: int, folder: Path) -> dict[str, np.ndarray]:
     if path.exists():
         with np.load(path) as kept:
             return {key: kept[key] for key in kept.files}
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.tree import DecisionTreeClassifier
-
-    makers = {
-        "logistic": LogisticRegression(max_iter=300),
-        "forest": RandomForestClassifier(100, random_state=0, n_jobs=1),
-        "boosting": HistGradientBoostingClassifier(max_iter=60, random_state=0),
-        "bayes": GaussianNB(var_smoothing=1e-3),
-        "neighbours": KNeighborsClassifier(15),
-        "tree": DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
-    }
     table = load(name)
-    X, y = table.X, table.y
-    values, counts = np.unique(y, return_counts=True)
-    rank = np.argsort(counts)[0 if values.size == 2 else values.size // 2]
-    positive = y == values[rank]
+    X, y = dense(table.X, 200), positive(table.y)
     order = np.random.default_rng(split).permutation(y.size)
     train = order[: min(TRAINED, y.size // 3)]
     rest = order[train.size :][: 2 * REFERENCE + NEW]
-    if hasattr(X, "toarray"):
-        often = np.argsort(-np.asarray(X.getnnz(axis=0)))[:200]
-        X = X[:, often].toarray()
-    found = {"y": positive[rest]}
-    for kind, model in makers.items():
-        found[kind] = model.fit(X[train], positive[train]).predict_proba(X[rest])[:, 1]
+    found = {"y": y[rest]}
+    for kind, settings in SETTINGS.items():
+        model = new_model(kind, **settings).fit(X[train], y[train])
+        found[kind] = model.predict_proba(X[rest])[:, 1]
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **found)
     return found
@@ -132,15 +119,6 @@ class Case:
         reference = self.y_old, self.old
         return am.compare(self.p, list(self.labels), self.metric, reference=reference)
 
-    def bootstrap(self, y: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-        """The paired difference on labelled rows, with a bootstrap interval."""
-        rng = np.random.default_rng(0)
-        rows = rng.integers(0, y.size, (RESAMPLES, y.size))
-        drawn = [self.true_scores(y[rows], one[rows]) for one in labels]
-        gap = np.diff(self.true_scores(y, labels))[0] * -1.0
-        low, high = np.quantile(drawn[0] - drawn[1], (0.05, 0.95))
-        return told(float(gap), (float(low), float(high)), self.gap)
-
 
 def told(mean: float, interval: tuple[float, float], truth: float) -> dict[str, Any]:
     low, high = interval
@@ -160,38 +138,6 @@ def about(found: am.Comparison, truth: float) -> dict[str, Any]:
 
 def seed_of(*parts: Any) -> int:
     return zlib.crc32(repr(parts).encode())
-
-
-def run_pair(case: Case, key: tuple[Any, ...], random: bool = True) -> dict[str, Any]:
-    """All ways to tell two models apart, from 0 to MOST labels."""
-    found, rng = case.compare(), np.random.default_rng(seed_of(*key))
-    result: dict[str, Any] = {"positives": int(case.y_old.sum())}
-    result["forecast"] = about(found, case.gap)
-    called = [p >= cut for p, cut in zip(case.old, case.cuts, strict=True)]
-    result["old bootstrap"] = case.bootstrap(case.y_old, np.array(called))
-    stops: dict[str, Any] = {}
-    true_best = case.models[int(np.argmax(case.scores))]
-    while True:
-        for level in (0.95, 0.99):
-            best = found.sure(level)
-            if best is not None and str(level) not in stops:
-                right = found.names.index(best) == case.models.index(true_best)
-                stops[str(level)] = {"labels": found.n_labels, "right": bool(right)}
-        if found.n_labels >= MOST:
-            break
-        rows = found.next_rows(BATCH, random_state=int(rng.integers(1 << 30)))
-        found = found.add(rows, case.y[rows])
-        if found.n_labels in (50, 100):
-            result[f"chosen {found.n_labels}"] = about(found, case.gap)
-    result["stops"] = stops
-    order = rng.permutation(case.y.size)
-    for m in RANDOM if random else ():
-        rows = order[:m]
-        result[f"random {m}"] = case.bootstrap(case.y[rows], case.labels[:, rows])
-    rows = order[:50]
-    some = case.compare().add(rows, case.y[rows])
-    result["random 50, this law"] = about(some, case.gap)
-    return result
 
 
 def run_metric(case: Case, key: tuple[Any, ...]) -> dict[str, Any]:
@@ -306,9 +252,6 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
     sets = (*SHOWN, *CHOSEN_ON)[: 1 if quick else None]
     for split in range(splits):
         for name in sets:
-            for i, pair in enumerate(PAIRS[: 1 if quick else None]):
-                cut = ("reference", "apart")[(split + i) % 2]
-                yield "pairs", (name, split, cut, *pair)
             pair = PAIRS[split % len(PAIRS)]
             for metric in METRICS[1:]:
                 yield "metrics", (name, split, metric, *pair)
@@ -326,8 +269,6 @@ def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
         how = labelled.run_own if key[0] == "own" else labelled.run_judged
         return {"half": key[1], "lines": how(models_of(key[2], 0, folder), key)}
     pool = models_of(key[0], key[1], folder)
-    if section == "pairs":
-        return run_pair(Case(pool, key[3:], key[2], "f1"), key)
     if section == "metrics":
         return run_metric(Case(pool, key[3:], "reference", key[2]), key)
     if section == "several":
@@ -338,10 +279,6 @@ def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
 
 
 # ----------------------------------------------------------------------------- tables
-
-
-def half_of(line: dict[str, Any]) -> str:
-    return "shown" if line["key"][0] in SHOWN else "chosen on"
 
 
 def of_way(
@@ -372,71 +309,8 @@ def of_way(
     return rmse
 
 
-def emit_pairs(lines: list[dict[str, Any]]) -> None:
-    ways = ["forecast", "old bootstrap", "chosen 50", "chosen 100"]
-    ways += ["random 50, this law", *(f"random {m}" for m in RANDOM)]
-    parts = {
-        "all": lines,
-        **{
-            half: [x for x in lines if half_of(x) == half]
-            for half in ("shown", "chosen on")
-        },
-        **{
-            f"cut {cut}": [x for x in lines if x["key"][2] == cut]
-            for cut in ("reference", "apart")
-        },
-        **{
-            " and ".join(pair): [x for x in lines if tuple(x["key"][3:]) == pair]
-            for pair in PAIRS
-        },
-        "25 positives or fewer": [x for x in lines if x["positives"] <= 25],
-        "26 positives or more": [x for x in lines if x["positives"] > 25],
-    }
-    for part, some in parts.items():
-        found = {}
-        for way in ways:
-            wanted = way in ("forecast", "chosen 50", "chosen 100") and part in (
-                "all",
-                "shown",
-            )
-            found[way] = of_way(
-                f"pairs, {part}", some, way, COVERED if wanted else None
-            )
-        if part in ("all", "shown") and some:
-            ratio = found["chosen 50"] / found["random 200"]
-            emit(
-                f"pairs, {part}",
-                "RMSE of 50 chosen to 200 random",
-                ratio,
-                "ratio",
-                ("<=", 1.0),
-            )
-        for level in ("0.95", "0.99"):
-            stopped = [x["stops"][level] for x in some if level in x["stops"]]
-            if not stopped:
-                continue
-            wrong = sum(not one["right"] for one in stopped)
-            labels = float(np.median([one["labels"] for one in stopped]))
-            target = (
-                ("<=", 1 / 70) if level == "0.99" and part in ("all", "shown") else None
-            )
-            what = f"sure at {level}: wrong"
-            emit(
-                f"pairs, {part}",
-                what,
-                wrong / len(stopped),
-                "share",
-                target,
-                wrong=wrong,
-                stopped=len(stopped),
-                labels=labels,
-                n=len(some),
-            )
-
-
 def emit_tables(lines: list[dict[str, Any]]) -> None:
     by = {name: [x for x in lines if x["section"] == name] for name in SECTIONS}
-    emit_pairs(by["pairs"])
     for metric in METRICS[1:]:
         some = [x for x in by["metrics"] if x["key"][2] == metric]
         for way in ("forecast", "chosen 50"):

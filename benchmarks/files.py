@@ -1,213 +1,199 @@
-"""Measure how fast rows of text become matrices, against pyarrow's readers.
+"""Run commands on files that are made to hurt: messages, memory and CPU seconds.
 
-    python benchmarks/files.py                  # 10^6 rows of each format
-    python benchmarks/files.py csv svmlight     # some of them
-    python benchmarks/files.py hostile --table  # files that are made to hurt
-    python benchmarks/files.py --quick          # few rows: figures mean nothing
+    python benchmarks/files.py hostile --table  # the figures of docs/limits.rst
+    python benchmarks/files.py --quick          # smaller files
 
-Ours are the blocks that `argmetric stream` learns from: a matrix, dense or sparse,
-labels as 0 and 1, and the place of every block. pyarrow gets pieces of whole lines of
-the same size and one thread, and has to give the same arrays. It has no reader of
-svmlight: there the peers are scikit-learn, and pyarrow's CSV reader on as many numbers.
-`hostile` runs the command on files that are made to hurt: what each gets, its memory
-and CPU seconds. One JSON object a line; ratios are CPU seconds of the peer over ours:
-above 1, ours is faster.
+Every command is a process of its own, whose address space is bounded: a file that is
+not refused in time costs a line of this table, and not the machine.
 """
 
 from __future__ import annotations
 
-import argparse
+import gzip
+import os
+import resource
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-from files_parts import hostile
-from harness import (
-    Target,
-    cpu_seconds,
-    emit,
-    emit_machine,
-    emit_summary,
-    interleaved,
-    judge,
-    median_ratio,
-)
+import pyarrow.parquet as pq
+from harness import emit, run_sections, text_table
 
-from argmetric.scale.files.blocks import Request, open_rows
-
-ROWS = 1_000_000
-FEATURES = 10
-STRIDE = 1000  # columns of the sparse matrix for each feature that a row has
-PIECE = 1 << 20
-REPEATS = 3
-# CSV and JSONL are pyarrow's work: ours adds the check of every cell and its place
-TARGETS: dict[tuple[str, str], Target] = {
-    ("csv", "pyarrow"): (">=", 1.0),
-    ("svmlight", "pyarrow (CSV)"): None,
-    ("svmlight", "scikit-learn"): (">=", 2.0),
-    ("jsonl", "pyarrow"): (">=", 0.7),
-}
-NAMES = [f"x{j}" for j in range(FEATURES)]
+MOST_BYTES = 8 << 30  # of the address space of a command
+MOST_SECONDS = 300
+TARGET_MB = 1000.0
 
 
-def ours(path: Path, **how: Any) -> float:
-    """The sum of all that was read, so that nothing can be left out."""
-    total = 0.0
-    for block in open_rows(str(path), Request(**how)).reader.blocks():
-        total += float(block.X.sum()) + float(block.y.sum())
-    return total
+class Case(NamedTuple):
+    """A file by name and in words, how it is made, and the command that gets it."""
+
+    file: str
+    name: str
+    make: Callable[[Path], None]
+    words: str
 
 
-def pieces(path: Path) -> Iterator[bytes]:
-    """Whole lines, about as many bytes at a time as our readers take."""
-    rest = b""
-    with path.open("rb") as file:
-        while data := file.read(PIECE):
-            cut = data.rfind(b"\n") + 1
-            yield rest + data[:cut]
-            rest = data[cut:]
-    if rest:
-        yield rest
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    message: str
+    megabytes: float
+    seconds: float
 
 
-def total_of(table: pa.Table) -> float:
-    """The same arrays as ours: features side by side, labels as 0 and 1."""
-    X = np.empty((table.num_rows, FEATURES))
-    for j, name in enumerate(NAMES):
-        X[:, j] = table.column(name).to_numpy()
-    y = pc.equal(table.column("y"), 1).to_numpy().astype(np.uint8)
-    return float(X.sum()) + float(y.sum())
-
-
-def arrow_csv(path: Path) -> float:
-    types = {name: pa.float64() for name in NAMES} | {"y": pa.int64()}
-    convert = pyarrow.csv.ConvertOptions(column_types=types)
-    total, names = 0.0, None
-    for piece in pieces(path):
-        read = pyarrow.csv.ReadOptions(
-            use_threads=False, block_size=2 * len(piece), column_names=names
-        )
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(piece), read_options=read, convert_options=convert
-        )
-        names = table.column_names
-        total += total_of(table)
-    return total
-
-
-def arrow_jsonl(path: Path) -> float:
-    schema = pa.schema([(name, pa.float64()) for name in NAMES])
-    parse = pyarrow.json.ParseOptions(explicit_schema=schema)
-    total = 0.0
-    for piece in pieces(path):
-        read = pyarrow.json.ReadOptions(use_threads=False, block_size=2 * len(piece))
-        total += total_of(
-            pyarrow.json.read_json(
-                pa.BufferReader(piece), read_options=read, parse_options=parse
-            )
-        )
-    return total
-
-
-def sklearn_svmlight(path: Path) -> float:
-    from sklearn.datasets import load_svmlight_file
-
-    X, y = load_svmlight_file(str(path), n_features=STRIDE * FEATURES)
-    return float(X.sum()) + float(y.sum())
-
-
-def write_files(folder: Path, rows: int) -> None:
-    """The same numbers in every format."""
-    rng = np.random.default_rng(0)
-    formats = {
-        "csv": ",".join([*(["%.6g"] * FEATURES), "%d"]) + "\n",
-        "svmlight": "%d" + " %d:%.6g" * FEATURES + "\n",
-        "jsonl": "{" + ", ".join(f'"{n}": %.6g' for n in NAMES) + ', "y": %d}\n',
-    }
-    files = {name: (folder / f"rows.{name}").open("w") for name in formats}
-    files["csv"].write(",".join([*NAMES, "y"]) + "\n")
-    for start in range(0, rows, 10_000):
-        n = min(10_000, rows - start)
-        X, y = rng.normal(size=(n, FEATURES)), rng.integers(0, 2, n)
-        indices = 1 + STRIDE * np.arange(FEATURES) + rng.integers(0, STRIDE, X.shape)
-        for row, places, label in zip(
-            X.tolist(), indices.tolist(), y.tolist(), strict=True
-        ):
-            files["csv"].write(formats["csv"] % (*row, label))
-            pairs = chain.from_iterable(zip(places, row, strict=True))
-            files["svmlight"].write(formats["svmlight"] % (label, *pairs))
-            files["jsonl"].write(formats["jsonl"] % (*row, label))
-    for file in files.values():
-        file.close()
-
-
-def compare(
-    section: str, path: Path, rows: int, calls: dict[str, Callable[[], float]]
-) -> None:
-    """Time the calls in turns; all of them must have read the same."""
-    sums = [call() for call in calls.values()]  # compiles and warms up
-    np.testing.assert_allclose(sums, sums[0], rtol=1e-6)
-    times = interleaved(calls, REPEATS, cpu_seconds)
-    mine = times.pop("argmetric")
-    speed = rows / float(np.median(mine))
-    size = path.stat().st_size
-    emit(section, "rows a CPU second", speed, "rows/s", megabytes=size / 1e6)
-    for peer, seconds in times.items():
-        ratio = median_ratio(seconds, mine)
-        emit(section, f"{peer} over argmetric", ratio, "ratio", TARGETS[section, peer])
-
-
-def main() -> int:
-    speeds = ("csv", "svmlight", "jsonl")
-    sections = (*speeds, "hostile")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def run(words: str, folder: Path) -> Ended:
+    """Run a command of argmetric by a shell, and measure it."""
+    command = f"exec {sys.executable} -m argmetric {words}"
+    process = subprocess.Popen(
+        command,
+        shell=True,
+        cwd=folder,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=_bounded,
     )
-    parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--table", action="store_true", help="that of the docs, last")
-    given = parser.parse_args()
-    rows = 10_000 if given.quick else ROWS
-    judge(not given.quick)
-    emit_machine()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        chosen = given.sections or sections
-        if set(chosen) & set(speeds):
-            write_files(folder, rows)
-        paths = {one: folder / f"rows.{one}" for one in speeds}
-        csv, svmlight, jsonl = paths["csv"], paths["svmlight"], paths["jsonl"]
-        calls: dict[str, dict[str, Callable[[], float]]] = {
-            "csv": {
-                "argmetric": lambda: ours(csv),
-                "pyarrow": lambda: arrow_csv(csv),
-            },
-            "svmlight": {
-                "argmetric": lambda: ours(svmlight, features=STRIDE * FEATURES),
-                "pyarrow (CSV)": lambda: arrow_csv(csv),
-                "scikit-learn": lambda: sklearn_svmlight(svmlight),
-            },
-            "jsonl": {
-                "argmetric": lambda: ours(jsonl),
-                "pyarrow": lambda: arrow_jsonl(jsonl),
-            },
-        }
-        for section in (one for one in speeds if one in chosen):
-            compare(section, paths[section], rows, calls[section])
-        if "hostile" in chosen:
-            found = hostile.section(folder, quick=given.quick)
-            if given.table:
-                print(hostile.table(found))
-    emit_summary()
-    return 0
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    code = process.returncode = os.waitstatus_to_exitcode(status)
+    lines = [line for line in said.splitlines() if line.startswith("argmetric: ")]
+    done = "rows are written" if code == 0 else ""
+    message = lines[-1].removeprefix("argmetric: ") if lines else done
+    return Ended(code, message, used.ru_maxrss / 1e3, used.ru_utime + used.ru_stime)
+
+
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+
+
+def nested(path: Path) -> None:
+    deep = "[" * 20_000 + "]" * 20_000
+    path.write_text(f'{{"score": 0.5, "x": {deep}}}\n')
+
+
+def rule(path: Path) -> None:
+    path.write_text('{"a":' * 20_000 + "1" + "}" * 20_000)
+    (path.parent / "rows.csv").write_text("score\n0.2\n0.7\n")
+
+
+def zeros(size: int) -> Iterator[bytes]:
+    piece = b"0" * (1 << 20)
+    yield b"score\n"
+    for _ in range(size >> 20):
+        yield piece
+
+
+def gz_bomb(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with gzip.open(path, "wb") as file:
+            for piece in zeros(size):
+                file.write(piece)
+
+    return make
+
+
+def zst_bomb(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            for piece in zeros(size):
+                file.write(piece)
+
+    return make
+
+
+def long_line(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with path.open("wb") as file:
+            file.writelines(zeros(size))
+
+    return make
+
+
+def columns(count: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        names = ["score", *(f"c{i}" for i in range(count - 1))]
+        row = ["0.5", *("7" for _ in range(count - 1))]
+        lines = [",".join(names), *([",".join(row)] * 6)]
+        path.write_text("\n".join(lines) + "\n")
+
+    return make
+
+
+def brackets(path: Path) -> None:
+    lists = "[" + ",".join(["[1]"] * 100_000) + "]"
+    path.write_text(f'{{"score": 0.5, "x": {lists}}}\n' * 10)
+
+
+def plain(path: Path) -> None:
+    path.write_text("score\n0.2\n0.7\n")
+
+
+def tiny(count: int) -> Callable[[Path], None]:
+    """A folder of files of ten rows."""
+
+    def make(path: Path) -> None:
+        path.mkdir()
+        rng = np.random.default_rng(0)
+        rows = {"user": rng.integers(0, 5, 10), "score": rng.beta(0.5, 2, 10)}
+        pq.write_table(pa.table(rows), path / "first.parquet")
+        data = (path / "first.parquet").read_bytes()
+        for i in range(count - 1):
+            (path / f"part-{i:06d}.parquet").write_bytes(data)
+
+    return make
+
+
+def cases(*, quick: bool) -> list[Case]:
+    """All of them; quick ones are small."""
+    size = 1 << 28 if quick else 2 << 30
+    line = 1 << 27 if quick else 1 << 29
+    wide = 2_000 if quick else 100_000
+    files = 200 if quick else 10_000
+    out = "decide {} -o out.csv"
+    lines = "decide {} -o out.jsonl"
+    ruled = "decide rows.csv --rule {}"
+    many = f"{files:,} files of 10 rows"
+    return [
+        Case("deep.jsonl", "JSONL of 20,000 levels", nested, out),
+        Case("deep.json", "a rule of 20,000 levels", rule, ruled),
+        Case("flat.jsonl", "a million brackets, none deep", brackets, lines),
+        Case("bomb.csv.gz", "gz of one long line", gz_bomb(size), out),
+        Case("bomb.csv.zst", "zst of one long line", zst_bomb(size), out),
+        Case("line.csv", "one long line", long_line(line), out),
+        Case("wide.csv", f"{wide:,} columns, 6 rows", columns(wide), out),
+        Case("wider.csv", "300,000 columns, 6 rows", columns(300_000), out),
+        Case("closed.csv", "standard output closed", plain, "decide {} >&-"),
+        Case("few", "--memory 100", tiny(3), "decide {} -o out --memory 100"),
+        Case("tiny", many, tiny(files), "decide {} -o out --group user"),
+    ]
+
+
+def hostile(*, quick: bool) -> str:
+    """Run all cases; one JSON line each, and the table of the docs."""
+    rows = []
+    for case in cases(quick=quick):
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            case.make(place / case.file)
+            ended = run(case.words.format(case.file), place)
+        about = {"exit": ended.code, "message": ended.message}
+        most = ("<=", TARGET_MB)
+        emit("hostile", case.name, ended.megabytes, "MB", most, **about,
+             seconds=ended.seconds)  # fmt: skip
+        size, seconds = f"{ended.megabytes:,.0f}", f"{ended.seconds:.1f}"
+        rows.append((case.name, ended.message, ended.code, size, seconds))
+    head = ("File", "What it gets", "Exit code", "Memory, MB", "CPU seconds")
+    return text_table(head, rows)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(run_sections(__doc__, {"hostile": hostile}))

@@ -15,10 +15,8 @@ most often.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import math
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,14 +24,20 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from harness import emit, emit_machine, emit_summary, judge
-from tabular import load
+from harness import emit, run_sections
+from tabular import dense, load, new_model, positive
 
 import argmetric as am
 from argmetric._verbs import _binomial as tests
 
 SETS = ("celeba", "elec2", "ijcnn1", "letter", "magic", "shuttle", "w8a")
-MODELS = ("logistic", "forest", "boosting", "neighbours", "naive Bayes")
+MODELS: dict[str, dict[str, Any]] = {
+    "logistic": {"max_iter": 500},
+    "forest": {"n_estimators": 200},
+    "boosting": {},
+    "neighbours": {"n_neighbors": 25},
+    "bayes": {},
+}
 FLOORS = (0.5, 0.8, 0.9, 0.95)
 SIZES = (100, 300, 1000, 3000)
 CLIMB_SIZES = (200, 300, 1000, 3000)
@@ -73,34 +77,15 @@ class Pool:
 
 
 def pools(quick: bool) -> Iterator[Pool]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-
-    makers: dict[str, Any] = {
-        "logistic": lambda: LogisticRegression(max_iter=500),
-        "forest": lambda: RandomForestClassifier(200, random_state=0, n_jobs=1),
-        "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-        "neighbours": lambda: KNeighborsClassifier(25),
-        "naive Bayes": lambda: GaussianNB(),
-    }
     for name in SETS[: 1 if quick else None]:
         table = load(name)
-        X, y = table.X, table.y
-        values, counts = np.unique(y, return_counts=True)
-        rank = np.argsort(counts)[0 if values.size == 2 else values.size // 2]
-        positive = (y == values[rank]).astype(np.int64)
+        X, y = dense(table.X), positive(table.y).astype(np.int64)
         order = np.random.default_rng(0).permutation(y.size)[: TRAINED + POOL]
         first, rest = order[:TRAINED], order[TRAINED:]
-        if hasattr(X, "toarray"):
-            often = np.argsort(-np.asarray(X.getnnz(axis=0)))[:300]
-            X = X[:, often].toarray()
-        for kind in MODELS:
-            model = makers[kind]().fit(X[first], positive[first])
-            yield Pool(
-                f"{name} {kind}", positive[rest], model.predict_proba(X[rest])[:, 1]
-            )
+        for kind, settings in MODELS.items():
+            model = new_model(kind, **settings).fit(X[first], y[first])
+            p = model.predict_proba(X[rest])[:, 1]
+            yield Pool(f"{name} {kind}", y[rest], p)
 
 
 def draws(
@@ -372,61 +357,6 @@ def promises(quick: bool) -> None:
             tally.tell("promises", what, 1 - confidence, n=n)
 
 
-CURVES = {
-    "calibrated": lambda p: p,
-    "overconfident": lambda p: 0.95 * p**2,
-    "flat at the floor": lambda p: np.minimum(0.8, 1.2 * p),
-    "rare": lambda p: 0.3 * p**8,
-    "many crossings": lambda p: np.clip(p + 0.1 * np.sin(40 * p), 0, 1),
-    "falling at the top": lambda p: np.where(p > 0.95, 0.5, p),
-}
-
-
-def stress(quick: bool) -> None:
-    """Known curves, ties and coarse scores: a floor of 0.8 at a confidence of 0.9."""
-    grid = (np.arange(20_000) + 0.5) / 20_000
-    count = 5 if quick else 400
-    for name, curve in CURVES.items():
-        for digits in (None, 2, 1):
-            scores = grid if digits is None else np.round(grid, digits)
-            tally = Tally()
-            for n in (100, 300, 1000):
-                rng = np.random.default_rng(n)
-                for _ in range(count):
-                    latent = rng.random(n)
-                    p = latent if digits is None else np.round(latent, digits)
-                    y = (rng.random(n) < curve(latent)).astype(np.int64)
-                    if not 0 < y.sum() < n:
-                        continue
-                    limits = {"min_precision": 0.8, "confidence": 0.9}
-                    answer = threshold_of(y, p, "recall", **limits)
-                    cut = math.inf if answer is None else answer[0]
-                    chosen = scores >= cut
-                    share = curve(grid[chosen]).mean() if chosen.any() else 1.0
-                    hits = curve(grid)[chosen].sum() / curve(grid).sum()
-                    tally.add(f"n = {n}", share < 0.8 - 1e-9, hits, answer is not None)
-            told = "as they are" if digits is None else f"{digits} digits"
-            tally.tell("stress", f"{name}, scores {told}", 0.1)
-
-
-SECTIONS = {"floors": floors, "climb": climb, "promises": promises, "stress": stress}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []])
-    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
-    given = parser.parse_args()
-    judge(not given.quick)
-    emit_machine()
-    warnings.simplefilter("ignore")
-    for name in given.sections or SECTIONS:
-        SECTIONS[name](given.quick)
-    emit_summary()
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sections = {"floors": floors, "climb": climb, "promises": promises}
+    raise SystemExit(run_sections(__doc__, sections))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import inspect
 import json
 import math
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -46,41 +48,59 @@ def data_file(name: str, published: str) -> Path:
 
 
 def run_sections(
-    package: str, sections: tuple[str, ...], about: str | None, *, figures: bool = False
+    about: str | None,
+    sections: Mapping[str, Callable[..., Any]] | str,
+    package: str = "",
+    **more: Any,
 ) -> int:
-    """The command line of a benchmark in sections; each prints, and returns a table."""
+    """Run the sections that the command line names, each with the options it takes.
+
+    Parameters
+    ----------
+    about : str
+        The help of the command.
+    sections : mapping or str
+        Functions by their names, or the names of modules of `package` whose `run` is
+        called. A section prints lines, which `--table` prints once more as a
+        table, unless it returns the text of one.
+    package : str
+        The package of the modules.
+    **more : Any
+        Further options of the command by name: a default, or a tuple of choices.
+        Each section gets those that it has an argument for, `quick` among them.
+    """
+    names = sections.split() if isinstance(sections, str) else list(sections)
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sections", nargs="*", metavar="section", help=str(sections))
+    parser.add_argument("sections", nargs="*", choices=[*names, []], default=[])
     parser.add_argument(
         "--quick", action="store_true", help="few and small: figures mean nothing"
     )
     parser.add_argument(
         "--table", action="store_true", help="print the tables of the docs, last"
     )
-    if figures:
-        parser.add_argument(
-            "--figures", type=Path, metavar="DIR", help="write plots into this folder"
-        )
-    given = parser.parse_args()
-    unknown = set(given.sections) - set(sections)
-    if unknown:
-        parser.error(f"unknown section {sorted(unknown)}; known: {', '.join(sections)}")
-    options: dict[str, Any] = {"quick": given.quick}
-    if figures:
-        options["figures"] = given.figures
-        if given.figures is not None:
-            given.figures.mkdir(parents=True, exist_ok=True)
-    judge(not given.quick)
+    for name, default in more.items():
+        if isinstance(default, tuple):
+            parser.add_argument(f"--{name}", choices=default)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    options = vars(parser.parse_args())
+    judge(not options["quick"])
     emit_machine()
+    warnings.simplefilter("ignore")  # folds without a positive, and the like
     tables = []
-    for name in sections:
-        if name in (given.sections or sections):
-            section = importlib.import_module(f"{package}.{name}")
-            tables.append(section.run(**options))
+    for name in options["sections"] or names:
+        if isinstance(sections, str):
+            call = importlib.import_module(f"{package}.{name}").run
+        else:
+            call = sections[name]
+        taken = inspect.signature(call).parameters.keys() & options.keys()
+        before = len(_results)
+        table = call(**{option: options[option] for option in taken})
+        tables.append(table or lines_table(_results[before:]))
     emit_summary()
-    if given.table:
+    if options["table"]:
         print("\n" + "\n\n".join(table for table in tables if table))
     return 0
 
@@ -154,6 +174,44 @@ def emit_machine() -> None:
     print(json.dumps(line), flush=True)
 
 
+def text_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a simple table of reStructuredText."""
+    lines = [[str(cell) for cell in line] for line in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = "  ".join("=" * width for width in widths)
+    padded = [
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    return "\n".join([rule, padded[0], rule, *padded[1:], rule])
+
+
+def lines_table(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return lines of JSON as a table: a column for every key that any of them has."""
+    keys = dict.fromkeys(key for line in lines for key in line)
+    keep = [
+        key for key in keys if any(line.get(key) not in (None, "") for line in lines)
+    ]
+    rows = [["" if line.get(k) is None else line[k] for k in keep] for line in lines]
+    return text_table(keep, rows) if rows else ""
+
+
+def markdown_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table of Markdown."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def standard_error(values: Any) -> float:
+    """Return the standard error of the mean of independent values."""
+    values = np.asarray(values, dtype=np.float64)
+    return (
+        float(values.std(ddof=1) / np.sqrt(values.size))
+        if values.size > 1
+        else math.nan
+    )
+
+
 def cpu_seconds(call: Callable[[], Any]) -> float:
     """CPU seconds of one call, all threads: blind to others' work on the machine."""
     start = time.process_time()
@@ -184,14 +242,6 @@ def interleaved(
 def median_ratio(above: list[float], below: list[float]) -> float:
     """Median over the repeats of the ratio of two calls timed side by side."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
-
-
-def longdouble_name() -> str:
-    """Which floating-point format the references use: it depends on the platform."""
-    digits = np.finfo(np.longdouble).nmant + 1
-    return {113: "128-bit quad", 64: "80-bit extended", 53: "64-bit double"}.get(
-        digits, f"{digits}-bit significand"
-    )
 
 
 def met(value: float | None, target: tuple[Any, ...]) -> bool:

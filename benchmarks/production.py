@@ -1,37 +1,28 @@
-"""Measure what runs in production: exports, engines, latency, and passages.
+"""Measure what runs in production: exports, latency, and passages.
 
     python benchmarks/production.py                   # everything, some minutes
     python benchmarks/production.py exports passages  # some sections
     python benchmarks/production.py --quick           # a smoke run
 
-Every line is one JSON object. Engines that are not installed get no value; `make
-test-production` installs them into an environment of its own.
+Every line is one JSON object.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
-from harness import ROOT, emit, emit_machine, emit_summary, judge
+from harness import ROOT, emit, run_sections
 
 import argmetric as am
-from argmetric.integrations import decide_batches, decide_table
 
 COLUMNS = {"p": "score", "groups": "user"}
-N_BUCKETS = 16
 
 
 def installed(*names: str) -> bool:
@@ -56,94 +47,6 @@ def exports(quick: bool) -> None:
             rows, rules = rows + len(values), rules + 1
         what = f"{target}: labels that differ"
         emit("exports", what, different, "rows", ("<=", 0), rules=rules, rows=rows)
-
-
-def spark_labels(table: Any) -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    built = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    built = built.config("spark.sql.shuffle.partitions", "4")
-    for name in ("spark.driver.host", "spark.driver.bindAddress"):
-        built = built.config(name, "127.0.0.1")
-    session = built.getOrCreate()
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder, "rows.parquet"))
-        pa.parquet.write_table(table, path)
-        df = session.read.parquet(path)
-        found = am.integrations.spark.decide(df, **COLUMNS).select("row", "decision")
-        result = found.toArrow()
-    session.stop()
-    return result
-
-
-def duckdb_labels(table: Any) -> Any:
-    import duckdb
-
-    con = duckdb.connect()
-    con.register("t", table)
-    batches = (
-        con.sql(f"FROM t WHERE hash(user) % {N_BUCKETS} = {i}").to_arrow_table()
-        for i in range(N_BUCKETS)
-    )
-    return pa.concat_tables(decide_batches(batches, **COLUMNS))
-
-
-def polars_labels(table: Any) -> Any:
-    import polars as pl
-
-    df = pl.from_arrow(table)
-    bucket = (pl.col("user").hash() % N_BUCKETS).alias("bucket")
-    batches = df.with_columns(bucket).partition_by("bucket", include_key=False)
-    return pl.concat(decide_batches(batches, **COLUMNS)).to_arrow()
-
-
-def ray_labels(table: Any) -> Any:
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    bucket = pa.array(table["user"].to_numpy() % N_BUCKETS)
-    data = ray.data.from_arrow(table.append_column("bucket", bucket))
-    found = data.groupby("bucket").map_groups(
-        lambda rows: decide_table(rows, **COLUMNS), batch_format="pyarrow"
-    )
-    result = pa.concat_tables(ray.get(found.to_arrow_refs()))
-    ray.shutdown()
-    return result
-
-
-ENGINES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "DuckDB": ("duckdb", duckdb_labels),
-    "Polars": ("polars", polars_labels),
-    "Spark": ("pyspark", spark_labels),
-    "Ray": ("ray", ray_labels),
-}
-
-
-def engines(quick: bool) -> None:
-    """Labels of partitions in other engines against one call in memory."""
-    n, n_groups = (10_000, 500) if quick else (1_000_000, 50_000)
-    rng = np.random.default_rng(0)
-    user, score = rng.integers(0, n_groups, n), rng.beta(1, 4, n)
-    table = pa.table({"user": user, "score": score, "row": np.arange(n)})
-    wanted = am.decide(score, groups=user, average="groups").labels
-    for name, (package, labels_of) in ENGINES.items():
-        what = f"{name}: labels that differ"
-        if not installed(package):
-            emit("engines", what, None, "not installed")
-            continue
-        start = time.perf_counter()
-        found = labels_of(table).sort_by("row")["decision"].to_numpy()
-        details = {"rows": n, "groups": n_groups, "s": time.perf_counter() - start}
-        different = int((found != wanted).sum())
-        emit("engines", what, different, "rows", ("<=", 0), **details)
-    try:
-        list(decide_batches([table[: n // 2], table[n // 2 :]], **COLUMNS))
-    except ValueError:
-        refused = 1
-    else:
-        refused = 0
-    emit("engines", "a batch that splits a group is refused", refused, "", (">=", 1))
 
 
 REPEATS = 5  # of a measurement; the best one counts, on a machine that others use
@@ -248,29 +151,7 @@ def by_rank(rows: dict[str, Any], rank: np.ndarray, budget: float) -> np.ndarray
     return chosen
 
 
-SECTIONS = {
-    "exports": exports,
-    "engines": engines,
-    "latency": latency,
-    "passages": passages,
-}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []])
-    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
-    given = parser.parse_args()
-    judge(not given.quick)
-    emit_machine()
-    warnings.simplefilter("ignore")
-    for name in given.sections or SECTIONS:
-        SECTIONS[name](given.quick)
-    emit_summary()
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sections = {"exports": exports}
+    sections |= {"latency": latency, "passages": passages}
+    raise SystemExit(run_sections(__doc__, sections))

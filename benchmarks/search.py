@@ -3,7 +3,6 @@
     python benchmarks/search.py                     # everything, about 90 minutes
     python benchmarks/search.py chunk handwriting   # some sections
     python benchmarks/search.py --quick             # a smoke run: figures mean nothing
-    python benchmarks/search.py paper --figures DIR # with Fig. 6 as an SVG file
     python benchmarks/search.py chunk --table       # the tables of the docs, last
 
 Table 1 of the SEARN paper is `benchmarks/table1.py`.
@@ -22,25 +21,6 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = (
-    "chunk",
-    "ner",
-    "handwriting",
-    "controls",
-    "joint",
-    "paper",
-    "cost",
-    "own_task",
-)
-
-
-def main() -> int:
-    try:
-        import seqeval  # noqa: F401
-    except ImportError:
-        sys.exit("seqeval is missing: pip install seqeval")
-    return run_sections("search_parts", SECTIONS, __doc__, figures=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sections = "chunk ner handwriting controls joint own_task"
+    sys.exit(run_sections(__doc__, sections, "search_parts"))

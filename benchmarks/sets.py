@@ -17,5 +17,5 @@ import sys
 from harness import run_sections
 
 if __name__ == "__main__":
-    sections = ("quality", "reference", "coverage", "times")
-    sys.exit(run_sections("sets_parts", sections, __doc__))
+    sections = "quality reference coverage times"
+    sys.exit(run_sections(__doc__, sections, "sets_parts"))

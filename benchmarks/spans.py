@@ -245,10 +245,10 @@ def methods_report(corpus: Corpus, models: Path) -> str:
         numbers = (f"{d.expected:.4f}" for d in (exact, counts))
         rows.append((str(n), f"{exact.expected_spans:.1f}", *numbers, same))
     head = ("sentences", "spans expected", "max E[F]", "max F of exp. counts")
-    return simple_table([(*head, "same spans"), *rows], (9, 14, 8, 20, 10))
+    return text_table([(*head, "same spans"), *rows], (9, 14, 8, 20, 10))
 
 
-def simple_table(rows: list[tuple[str, ...]], widths: tuple[int, ...]) -> str:
+def text_table(rows: list[tuple[str, ...]], widths: tuple[int, ...]) -> str:
     """A reStructuredText simple table, its head first."""
     rule = "  ".join("=" * width for width in widths)
     lines = [
@@ -283,7 +283,7 @@ def table(results: dict[tuple[str, str], dict[str, Any]]) -> str:
     for (name, what), scores in results.items():
         cells = (f"{scores[way]['f1']:.3f} / {scores[way]['f2']:.3f}" for way in WAYS)
         rows.append((name, what, *cells))
-    return simple_table(rows, widths)
+    return text_table(rows, widths)
 
 
 def main() -> int:

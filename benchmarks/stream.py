@@ -3,7 +3,6 @@
     python benchmarks/stream.py                     # everything, about 25 minutes
     python benchmarks/stream.py tasks convergence   # some sections
     python benchmarks/stream.py --quick             # a smoke run: figures mean nothing
-    python benchmarks/stream.py paper --figures DIR # with Figures 1 to 4 as PNG files
     python benchmarks/stream.py tasks --table       # the tables of the docs, last
 
 Every line is one JSON object: what was measured, the value, the target and whether it
@@ -19,8 +18,6 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("speed", "paper", "tasks", "convergence", "drift", "several", "long")
-SECTIONS += ("prior",)
-
 if __name__ == "__main__":
-    sys.exit(run_sections("stream_parts", SECTIONS, __doc__, figures=True))
+    sections = "speed paper tasks convergence drift several long prior"
+    sys.exit(run_sections(__doc__, sections, "stream_parts"))

@@ -22,12 +22,6 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("fewsum", "opinosis", "paper", "shell", "examples")
-
-
-def main() -> int:
-    return run_sections("summaries_parts", SECTIONS, __doc__)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sections = "fewsum opinosis examples"
+    sys.exit(run_sections(__doc__, sections, "summaries_parts"))

@@ -239,111 +239,12 @@ def loss(device: Device) -> None:
                     failed(f"loss {name} compiled={compiled}")
 
 
-def masks(device: Device) -> None:
-    """Exact masks of one image, and the same by sorting all pixels."""
-    from argmetric import tensors
-
-    torch = device.torch
-    sizes = [(21, 512 * 512), (19, 1024 * 2048), (150, 512 * 683)]
-    if not device.cuda:
-        sizes = [(5, 64 * 64)]
-    for classes, pixels in sizes:
-        generator = torch.Generator(device.name).manual_seed(2)
-        shape = (1, classes, pixels)
-        noise = torch.randn(shape, device=device.name, generator=generator)
-        bias = torch.linspace(0.0, -6.0, classes, device=device.name)
-        p = torch.softmax(4.0 * noise + bias[None, :, None], 1)
-        line = {"classes": classes, "pixels": pixels}
-        line["argmax_ms"] = device.time(lambda p=p: p.argmax(1))
-        line["sort_ms"] = device.time(lambda p=p: torch.sort(p, dim=2))
-        for metric, name in (("dice", "f1"), ("iou", "jaccard")):
-            try:
-
-                def ask(p: Any = p, metric: str = metric) -> Any:
-                    return tensors.decide_masks(p, metric)
-
-                found = ask()
-                plain = tensors.decide(
-                    p[0, :3],
-                    name,
-                    average="samples",
-                    zero_division=1.0,
-                    max_positives=pixels,  # forbids nothing, and sorts all pixels
-                )
-                gap = (found.expected[0, :3] - plain.expected).abs().max()
-                line[f"{metric}_ms"] = device.time(ask)
-                line[f"{metric}_captured_ms"] = device.time_captured(ask)
-                line[f"{metric}_unsettled"] = int((found.n_pixels < 0).sum())
-                line.update(beside_rankseg(device, p, metric, found))
-                line[f"{metric}_error"] = float(gap)
-                line[f"{metric}_rows_unlike_sorted"] = int(
-                    (found.n_pixels[0, :3] != plain.n_positives).sum()
-                )
-                line[f"{metric}_megabytes"] = device.memory(ask)
-            except Exception:
-                failed(f"masks {metric}")
-
-        def both(p: Any = p) -> Any:
-            return tensors.decide_masks(p, mode="multiclass")
-
-        line["multiclass_ms"] = device.time(both)
-        asked = both()
-        line["overlap_cost"] = float((asked.bound - asked.expected).mean())
-        say("masks", **line)
-    if device.cuda:
-        profile(device, lambda: tensors.decide_masks(p))
-
-
-def beside_rankseg(device: Device, p: Any, metric: str, ours: Any) -> dict[str, Any]:
-    """Time of rankseg, and how often its masks have the higher expected score."""
-    try:
-        from rankseg import rankseg_rma
-    except ImportError:
-        return {"rankseg": "not installed"}
-    from argmetric import tensors
-
-    name = {"dice": "dice", "iou": "IoU"}[metric]
-    line = {}
-    for screened in (False, True) if metric == "dice" else (False,):
-        extra = {"safe_screening": screened} if metric == "dice" else {}
-
-        def ask(extra: Any = extra) -> Any:
-            return rankseg_rma(
-                p, metric=name, output_mode="multilabel", pruning_prob=0.0, **extra
-            )
-
-        which = "screened" if screened else "plain"
-        line[f"rankseg_{metric}_{which}_ms"] = device.time(ask)
-        masks = ask().reshape(p.shape)
-        theirs = tensors.forecast_masks(p, masks, metric)
-        gain = ours.expected - theirs
-        line[f"rankseg_{metric}_{which}_gain"] = [float(gain.min()), float(gain.max())]
-    return line
-
-
-def profile(device: Device, work: Callable[[], Any]) -> None:
-    """The kernels that take the most time of a call."""
-    torch = device.torch
-    kinds = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=kinds) as found:
-        work()
-        torch.cuda.synchronize()
-    events = sorted(found.key_averages(), key=lambda one: -one.device_time_total)
-    for one in events[:12]:
-        say(
-            "profile",
-            kernel=one.key[:90],
-            calls=one.count,
-            ms=round(one.device_time_total / 1e3, 3),
-        )
-
-
 def failed(part: str) -> None:
     text = traceback.format_exc()
     print(json.dumps({"part": part, "failed": text[-1500:]}), flush=True)
 
 
-PARTS = {"check": check, "rows": rows, "masks": masks, "loss": loss}
+PARTS = {"check": check, "rows": rows, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
 PARTS["sweep"] = partial(sweep, say=say, answers=ANSWERS)
 PARTS["images"] = partial(images, say=say)

@@ -1,7 +1,6 @@
 """Hold what the numbers promise against what comes true, on real models.
 
     python benchmarks/trust.py                # everything, about an hour
-    python benchmarks/trust.py short --table  # one split, F1 alone: some minutes
     python benchmarks/trust.py maps verdicts  # some sections
     python benchmarks/trust.py --quick        # a smoke run: figures mean nothing
     python benchmarks/trust.py maps --table   # the tables of the docs, last
@@ -9,13 +8,13 @@
 ends: the default with a reference, by kind of model and size of the reference: how
 often the actual score lies below and above the 90 % interval, and what the reference
 gains. maps: what other maps cost or gain in F1, MCC and G-mean; "seen" is a spline that
-was fitted to the labels of the test itself. short: maps on one split, in F1 alone.
+was fitted to the labels of the test itself.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
 what its route is worth. classifier: whether the interval of `MetricClassifier.forecast`
 holds the actual score. share: the share of positives moved, and is given, estimated
 or not thought of; one split, some minutes. generated: what the default does to scores
 that are right already. one_rule: the five scores of one rule, and what each says; half
-a minute. stop: how soon commands end after a signal.
+a minute.
 
 Every line is one JSON object. All choices were made on one half of the sets; figures
 are given for both. Models are fitted once, and their scores are kept in the temporary
@@ -28,17 +27,6 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = (
-    "short",
-    "ends",
-    "maps",
-    "verdicts",
-    "classifier",
-    "share",
-    "generated",
-    "one_rule",
-    "stop",
-)
-
 if __name__ == "__main__":
-    sys.exit(run_sections("trust_parts", SECTIONS, __doc__))
+    sections = "ends maps verdicts classifier share generated one_rule"
+    sys.exit(run_sections(__doc__, sections, "trust_parts"))

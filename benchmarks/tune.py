@@ -16,7 +16,6 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("speed", "rivals", "ties", "coverage", "tables", "choice")
-
 if __name__ == "__main__":
-    sys.exit(run_sections("tune_parts", SECTIONS, __doc__))
+    sections = "speed rivals ties coverage tables choice"
+    sys.exit(run_sections(__doc__, sections, "tune_parts"))

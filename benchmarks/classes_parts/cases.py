@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from harness import data_file
+from tabular import load, new_model
 
 import argmetric as am
 
@@ -20,6 +21,13 @@ RATIOS = {"covtype": 30, "optdigits": 30, "digits": 10, "ocr": 30, "generated": 
 MOST_CLASSES = 12  # of ocr the most frequent: tuned weights are slow to find
 REFERENCES = (200, 1000, 3000)
 BATCHES = {50: 3, 200: 2, 1000: 1, 10**9: 1}  # rows, and how many batches of them
+SETTINGS: dict[str, dict[str, Any]] = {
+    "logistic": {"max_iter": 500},
+    "forest": {"n_estimators": 60},
+    "boosting": {"max_iter": 15, "max_leaf_nodes": 15},
+    "neighbours": {},
+    "bayes": {"var_smoothing": 1e-3},
+}
 MOST_ROWS, TRAIN, TEST = 20_000, 1200, 3000
 
 
@@ -59,8 +67,6 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
         path = data_file("ocr/letters.npz", "http://ai.stanford.edu/~btaskar/ocr/")
         with np.load(path) as arrays:
             return np.unpackbits(arrays["X"], axis=1).astype(float), arrays["y"]
-    from tabular import load
-
     table = load(name)
     return table.X, table.y
 
@@ -83,20 +89,7 @@ def thinned(name: str, ratio: int) -> Any:
 
 
 def models() -> dict[str, Any]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-
-    return {
-        "logistic": LogisticRegression(max_iter=500),
-        "forest": RandomForestClassifier(60, random_state=0),
-        "boosting": HistGradientBoostingClassifier(
-            max_iter=15, max_leaf_nodes=15, random_state=0
-        ),
-        "neighbours": KNeighborsClassifier(15),
-        "bayes": GaussianNB(var_smoothing=1e-3),
-    }
+    return {kind: new_model(kind, **settings) for kind, settings in SETTINGS.items()}
 
 
 @cache

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import json
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from harness import emit
 
 import argmetric as am
 from cliffs_parts.cells import group_ids, peak, probabilities
@@ -39,20 +38,12 @@ class Case:
     make: Callable[[], Callable[[], Any]]
 
 
-def run(rows: int, verbs: set[str]) -> None:
-    """Print the arrays of every case of these verbs, all if none, and the largest."""
-    largest: dict[str, float] = {}
+def run(*, quick: bool, rows: int) -> None:
+    """Print the arrays of every case."""
+    rows = 20_000 if quick else rows
     for case in cases(rows):
-        if verbs and case.verb not in verbs:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call = case.make()
-            arrays = _arrays(call, rows)
-        largest[case.verb] = max(arrays, largest.get(case.verb, 0.0))
-        line = {"section": "memory", "verb": case.verb, "layout": case.layout}
-        print(json.dumps(line | {"rows": rows, "arrays": arrays}), flush=True)
-    print(json.dumps({"section": "memory", "rows": rows, "largest": largest}))
+        arrays = _arrays(case.make(), rows)
+        emit("memory", f"{case.verb}, {case.layout}", arrays, "arrays", rows=rows)
 
 
 def _arrays(call: Callable[[], Any], rows: int) -> float:

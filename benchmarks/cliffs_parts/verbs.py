@@ -10,22 +10,8 @@ import numpy as np
 import argmetric as am
 from argmetric._verbs.decide import decide_by
 from cliffs_parts.cells import Cell, group_ids, probabilities
-from cliffs_parts.learners import learner_cells
 
-VERBS = (
-    "decide",
-    "forecast",
-    "evaluate",
-    "tune",
-    "calibrate",
-    "calibration_check",
-    "sequence.decode",
-    "decode_spans",
-    "Searn",
-    "MetricLogisticRegression",
-    "OnlineClassifier",
-    "files",
-)
+VERBS = ("decide", "forecast", "evaluate", "tune")
 METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "hmean", "qmean")
 METRICS += (
     "balanced_accuracy",
@@ -73,7 +59,6 @@ def all_cells(*, quick: bool) -> Iterator[Cell]:
     yield from decision_cells("evaluate", evaluate_call, quick=quick)
     yield from overdispersion_cells(quick=quick)
     yield from tune_cells(quick=quick)
-    yield from learner_cells(quick=quick)
 
 
 def decision_cells(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 
 import numpy as np
-from harness import emit
+from harness import emit, markdown_table
 
 from decide_parts import rivals
 from decide_parts.groups import baskets
@@ -173,14 +173,8 @@ def _emit_lead(setting: str, outcomes: dict[str, Outcome | None]) -> None:
 
 def _markdown(table: dict[str, dict[str, Outcome | None]]) -> str:
     settings = list(next(iter(table.values())))
-    lines = [
-        "| expected F1, CPU time | " + " | ".join(settings) + " |",
-        "|---|" + "---|" * len(settings),
-    ]
-    for name, row in table.items():
-        cells = (_cell(row[setting]) for setting in settings)
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    rows = [[name, *(_cell(row[s]) for s in settings)] for name, row in table.items()]
+    return markdown_table(["expected F1, CPU time", *settings], rows)
 
 
 def _cell(outcome: Outcome | None) -> str:

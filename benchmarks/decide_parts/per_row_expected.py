@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from harness import data_file, emit
-from tabular import PUBLISHED, load
+from tabular import PUBLISHED, load, new_model
 
 import argmetric as am
 from argmetric._verbs.decide._row_search import Entries, RowSearch
@@ -34,7 +34,7 @@ def run(*, quick: bool) -> None:
         for zero in (0.0, 1.0):
             tiny(metric, zero, 10 if quick else MATRICES)
     for name in SETS:
-        for kind in ("forest", "logistic", "naive Bayes", "neighbours"):
+        for kind in ("forest", "logistic", "bayes", "neighbours"):
             models(name, kind, 3 if quick else CALLS)
 
 
@@ -97,11 +97,7 @@ def at_expected_counts(P: np.ndarray, metric: Any, count: int) -> np.ndarray:
 
 def scores_of(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return held-out probabilities and labels, one column a label or class."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
 
     table, rng = load(name), np.random.default_rng(0)
     chosen = rng.permutation(len(table.y))[: TRAINED + 1_400]
@@ -110,12 +106,7 @@ def scores_of(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "scene":
         with np.load(data_file("tabular/scene.npz", PUBLISHED["scene"])) as arrays:
             Y = arrays["Y"][chosen].astype(np.int64)
-    model = {
-        "forest": RandomForestClassifier(100, random_state=0),
-        "logistic": LogisticRegression(max_iter=300),
-        "naive Bayes": GaussianNB(),
-        "neighbours": KNeighborsClassifier(15),
-    }[kind]
+    model = new_model(kind, **({"max_iter": 300} if kind == "logistic" else {}))
     fitted = OneVsRestClassifier(model).fit(X[:TRAINED], Y[:TRAINED])
     return np.clip(fitted.predict_proba(X[TRAINED:]), 0.0, 1.0), Y[TRAINED:]
 

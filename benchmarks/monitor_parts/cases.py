@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tabular import load
-from trust_parts.cases import dense, new_model, positive
+from tabular import dense, load, new_model, positive
 
 # The recipe was chosen on the first half. The second had no part in it.
 HALVES = {
@@ -115,20 +114,10 @@ def _fit_and_score(name: str, models: tuple[str, ...]) -> dict[str, np.ndarray]:
     for model in models:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = _new_model(model).fit(X[train], y[train])
+            fitted = new_model(model).fit(X[train], y[train])
             p.append(fitted.predict_proba(X[rows])[:, 1])
         sides.append(_sides(rng, X[rows], y[rows], p[-1]))
     return {"y": y[rows], "rows": rows, "p": np.array(p), "sides": np.array(sides)}
-
-
-def _new_model(name: str) -> Any:
-    if name != "over-fitted boosting":
-        return new_model(name)
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    deep: dict[str, Any] = {"max_iter": 300, "learning_rate": 0.3}
-    deep |= {"min_samples_leaf": 2, "early_stopping": False, "random_state": 0}
-    return HistGradientBoostingClassifier(**deep)
 
 
 def _sides(

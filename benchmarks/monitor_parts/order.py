@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 from harness import emit
-from tabular import load
-from trust_parts.cases import dense, new_model, positive
+from tabular import dense, load, new_model, positive
 
 import argmetric as am
 from monitor_parts.cases import MODELS, POOL, TRAIN

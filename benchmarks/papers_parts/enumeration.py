@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from decide_parts.references import VALUES
+
+from papers_parts.values import VALUES
 
 Value = Callable[[Any, Any, Any, int], Any]  # of the counts tp, k, t and n
 LAWS: tuple[Callable[[np.random.Generator, int], np.ndarray], ...] = (

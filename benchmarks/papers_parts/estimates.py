@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from papers_parts.claim import Estimate
+
+GRADIENT_STEP = 1e-3
 
 
 def jackknife(statistic: Callable[[np.ndarray], float], values: np.ndarray) -> Estimate:
@@ -34,3 +37,20 @@ def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
 
     found = jackknife(log_ratio, np.stack([ours, theirs], axis=1))
     return Estimate(*np.exp([found.value, found.low, found.high]).tolist())
+
+
+def slope_error_of(objective: Any, theta: np.ndarray) -> float:
+    """Five-point differences of a value against its gradient, as a relative error."""
+    _, gradient = objective.value_and_gradient(theta)
+    numeric = np.empty(theta.size)
+    for j in range(theta.size):
+        values = []
+        for steps in (-2, -1, 1, 2):
+            moved = theta.copy()
+            moved[j] += steps * GRADIENT_STEP
+            values.append(objective.value_and_gradient(moved)[0])
+        before_2, before, after, after_2 = values
+        numeric[j] = (8 * (after - before) - (after_2 - before_2)) / (
+            12 * GRADIENT_STEP
+        )
+    return float(np.abs(gradient - numeric).max() / np.abs(numeric).max())

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from train_parts import jansche
-from train_parts.gradients import slope_error_of
 
 import argmetric as am
 from argmetric.train._objectives import ExpectedMetric, SoftMetric
@@ -21,6 +20,7 @@ from papers_parts.claim import (
     at_most,
     within,
 )
+from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12
 R, F_50 = 0, 2  # columns of the rates

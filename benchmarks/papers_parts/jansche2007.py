@@ -9,10 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from train_parts.gradients import slope_error_of
 
 import argmetric as am
-import sequence
 from argmetric._expected._papers import jansche_algorithm_1
 from argmetric.sequence import (
     Hamming,
@@ -24,6 +22,7 @@ from argmetric.sequence import (
 )
 from argmetric.train._objectives import ExpectedMetric
 from argmetric.train._rows import TrainingRows
+from papers_parts import sequences as sequence
 from papers_parts.claim import Claim, Figures, at_most
 from papers_parts.enumeration import (
     LAWS,
@@ -34,6 +33,7 @@ from papers_parts.enumeration import (
     tops,
     valued,
 )
+from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12
 DRAWN = "3 laws of p, drawn with seed 0"

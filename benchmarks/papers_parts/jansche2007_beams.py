@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import sequence
 from argmetric.sequence import Independent, decode, distribution, expectation
+from papers_parts import sequences as sequence
 from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
 
 LAWS = tuple(sequence.LAWS)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from decide_parts.references import VALUES
 
 import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
@@ -22,6 +21,7 @@ from papers_parts.enumeration import (
     valued,
 )
 from papers_parts.estimates import slope
+from papers_parts.values import VALUES
 
 EXACT = 1e-12
 FIGURE_1 = ("balanced_accuracy", "jaccard", "f1", "fowlkes_mallows")

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from decide_parts.references import VALUES
 from harness import cpu_seconds
 
 import argmetric as am
@@ -19,6 +18,7 @@ from papers_parts.claim import Claim, Figures, at_most
 from papers_parts.enumeration import Value, expected, tops, valued
 from papers_parts.estimates import log_slope
 from papers_parts.natarajan2015 import DRAWN, EXACT, vectors
+from papers_parts.values import VALUES
 
 
 def _counts(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

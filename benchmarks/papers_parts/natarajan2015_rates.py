@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from decide_parts.references import VALUES
 
 from papers_parts.claim import Claim, Figures, at_least, at_most
 from papers_parts.natarajan2015 import EXACT
+from papers_parts.values import VALUES
 
 N = 7
 ALIKE = 1e-12  # values that differ by no more are equal

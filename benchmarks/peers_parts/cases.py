@@ -9,28 +9,27 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from tabular import load, new_model
 
 EMBEDDED = ("breast cancer", "diabetes", "digits", "generated")
 IN_THE_FOLDER = ("letter", "magic", "mammography")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "logistic": {"max_iter": 500},
+    "forest": {"n_estimators": 50},
+    "boosting": {"max_iter": 40, "max_leaf_nodes": 15},
+    "neighbours": {},
+    "bayes": {"var_smoothing": 1e-3},
+}
 MOST = 3000  # rows of a set
 
 
 def models() -> dict[str, Any]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     return {
-        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
-        "forest": RandomForestClassifier(50, random_state=0),
-        "boosting": HistGradientBoostingClassifier(
-            max_iter=40, max_leaf_nodes=15, random_state=0
-        ),
-        "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(15)),
-        "naive Bayes": make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1e-3)),
+        kind: make_pipeline(StandardScaler(), new_model(kind, **settings))
+        for kind, settings in SETTINGS.items()
     }
 
 
@@ -57,8 +56,6 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
             flip_y=0.05,
             random_state=0,
         )
-    from tabular import load
-
     table = load(name)
     y = table.y == (table.y.max() // 2 if name == "letter" else 1)
     rows = np.random.default_rng(0).permutation(y.size)[:MOST]

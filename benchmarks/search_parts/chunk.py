@@ -9,9 +9,8 @@ from pathlib import Path
 from harness import emit
 
 from argmetric.search import Tagger
-from search_parts.data import Corpus, chunks, simple_table, timed, tokens_of
+from search_parts.data import Corpus, chunks, timed, tokens_of
 from search_parts.rows import (
-    HEAD,
     LEFT,
     RIGHT,
     Row,
@@ -24,7 +23,7 @@ from search_parts.rows import (
 )
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> None:
     """Measure, and return the table."""
     corpus = chunks()
     if quick:
@@ -36,7 +35,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
     rows += roll_in_rows("chunk", "chunk", corpus, seeds)
     peers = peer_rows("chunk", "chunk", corpus)
     _compare(one, both, peers)
-    return simple_table(HEAD, [row.cells() for row in [*rows, *peers]])
 
 
 def _ours(corpus: Corpus, seeds: range) -> list[Row]:

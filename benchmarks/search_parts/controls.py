@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from search_parts.data import (
     gold_of,
     letters,
     mean_and_error,
-    simple_table,
     strict_f1,
     timed,
 )
@@ -60,9 +58,9 @@ class ZeroOneChunking(WordChunking):
         return [float(label != right) for label in self.actions(x, state)]
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
-    """Measure, and return the tables."""
-    return "\n\n".join([_letters(quick), _chunks(quick)])
+def run(*, quick: bool) -> None:
+    _letters(quick)
+    _chunks(quick)
 
 
 def pixel_words(fold: int, limit: int | None = None) -> tuple[list[Any], list[Any]]:
@@ -96,7 +94,7 @@ def sgd() -> Any:
     )
 
 
-def _letters(quick: bool) -> str:
+def _letters(quick: bool) -> None:
     linear = LinearLearner(epochs=8)
     once: dict[str, Any] = {"beta": 1.0, "iterations": 1}
     trials = [
@@ -140,13 +138,13 @@ def _letters(quick: bool) -> str:
         return 100.0 * searn.score(X, Y)
 
     title = "letters, pixels, 3 letters of history"
-    return _table(title, "%", trials, tasks, [sample(f) for f in folds], score)
+    _emit_trials(title, "%", trials, tasks, [sample(f) for f in folds], score)
 
 
 _TWICE: dict[str, Any] = {"beta": 1.0, "iterations": 2}
 
 
-def _chunks(quick: bool) -> str:
+def _chunks(quick: bool) -> None:
     corpus = chunks()
     attributes = peers.TemplateAttributes(default_templates("chunk"))
     labels = {label for s in corpus.train for label in s.labels}
@@ -201,13 +199,13 @@ def _chunks(quick: bool) -> str:
     def score(searn: Searn, X: list[Any], Y: list[Any]) -> float:
         return strict_f1([list(y) for y in Y], [list(y) for y in searn.predict(X)])
 
-    return _table(f"chunks, {n} sentences", "F1, %", trials, tasks, samples, score)
+    _emit_trials(f"chunks, {n} sentences", "F1, %", trials, tasks, samples, score)
 
 
 _THRICE: dict[str, Any] = {"beta": 1.0, "iterations": 3}
 
 
-def _table(
+def _emit_trials(
     title: str,
     unit: str,
     trials: Sequence[Trial],
@@ -215,7 +213,6 @@ def _table(
     samples: Sequence[Sample],
     score: Callable[[Searn, list[Any], list[Any]], float],
 ) -> str:
-    rows = []
     base: list[float] = []
     for trial in trials:
         scores, seconds, agreement = [], 0.0, 0.0
@@ -240,7 +237,3 @@ def _table(
             train_cpu_seconds=seconds,
             last_roll_in_loss=agreement,
         )
-        rows.append(
-            (trial.name, f"{mean:.2f} ± {spread:.2f}", f"{gain:+.2f} ± {error:.2f}")
-        )
-    return simple_table((title, unit, "against the first row"), rows)

@@ -145,15 +145,3 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean, and standard deviation between runs."""
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return float(np.mean(values)), spread
-
-
-def simple_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A reStructuredText simple table; a blank first cell would join two lines."""
-    head = (head[0] or "\\", *head[1:])
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    rule = "  ".join("=" * width for width in widths)
-    lines = [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        for row in [head, *rows]
-    ]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule])

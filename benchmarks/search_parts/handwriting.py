@@ -10,11 +10,10 @@ import copy
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Target, emit
+from harness import Target, emit, text_table
 from scipy.sparse import csr_matrix, hstack
 
 from argmetric.search import Tagger
@@ -25,7 +24,6 @@ from search_parts.data import (
     Letters,
     letters,
     mean_and_error,
-    simple_table,
     timed,
 )
 
@@ -91,7 +89,7 @@ def searched(tagger: Tagger, beam: int, scores: str) -> Tagger:
     return other
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> str:
     """Measure, and return the table."""
     data = letters()
     if quick:
@@ -118,7 +116,7 @@ def run(*, quick: bool, figures: Path | None) -> str:
         _peers(name, images, table, quick)
     columns = [f"{size}, {how}" for size in ("small", "large") for how in SEARCHES]
     lines = [[n, *(row.get(c, "") for c in columns)] for n, row in table.items()]
-    return simple_table(["letter accuracy, %", *columns], lines)
+    return text_table(["letter accuracy, %", *columns], lines)
 
 
 def _folds(

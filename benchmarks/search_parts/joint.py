@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from harness import emit
@@ -20,7 +19,6 @@ from search_parts.data import (
     cpu,
     gold_of,
     mean_and_error,
-    simple_table,
     strict_f1,
 )
 
@@ -28,7 +26,7 @@ FOLDS = 5
 Words = list[list[str]]
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> None:
     """Measure, and return the table."""
     corpus = chunks()
     train, test = corpus.train, corpus.test
@@ -39,7 +37,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
     for seed in range(1 if quick else 2):
         for name, result in _ways(train, test, seed).items():
             found.setdefault(name, []).append(result)
-    rows = []
     for name, results in found.items():
         f1, tags, seconds = zip(*results, strict=True)
         mean, spread = mean_and_error(f1)
@@ -53,9 +50,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
             spread_of_tags=mean_and_error(tags)[1],
             train_cpu_seconds=mean_and_error(seconds)[0],
         )
-        cells = (f"{mean:.2f} ± {spread:.2f}", f"{mean_and_error(tags)[0]:.2f}")
-        rows.append((name, *cells, f"{mean_and_error(seconds)[0]:.0f}"))
-    return simple_table(("", "chunk F1", "tag accuracy, %", "training, CPU s"), rows)
 
 
 def _words(sentences: Sequence[Any]) -> Words:

@@ -14,14 +14,11 @@ from search_parts import peers
 from search_parts.data import (
     Corpus,
     gold_of,
-    mean_and_error,
-    simple_table,
     spanish,
     strict_f1,
     timed,
 )
 from search_parts.rows import (
-    HEAD,
     LEFT,
     RIGHT,
     Row,
@@ -36,14 +33,14 @@ from search_parts.rows import (
 SMALL, BLOCKS = 300, 5
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> None:
     """Measure, and return the tables."""
     corpus = spanish()
     if quick:
         corpus = replace(corpus, train=corpus.train[:1500], test=corpus.test[:100])
     seeds = range(1 if quick else 3)
     warm_up("ner", corpus.train)
-    small = _small(corpus, 1 if quick else BLOCKS)
+    _small(corpus, 1 if quick else BLOCKS)
     rows = _plain(corpus, seeds)
     rows += _memory(corpus, seeds)
     one, best_of_ours = rows[1], rows[-1]
@@ -59,7 +56,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
                 "F1, %",
                 peer=best.name,
             )
-    return simple_table(HEAD, [row.cells() for row in [*rows, *others]]) + small
 
 
 def _plain(corpus: Corpus, seeds: range) -> list[Row]:
@@ -112,7 +108,7 @@ def _memory(corpus: Corpus, seeds: range) -> list[Row]:
     return rows
 
 
-def _small(corpus: Corpus, n_blocks: int) -> str:
+def _small(corpus: Corpus, n_blocks: int) -> None:
     """300 sentences each; one block alone may be luck."""
     test, gold = corpus.test, gold_of(corpus.test)
     same = peers.TemplateAttributes(default_templates("ner"))
@@ -153,9 +149,3 @@ def _small(corpus: Corpus, n_blocks: int) -> str:
             blocks_won=int((gains > 0).sum()),
             gains=gains.tolist(),
         )
-    rows = [
-        (name, f"{scores[0]:.2f}", "{:.2f} ± {:.2f}".format(*mean_and_error(scores)))
-        for name, scores in found.items()
-    ]
-    head = ("300 sentences", "first block", f"mean of {n_blocks} blocks")
-    return "\n\n" + simple_table(head, rows)

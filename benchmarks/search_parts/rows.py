@@ -53,16 +53,6 @@ class Row:
         )
         return self
 
-    def cells(self) -> list[str]:
-        mean, spread = mean_and_error(self.scores)
-        score = f"{mean:.2f}" + (f" ± {spread:.2f}" if len(self.scores) > 1 else "")
-        seconds = "" if self.train_seconds is None else f"{self.train_seconds:.0f}"
-        speed = self.tokens_per_second
-        return [self.name, score, seconds, "" if speed is None else f"{speed:,.0f}"]
-
-
-HEAD = ("", "F1", "training, CPU s", "tokens/s")
-
 
 def variant(
     tagger: Tagger, *, beam: int | None = None, sides: slice = slice(None)

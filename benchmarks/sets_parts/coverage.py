@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import emit
-from search_parts.data import simple_table
+from harness import emit, text_table
 
 import argmetric as am
 from sets_parts import models
@@ -32,7 +31,7 @@ def run(*, quick: bool) -> str:
                     draws = 5 if quick else DRAWS
                     rows.append(_row(kind, answers, truth, size, n, draws))
     head = ("model", "reference", "batch", "cover", "below / above", "width", "without")
-    return simple_table(head, rows)
+    return text_table(head, rows)
 
 
 def _row(

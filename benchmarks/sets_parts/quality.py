@@ -10,8 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from harness import emit
-from search_parts.data import simple_table
+from harness import emit, text_table
 
 import argmetric as am
 from sets_parts import models
@@ -73,7 +72,7 @@ def run(*, quick: bool) -> str:
             pool = models.pool(kind, SAMPLES[-1]).first(50 if quick else QUESTIONS, k)
             rows.append(_row(kind, k, pool))
     head = ("model", "K", "`sets.decide`", *WAYS, "gain over votes", "over MBR")
-    return simple_table(head, rows)
+    return text_table(head, rows)
 
 
 def _row(kind: str, k: int, pool: models.Pool) -> list[str]:

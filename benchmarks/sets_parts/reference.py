@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import emit
-from search_parts.data import simple_table
+from harness import emit, text_table
 
 import argmetric as am
 from sets_parts import models
@@ -44,7 +43,7 @@ def run(*, quick: bool) -> str:
                 draws = 2 if quick else DRAWS
                 rows.append(_row(kind, answers, truth, votes, size, draws))
     head = ("model", "reference", "without", "with", "tuned votes", "with less tuned")
-    return simple_table(head, rows)
+    return text_table(head, rows)
 
 
 def _row(

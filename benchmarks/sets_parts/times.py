@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds, emit
-from search_parts.data import simple_table
+from harness import cpu_seconds, emit, text_table
 
 import argmetric as am
 from sets_parts.quality import best_sample, votes
@@ -58,4 +57,4 @@ def run(*, quick: bool) -> str:
         told = [f"{seconds[x]:.3g}" if x in seconds else "" for x in WAYS]
         rows.append([*(f"{x:,}" for x in case), *told])
     head = ("questions", "answers each", "items", "items of an answer")
-    return simple_table((*head, *(f"{name}, s" for name in WAYS)), rows)
+    return text_table((*head, *(f"{name}, s" for name in WAYS)), rows)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from harness import emit
@@ -25,7 +24,6 @@ from argmetric.stream import (
     ThresholdRule,
 )
 from argmetric.stream.kernels.rules import SETTLED
-from stream_parts.sets import rst_table
 
 HISTOGRAM, PATIENT = "histogram", "histogram, forget=None"
 FOFO, OFO, NEWTON = "FOFO", "OFO", "newton"
@@ -86,12 +84,11 @@ STREAMS = (
 )
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> None:
     lengths = np.unique(
         np.logspace(3, 4 if quick else 7, 3 if quick else 9).astype(int)
     )
     seeds = 2 if quick else 10
-    tables, panels = [], []
     for stream in STREAMS:
         ends, alarms = ends_of(stream, lengths, seeds)
         errors = {n: np.abs(e - stream.best).mean(axis=0) for n, e in ends.items()}
@@ -103,7 +100,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
             f"of {seeds}",
         )
         calibrated = stream.slope == 1.0
-        rows = []
         for name, found in errors.items():
             slope = slope_of(lengths, found)
             fofo = slope_of(lengths, errors[FOFO])
@@ -119,15 +115,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
                 points_of_f1_lost=[float(points) for points in lost[name]],
                 seeds=seeds,
             )
-            cells = [f"{found[i]:.4f}" for i in (0, len(found) // 2, -1)]
-            rows.append([name, *cells, f"{slope:.2f}", f"{lost[name][-1]:.3f}"])
-        heads = [f"n = {lengths[i]:,}" for i in (0, len(lengths) // 2, -1)]
-        title = f"{stream.name} (θ* = {stream.best:.3f})"
-        tables.append(rst_table([title, *heads, "slope", "F1 lost at the end"], rows))
-        panels.append((title, errors))
-    if figures is not None:
-        _plot(panels, lengths, figures / "convergence.png")
-    return "\n\n".join(tables)
 
 
 def _target(name: str, fofo: float, calibrated: bool) -> tuple[str, float] | None:
@@ -188,26 +175,3 @@ def end_of(
 
 def slope_of(lengths: np.ndarray, errors: np.ndarray) -> float:
     return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])
-
-
-def _plot(
-    panels: list[tuple[str, dict[str, np.ndarray]]], lengths: np.ndarray, path: Path
-) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    fig, axes = plt.subplots(
-        1, len(panels), figsize=(5 * len(panels), 4), layout="constrained"
-    )
-    for ax, (title, errors) in zip(axes, panels, strict=True):
-        for name, found in errors.items():
-            slope = slope_of(lengths, found)
-            ax.loglog(lengths, found, marker=".", label=f"{name} ({slope:.2f})")
-        guide = errors[FOFO][0] * np.sqrt(lengths[0] / lengths)
-        ax.loglog(lengths, guide, color="0.7", linestyle="--", label="1/√n")
-        ax.set(title=title, xlabel="rows", ylabel="mean |θ - θ*|")
-        ax.legend(fontsize="small")
-    fig.savefig(path, dpi=120)
-    plt.close(fig)

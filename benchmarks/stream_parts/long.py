@@ -24,7 +24,7 @@ from harness import emit
 FEATURES, BLOCK, BLOCKS = 8, 100_000, 10
 
 
-def run(*, quick: bool, figures: Path | None) -> None:
+def run(*, quick: bool) -> None:
     n = 1_000_000 if quick else 50_000_000
     blocks = [_block(seed) for seed in range(BLOCKS)]
     with tempfile.TemporaryDirectory() as folder:

@@ -8,14 +8,12 @@ classes the mean online F1 over sets that `several` leaves out.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-from harness import emit
+from harness import emit, text_table
 
 from argmetric.stream import OMMARule
 from stream_parts.class_streams import CHOSEN_ON, drawn, models, score
-from stream_parts.sets import f_score, probabilities, rst_table, tasks_of
+from stream_parts.sets import f_score, probabilities, tasks_of
 
 PRIORS = (1e-6, 1.0, 10.0, (1, 1e-6), (10, 1e-6), (3, 1), (10, 1), (10, 3), (30, 1))
 DRAWN = ((3, 1.5, 1), (5, 2, 1), (10, 2, 1), (10, 1, 0.5), (26, 2.5, 0.5), (5, 1, 0))
@@ -24,7 +22,7 @@ TWO = ("ijcnn1", "w8a", "bio_kdd04", "celeba", "cover_odds", "smtp", "shuttle")
 TWO += ("pendigits_odds", "spambase", "wdbc", "optdigits_odds", "spambase_ad")
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> str:
     streams = [drawn(seed, *how) for seed, how in enumerate(DRAWN)]
     for make in [] if quick else CHOSEN_ON.values():
         X, y = make()
@@ -59,7 +57,7 @@ def run(*, quick: bool, figures: Path | None) -> str:
         best=str(best),
         **{str(prior): round(value, 3) for prior, value in found.items()},
     )
-    return rst_table(["prior", *METRICS, "mean", "two classes, F1"], rows)
+    return text_table(["prior", *METRICS, "mean", "two classes, F1"], rows)
 
 
 def _gain(rule: OMMARule, metric: str, p: np.ndarray, y: np.ndarray) -> float:

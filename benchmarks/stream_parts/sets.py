@@ -104,22 +104,3 @@ def log_loss(y: np.ndarray, p: np.ndarray) -> float:
     """Mean log-loss, probabilities held away from 0 and 1."""
     q = np.clip(np.where(y == 1, p, 1.0 - p), 1e-12, None)
     return float(-np.log(q).mean())
-
-
-def standard_error(values: np.ndarray) -> float:
-    """Of the mean."""
-    if values.size < 2:
-        return float("nan")
-    return float(values.std(ddof=1) / np.sqrt(values.size))
-
-
-def rst_table(head: list[str], rows: list[list[str]]) -> str:
-    """A simple table of reStructuredText."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    rule = "  ".join("=" * width for width in widths)
-
-    def line(cells: list[str]) -> str:
-        padded = (c.ljust(w) for c, w in zip(cells, widths, strict=True))
-        return "  ".join(padded).rstrip()
-
-    return "\n".join([rule, line(head), rule, *map(line, rows), rule])

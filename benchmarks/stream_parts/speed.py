@@ -31,7 +31,7 @@ RIVER_ROWS = 5_000
 RULES = ("ofo", "newton", "histogram")
 
 
-def run(*, quick: bool, figures: Path | None) -> None:
+def run(*, quick: bool) -> None:
     for name in SETS[:1] if quick else SETS:
         task = tasks_of(name, (3,))[0]
         most = 5_000 if quick else task.n

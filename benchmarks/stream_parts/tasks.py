@@ -7,11 +7,10 @@ shuffle: a criterion that favours no rule. All rules then see the same probabili
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, standard_error, text_table
 
 from argmetric.stream import (
     FixedRule,
@@ -29,8 +28,6 @@ from stream_parts.sets import (
     f_score,
     log_loss,
     probabilities,
-    rst_table,
-    standard_error,
     tasks_of,
 )
 
@@ -65,7 +62,7 @@ def rules_for(n: int) -> dict[str, ThresholdRule]:
     }
 
 
-def run(*, quick: bool, figures: Path | None) -> str:
+def run(*, quick: bool) -> str:
     """Measure, and return the tables in reStructuredText."""
     shuffled: dict[str, np.ndarray] = {}
     families: dict[str, str] = {}
@@ -226,4 +223,4 @@ def _table(title: str, found: dict[str, np.ndarray]) -> str:
         [name, *(f"{v:.1f}" for w, v in zip(WAYS, values, strict=True) if w in SHOWN)]
         for name, values in found.items()
     ]
-    return rst_table([title, *SHOWN.values()], rows)
+    return text_table([title, *SHOWN.values()], rows)

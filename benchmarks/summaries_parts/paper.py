@@ -12,10 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness import emit
-from search_parts.data import simple_table
-
-from summaries_parts.judge import interval
 from summaries_parts.learned import EXTRACTION, VINE
 from summaries_parts.sets import system
 from summaries_parts.system import System
@@ -94,51 +90,7 @@ CLAIMS = (
 )
 
 
-def run(*, quick: bool) -> str:
-    """Print each claim with our figures; return the table."""
-    rows = [
-        _ask(claim, pair, name, quick=quick)
-        for claim in CLAIMS
-        for pair in claim.pairs
-        for name in SETS
-    ]
-    head = ("claim", "in the paper", "set", "better", "worse", "difference (95 %)", "")
-    return simple_table(head, rows)
-
-
 def compared(pair: Pair, name: str, *, quick: bool) -> tuple[System, System]:
     """What stands for the better system and what for the worse one."""
     better, worse = (system(name, what, quick=quick) for what in pair)
     return better, worse
-
-
-def _ask(claim: Claim, pair: Pair, name: str, *, quick: bool) -> list[str]:
-    better, worse = compared(pair, name, quick=quick)
-    gains = better.scores - worse.scores
-    low, high = interval(gains)
-    if claim.nearly_equal:
-        verdict = "so" if worse.mean >= NEARLY * better.mean else "not so"
-    else:
-        verdict = "so" if low > 0 else "not so" if high < 0 else "open"
-    emit(
-        "paper",
-        f"{claim.text}: {pair[0]} over {pair[1]}, {name}: {verdict}",
-        float(gains.mean()),
-        "points of R-2 recall",
-        interval_95=[low, high],
-        paper=claim.paper,
-        better=better.mean,
-        worse=worse.mean,
-        share_of_the_better=worse.mean / better.mean,
-        clusters_where_better=float((gains > 0).mean()),
-        clusters_where_worse=float((gains < 0).mean()),
-    )
-    return [
-        claim.text,
-        claim.paper,
-        name,
-        f"{better.mean:.2f}",
-        f"{worse.mean:.2f}",
-        f"{gains.mean():+.2f} ({low:+.2f} to {high:+.2f})",
-        verdict,
-    ]

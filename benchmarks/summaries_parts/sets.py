@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from harness import Target, emit
-from search_parts.data import simple_table
 
 from summaries_parts import learned, unlearned
 from summaries_parts.learned import EXTRACTION, VINE
-from summaries_parts.system import System, table, tell_gain
+from summaries_parts.system import System, tell_gain
 from summaries_parts.unlearned import ILP
 
 FOLD_SECONDS = 300.0
@@ -64,12 +63,9 @@ def tell(
         else:
             system.tell(goal.target, aim=goal.aim)
         _tell_learning(system)
-    gains = []
     for one, other in PAIRS:
         target: Target = (">=", 0.0) if (one, other) in above else None
-        gains.append((one, other, tell_gain(found[one], found[other], target)))
-    head = ("system", "less", "difference (95 %)")
-    return "\n\n".join([table(list(found.values())), simple_table(head, gains)])
+        tell_gain(found[one], found[other], target)
 
 
 def _tell_learning(system: System) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from harness import Target, emit
-from search_parts.data import simple_table
 
 from summaries_parts.data import Clusters
 from summaries_parts.judge import interval, recalls
@@ -65,20 +63,8 @@ class System:
             **details,
         )
 
-    def cells(self) -> list[str]:
-        low, high = interval(self.scores)
-        best, words = self.runs[:, :, 1].mean(), self.words.mean()
-        score = f"{self.mean:.2f}"
-        return [
-            self.name,
-            score,
-            f"{low:.2f} to {high:.2f}",
-            f"{best:.1f}",
-            f"{words:.1f}",
-        ]
 
-
-def tell_gain(one: System, other: System, target: Target = None) -> str:
+def tell_gain(one: System, other: System, target: Target = None) -> None:
     """The paired difference of two systems; the target is of its low end."""
     gains = one.scores - other.scores
     low, high = interval(gains)
@@ -91,9 +77,3 @@ def tell_gain(one: System, other: System, target: Target = None) -> str:
         difference=float(gains.mean()),
         interval_95=[low, high],
     )
-    return f"{gains.mean():+.2f} ({low:+.2f} to {high:+.2f})"
-
-
-def table(systems: Sequence[System]) -> str:
-    head = (systems[0].clusters.name, "R-2", "95 %", "best reference", "words")
-    return simple_table(head, [system.cells() for system in systems])

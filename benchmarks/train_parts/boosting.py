@@ -11,11 +11,10 @@ judged on the other nine, which share no set with them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, standard_error
 from tabular import load
 
 import argmetric as am
@@ -52,7 +51,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 Margins = tuple[np.ndarray, np.ndarray]
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     """Measure, and return the table as Markdown."""
     seeds = 1 if quick else SEEDS
     scores: dict[str, dict[str, np.ndarray]] = {}
@@ -61,7 +60,6 @@ def run(*, quick: bool) -> str:
             scores[f"{name} {label}"] = _measure(name, label, half, seeds)
         shown = [scores[f"{n} {c}"] for n, c in tasks if f"{n} {c}" in scores]
         _emit_means(half, shown)
-    return _table(scores)
 
 
 def _measure(name: str, label: int, half: str, seeds: int) -> dict[str, np.ndarray]:
@@ -82,9 +80,9 @@ def _measure(name: str, label: int, half: str, seeds: int) -> dict[str, np.ndarr
                 f"{name} {label}: {metric} of {way}",
                 float(values[:, i].mean()),
                 "test score",
-                standard_error=_standard_error(values[:, i]),
+                standard_error=standard_error(values[:, i]),
                 over_tuned=float(over.mean()),
-                standard_error_over_tuned=_standard_error(over),
+                standard_error_over_tuned=standard_error(over),
                 half=half,
                 positives=float(y.mean()),
             )
@@ -153,10 +151,6 @@ def _boosted(
     return np.asarray(held_z), np.asarray(test_z)
 
 
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / values.size**0.5) if values.size > 1 else 0.0
-
-
 def _emit_means(half: str, scores: list[dict[str, np.ndarray]]) -> None:
     """Gains over the log-loss with a tuned cut: no loss is asked for, not a win."""
     gains = np.array([[one[m].mean(axis=0) for m in METRICS] for one in scores])
@@ -171,27 +165,8 @@ def _emit_means(half: str, scores: list[dict[str, np.ndarray]]) -> None:
             "test score",
             (">=", LEAST_GAIN) if judged else None,
             median=float(np.median(each)),
-            standard_error=_standard_error(gains[:, :, i].mean(axis=1)),
+            standard_error=standard_error(gains[:, :, i].mean(axis=1)),
             won=int((each > 0).sum()),
             tasks=each.size,
             **dict(zip(METRICS, gains[:, :, i].mean(axis=0).tolist(), strict=True)),
         )
-
-
-def _table(scores: dict[str, dict[str, np.ndarray]]) -> str:
-    """Markdown: gains over the tuned log-loss in points, and tasks won."""
-    others = [way for way in WAYS if way != TUNED]
-    lines = [
-        "| gain in points | " + " | ".join(others) + " |",
-        "|---|" + "---|" * len(others),
-    ]
-    for half, metric in product(HALVES, METRICS):
-        names = [f"{n} {c}" for n, c in HALVES[half] if f"{n} {c}" in scores]
-        means = np.array([scores[name][metric].mean(axis=0) for name in names])
-        gain = 100 * (means - means[:, [WAYS.index(TUNED)]])
-        cells = [
-            f"{gain[:, i].mean():+.1f} ({(gain[:, i] > 0).sum()} of {len(names)})"
-            for i in (WAYS.index(way) for way in others)
-        ]
-        lines.append(f"| {half}: {metric} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from harness import emit
 from tabular import load
 from threadpoolctl import threadpool_limits
 
@@ -37,22 +36,7 @@ PAPER = {
     SOFT_50: (85 / 99, 85 / 211, 0.5484, 0.6693),
     SOFT_75: (95 / 99, 95 / 330, 0.4429, 0.6061),
 }
-MUST = (
-    "F.5 of ours α=0.5 minus ML",
-    "recall of ours α=0.75 minus ours α=0.5",
-)
 Draw = tuple[np.ndarray, np.ndarray]
-
-
-def run(*, quick: bool) -> str:
-    parts = []
-    for name in STAND_INS:
-        counts = counts_of(name, 2 if quick else 20)
-        rates = rates_of(counts)
-        _emit_first(name, counts[0])
-        _emit_means(name, rates)
-        parts.append(_table(name, counts[0], rates))
-    return "\n\n".join(parts)
 
 
 def counts_of(name: str, draws: int) -> list[list[tuple[int, int, int]]]:
@@ -165,80 +149,3 @@ def _rates(tp: int, k: int, t: int) -> tuple[float, float, float, float]:
         tp / (alpha * t + (1 - alpha) * k) if tp else 0.0 for alpha in ALPHAS
     )
     return tp / t, tp / k if k else 0.0, half, three_quarters
-
-
-def _emit_first(name: str, counts: list[tuple[int, int, int]]) -> None:
-    """One draw in full, as the paper prints it; not chosen: the first."""
-    for way, (tp, k, t) in zip(WAYS, counts, strict=True):
-        rates = _rates(tp, k, t)
-        emit(
-            "jansche",
-            f"{name}, first draw: F at alpha = 0.5 of {way}",
-            rates[2],
-            "test score",
-            recall=f"{tp}/{t}",
-            precision=f"{tp}/{k}",
-            at_three_quarters=rates[3],
-        )
-
-
-def _emit_means(name: str, rates: np.ndarray) -> None:
-    for i, way in enumerate(WAYS):
-        mean = rates[:, i].mean(axis=0)
-        emit(
-            "jansche",
-            f"{name}: mean F at alpha = 0.5 of {way}",
-            float(mean[2]),
-            "test score",
-            standard_error=_standard_error(rates[:, i, 2]),
-            recall=float(mean[0]),
-            precision=float(mean[1]),
-            at_three_quarters=float(mean[3]),
-            paper=PAPER.get(way),
-            draws=len(rates),
-        )
-    questions = {
-        f"{label} of {one} minus {other}": rates[:, WAYS.index(one), score]
-        - rates[:, WAYS.index(other), score]
-        for soft_50, soft_75, moved in (
-            (SOFT_50, SOFT_75, MATCHED),
-            (OURS_50, OURS_75, OURS_MATCHED),
-        )
-        for label, one, other, score in (
-            ("F.5", soft_50, ML, 2),
-            ("F.5", soft_50, moved, 2),
-            ("recall", soft_75, soft_50, 0),
-            ("F.75", soft_75, soft_50, 3),
-        )
-    }
-    for question, gain in questions.items():
-        emit(
-            "jansche",
-            f"{name}: {question}",
-            float(gain.mean()),
-            "test score",
-            (">=", 0.0) if question in MUST else None,
-            standard_error=_standard_error(gain),
-            wins=int((gain > 0).sum()),
-            losses=int((gain < 0).sum()),
-            draws=len(rates),
-        )
-
-
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / values.size**0.5)
-
-
-def _table(name: str, first: list[tuple[int, int, int]], rates: np.ndarray) -> str:
-    """Markdown: the first draw, the means of all, and the paper's row."""
-    lines = [
-        f"| {name} | R | P | Fα=0.5 | Fα=0.75 | mean of {len(rates)}: R | P | Fα=0.5 "
-        "| Fα=0.75 | paper: R | P | Fα=0.5 | Fα=0.75 |",
-        "|---" * 13 + "|",
-    ]
-    for i, (way, (tp, k, t)) in enumerate(zip(WAYS, first, strict=True)):
-        cells = [f"{tp}/{t}", f"{tp}/{k}", *(f"{v:.3f}" for v in _rates(tp, k, t)[2:])]
-        cells += [f"{v:.3f}" for v in rates[:, i].mean(axis=0)]
-        cells += [f"{v:.3f}" for v in PAPER.get(way, ())] or [""] * 4
-        lines.append(f"| {way} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)

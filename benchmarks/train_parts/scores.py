@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, standard_error
 from tabular import load
 from threadpoolctl import threadpool_limits
 
@@ -62,7 +62,7 @@ def tasks(quick: bool) -> list[Task]:
     return found
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     """Measure, and return the table as Markdown."""
     n_splits = 2 if quick else 5
     scores: dict[str, dict[str, np.ndarray]] = {}
@@ -71,7 +71,6 @@ def run(*, quick: bool) -> str:
             scores[task.name] = _measure(task, n_splits)
     for metric in METRICS:
         _emit_means(scores, metric)
-    return "\n\n".join(_table(scores, metric) for metric in METRICS)
 
 
 def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
@@ -96,10 +95,10 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
                 f"{task.name}: {metric} of {way}",
                 float(values[:, i].mean()),
                 "test score",
-                standard_error=_standard_error(values[:, i]),
+                standard_error=standard_error(values[:, i]),
                 over_half=float((values[:, i] - values[:, 0]).mean()),
                 over_tuned=float((values[:, i] - values[:, 1]).mean()),
-                standard_error_over_tuned=_standard_error(values[:, i] - values[:, 1]),
+                standard_error_over_tuned=standard_error(values[:, i] - values[:, 1]),
                 wins_over_half=int((values[:, i] > values[:, 0]).sum()),
                 wins_over_tuned=int((values[:, i] > values[:, 1]).sum()),
                 splits=n_splits,
@@ -167,10 +166,6 @@ def _f_score(y: np.ndarray, labels: np.ndarray, beta: float) -> float:
     return (1 + beta**2) * hits / (chosen + beta**2 * there)
 
 
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / values.size**0.5)
-
-
 def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
     """Means over the tasks; the first must beat a cut at 0.5, the rest is reported."""
     means = np.array([values[metric].mean(axis=0) for values in scores.values()])
@@ -185,7 +180,7 @@ def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
                 float(gain.mean()),
                 "test score",
                 (">=", 0.0) if way == SOFT and against == 0 else None,
-                standard_error=_standard_error(gain),
+                standard_error=standard_error(gain),
                 tasks_won=int((gain > 0).sum()),
                 tasks=len(scores),
                 least={name: round(float(g), 4) for name, g in _ends(scores, gain)[0]},
@@ -197,23 +192,3 @@ def _ends(names: Any, gain: np.ndarray) -> tuple[list[Any], list[Any]]:
     """The two tasks with the least gain, and the two with the greatest."""
     pairs = sorted(zip(names, gain, strict=True), key=lambda pair: float(pair[1]))
     return pairs[:2], pairs[-2:]
-
-
-def _table(scores: dict[str, dict[str, np.ndarray]], metric: str) -> str:
-    """Markdown: means and standard errors, the best of the linear models in bold."""
-    lines = [
-        f"| test {metric.upper()} | " + " | ".join(WAYS) + " |",
-        "|---|" + "---|" * len(WAYS),
-    ]
-    for name, values in scores.items():
-        means = values[metric].mean(axis=0)
-        best = int(np.argmax(means[:-1]))
-        cells = []
-        for i, mean in enumerate(means):
-            text = f"{mean:.3f}"
-            text = f"**{text}**" if i == best else text
-            cells.append(f"{text} ± {_standard_error(values[metric][:, i]):.3f}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    overall = np.mean([v[metric].mean(axis=0) for v in scores.values()], axis=0)
-    lines.append("| mean | " + " | ".join(f"{mean:.3f}" for mean in overall) + " |")
-    return "\n".join(lines)

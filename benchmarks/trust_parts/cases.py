@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from tabular import load
+from tabular import dense, load, new_model, positive
 
 # Two halves: every choice was made on the first, and the second was looked at last.
 # Sets of the same origin are in one half.
@@ -38,7 +38,6 @@ MODELS = ("logistic", "forest", "boosting", "neighbours", "bayes")
 SIZES = (200, 1000, 4000)
 SPLITS = 5
 MOST = 4000  # rows of each part
-COLUMNS = 300
 FEWEST_TESTED, FEWEST_KNOWN = 20, 5  # rows of a class
 
 
@@ -146,20 +145,6 @@ def _fit_and_score(name: str, split: int) -> Iterator[Scored]:
         yield Scored(name, split, model, y[reference], p[0], y[test], p[1])
 
 
-def positive(y: np.ndarray) -> np.ndarray:
-    classes, counts = np.unique(y, return_counts=True)
-    order = np.argsort(counts, kind="stable")
-    return y == classes[order[0 if classes.size == 2 else classes.size // 2]]
-
-
-def dense(X: Any) -> np.ndarray:
-    if isinstance(X, np.ndarray):
-        return X
-    used = np.asarray((X != 0).sum(axis=0)).ravel()
-    kept = np.sort(np.argsort(-used, kind="stable")[:COLUMNS])
-    return np.asarray(X[:, kept].toarray())
-
-
 def _parts(n: int, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order = np.random.default_rng(0).permutation(n)
     part = np.array_split(order, SPLITS)[split]
@@ -169,22 +154,3 @@ def _parts(n: int, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rest = np.random.default_rng(1 + split).permutation(rest)
     half = min(MOST, rest.size // 2)
     return rest[:half], rest[half : 2 * half], part[:MOST]
-
-
-def new_model(name: str) -> Any:
-    """An estimator that is not fitted yet."""
-    from sklearn.ensemble import (
-        HistGradientBoostingClassifier,
-        RandomForestClassifier,
-    )
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-
-    return {
-        "logistic": lambda: LogisticRegression(max_iter=1000),
-        "forest": lambda: RandomForestClassifier(100, random_state=0),
-        "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-        "neighbours": lambda: KNeighborsClassifier(15),
-        "bayes": lambda: GaussianNB(),
-    }[name]()

@@ -32,7 +32,7 @@ TREES = 50  # of forests and boosting, half as many as elsewhere
 FEWEST_LEARNED = 10  # positives
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     names = ("mammography", "wdbc") if quick else CHOSEN_ON + SHOWN_ON
     measured = Parallel(n_jobs=2)(delayed(measure)(name) for name in names)
     rows = [row for part in measured for row in part]
@@ -42,7 +42,6 @@ def run(*, quick: bool) -> str:
             for labels in ("predict", "decide"):
                 about = {"sets": half, "map": known, "labels": labels}
                 _emit(part, about)
-    return _table(rows)
 
 
 def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
@@ -138,27 +137,3 @@ def _part(rows: list[dict[str, Any]], about: dict[str, Any]) -> list[dict[str, A
 
 def _mean(rows: list[dict[str, Any]], name: str) -> float:
     return float(np.mean([row[name] for row in rows]))
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Coverage, both ends and bias of either map, by model, for the docs."""
-    lines = [
-        "| labels | model | map | cases | holds | below | above | width | bias | F1 |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for labels in ("predict", "decide"):
-        for model in ("all", *MODELS):
-            for known in MAPS:
-                about = {"labels": labels, "map": known}
-                about |= {} if model == "all" else {"model": model}
-                part = _part(rows, about)
-                if part:
-                    shares = [
-                        f"{_mean(part, x):.2f}" for x in ("held", "below", "above")
-                    ]
-                    points = [
-                        f"{_mean(part, x):.1f}" for x in ("width", "bias", "actual")
-                    ]
-                    cells = [labels, model, known, str(len(part)), *shares, *points]
-                    lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

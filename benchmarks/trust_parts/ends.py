@@ -23,13 +23,12 @@ LOST = 3.0  # points of a score
 Row = dict[str, Any]
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     rows = over_cases(measure, quick=quick)
     for half in ("shown on", "chosen on", "both"):
         part = [row for row in rows if half in (row["sets"], "both")]
         for name, one in _parts(part).items():
             _emit(name, one, half)
-    return _table(rows)
 
 
 def measure(case: Case) -> list[Row]:
@@ -98,25 +97,3 @@ def _emit(name: str, rows: list[Row], half: str) -> None:
             (">=", 0.0), lose_more_than_3=float((gains < -LOST).mean()),
             gain_more_than_3=float((gains > LOST).mean()), **about,
         )  # fmt: skip
-
-
-def _table(rows: list[Row]) -> str:
-    lines = [
-        "| sets | of | intervals | holds | below | above | width | F1 gained | "
-        "lose > 3 points |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for half in ("chosen on", "shown on"):
-        part = [row for row in rows if row["sets"] == half]
-        for name, one in _parts(part).items():
-            if not one:
-                continue
-            below, above = _mean(one, "below"), _mean(one, "above")
-            gains = np.array([row["gain"] for row in one if row["metric"] == "f1"])
-            cells = [
-                half, name, f"{len(one):,}", f"{1 - below - above:.3f}",
-                f"{below:.3f}", f"{above:.3f}", f"{_mean(one, 'width'):.3f}",
-                f"{gains.mean():+.2f}", f"{(gains < -LOST).mean():.3f}",
-            ]  # fmt: skip
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -16,7 +16,7 @@ MAPS = ("identity", "platt", "isotonic", "spline")
 SAMPLES = 200
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     return report(over_cases(measure, quick=quick))
 
 
@@ -26,7 +26,6 @@ def report(rows: list[dict[str, Any]]) -> str:
         part = [row for row in rows if half in (row["sets"], "both")]
         _emit_losses(part, half)
         _emit_coverage(part, half)
-    return _table(rows)
 
 
 def measure(case: Case, metrics: tuple[str, ...] = METRICS) -> list[dict[str, Any]]:
@@ -148,32 +147,3 @@ def _emit_coverage(rows: list[dict[str, Any]], half: str) -> None:
                     "maps", "90 % interval holds", held, "share", (">=", 0.82),
                     **about | {"cases": len(one), name: value},
                 )  # fmt: skip
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Points lost and coverage, by half, for the docs."""
-    lines = [
-        "| sets | metric | none | Platt | isotonic | tuned cut | **spline** | worst | "
-        "90 % holds (width) | resampled rows hold (width) |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for half in ("chosen on", "shown on"):
-        for metric in METRICS:
-            part = [
-                row for row in rows if row["sets"] == half and row["metric"] == metric
-            ]
-            if not part:
-                continue
-            lost = [
-                f"{_mean(part, name):.2f}"
-                for name in ("identity", "platt", "isotonic", "tuned", "spline")
-            ]
-            worst = min(row["spline"] for row in part)
-            held = [
-                f"{_mean(part, f'{name} held'):.2f} "
-                f"({_mean(part, f'{name} width'):.3f})"
-                for name in ("interval", "resampled")
-            ]
-            cells = [half, metric, *lost, f"{worst:.1f}", *held]
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

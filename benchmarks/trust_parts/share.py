@@ -26,11 +26,10 @@ LEAST_SHARE, LARGEST_SHARE = 0.005, 0.9
 KNOWLEDGE = ("none", "estimate", "given")
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     rows = over_cases(measure, quick=quick, splits=1)
     for half in ("shown on", "chosen on", "both"):
         _emit([row for row in rows if half in (row["sets"], "both")], half)
-    return _table(rows)
 
 
 def measure(case: Case) -> list[dict[str, Any]]:
@@ -127,33 +126,3 @@ def _emit(rows: list[dict[str, Any]], half: str) -> None:
             given=_gain(part, "given"), **how,
         )  # fmt: skip
         emit("share", "said that scores moved", _mean(part, "noted"), "share", **how)
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        "| share × | cases | 90 % of F1 holds: no prior (width) | estimate (width) | "
-        "share given (width) | share off by, mean of p / estimate | its 90 % holds | "
-        "F1 gained by estimate / share given | said |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for factor in (*FACTORS, "all"):
-        part = [row for row in rows if factor in (row["factor"], "all")]
-        if not part:
-            continue
-        held = [
-            f"{_mean(part, f'{name} held'):.2f} ({_mean(part, f'{name} width'):.3f})"
-            for name in KNOWLEDGE
-        ]
-        off = [_mean(part, name) for name in ("share error, none", "share error")]
-        gains = [_gain(part, name) for name in KNOWLEDGE[1:]]
-        cells = [
-            f"{factor:g}" if factor != "all" else "all",
-            f"{len(part)}",
-            *held,
-            " / ".join(f"{one:.3f}" for one in off),
-            f"{_mean(part, 'share held'):.2f}",
-            " / ".join(f"{one:+.2f}" for one in gains),
-            f"{_mean(part, 'noted'):.2f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

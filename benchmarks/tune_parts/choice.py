@@ -29,22 +29,17 @@ TUNING = (500, 2_000)
 SEEDS = 5
 
 
-def run(*, quick: bool) -> str:
-    """Measure, and return the table as Markdown."""
+def run(*, quick: bool) -> None:
     names = ("spambase", "mammography") if quick else tuple(TASKS)
     seeds = 1 if quick else SEEDS
     with threadpool_limits(1):
         found = np.array([_measure(name, seeds) for name in names])
-    lines = ["| one_se minus best, points | rows | " + " | ".join(METRICS) + " |"]
-    lines.append("|---" * (2 + len(METRICS)) + "|")
     for m, model in enumerate(MODELS):
         for r, rows in enumerate(TUNING):
-            cells = []
             for j, metric in enumerate(METRICS):
                 by_set = found[:, :, m, r, j].mean(axis=1)  # gain, ratio of positives
                 gain, fewer = by_set.T
                 error = float(gain.std(ddof=1) / gain.size**0.5)
-                cells.append(f"{100 * gain.mean():+.2f} ± {100 * error:.2f}")
                 emit(
                     "choice",
                     f"{metric}, {model}, {rows} rows: one_se minus best",
@@ -55,8 +50,6 @@ def run(*, quick: bool) -> str:
                     sets=gain.size,
                     positives=float(fewer.mean()),
                 )
-            lines.append(f"| {model} | {rows:,} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def _measure(name: str, seeds: int) -> list[Any]:

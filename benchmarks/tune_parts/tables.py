@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, standard_error
 from tabular import Table, load
 from threadpoolctl import threadpool_limits
 
@@ -135,11 +135,11 @@ def thinned() -> Table:
     return Table("letter, thinned", table.X[rows], table.y[rows], 0)
 
 
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     names = ("breastw", "spambase") if quick else tuple(PAPER)
     with threadpool_limits(1):
-        rows = {name: measure(name, 1 if quick else 5) for name in names}
-    return "\n\n".join(_table(rows, METRICS[i : i + 2]) for i in (0, 2))
+        for name in names:
+            measure(name, 1 if quick else 5)
 
 
 def measure(
@@ -253,7 +253,7 @@ def _emit_cell(
         f"{name}: {TITLES[metric]} of {way}",
         float(values.mean()),
         "score",
-        standard_error=_standard_error(values),
+        standard_error=standard_error(values),
         paper=paper,
         difference=None if paper is None else float(values.mean()) - paper,
         splits=values.size,
@@ -268,7 +268,7 @@ def _emit_lead(name: str, metric: str, values: np.ndarray) -> None:
         f"{name}: {TITLES[metric]} of DTA minus baseline",
         float(gain.mean()),
         "score",
-        standard_error=_standard_error(gain),
+        standard_error=standard_error(gain),
         wins=int((gain > 0).sum()),
         over_eum=float((values[:, 0] - values[:, 2]).mean()),
         calibrated_over_eum=float((values[:, 3] - values[:, 2]).mean()),
@@ -298,25 +298,3 @@ def above_the_least(paper: Paper, way: int) -> float:
     """The printed Jaccard of a way minus the least that its printed F1 allows."""
     f1 = paper.scores["f1"][way]
     return paper.scores["jaccard"][way] - f1 / (2 - f1)
-
-
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / values.size**0.5) if values.size > 1 else 0.0
-
-
-def _table(rows: dict[str, dict[str, np.ndarray]], metrics: tuple[str, ...]) -> str:
-    """Markdown: every cell is ours (the paper's)."""
-    heads = [f"{way} {TITLES[metric]}" for metric in metrics for way in WAYS]
-    lines = [
-        "| here (paper) | " + " | ".join(heads) + " |",
-        "|---|" + "---|" * len(heads),
-    ]
-    for name, scores in rows.items():
-        paper = PAPER[name]
-        cells = []
-        for metric in metrics:
-            known = [f" ({value:.3f})" for value in paper.scores[metric]]
-            means = scores[metric].mean(axis=0)
-            cells += [f"{m:.3f}{k}" for m, k in zip(means, (*known, ""), strict=True)]
-        lines.append(f"| {paper.title} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -123,11 +123,6 @@ def test_actual_scores_know_their_table():
     assert score.plot().get_xlabel() == "Predicted"
 
 
-def test_labels_outside_of_the_classes_are_told():
-    with pytest.raises(ValueError, match="label 'd' in row 1, which is not among"):
-        am.classes.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
-
-
 def test_a_score_outside_of_the_interval_is_a_surprise():
     p = few_rows(3, n=60)
     labels = p.argmax(axis=1)

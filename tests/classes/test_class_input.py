@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
 import argmetric as am
 
@@ -96,8 +95,3 @@ def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
 def test_rows_that_are_no_probabilities_of_classes(p, options, message):
     with pytest.raises(ValueError, match=message):
         am.classes.decide(p, **options)
-
-
-def test_a_sparse_matrix_is_refused():
-    with pytest.raises(TypeError, match=r"pass p\.toarray\(\)"):
-        am.classes.decide(scipy.sparse.csr_array(P))

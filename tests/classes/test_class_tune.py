@@ -273,11 +273,6 @@ def test_bad_input_for_classes(y, p, options, message):
         tune(y, p, **options)
 
 
-def test_mixed_types_of_classes_are_refused():
-    with pytest.raises(TypeError, match="different types"):
-        tune([0, "a", 2], np.eye(3))
-
-
 def test_bad_input_for_apply():
     rule = tune(*sample(100), **QUICK)
     with pytest.raises(ValueError, match="p must have 4 columns"):

@@ -192,12 +192,6 @@ def test_a_prior_beside_certain_labels_is_met():
         assert result.expected_positives == pytest.approx(5 * prior, rel=1e-12)
 
 
-def test_a_prior_below_all_floats_is_refused():
-    """Three times the least float cannot be shared by two equal rows."""
-    with pytest.raises(ValueError, match=r"cannot be met: the probabilities would be"):
-        forecast([0.5, 0.5, 0.0], [1, 0, 0], prior=5e-324)
-
-
 # ----------------------------------------------------------- overdispersion
 
 

@@ -201,14 +201,6 @@ def is_there(module, name):
     return importlib.util.find_spec(f"{module}.{name}") is not None
 
 
-def test_every_switch_that_is_timed_is_there(monkeypatch):
-    """The limits by name: a benchmark would tell only when it is run."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    timed = importlib.import_module("cliffs_parts.switches").all_switches()
-    assert {one.verb for one in timed} == {"decide", "forecast"}
-    assert all(below < above for below, above in (one.sides for one in timed))
-
-
 @pytest.mark.parametrize("folder", ["benchmarks", "examples"])
 def test_what_benchmarks_and_examples_import_is_there(folder):
     # They run too long to be tested, and their peers may be missing: the names that

@@ -1,5 +1,6 @@
 """Values of the wrong kind are refused in words, and change nothing."""
 
+import builtins
 import math
 import os
 import re
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
+from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
@@ -18,6 +21,131 @@ import opened
 from argmetric.search import Costing, Summarizer, Tagger
 
 NAN = math.nan
+NAMES = {"am": am, "np": np, "pd": pd, "sp": sp, "metrics": metrics}
+NAMES["LogisticRegression"] = LogisticRegression
+# A call, an arrow, the type of its error and a pattern of the message.
+REFUSED = r"""
+am.classes.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
+    -> ValueError: label 'd' in row 1, which is not among
+am.classes.decide(sp.csr_array(np.eye(2))) -> TypeError: pass p\.toarray\(\)
+am.classes.tune([0, "a", 2], np.eye(3)) -> TypeError: different types
+am.forecast([0.5, 0.5, 0.0], [1, 0, 0], prior=5e-324)
+    -> ValueError: cannot be met: the probabilities would be
+am.sequence.token_model([[0.5, 0.5]], ["O", 3])
+    -> TypeError: labels must .* not 3 at position 1
+am.evaluate([1, 0], [1, 1], pos_label=pd.NA) -> TypeError: pos_label must be one label
+am.decide(sp.coo_array([0.1, 0.9]), average="micro")
+    -> ValueError: p is sparse with 1 dim.* or p\.toarray
+am.evaluate([], []) -> ValueError: y is empty: there is nothing to eval
+am.evaluate([0, 2], [0, 1]) -> ValueError: y holds 0, 2, not 0 and 1; pass pos_l
+am.evaluate([0, None], [0, 1]) -> ValueError: y has no label at row 1
+am.evaluate([0, 1], [0, 1, 1]) -> ValueError: labels has shape \(3,\) but y has sh
+am.evaluate([0, 1], [0, 1], groups=[1, 2, 3])
+    -> ValueError: groups has 3 rows but y has 2
+am.evaluate(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)))
+    -> ValueError: y must have one or two dimensions
+am.evaluate(sp.eye_array(2), sp.csr_array(np.diag([1, 0.5])), average="micro")
+    -> ValueError: 0\.5, 1 \(0\.5 at row 1, column 1\)
+am.evaluate([1, 1, "é\x00", 0], [1, 1, 0, 0]) -> ValueError: \('é.x00' at row 2\)
+am.evaluate([1, {}, 0], [1, 1, 0]) -> TypeError: y has no label at row 1: \{\}
+am.decide([0.5, 0.4]).plot(3) -> TypeError: ax must be matplotlib Axes, not int
+am.decide([0.5, 0.4], groups=[0, 1], average="groups", n_jobs=0) -> ValueError: n_jobs
+am.check_metric(lambda tp, k, t, n: np.divide(1.0, k - tp)) -> ValueError: inf
+am.get_metric(metrics.fbeta_score)
+    -> TypeError: fbeta_score .* pass metric=FBeta\(beta\)
+am.get_metric(metrics.hinge_loss)
+    -> TypeError: metric is hinge_loss of .* such as 'f1'
+am.get_metric(metrics.roc_auc_score)
+    -> ValueError: 'roc_auc_score' judges the order
+am.get_metric(metrics.get_scorer("neg_log_loss"))
+    -> ValueError: 'log_loss' judges the probabilities
+am.get_metric(am.optimal_scorer("f1"))
+    -> TypeError: metric is a scorer, OptimalScorer: pass the
+am.search.span_features(pd.DataFrame({"a": [1.0, 2.0]}), 0, 1)
+    -> TypeError: x must be a sequence of tokens
+am.search.span_features(np.array([["a"], ["b"]]), 0, 1)
+    -> TypeError: features of a token must be numbers
+am.sequence.decode_spans() -> TypeError: pass a model, or candidates
+am.sequence.decode_spans(am.sequence.token_model([[1.0]], ["O"]), candidates=[[]])
+    -> ValueError: in place of a model
+am.sequence.decode_spans(candidates=[[]], method="exact") -> ValueError: need a model
+am.sequence.write_labels([(1, 4, "X")], 3)
+    -> ValueError: span 1 to 4 is not within n=3 tokens
+am.sequence.write_labels([(0, 1, "X"), (1, 1.5, "X")], 3)
+    -> ValueError: the stop of chunks\[1\] must be a whole
+am.sequence.write_labels([(0, 1)], 3) -> TypeError: chunks .* not \(0, 1\) at position 0
+am.sequence.write_labels([], 10 ** 9)
+    -> ValueError: n must be a whole number from 0 to 100,000,
+am.stream.ProgressiveScore("f1", window=3, fading=4) -> ValueError: not both
+am.stream.ProgressiveScore("f1", window=0) -> ValueError: window must be
+am.stream.ProgressiveScore("f1", fading=1) -> ValueError: fading must be
+am.stream.ProgressiveScore("f1").update([1, 0], [1]) -> ValueError: y_pred has shape
+am.decide([0.5, 0.4, 0.3], lambda tp, k, t, n: np.where(k == 2, np.inf, tp))
+    -> ValueError: infinite
+am.decide([0.5] * 2, groups=[1, [2]], average="groups")
+    -> TypeError: row 1 that cannot be hashed: \[2\]
+am.decide([0.5] * 2, groups=[{"a": 1}] * 2, average="groups")
+    -> TypeError: row 0 that cannot be hashed: \{'a': 1\}
+am.decide([0.5] * 4, groups="abcd", average="groups")
+    -> TypeError: one id per row, not the text 'abcd'
+am.stream.StreamDisplay.from_estimator(LogisticRegression())
+    -> TypeError: LogisticRegression does not: see from_pred
+am.stream.StreamDisplay.from_predictions([], [])
+    -> ValueError: y_true must hold a row or more
+am.stream.StreamDisplay.from_predictions([1], [1], thresholds=[])
+    -> ValueError: thresholds
+am.CustomMetric(3) -> TypeError: function must be callable
+am.CustomMetric(abs, True) -> TypeError: name must be text, not True
+am.adjust_prior([0.9, 0.7, 0.8], reference_prevalence=0.5) -> ValueError: runs to 1
+am.adjust_prior([], reference_prevalence=0.5) -> ValueError: empty
+am.adjust_prior([0.1, np.nan], reference_prevalence=0.5) -> ValueError: NaN at row 1
+am.undo_sampling([0.5], rate=0) -> ValueError: rate must be a positive number, not 0
+am.undo_sampling([0.5], rate=2) -> ValueError: rate must be 1 or less, not 2: .* ratio=
+am.undo_weights([0.5], ratio=float("inf")) -> ValueError: ratio must
+am.undo_weights([0.5, 2.0], ratio=3) -> ValueError: p is 2
+am.optimal_scorer(average="macro") -> ValueError: needs one_label=True
+am.optimal_scorer("youden", one_label=True) -> ValueError: no form for several classes
+am.check_metric("f1", n=201) -> ValueError: n must be a whole number from 1 to 200, no
+am.decode -> AttributeError: no attribute 'decode'
+am.check_metric("kapa") -> ValueError: did you mean 'kappa'
+am.FBeta("2") -> TypeError: beta must be a number, not '2'
+am.Utility(1, None) -> TypeError: fp must be a number, not None
+am.search.Searn("chunk").fit(["x"], ["a"]) -> TypeError: task must be a Task
+am.search.LinearLearner(hash_bits=None, quadratic=True) -> ValueError: knows no products
+am.search.SequenceLabelling("aa") -> ValueError: distinct
+am.search.WordChunking(["X"], metric="mcc") -> ValueError: true negatives
+am.search.SpanChunking(["X"], 0) -> ValueError: max_length
+am.search.QueueTask(am.search.SequenceLabelling("ab"), 0) -> ValueError: width
+am.search.Task().start("x") -> NotImplementedError: start
+am.search.check_task("chunk", ["a"], ["b"]) -> TypeError: task must be a Task, not str
+am.search.LearnedOrder("cc") -> ValueError: labels must be distinct and not empty
+am.search.QueueTask(3, 2) -> TypeError: task must be a Task, not int
+am.search.WordChunking("NP") -> TypeError: types must be a list of text, not 'NP'
+am.search.Summarizer().predict([["The room was clean."] * 2], characters=18)
+    -> ValueError: has 19 characters, more than the budget of 18
+am.search.Tagger("pos", memory="both").recipe() -> ValueError: memory is for spans
+am.search.read_trees("none.dp") -> ValueError: ^cannot read none\.dp:
+am.search.read_trees("a.dp", format="x")
+    -> ValueError: format must be one of 'conllu', 'dp', not 'x'
+am.sequence.token_model([[0.4, 0.5]], ["O", "B-X"]) -> ValueError: sums to 0\.9 at row 0
+am.sequence.token_model([[1.4, -0.4]], ["O", "B-X"]) -> ValueError: outside
+am.optimal_scorer("f7x") -> ValueError: f7x
+am.metric_objective("mcc", objective="expected") -> ValueError: objective="soft"
+am.metric_objective("f1", objective="hard") -> ValueError: objective must be one of
+am.forecast([0.5, 0.4], [1, 0], overdispersion=20) -> ValueError: between 0 and 5
+am.decide(np.empty((0, 3)), average="macro", per_row=1) -> ValueError: p is empty
+am.Rule("f1", 0.3, ">") -> ValueError: operator must be
+"""
+
+
+@pytest.mark.parametrize("line", REFUSED.replace("\n    ->", " ->").split("\n")[1:-1])
+def test_a_call_is_refused_in_these_words(line):
+    if "plot" in line or "Display" in line:
+        pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
+    call, said = line.split(" -> ")
+    error, pattern = said.split(": ", 1)
+    with pytest.raises(getattr(builtins, error), match=pattern):
+        eval(call, NAMES)
 
 
 @pytest.mark.parametrize(

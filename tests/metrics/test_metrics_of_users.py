@@ -49,13 +49,6 @@ def test_a_custom_metric_is_a_value():
         assert (same.name, same.greater_is_better) == ("g2", False)
 
 
-def test_a_custom_metric_needs_a_function_and_a_text():
-    with pytest.raises(TypeError, match="function must be callable"):
-        am.CustomMetric(3)
-    with pytest.raises(TypeError, match="name must be text, not True"):
-        am.CustomMetric(squared, True)
-
-
 def test_a_function_without_return():
     with pytest.raises(TypeError, match="nothing returns None"):
         am.decide(P, nothing)
@@ -83,8 +76,6 @@ def test_check_metric_finds_what_is_undefined_inside():
 def test_check_metric_takes_what_get_metric_takes():
     for metric in ("f0.3", am.MCC, am.MCC(), am.FBeta(2, zero_division=1)):
         assert am.check_metric(metric)
-    with pytest.raises(ValueError, match="did you mean 'kappa'"):
-        am.check_metric("kapa")
 
 
 def always_nan(tp, k, t, n):
@@ -145,19 +136,6 @@ def test_a_function_of_scikit_learn_is_named_as_ours(name, ours):
     assert am.get_metric(ours).name == ours
 
 
-def test_other_functions_of_scikit_learn():
-    with pytest.raises(TypeError, match=r"fbeta_score .* pass metric=FBeta\(beta\)"):
-        am.get_metric(sklearn.metrics.fbeta_score)
-    with pytest.raises(TypeError, match=r"metric is hinge_loss of .* such as 'f1'"):
-        am.get_metric(sklearn.metrics.hinge_loss)
-    with pytest.raises(ValueError, match="'roc_auc_score' judges the order"):
-        am.get_metric(sklearn.metrics.roc_auc_score)
-    with pytest.raises(ValueError, match="'log_loss' judges the probabilities"):
-        am.get_metric(sklearn.metrics.get_scorer("neg_log_loss"))
-    with pytest.raises(TypeError, match="metric is a scorer, OptimalScorer: pass the"):
-        am.get_metric(am.optimal_scorer("f1"))
-
-
 @pytest.mark.parametrize(
     ("name", "judged"),
     [
@@ -189,10 +167,6 @@ def test_metrics_with_nan_are_equal():
 def test_parameters_are_numbers():
     assert isinstance(am.FBeta(2).beta, float)
     assert am.FBeta(np.float32(2)) == am.FBeta(2)
-    with pytest.raises(TypeError, match="beta must be a number, not '2'"):
-        am.FBeta("2")
-    with pytest.raises(TypeError, match="fp must be a number, not None"):
-        am.Utility(1, None)
     with pytest.raises(TypeError, match="c must be four numbers, not '1234'"):
         am.LinearFractional("1234", (1, 0, 0, 0))
     for wrong in ("warn", None, "1", 2):

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +16,6 @@ from argmetric.search import (
     RightToLeft,
     Searn,
     SequenceLabelling,
-    span_features,
 )
 
 
@@ -419,8 +417,6 @@ def test_misuse_is_told():
         Searn(task).fit(["x"], ["a", "b"])
     with pytest.raises(ValueError, match="dev: X has 1 inputs but Y has 0"):
         Searn(task).fit(["x"], ["a"], dev=(["x"], []))
-    with pytest.raises(TypeError, match="task must be a Task"):
-        Searn("chunk").fit(["x"], ["a"])
     with pytest.raises(TypeError, match="learner must have a method fit"):
         Searn(task, object()).fit(["x"], ["a"])
     with pytest.raises(TypeError, match=r"pass AllPairs\(LogisticRegression\(...\)\)"):
@@ -467,10 +463,3 @@ def test_inputs_and_outputs_that_are_no_sequences_are_refused_by_name():
         searn.predict(3)
     with pytest.raises(TypeError, match="y must be a sequence of labels, not None"):
         searn.score(["x"], [None])
-
-
-def test_tables_and_text_in_arrays_are_no_tokens():
-    with pytest.raises(TypeError, match="x must be a sequence of tokens"):
-        span_features(pd.DataFrame({"a": [1.0, 2.0]}), 0, 1)
-    with pytest.raises(TypeError, match="features of a token must be numbers"):
-        span_features(np.array([["a"], ["b"]]), 0, 1)

@@ -223,12 +223,3 @@ def test_bad_input(arguments, message):
 def test_bad_candidates(candidates, message):
     with pytest.raises(ValueError, match=message):
         decode_spans(candidates=candidates)
-
-
-def test_candidates_stand_in_place_of_a_model():
-    with pytest.raises(TypeError, match="pass a model, or candidates"):
-        decode_spans()
-    with pytest.raises(ValueError, match="in place of a model"):
-        decode_spans(token_model(np.eye(3), ["O", "B-X", "I-X"]), candidates=[[]])
-    with pytest.raises(ValueError, match="need a model"):
-        decode_spans(candidates=[[]], method="exact")

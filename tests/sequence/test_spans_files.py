@@ -326,17 +326,6 @@ def test_what_is_wrong_is_said_with_its_sentence():
         standard_features([["a", "b"], ["X"]])
 
 
-def test_spans_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="span 1 to 4 is not within n=3 tokens"):
-        write_labels([(1, 4, "X")], 3)
-    with pytest.raises(ValueError, match=r"the stop of chunks\[1\] must be a whole"):
-        write_labels([(0, 1, "X"), (1, 1.5, "X")], 3)
-    with pytest.raises(TypeError, match=r"chunks .* not \(0, 1\) at position 0"):
-        write_labels([(0, 1)], 3)
-    with pytest.raises(ValueError, match="n must be a whole number from 0 to 100,000,"):
-        write_labels([], 10**9)
-
-
 def test_labels_that_do_not_fit_the_tokens_are_not_written(tmp_path):
     sentence = Sentence((["a", "b"],))
     with pytest.raises(ValueError, match=r"predicted\[1\] has 1 labels for 2 tokens"):

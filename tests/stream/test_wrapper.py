@@ -38,17 +38,6 @@ def test_progressive_scores(metric, options):
     assert repr(one).startswith("ProgressiveScore(")
 
 
-def test_progressive_scores_refuse():
-    with pytest.raises(ValueError, match="not both"):
-        ProgressiveScore("f1", window=3, fading=4)
-    with pytest.raises(ValueError, match="window must be"):
-        ProgressiveScore("f1", window=0)
-    with pytest.raises(ValueError, match="fading must be"):
-        ProgressiveScore("f1", fading=1)
-    with pytest.raises(ValueError, match="y_pred has shape"):
-        ProgressiveScore("f1").update([1, 0], [1])
-
-
 @pytest.mark.parametrize(
     "model", [SGDClassifier(loss="log_loss", random_state=0), GaussianNB()]
 )

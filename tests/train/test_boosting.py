@@ -133,10 +133,6 @@ def test_eval_and_bad_input():
         goal([0, 2, 1], [0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="2 labels but 3 margins"):
         goal([0, 1], [0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match='objective="soft"'):
-        am.metric_objective("mcc", objective="expected")
-    with pytest.raises(ValueError, match="objective must be one of"):
-        am.metric_objective("f1", objective="hard")
 
 
 # -------------------------------------------------------------- the real libraries

@@ -73,16 +73,6 @@ def test_what_is_wrong_is_said(call, error, message):
         call()
 
 
-def test_the_place_of_a_label_that_ends_with_a_zero_byte_is_found():
-    with pytest.raises(ValueError, match=r"\('é.x00' at row 2\)"):
-        am.evaluate([1, 1, "é\0", 0], [1, 1, 0, 0])
-
-
-def test_a_dict_is_no_label_and_its_row_is_named():
-    with pytest.raises(TypeError, match=r"y has no label at row 1: \{\}"):
-        am.evaluate([1, {}, 0], [1, 1, 0])
-
-
 COLUMN = np.array([0, 1, 2, 1])[:, None]
 P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.4, 0.5, 0.1]])
 TWO = np.array([[0], [1], [1], [0]])

@@ -192,11 +192,6 @@ def test_what_was_done_to_many_files_is_drawn():
     plt.close("all")
 
 
-def test_what_is_no_axes_is_refused():
-    with pytest.raises(TypeError, match="ax must be matplotlib Axes, not int"):
-        am.decide(P).plot(3)
-
-
 def test_labels_of_a_rule_are_no_markup():
     rule = am.Rule("f1", 0.5, pos_label="<script>", neg_label="no")
     assert "<script>" not in rule._repr_html_()

@@ -158,15 +158,6 @@ def test_a_run_of_a_rule_is_drawn_by_the_same_display():
     assert line.get_xdata()[[0, -1]].tolist() == [1, 400]
 
 
-def test_streams_that_cannot_be_drawn_say_why():
-    with pytest.raises(TypeError, match="LogisticRegression does not: see from_pred"):
-        StreamDisplay.from_estimator(MODEL)
-    with pytest.raises(ValueError, match="y_true must hold a row or more"):
-        StreamDisplay.from_predictions(np.zeros(0), np.zeros(0))
-    with pytest.raises(ValueError, match="thresholds"):
-        StreamDisplay.from_predictions([1, 0], [1, 0], thresholds=[0.5])
-
-
 def test_rules_of_several_labels_and_classes_have_a_bar_each():
     y, p = [[1, 0], [0, 0], [1, 1], [0, 1]], [[0.9, 0.2], [0.4, 0.1], [0.6, 0.3]]
     labels = am.tune(y, [*p, [0.1, 0.4]], n_bootstrap=0, cv=None)

@@ -151,8 +151,6 @@ def test_a_recipe_is_told_before_anything_is_learned():
     assert list(recipe) == list(Tagger().get_params())
     assert set(Tagger("joint").recipe()["templates"]) == {"tag", "chunk"}
     assert Tagger(direction="right").recipe()["direction"] == "right"
-    with pytest.raises(ValueError, match="memory is for spans"):
-        Tagger("pos", memory="both").recipe()
     tagger = small(direction="right").fit(*text(5))
     assert (tagger.direction_, tagger.n_columns_) == ("right", 2)
 

@@ -234,9 +234,3 @@ def test_other_encodings_are_refused_by_name():
         read_trees(put("a.dp", "a\tDT\t0\né\tNN\t1\n", "latin-1"))
     with pytest.raises(ValueError, match=r"^a\.dp is UTF-16 text; iconv"):
         read_trees(put("a.dp", DP, "utf-16"))
-    with pytest.raises(ValueError, match=r"^cannot read none\.dp: "):
-        read_trees("none.dp")
-    with pytest.raises(
-        ValueError, match="format must be one of 'conllu', 'dp', not 'x'"
-    ):
-        read_trees("a.dp", format="x")

@@ -77,11 +77,6 @@ def test_the_best_single_cut_never_splits_a_tie():
     assert not math.isnan(decision.best_cut.threshold)
 
 
-def test_infinite_values_are_refused():
-    with pytest.raises(ValueError, match="infinite"):
-        am.decide([0.5, 0.4, 0.3], lambda tp, k, t, n: np.where(k == 2, np.inf, tp))
-
-
 def test_known_labels_tell_about_the_shared_effect():
     """Two of four positive: the others are likelier too, by Bayes on a fine grid."""
     z = np.linspace(-9, 9, 20001)
@@ -117,8 +112,6 @@ def test_a_shared_effect_in_a_large_sample_has_a_smooth_law():
 
 
 def test_effects_are_bounded_and_tiny_probabilities_survive_them():
-    with pytest.raises(ValueError, match="between 0 and 5"):
-        am.forecast([0.5, 0.4], [1, 0], overdispersion=20)
     result = am.forecast([1e-300, 0.5], [0, 1], overdispersion=2.0)
     assert result.expected_positives == pytest.approx(0.5, rel=1e-9)
 

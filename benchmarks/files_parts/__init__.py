@@ -1,1 +1,0 @@
-"""The sections of `benchmarks/files.py` that are not about speed alone."""
