@@ -28,7 +28,7 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.labels import clear_labels, handed_in, handed_in_metric
+from argmetric._ground.labels import clear_labels, predicted_labels, scoring_metric
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
@@ -131,7 +131,7 @@ class Review(Result):
 
 def decided_by(decides: Any, layout: Layout, name: str, *, logits: bool) -> Any:
     """Return labels as they are, or those of a rule, a threshold or a Decision."""
-    found, made = handed_in(decides, layout.scores, logits=logits)
+    found, made = predicted_labels(decides, layout.scores, logits=logits)
     if made and np.shape(found) != layout.shape:
         raise ValueError(f"{name}: pass the labels where scores are a matrix")
     return found
@@ -189,7 +189,7 @@ def review_rows(
     >>> review.rows, round(review.before, 2), round(review.mean, 2)
     (array([2, 1]), 0.75, 0.91)
     """
-    metric = get_metric(handed_in_metric(metric, labels))
+    metric = get_metric(scoring_metric(metric, labels))
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
     coverage = check_share(coverage, "coverage")
     seed = check_count(random_state, "random_state", low=0)

@@ -30,7 +30,7 @@ from argmetric._ground.arguments import (
     refuses,
 )
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import handed_in, handed_in_metric, read_handed_in
+from argmetric._ground.labels import predicted_labels, read_predictions, scoring_metric
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import (
@@ -133,15 +133,15 @@ def forecast(
 
         return forecast_tensors(  # type: ignore[return-value]
             p,
-            handed_in(labels, p, logits=logits)[0],
-            handed_in_metric(metric, labels),
+            predicted_labels(labels, p, logits=logits)[0],
+            scoring_metric(metric, labels),
             coverage,
             groups=groups,
             average=average,
             zero_division=zero_division,
             logits=logits,
         )
-    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    metric = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
@@ -276,7 +276,7 @@ def _read_labels(
             "known must be dense: an array with nan where a label has not arrived"
         )
     others = {} if known is None else {"known": known}
-    read = read_handed_in(labels, p, pos_label, missing="known", **others, **how)
+    read = read_predictions(labels, p, pos_label, missing="known", **others, **how)
     return read[0] == 1.0, None if known is None else read[1]
 
 

@@ -58,7 +58,9 @@ def adaptive_edges(values: Floats) -> Floats:
     return np.linspace(low, high, int(np.clip(np.ceil(count), 5, 40)) + 1)
 
 
-def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
+def draw_distribution(
+    ax: Any, law: Any, interval: tuple[float, float], coverage: float
+) -> Any:
     """Draw the law of a score with its mean and an interval."""
     if not law.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
@@ -355,7 +357,7 @@ def small_histogram(values: Floats, name: str) -> str:
     return drawn.ends()
 
 
-def small_law(law: Any, interval: Interval) -> str:
+def small_distribution(law: Any, interval: Interval) -> str:
     """Return a picture of the distribution of a score, its interval and its mean."""
     if not law.values.size:
         return ""

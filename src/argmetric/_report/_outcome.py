@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._forecast.result import Forecast
-from argmetric._ground.discrete import RARE, beside, chance_outside
+from argmetric._ground.discrete import RARE, beside, probability_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
 from argmetric._ground.types import Floats
@@ -115,7 +115,7 @@ class ActualScores:
             self.half = score(asked.shaped(asked.given.scores >= cuts[0]))
         with contextlib.suppress(UndefinedScoreError):
             self.best_cut = score(asked.shaped(layout.scores >= cuts[1]))
-        self.outside = chance_outside(found, self.score)
+        self.outside = probability_outside(found, self.score)
         self.far = self.outside is not None and self.outside < RARE
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
         fn, tn = float(p[~chosen].sum()), float((1.0 - p)[~chosen].sum())

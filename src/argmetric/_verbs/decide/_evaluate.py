@@ -32,10 +32,10 @@ from argmetric._ground.labels import (
     binary_labels,
     classes_of,
     distinct,
-    handed_in,
-    handed_in_metric,
+    predicted_labels,
     read_together,
     refuse_sparse_pos_label,
+    scoring_metric,
 )
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
@@ -236,11 +236,11 @@ def evaluate(
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
     """
-    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    metric = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
     by: Any = average  # checked with the layout
-    labels, flags = handed_in(labels)
+    labels, flags = predicted_labels(labels)
     if type(y) is not np.ndarray and is_tensor(y):
         weighted = sample_weight is not None
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
