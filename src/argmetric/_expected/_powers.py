@@ -94,7 +94,7 @@ class Evaluator(ABC):
         return RELATIVE_ERROR * max(1.0, abs(value))
 
 
-def evaluator_of(
+def make_evaluator(
     metric: Metric, n: int, mean: float, variance: float, largest: float
 ) -> Evaluator | None:
     """Return the evaluator of a metric on n items; None if no short series exists."""
@@ -422,7 +422,7 @@ class PlacedSums:
         """Return the metric at all k; None if that needs the whole curve."""
         mean, squares = self.sums[:2, -1].tolist()
         spread = mean - squares
-        evaluator = evaluator_of(metric, self.n, mean, spread, self.largest)
+        evaluator = make_evaluator(metric, self.n, mean, spread, self.largest)
         if evaluator is None:
             return None
         sums = self.sums[: evaluator.terms]

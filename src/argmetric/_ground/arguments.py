@@ -287,7 +287,7 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
     return f"lie {'strictly ' * strict}between {low:g} and {high:g}"
 
 
-def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
+def renamed_keyword(value: Any, old_value: Any, *, old: str, new: str) -> Any:
     """Return the value of a keyword that may still be passed by its old name."""
     if old_value is None:
         return value

@@ -124,7 +124,7 @@ def draw_curve(
 ) -> Any:
     """Draw a curve over k so far that the best is in the left half with all marks."""
     most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
-    k = thinned(most + 1, best)
+    k = thin_indices(most + 1, best)
     (line,) = ax.plot(k, curve[k], color="C0", label=label)
     for mark in marks:
         ax.plot(mark.k, mark.value, mark.sign, color=mark.color, label=mark.label)
@@ -149,7 +149,7 @@ def reach(best: float, *others: float) -> float:
     return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
 
 
-def thinned(size: int, *kept: int) -> Integers:
+def thin_indices(size: int, *kept: int) -> Integers:
     """Return as many of the first `size` whole numbers as a picture can show."""
     if size <= DRAWN_POINTS:
         return np.arange(size)

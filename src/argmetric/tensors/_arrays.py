@@ -203,7 +203,7 @@ def capturing(x: Tensor) -> bool:
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
-def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
+def both_p(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
     """Return p and 1-p, both accurate."""
     if not logits:
         return scores, 1.0 - scores

@@ -159,7 +159,7 @@ class ActualScore(Actual):
             *self._keys("average", "score"),
             self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
-            *only_shown((name, _counted(x)) for name, x in self.counts.items()),
+            *only_shown((name, _count_checked(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
@@ -246,7 +246,7 @@ def evaluate(
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
         from argmetric.tensors import count
 
-        counted = Counted(*count(y, labels, groups, by))
+        counted = SegmentCounts(*count(y, labels, groups, by))
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
@@ -323,7 +323,7 @@ def cell_scales(sums: Floats, squares: Floats) -> Floats:
     return scale
 
 
-class Counted(NamedTuple):
+class SegmentCounts(NamedTuple):
     """Hits, predicted and actual positives, and the size, of every segment.
 
     With weights all four are sums of weights. `weight` is then that of segments which
@@ -348,7 +348,7 @@ class Counted(NamedTuple):
         return {name: int(x) for name, x in found.items()}
 
 
-def _counted(count: float) -> str:
+def _count_checked(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
 
 
@@ -359,7 +359,7 @@ def _count(
     groups: Any,
     average: Average | None,
     sample_weight: Any,
-) -> Counted:
+) -> SegmentCounts:
     """Return hits, predicted and actual positives, and the size, per segment."""
     try:
         read = read_together(pos_label, y=y, labels=labels)
@@ -385,7 +385,7 @@ def _count(
         raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
         hit, predicted, actual = map(summed, parts)
-        return Counted(hit, predicted, actual, layout.sizes)
+        return SegmentCounts(hit, predicted, actual, layout.sizes)
     worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
     four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
     squares = np.array([np.sum(worth**2, where=cell) for cell in four])
@@ -398,12 +398,12 @@ def _count(
         sums.append(summed(worth))
         kept, weight = sums[3] > 0.0, None
     hit, predicted, actual, sizes = (x[kept] for x in sums)
-    return Counted(hit, predicted, actual, sizes, weight, *known)
+    return SegmentCounts(hit, predicted, actual, sizes, weight, *known)
 
 
 def _count_sparse(
     y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
-) -> Counted:
+) -> SegmentCounts:
     """Return the counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
     check_structure(labels, "labels")
@@ -423,7 +423,7 @@ def _count_sparse(
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
         for a in (true.multiply(pred), pred, true)
     )
-    return Counted(hit, predicted, actual, layout.sizes)
+    return SegmentCounts(hit, predicted, actual, layout.sizes)
 
 
 def _entries(labels: Any, name: str) -> Any:

@@ -223,11 +223,11 @@ def judged_classes(score: Any) -> Table:
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
-    from argmetric._verbs.check import reworded
+    from argmetric._verbs.check import reword
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*check.lines(), strict=True)
-    texts = reworded(texts, "pass the map as --reference", cut)
+    texts = reword(texts, "pass the map as --reference", cut)
     facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
     return [x for x in facts.items() if x[0] not in ("metric", "rows")]
 
