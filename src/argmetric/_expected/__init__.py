@@ -71,7 +71,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "choose_counts",
             "choose_on_curves",
             "has_search",
-            "plan_of",
+            "choose_plan",
         ),
         "_sums": ("Pairs", "SegmentSums"),
         "kernels.tolerances": ("TIE", "TOLERANCE"),

@@ -211,11 +211,16 @@ class Edges:
 
 
 def choose_in_long(
-    items: Items, metric: Metric, low: int, high: int, floor: float, most: int
+    items: Items, metric: Metric, low: int, high: int, *, floor: float, most: int
 ) -> BestCount | None:
     """Return the best k in low … high of unsorted items.
 
-    None if more than `most` items may still be best.
+    Parameters
+    ----------
+    floor : float
+        Values whose difference is below it count as equal.
+    most : int
+        The result is None if more than this many items may still be best.
     """
     n, everything = items.size, items
     if low > high:

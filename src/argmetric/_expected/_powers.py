@@ -258,7 +258,7 @@ class AffineValues(Evaluator):
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = product(self.powers.T, sums).T
         t, law, n = self.t, self.law, float(self.n)
-        return combine(self.form, n, k, t, law, joint, t + 1.0)
+        return combine(self.form, n, k, t, law, joint=joint, joint_t=t + 1.0)
 
     def error(self, value: float, k: float, sums: Floats) -> float:
         """Return the error, larger for rare negatives: they are a difference."""

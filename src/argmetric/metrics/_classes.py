@@ -351,7 +351,7 @@ def _class_metric(
     """Return the metric of options that are already checked."""
     if cost is not None:
         if metric is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
+            raise ValueError("pass either cost or metric, not both")
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
     metric = "f1" if metric is None else metric
     if isinstance(metric, ClassMetric):

@@ -86,10 +86,21 @@ def choose(
     part: Part,
     metric: Metric,
     limits: Limits,
+    *,
     logits: bool,
     work: Any,
 ) -> Found:
-    """Return the best count of every row, its expected value, and the cut."""
+    """Return the best count of every row, its expected value, and the cut.
+
+    Parameters
+    ----------
+    given : tensor of shape (n_rows, length)
+        Scores of a part, padded.
+    logits : bool
+        Whether scores are log-odds.
+    work : dtype
+        In which sums are taken.
+    """
     xp = namespace(given)
     keys = xp.astype(descending(xp, given), work)
     rows = PaddedRows(xp, *both_p(xp, keys, logits), part.sizes)
@@ -201,7 +212,8 @@ def decide_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
     limits = check_limits(0, None, None, None)  # none at all
     for one in p.split(max(CELLS_AT_ONCE // n, 1)):
         part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
-        found.append(choose(one, part, metric, limits, logits, torch.float64))
+        how: Any = {"logits": logits, "work": torch.float64}
+        found.append(choose(one, part, metric, limits, **how))
     best, value, cut = map(torch.cat, zip(*found, strict=True))
     return best, value, cut
 
@@ -215,7 +227,7 @@ def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
         floor = float(metric.tie_floor(n))
         for i, row in enumerate(scores):
             items = Array(row.astype(np.float64))
-            count = choose_in_long(items, metric, 0, n, floor, MOST_COUNTS)
+            count = choose_in_long(items, metric, 0, n, floor=floor, most=MOST_COUNTS)
             if count is not None:
                 left[i] = -1
                 best[i], value[i] = count.best, count.expected

@@ -165,8 +165,11 @@ def tilted_sets(
         yield w * xp.exp(total(xp, log) - s * base), share, log
 
 
-def with_others(xp: Any, p: Tensor, q: Tensor, u: Any, y: Tensor, w: Any) -> Tensor:
-    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u."""
+def with_others(xp: Any, p: Tensor, q: Tensor, y: Tensor, *, u: Any, w: Any) -> Tensor:
+    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u.
+
+    The tensors p, q and y have the shape (n_rows, length).
+    """
     phi = q + p * u
     return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
@@ -176,7 +179,7 @@ def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
     weights = 0.0
     for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
         u = math.exp(-s)
-        weights = weights + with_others(xp, p, q, u, p, w * u)
+        weights = weights + with_others(xp, p, q, p, u=u, w=w * u)
     return weights
 
 
@@ -212,7 +215,7 @@ def agreement_curve(rows: PaddedRows, metric: Metric) -> Tensor:
         """Return E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
-            yield with_others(xp, p, q, u, y, xp.where(rare, u, 1.0))
+            yield with_others(xp, p, q, y, u=u, w=xp.where(rare, u, 1.0))
 
     def gain(weights: Tensor) -> Tensor:
         sums = sum_to(xp, weights)

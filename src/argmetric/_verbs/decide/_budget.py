@@ -162,10 +162,10 @@ def _best_sets(
     worth = p[:, :, None] * (_leave_one_out(p, law) @ slope.T[1:])  # by row and k
     exact = None if affine else question
     if sum(math.comb(size, k) for k in range(most + 1)) <= MOST_SETS:
-        labels, value = _enumerate(p, base, worth, cost, budget, exact)
+        labels, value = _enumerate(p, base, worth, cost, budget, exact=exact)
         bound = value
     else:
-        labels, value, bound = _search_dual(p, base, worth, cost, budget, exact)
+        labels, value, bound = _search_dual(p, base, worth, cost, budget, exact=exact)
     return labels, question.sign * value, np.maximum(bound - value, 0.0)
 
 
@@ -211,9 +211,27 @@ def _enumerate(
     worth: Floats,
     cost: Floats,
     budget: float,
+    *,
     exact: Question | None,
 ) -> tuple[Integers, Floats]:
-    """Return the best of all sets; of equal ones the smallest."""
+    """Return the best of all sets; of equal ones the smallest.
+
+    Parameters
+    ----------
+    p, cost : ndarray of shape (n_segments, size)
+        Probabilities and costs of the rows.
+    base : ndarray of shape (n_segments, most + 1)
+        Value of k predicted rows without their own part, for each k.
+    worth : ndarray of shape (n_segments, size, most + 1)
+        What each row adds if it is one of k.
+    exact : Question or None
+        If given, the exact expected metric takes the place of this sum.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n_segments, size)
+    value : ndarray of shape (n_segments,)
+    """
     n_segments, size = cost.shape
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     every = np.arange(n_segments)
@@ -245,9 +263,13 @@ def _search_dual(
     worth: Floats,
     cost: Floats,
     budget: float,
+    *,
     exact: Question | None,
 ) -> tuple[Integers, Floats, Floats]:
-    """Return a good set of each segment, its value, and an upper bound."""
+    """Return a good set of each segment, its value, and an upper bound.
+
+    The arguments are those of `_enumerate`.
+    """
     size = cost.shape[1]
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1)[:, : base.shape[1] - 1]

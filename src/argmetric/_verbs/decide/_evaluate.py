@@ -159,7 +159,7 @@ class ActualScore(Actual):
             *self._keys("average", "score"),
             self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
-            *only_shown((name, _count_checked(x)) for name, x in self.counts.items()),
+            *only_shown((name, _count_text(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
@@ -252,9 +252,11 @@ def evaluate(
         counted = _count_sparse(y, labels, groups, by, sample_weight)
     elif flags and pos_label is not None:  # the truth has names, and a decision none
         true = binary_labels(y, pos_label)
-        counted = _count(true.positive, labels, None, groups, by, sample_weight)
+        counted = _count(
+            true.positive, labels, None, groups, by, sample_weight=sample_weight
+        )
     else:
-        counted = _count(y, labels, pos_label, groups, by, sample_weight)
+        counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
     require_defined(metric, math.ceil(counted.sizes.max()))
     values = np.atleast_1d(metric.value(*counted[:4]))
     kept = ~np.isnan(values)
@@ -348,7 +350,7 @@ class SegmentCounts(NamedTuple):
         return {name: int(x) for name, x in found.items()}
 
 
-def _count_checked(count: float) -> str:
+def _count_text(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
 
 
@@ -358,6 +360,7 @@ def _count(
     pos_label: Any,
     groups: Any,
     average: Average | None,
+    *,
     sample_weight: Any,
 ) -> SegmentCounts:
     """Return hits, predicted and actual positives, and the size, per segment."""

@@ -253,7 +253,7 @@ def best_of_items(
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor
-    return choose_in_long(items, metric, limits.least, high, floor, most)
+    return choose_in_long(items, metric, limits.least, high, floor=floor, most=most)
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:
@@ -292,7 +292,7 @@ def best_single_cut(
 ) -> Cut:
     """Return the best cut between distinct scores, or of none or all rows."""
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    best = choose(question, curve, 0, key.size, floor, whole)
+    best = choose(question, curve, 0, key.size, floor, allowed=whole)
     cut = threshold_between(key, best)
     assert cut is not None  # no tie is split at such a k
     return Cut(cut, best, float(curve[best]))

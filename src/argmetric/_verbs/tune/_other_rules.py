@@ -161,6 +161,7 @@ def _rule_of_one_class(
 
 def check_certain(
     confidence: Any,
+    *,
     for_rows: Any,
     prior: Any,
     unlabelled: Any,
