@@ -162,7 +162,7 @@ def test_a_rule_with_costs_is_saved_exported_and_forecast(tmp_path):
         ({"min_recall": {"x": 0.5}}, "min_recall names the class 'x'"),
         ({"max_per_class": [1, 2]}, "one value for each of the 3 classes, not 2"),
         ({"cost": np.eye(2)}, "cost must be a matrix of 3 x 3"),
-        ({"cost": COST, "metric": "f1"}, "cost stands in place of a metric"),
+        ({"cost": COST, "metric": "f1"}, "pass either cost or metric, not both"),
         ({"cost": (1, 5)}, "cost must be a matrix of 3 x 3"),
     ],
 )
@@ -183,5 +183,5 @@ def test_a_metric_beside_a_cost_is_refused_by_every_verb():
         lambda: am.classes.check(y, p, **how),
         lambda: am.classes.monitor(p, reference=(y, p), **how),
     ):
-        with pytest.raises(ValueError, match="cost stands in place of a metric"):
+        with pytest.raises(ValueError, match="pass either cost or metric, not both"):
             call()

@@ -11,7 +11,7 @@ from long_rows import hard_rows
 import argmetric as am
 from argmetric import tensors
 from argmetric.tensors import _fused_loss, _fused_masks, _losses
-from argmetric.tensors._best_rows import decide_rows, settle_whole
+from argmetric.tensors._best_rows import decide_rows, decide_whole
 from argmetric.tensors._fused import kernels_for
 from argmetric.tensors._pixels import power_sums
 
@@ -52,7 +52,7 @@ def same(p, metric):
     """A window on sorted rows, or in a bracket of longer ones, beside its twin."""
     found = _fused_masks.settle_fused(p, metric)
     assert int(found[0].min()) >= 0, metric
-    for one, other in zip(found, settle_whole(p, metric, False), strict=True):
+    for one, other in zip(found, decide_whole(p, metric, False), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15, equal_nan=True)
 
 

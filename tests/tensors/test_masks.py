@@ -5,7 +5,7 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
-from argmetric.tensors._best_rows import decide_rows, settle_on_host
+from argmetric.tensors._best_rows import decide_on_host, decide_rows
 from tensors.libraries import library
 
 torch = library("torch")
@@ -53,7 +53,7 @@ def test_rows_that_a_way_refuses_are_taken_whole(metric):
     plain = decide_rows(p, metric)
 
     def refuse_some(*asked):
-        best, value, cut = settle_on_host(*asked)
+        best, value, cut = decide_on_host(*asked)
         best[1::2], value[1::2], cut[1::2] = -1, -1.0, 0.5
         return best, value, cut
 

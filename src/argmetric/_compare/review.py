@@ -30,9 +30,9 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import (
     clear_labels,
-    handed_in,
-    handed_in_metric,
+    predicted_labels,
     refuse_swapped,
+    scoring_metric,
 )
 from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
@@ -136,7 +136,7 @@ class Review(Result):
 
 def decided_by(decides: Any, layout: Layout, name: str, *, logits: bool) -> Any:
     """Return labels as they are, or those of a rule, a threshold or a Decision."""
-    found, made = handed_in(decides, layout.scores, logits=logits)
+    found, made = predicted_labels(decides, layout.scores, logits=logits)
     if made and np.shape(found) != layout.shape:
         raise ValueError(f"{name}: pass the labels where scores are a matrix")
     return found
@@ -194,7 +194,7 @@ def review_rows(
     >>> review.rows, round(review.before, 2), round(review.mean, 2)
     (array([2, 1]), 0.75, 0.91)
     """
-    metric = get_metric(handed_in_metric(metric, labels))
+    metric = get_metric(scoring_metric(metric, labels))
     refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
     coverage = check_share(coverage, "coverage")

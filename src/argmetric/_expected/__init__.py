@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from argmetric._expected._search import CountRange as CountRange
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
+    from argmetric._expected._search import choose_plan as choose_plan
     from argmetric._expected._search import has_search as has_search
-    from argmetric._expected._search import plan_of as plan_of
     from argmetric._expected._sums import Pairs as Pairs
     from argmetric._expected._sums import SegmentSums as SegmentSums
     from argmetric._expected._tables import Tables as Tables
@@ -71,7 +71,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "choose_counts",
             "choose_on_curves",
             "has_search",
-            "plan_of",
+            "choose_plan",
         ),
         "_sums": ("Pairs", "SegmentSums"),
         "kernels.tolerances": ("TIE", "TOLERANCE"),

@@ -34,7 +34,7 @@ from argmetric._expected.plan import (
     table_rows,
 )
 from argmetric._ground.groups import Method, Segments
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -209,11 +209,7 @@ def expected_curves(
     out = np.zeros(segments.p.size + segments.n_segments)
     errors = np.zeros(segments.n_segments)
     if method == "published":
-        from argmetric._expected._papers import paper_curve
-
-        for g in range(segments.n_segments):
-            out[segments.place(g)] = paper_curve(segments.one(g), metric)
-        return out, errors
+        return _published_curves(segments, metric), errors
     form = usable_form(metric, segments)
     if loses_digits(metric, form, segments):
         form = None
@@ -228,10 +224,7 @@ def expected_curves(
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
     if form is None and method == "auto" and not alone:
-        for chosen in sharing_sizes(segments):
-            own = Tables(metric)  # large: gone before the next one is made
-            table_curves(segments, own, SHARED_TABLE_ROWS, out, chosen)
-            tabled[chosen] = True
+        tabled |= _shared_table_curves(segments, metric, out)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
         switch = math.inf if method == "windows" else QUADRATURE_VARIANCE
@@ -240,24 +233,49 @@ def expected_curves(
         segments.put(long, curves, out)
     elif long.size:
         assert form is not None
-        part = segments.take(long)
-        curves = np.zeros(part.p.size + part.n_segments)
-        driver: Any = {
-            RatioForm: ratio_curves,
-            ItemForm: item_curves,
-            AffineForm: affine_curves,
-        }[type(form)]
-        driver(part, form, curves)
-        settle_edges(part, metric, form, curves, prob_none_or_all_positive(part))
-        segments.put(long, curves, out)
+        segments.put(long, _form_curves(segments.take(long), metric, form), out)
     if steps:
         assert isinstance(form, RatioForm)
-        harmonic_curves(segments, metric, form, steps, limit, out)
+        harmonic_curves(segments, metric, form, steps, longest=limit, out=out)
     else:
         table_curves(segments, tables, limit, out)
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
+
+
+def _published_curves(segments: Segments, metric: Metric) -> Floats:
+    """Return the flat curves of segments by the algorithms of the papers."""
+    from argmetric._expected._papers import paper_curve
+
+    curves = np.zeros(segments.p.size + segments.n_segments)
+    for g in range(segments.n_segments):
+        curves[segments.place(g)] = paper_curve(segments.one(g), metric)
+    return curves
+
+
+def _shared_table_curves(segments: Segments, metric: Metric, out: Floats) -> Booleans:
+    """Write the curves of segments that share a table; return which these are."""
+    tabled = np.zeros(segments.n_segments, dtype=bool)
+    for chosen in sharing_sizes(segments):
+        own = Tables(metric)  # large: freed before the next one is computed
+        table_curves(segments, own, SHARED_TABLE_ROWS, out, chosen)
+        tabled[chosen] = True
+    return tabled
+
+
+def _form_curves(segments: Segments, metric: Metric, form: Form) -> Floats:
+    """Return the flat curves of segments by the sums for the form of the metric."""
+    curves = np.zeros(segments.p.size + segments.n_segments)
+    drivers: dict[type, Any] = {
+        RatioForm: ratio_curves,
+        ItemForm: item_curves,
+        AffineForm: affine_curves,
+    }
+    drivers[type(form)](segments, form, curves)
+    edges = prob_none_or_all_positive(segments)
+    settle_edges(segments, metric, form, curves, edges)
+    return curves
 
 
 def mean_curves(

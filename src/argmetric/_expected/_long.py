@@ -21,7 +21,7 @@ from argmetric._expected._powers import (
     RELATIVE_ERROR,
     TOTAL_TERMS,
     Evaluator,
-    evaluator_of,
+    make_evaluator,
 )
 from argmetric._expected.kernels.tolerances import TIE
 from argmetric._ground.types import Floats, Integers
@@ -211,11 +211,16 @@ class Edges:
 
 
 def choose_in_long(
-    items: Items, metric: Metric, low: int, high: int, floor: float, most: int
+    items: Items, metric: Metric, low: int, high: int, *, floor: float, most: int
 ) -> BestCount | None:
     """Return the best k in low … high of unsorted items.
 
-    None if more than `most` items may still be best.
+    Parameters
+    ----------
+    floor : float
+        Values whose difference is below it count as equal.
+    most : int
+        The result is None if more than this many items may still be best.
     """
     n, everything = items.size, items
     if low > high:
@@ -225,7 +230,7 @@ def choose_in_long(
     total = edges.sums[:, -1]
     mean, squares = total[:2].tolist()
     largest = edges.at[np.argmax(edges.k > 0.0) - 1]
-    evaluator = evaluator_of(metric, n, mean, mean - squares, min(largest, 1.0))
+    evaluator = make_evaluator(metric, n, mean, mean - squares, min(largest, 1.0))
     if evaluator is None:
         return None
     evaluator.begin(total)

@@ -94,7 +94,7 @@ class Evaluator(ABC):
         return RELATIVE_ERROR * max(1.0, abs(value))
 
 
-def evaluator_of(
+def make_evaluator(
     metric: Metric, n: int, mean: float, variance: float, largest: float
 ) -> Evaluator | None:
     """Return the evaluator of a metric on n items; None if no short series exists."""
@@ -258,7 +258,7 @@ class AffineValues(Evaluator):
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = product(self.powers.T, sums).T
         t, law, n = self.t, self.law, float(self.n)
-        return combine(self.form, n, k, t, law, joint, t + 1.0)
+        return combine(self.form, n, k, t, law, joint=joint, joint_t=t + 1.0)
 
     def error(self, value: float, k: float, sums: Floats) -> float:
         """Return the error, larger for rare negatives: they are a difference."""
@@ -422,7 +422,7 @@ class PlacedSums:
         """Return the metric at all k; None if that needs the whole curve."""
         mean, squares = self.sums[:2, -1].tolist()
         spread = mean - squares
-        evaluator = evaluator_of(metric, self.n, mean, spread, self.largest)
+        evaluator = make_evaluator(metric, self.n, mean, spread, self.largest)
         if evaluator is None:
             return None
         sums = self.sums[: evaluator.terms]

@@ -158,14 +158,27 @@ def combine(
     n: float,
     k: Floats,
     t: Floats,
-    law: Floats,
+    pmf: Floats,
+    *,
     joint: Floats,
     joint_t: Floats,
 ) -> Floats:
-    """Return E[slope·tp + intercept] from the PMF on `t` and sums on `joint_t`."""
+    """Return E[slope·tp + intercept] from the PMF on `t` and sums on `joint_t`.
+
+    Parameters
+    ----------
+    n : float
+        Number of rows.
+    k : ndarray of shape (n_counts,)
+        Predicted positives.
+    t, pmf : ndarray of shape (n_points,)
+        Numbers of positives and their probabilities.
+    joint : ndarray of shape (n_counts, n_joint_points)
+        E[tp; T = t] at the points `joint_t`, of shape (n_joint_points,).
+    """
     column = k[:, None]
     part: Floats = (form.slope(column, joint_t[None, :], n) * joint).sum(axis=1)
-    whole = np.einsum("kt,t->k", form.intercept(column, t[None, :], n), law)
+    whole = np.einsum("kt,t->k", form.intercept(column, t[None, :], n), pmf)
     return np.asarray(whole + part)
 
 

@@ -66,10 +66,10 @@ class Choice(NamedTuple):
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
     """Return whether some segment needs no curve for its best k."""
-    return method == "auto" and bool(searched(metric, segments).any())
+    return method == "auto" and bool(is_searched(metric, segments).any())
 
 
-def searched(metric: Metric, segments: Segments) -> Booleans:
+def is_searched(metric: Metric, segments: Segments) -> Booleans:
     """Return which segments are searched; others are short, or need curves."""
     if is_smooth(metric):
         long = segments.lengths > table_rows(None)
@@ -81,7 +81,7 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
     return np.zeros(segments.n_segments, dtype=bool)
 
 
-def plan_of(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
+def choose_plan(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
     """Return the route of a segment, the only one or one that stands for groups."""
     form = usable_form(metric, segment)
     return plan(
@@ -114,7 +114,7 @@ def choose_counts(
         for whole, some in zip(choice, part, strict=True):
             whole[chosen] = some
 
-    long = searched(metric, segments)
+    long = is_searched(metric, segments)
     search = search_values if is_smooth(metric) else search_rates
     settled = np.zeros(count, dtype=bool)
     if long.any():

@@ -57,7 +57,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Laws:
+class PMFs:
     """Points and weights of one law per pair, from `start` on, and the mass left out.
 
     Where it is smooth a law is a quadrature from its cumulants, else it is whole.
@@ -71,16 +71,16 @@ class Laws:
     cumulants: Floats  # by columns; of the smooth ones at least
 
     @classmethod
-    def of_nothing(cls, count: int) -> Laws:
+    def of_nothing(cls, count: int) -> PMFs:
         """Return `count` PMFs of no item: certainly no positive."""
         start, length = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
         table = np.array([[0.0], [1.0]])
         smooth, cumulants = np.zeros(count, dtype=bool), np.zeros((ORDERS, count))
         return cls(table, start, length, np.zeros(count), smooth, cumulants)
 
-    def take(self, chosen: Integers | slice) -> Laws:
+    def take(self, chosen: Integers | slice) -> PMFs:
         parts = self.start[chosen], self.length[chosen], self.dropped[chosen]
-        return Laws(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
+        return PMFs(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
 
     def put_nodes(self) -> None:
         """Give each smooth distribution as many points as it needs."""
@@ -98,7 +98,7 @@ class Laws:
                 self.table[0, at], self.table[1, at] = found
                 self.length[some] = nodes
 
-    def with_nodes(self, chosen: Integers, numbers: tuple[int, ...]) -> Laws:
+    def with_nodes(self, chosen: Integers, numbers: tuple[int, ...]) -> PMFs:
         """Return all PMFs, then the chosen ones with these numbers of points."""
         smooth = np.flatnonzero(self.smooth[chosen])
         cumulants = self.cumulants[:, chosen[smooth]]
@@ -114,7 +114,7 @@ class Laws:
             lengths.append(length)
             used += nodes * smooth.size
         again = np.concatenate([np.arange(self.start.size), *len(numbers) * [chosen]])
-        return Laws(
+        return PMFs(
             np.concatenate(tables, axis=1),
             np.concatenate(starts),
             np.concatenate(lengths),
@@ -137,7 +137,7 @@ class SegmentSums:
     few: Floats  # expected positives, or negatives where they are the fewer
     variance: Floats
     first: Integers
-    seeds: tuple[Laws, Laws]
+    seeds: tuple[PMFs, PMFs]
     switch: float = QUADRATURE_VARIANCE
 
     @classmethod
@@ -149,7 +149,7 @@ class SegmentSums:
         kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
         mean, variance = moments[:, 0], moments[:, 1]
         few = np.minimum(mean, segments.sizes - mean)
-        nothing = Laws.of_nothing(count)
+        nothing = PMFs.of_nothing(count)
         first, seeds = np.zeros(count, dtype=np.int64), (nothing, nothing)
         return cls(segments, metric, few, variance, first, seeds, switch)
 
@@ -164,7 +164,7 @@ class SegmentSums:
         usual = TOLERANCE * np.clip(self.few, 1e-280, 1.0)
         return np.where(self.rare, RARE, usual)
 
-    def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> Laws:
+    def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> PMFs:
         """Return PMFs of the hits, or of the misses, from the other end."""
         segments, tolerance, rare = self.segments, self.tolerance, self.rare
         p, q, indptr = segments.p, segments.q, segments.indptr
@@ -198,10 +198,10 @@ class SegmentSums:
         kernels.laws_at(p, q, indptr, *asked, *table, *found)
         length[whole] = found[0]
         dropped[whole] += found[1]
-        laws = Laws(table, start, length, dropped, smooth, cumulants)
+        laws = PMFs(table, start, length, dropped, smooth, cumulants)
         return laws.take(slice(None, None, -1)) if mirrored else laws
 
-    def both_laws(self, pairs: Pairs, *, moments: bool = False) -> tuple[Laws, Laws]:
+    def both_laws(self, pairs: Pairs, *, moments: bool = False) -> tuple[PMFs, PMFs]:
         hits, misses = (
             self.laws(pairs, mirrored=side, moments=moments) for side in (False, True)
         )
@@ -209,7 +209,7 @@ class SegmentSums:
         misses.put_nodes()
         return hits, misses
 
-    def values(self, pairs: Pairs, hits: Laws, misses: Laws) -> tuple[Floats, Floats]:
+    def values(self, pairs: Pairs, hits: PMFs, misses: PMFs) -> tuple[Floats, Floats]:
         """Return E_k of all pairs, and the probability that is left out."""
         group = pairs.group
         whole = ~(hits.smooth | misses.smooth)

@@ -239,10 +239,21 @@ def harmonic_curves(
     metric: Metric,
     form: RatioForm,
     steps: tuple[int, int],
+    *,
     longest: int,
     out: Floats,
 ) -> None:
-    """Write E[c1·tp / (d2·k + d3·t)] of short segments, in O(m²)."""
+    """Write E[c1·tp / (d2·k + d3·t)] of short segments, in O(m²).
+
+    Parameters
+    ----------
+    steps : tuple (jk, jt)
+        Whole numbers with d2·k + d3·t ∝ jk·k + jt·t.
+    longest : int
+        Segments with more rows are left out.
+    out : ndarray
+        Flat curves of all segments.
+    """
     scale = form.c[1] * steps[0] / form.d[2]
     empty = float(metric.value(0, 0, 0, 1))
     chosen = np.flatnonzero(segments.lengths <= longest)

@@ -171,10 +171,9 @@ def plan(
     alone = groups == 1
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"
-    if method == "published":
-        return Plan("the published algorithm", f"method='published'; {size}")
-    if method == "windows":
-        return Plan("sums over whole laws", f"method='windows'; {size}")
+    routes = {"published": "the published algorithm", "windows": "sums over whole laws"}
+    if method in routes:
+        return Plan(routes[method], f"method={method!r}; {size}")
     if alone and is_short(rows):
         return Plan("table of all counts", f"{size}, {SHORT_ROWS} or fewer")
     if isinstance(form, MeanForm):

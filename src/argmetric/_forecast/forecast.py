@@ -31,10 +31,10 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import (
-    handed_in,
-    handed_in_metric,
-    read_handed_in,
+    predicted_labels,
+    read_predictions,
     refuse_swapped,
+    scoring_metric,
 )
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
@@ -138,15 +138,15 @@ def forecast(
 
         return forecast_tensors(  # type: ignore[return-value]
             p,
-            handed_in(labels, p, logits=logits)[0],
-            handed_in_metric(metric, labels),
+            predicted_labels(labels, p, logits=logits)[0],
+            scoring_metric(metric, labels),
             coverage,
             groups=groups,
             average=average,
             zero_division=zero_division,
             logits=logits,
         )
-    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    metric = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     if pos_label is None:
         refuse_swapped([p], [labels], "forecast(p, labels, metric)")
     coverage = check_share(coverage, "coverage")
@@ -283,7 +283,7 @@ def _read_labels(
             "known must be dense: an array with nan where a label has not arrived"
         )
     others = {} if known is None else {"known": known}
-    read = read_handed_in(labels, p, pos_label, missing="known", **others, **how)
+    read = read_predictions(labels, p, pos_label, missing="known", **others, **how)
     return read[0] == 1.0, None if known is None else read[1]
 
 

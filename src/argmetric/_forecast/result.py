@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from argmetric._ground.arguments import check_number
-from argmetric._ground.discrete import ScoreLaw
+from argmetric._ground.discrete import ScoreDistribution
 from argmetric._ground.display import (
     ASSUMES,
     Field,
     Headline,
     Result,
     between,
+    distribution_columns,
     documented,
-    law_columns,
     metric_fields,
     metric_title,
     number,
     with_interval,
 )
 from argmetric._ground.features import probabilities_of
-from argmetric._ground.pictures import Display, draw_law, small_law
+from argmetric._ground.pictures import Display, draw_distribution, small_distribution
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
 
 
-class DistributionResult(Result, ScoreLaw):
+class DistributionResult(Result, ScoreDistribution):
     """Base class of results that hold the distribution of a score."""
 
     metric: Any
@@ -53,10 +53,10 @@ class DistributionResult(Result, ScoreLaw):
         return Headline(metric_title(self.metric.name), number(self.mean), interval)
 
     def _picture(self) -> str:
-        return small_law(self, self.interval)
+        return small_distribution(self, self.interval)
 
     def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
+        return distribution_columns(self)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -272,7 +272,7 @@ class ForecastDisplay(Display):
 
     def _draw(self, ax: Any) -> Any:
         one = self.forecast
-        line = draw_law(ax, one, one.interval, one.coverage)
+        line = draw_distribution(ax, one, one.interval, one.coverage)
         if self.score is not None:
             label = f"actual: {self.score:.3f}"
             ax.axvline(self.score, color="black", linestyle="--", label=label)

@@ -287,7 +287,7 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
     return f"lie {'strictly ' * strict}between {low:g} and {high:g}"
 
 
-def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
+def renamed_keyword(value: Any, old_value: Any, *, old: str, new: str) -> Any:
     """Return the value of a keyword that may still be passed by its old name."""
     if old_value is None:
         return value
@@ -395,7 +395,7 @@ def check_structure(matrix: Any, name: str) -> None:
             )
         axes = ("column", "row") if by_column else ("row", "column")
         stored = matrix.indices[: ends[-1]]
-        _check_inside(stored, width, name, axes[1], axes[0], ends)
+        _check_inside(stored, width, name, axes[1], other=axes[0], ends=ends)
 
 
 def entry_place(matrix: Any, entry: int) -> str:
@@ -411,9 +411,14 @@ def _check_inside(
     width: int,
     name: str,
     axis: str,
+    *,
     other: str = "entry",
     ends: Any = None,
 ) -> None:
+    """Refuse numbers of rows or columns (`axis`) that are not in 0 … width - 1.
+
+    `ends` are where the entries of each row or column (`other`) end.
+    """
     if not numbers.size or (numbers.min() >= 0 and numbers.max() < width):
         return
     wrong = int(np.flatnonzero((numbers < 0) | (numbers >= width))[0])

@@ -29,7 +29,7 @@ def dot(a: Floats, b: Floats | Booleans) -> float:
     return float(np.add.reduce(a * b))
 
 
-class DiscreteLaw:
+class DiscreteDistribution:
     """What can be asked of an object with `values` and their `probabilities`."""
 
     values: Floats
@@ -78,7 +78,7 @@ def central_interval(
     return Interval(float(values[min(first, size)]), float(values[min(last, size)]))
 
 
-class ScoreLaw(DiscreteLaw):
+class ScoreDistribution(DiscreteDistribution):
     """The law of a score, with the interval that was forecast."""
 
     metric: Any
@@ -94,7 +94,7 @@ class ScoreLaw(DiscreteLaw):
         score : float
             The actual score.
         """
-        outside = chance_outside(self, score)
+        outside = probability_outside(self, score)
         if outside is None:
             return None
         chance = "is unlikely to be" if outside < RARE else "may be"
@@ -130,7 +130,7 @@ def beside(
     return texts[0], texts[1], texts[2]
 
 
-def chance_outside(law: ScoreLaw, score: float) -> float | None:
+def probability_outside(law: ScoreDistribution, score: float) -> float | None:
     """Return P(a score at least as far outside the interval); None inside it.
 
     As of a normal law with the same interval.

@@ -258,7 +258,7 @@ class ScoreFloat(float, Result):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def law_columns(law: Any) -> dict[str, Any]:
+def distribution_columns(law: Any) -> dict[str, Any]:
     """Return the values and probabilities of a discrete distribution as columns."""
     return {"value": law.values, "probability": law.probabilities}
 

@@ -276,7 +276,9 @@ def read_together(
     return read
 
 
-def handed_in(labels: Any, p: Any = None, *, logits: bool = False) -> tuple[Any, bool]:
+def predicted_labels(
+    labels: Any, p: Any = None, *, logits: bool = False
+) -> tuple[Any, bool]:
     """Return predicted labels, and whether they are booleans for positive rows.
 
     Labels pass as they are. A decision has some; a rule or a threshold makes them of
@@ -305,7 +307,7 @@ def handed_in(labels: Any, p: Any = None, *, logits: bool = False) -> tuple[Any,
     return labels.applies(p), True
 
 
-def handed_in_metric(metric: Any, labels: Any) -> Any:
+def scoring_metric(metric: Any, labels: Any) -> Any:
     """Return the metric: by default that of a rule or a decision, else "f1"."""
     if metric is not None:
         return metric
@@ -333,7 +335,7 @@ def check_scale_of_rule(rule: Any, *, logits: bool) -> None:
         )
 
 
-def read_handed_in(
+def read_predictions(
     labels: Any,
     p: Any,
     pos_label: Any = None,
@@ -344,7 +346,7 @@ def read_handed_in(
     **others: Any,
 ) -> list[Floats]:
     """Return predicted labels as 0 and 1, then the labels of `others`."""
-    found, flags = handed_in(labels, p, logits=logits)
+    found, flags = predicted_labels(labels, p, logits=logits)
     how: Any = {"shape": shape, "missing": missing}
     if not flags:
         return read_together(pos_label, **how, labels=found, **others)

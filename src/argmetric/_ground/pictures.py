@@ -58,7 +58,9 @@ def adaptive_edges(values: Floats) -> Floats:
     return np.linspace(low, high, int(np.clip(np.ceil(count), 5, 40)) + 1)
 
 
-def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
+def draw_distribution(
+    ax: Any, law: Any, interval: tuple[float, float], coverage: float
+) -> Any:
     """Draw the law of a score with its mean and an interval."""
     if not law.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
@@ -122,7 +124,7 @@ def draw_curve(
 ) -> Any:
     """Draw a curve over k so far that the best is in the left half with all marks."""
     most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
-    k = thinned(most + 1, best)
+    k = thin_indices(most + 1, best)
     (line,) = ax.plot(k, curve[k], color="C0", label=label)
     for mark in marks:
         ax.plot(mark.k, mark.value, mark.sign, color=mark.color, label=mark.label)
@@ -147,7 +149,7 @@ def reach(best: float, *others: float) -> float:
     return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
 
 
-def thinned(size: int, *kept: int) -> Integers:
+def thin_indices(size: int, *kept: int) -> Integers:
     """Return as many of the first `size` whole numbers as a picture can show."""
     if size <= DRAWN_POINTS:
         return np.arange(size)
@@ -355,7 +357,7 @@ def small_histogram(values: Floats, name: str) -> str:
     return drawn.ends()
 
 
-def small_law(law: Any, interval: Interval) -> str:
+def small_distribution(law: Any, interval: Interval) -> str:
     """Return a picture of the distribution of a score, its interval and its mean."""
     if not law.values.size:
         return ""

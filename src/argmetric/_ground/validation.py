@@ -48,17 +48,7 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
     elif is_frame_like(values):
         values = _frame_values(values, name, kind)
     elif isinstance(values, list | tuple):
-        # Refuse what `predict_proba` of a model with several outputs gives.
-        if values and all(
-            isinstance(one, np.ndarray) and one.ndim == 2 for one in values
-        ):
-            way_out = "pass one matrix"
-            if all(one.shape[1] == 2 for one in values):
-                way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
-            raise ValueError(
-                f"{name} is a list of {len(values)} matrices, as predict_proba of a "
-                f"model with several outputs gives: {way_out}"
-            )
+        _refuse_matrices(values, name)
         if "numpy.ma" in sys.modules:
             values = _without_masks(values)
     elif isinstance(values, bytearray):
@@ -72,6 +62,20 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
     if array.ndim == 0:
         raise TypeError(_no_array(given, name, kind))
     return array
+
+
+def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
+    """Refuse a list of matrices, as `predict_proba` of several outputs returns."""
+    matrices = [one for one in values if isinstance(one, np.ndarray) and one.ndim == 2]
+    if not values or len(matrices) < len(values):
+        return
+    way_out = "pass one matrix"
+    if all(one.shape[1] == 2 for one in values):
+        way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
+    raise ValueError(
+        f"{name} is a list of {len(values)} matrices, as predict_proba of a "
+        f"model with several outputs gives: {way_out}"
+    )
 
 
 def _unmasked(values: Any) -> npt.NDArray[Any]:

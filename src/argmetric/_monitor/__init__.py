@@ -21,7 +21,7 @@ from argmetric._ground.groups import check_groups
 from argmetric._ground.labels import (
     check_scale_of_rule,
     check_threshold,
-    handed_in_metric,
+    scoring_metric,
 )
 from argmetric._ground.layout import Average, check_matrix_average
 from argmetric._ground.types import ArrayLike, Floats, Label, LabelsLike, ReferenceLike
@@ -172,7 +172,7 @@ def monitor(
         raise ValueError("features go with one column of scores, not with a matrix")
     rule = _as_rule(labels, how, logits=logits)
     notes: list[str] = []
-    found = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    found = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     if isinstance(rule, Rule) and rule.metric.name != found.name:
         notes.append(f"the rule was tuned for {rule.metric.name}")
     names = None

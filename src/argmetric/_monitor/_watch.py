@@ -30,7 +30,7 @@ from argmetric._forecast.group_mean import mean_distribution
 from argmetric._forecast.groups import MetricGroups
 from argmetric._forecast.posterior_score import GroupSample
 from argmetric._ground.groups import Segments
-from argmetric._ground.labels import read_handed_in
+from argmetric._ground.labels import read_predictions
 from argmetric._ground.lazy import load_module
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
@@ -99,7 +99,7 @@ class Watch:
             if labels is None:
                 raise ValueError("labels are needed: these periods have no rule")
             how: Any = {"shape": scores.shape, "logits": self.cells.logits}
-            (read,) = read_handed_in(labels, scores, pos_label, **how)
+            (read,) = read_predictions(labels, scores, pos_label, **how)
             return np.asarray(read.ravel() == 1.0)
         if labels is not None:
             raise ValueError("labels are predicted by the rule: pass p alone")

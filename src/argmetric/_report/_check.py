@@ -23,10 +23,10 @@ from argmetric._report._report import (
     Report,
     Row,
     Section,
-    cards_of,
     forecast_card,
+    make_cards,
 )
-from argmetric._verbs.check import CalibrationCheck, reworded
+from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
@@ -50,7 +50,7 @@ def in_options(text: str, shell: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckPage:
     """A check, and what to do in the syntax of the surface that was used."""
 
     check: CalibrationCheck | None
@@ -113,22 +113,22 @@ def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
     """Return the verdicts of a check in sentences."""
     lines = [f"{name[0].upper()}{name[1:]} {text}." for name, text in check.lines()]
     told = tuple(lines[:VERDICTS])
-    return reworded(told, *how) if how else told
+    return reword(told, *how) if how else told
 
 
 def report_check(check: CalibrationCheck | ClassCalibrationCheck) -> Report:
     """Return a report of what the errors of probabilities cost."""
     if isinstance(check, CalibrationCheck):
         metric = metric_title(check.metric.name)
-        section = Checked(check).section("Reliability diagram")
+        section = CheckPage(check).section("Reliability diagram")
     else:
         metric = _in_words(check.metric, check.n_groups)
-        section = _checked(check)
+        section = _check_section(check)
     return Report(
         kind="check",
         title="Are these probabilities reliable?",
         subtitle=f"{counted(check.n, 'row')}; metric: {metric}",
-        cards=tuple(cards_of(check.lines()[:VERDICTS])),
+        cards=tuple(make_cards(check.lines()[:VERDICTS])),
         sections=(section,),
         notes=check.notes,
         values={"check": check.to_dict()},
@@ -140,7 +140,7 @@ def report_rule(rule: Rule) -> Report:
     name = metric_title(rule.metric.name)
     sign = {">=": "≥", "<": "<"}[rule.operator]
     cut = f"{rule._scale} {sign} {rule.threshold:.6g}"
-    cards = [Card("Threshold", cut, ""), *cards_of(rule.lines()[:RULE_LINES])]
+    cards = [Card("Threshold", cut, ""), *make_cards(rule.lines()[:RULE_LINES])]
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     figures = tuple(_thresholds(rule, name))
     section = Section("thresholds", f"{name} by threshold", (), (table,), figures)
@@ -234,7 +234,7 @@ def report_class_decision(
             check = verbs.check(truth, p, metric, **given)
             again = batch.calibrator is not None and y is not None
             how = ("recalibrate on newer labelled rows", "tune weights") * again
-            sections.append(_checked(check, on, verdict_text(check, *how)))
+            sections.append(_check_section(check, on, verdict_text(check, *how)))
         except ValueError as error:
             notes.append(f"the probabilities were not checked: {error}")
     names, rows = names or {}, counted(decision.n, "row")
@@ -329,7 +329,7 @@ def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
     return Section(key, f"{kind} confusions", (text,), (table,))
 
 
-def _checked(
+def _check_section(
     check: ClassCalibrationCheck, on: str = "these rows", text: tuple[str, ...] = ()
 ) -> Section:
     """Return prevalences of every class, forecast and actual, and the check."""

@@ -38,7 +38,7 @@ PIXELS_APART = 0.5  # pixels
 SPREAD = 64  # places at which forecasts are computed, besides those that are marked
 
 
-class Asked:
+class Request:
     """The call of `decide` that made a decision, with what is known besides.
 
     `reference` is a pair (y, p) or None, `names` what to call the file and its columns,
@@ -116,7 +116,9 @@ class PageForecasts:
     are the same, and so are all others.
     """
 
-    def __init__(self, asked: Asked, labels: Any, expected: float, mean: float) -> None:
+    def __init__(
+        self, asked: Request, labels: Any, expected: float, mean: float
+    ) -> None:
         self.asked, found = asked, asked.calibrator
         self._shifts: dict[str, float] = {}
         self.chosen = asked.layout.select(labels) == 1
@@ -209,7 +211,7 @@ class Family:
     decisions by the name of the metric, `best` their numbers of positives at one cut.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Request) -> None:
         self.asked, decision = asked, asked.decision
         self.key, curve = decision._cuts()
         self.size, self.single = self.key.size, decision.group_ids is None
@@ -327,7 +329,9 @@ class Family:
         marks = (half, best_cut, decision.n_positives if self.single else 0)
         views, scaled = {}, []
         for name, score in values.items():
-            view = views[name] = view_of(places, score, reach(self.best[name], *marks))
+            view = views[name] = axis_range(
+                places, score, reach(self.best[name], *marks)
+            )
             scaled.append(score / (view["high"] - view["low"]))
         must = np.flatnonzero(np.isin(places, added))
         kept = choose_knots(places, np.stack(scaled), must)
@@ -356,7 +360,7 @@ class Family:
         }
 
 
-def view_of(places: Integers, values: Floats, reach: float) -> dict[str, Any]:
+def axis_range(places: Integers, values: Floats, reach: float) -> dict[str, Any]:
     """Return the drawn range of a curve: best cut left of the middle, round ends."""
     most = min(float(places[-1]), reach)
     inside = values[(places <= most) & np.isfinite(values)]

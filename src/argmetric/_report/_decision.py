@@ -18,8 +18,8 @@ from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
-from argmetric._report._check import RELIABLE, Checked, in_options
-from argmetric._report._curves import METRICS, Asked, Family, PageForecasts
+from argmetric._report._check import RELIABLE, CheckPage, in_options
+from argmetric._report._curves import METRICS, Family, PageForecasts, Request
 from argmetric._report._figures import Figure, number, percent, share
 from argmetric._report._outcome import ActualScores, groups_section
 from argmetric._report._report import (
@@ -29,7 +29,7 @@ from argmetric._report._report import (
     Row,
     Section,
     forecast_card,
-    said_of,
+    lines_by_key,
 )
 from argmetric._verbs.check import calibration_check
 from argmetric._verbs.decide import Cut, Decision, decide
@@ -61,13 +61,13 @@ def report_decision(
     `group_names` are those of the groups, where groups are numbers from 0 on.
     """
     known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": group_names}
-    return _Page(Asked(decision, reference, **known), labels, coverage).report()
+    return _Page(Request(decision, reference, **known), labels, coverage).report()
 
 
 class _Page:
     """What is known for the parts of the page, each made by a method."""
 
-    def __init__(self, asked: Asked, labels: Any, coverage: float) -> None:
+    def __init__(self, asked: Request, labels: Any, coverage: float) -> None:
         decision, metric = asked.decision, asked.metric
         self.asked, self.decision, self.given = asked, decision, labels is not None
         self.labels = np.asarray(labels if self.given else decision.labels)
@@ -83,7 +83,7 @@ class _Page:
             expected = forecast(p, self.labels, metric, **asked.grouping).mean
         # Every score of the page is a forecast, from the same draws
         self.forecasts = forecasts = PageForecasts(asked, self.labels, expected, mean)
-        self.metric, self.said = metric_title(metric.name), said_of(decision)
+        self.metric, self.said = metric_title(metric.name), lines_by_key(decision)
         self.scale = "calibrated " * self.calibrated + asked.score_name
         self.raw = "raw " * self.calibrated + asked.score_name
         self.shell, self.single = "file" in asked.names, decision.n_groups is None
@@ -229,7 +229,7 @@ class _Page:
 
     def warnings(self) -> Iterator[str]:
         """Return what the reader must know before using the decision."""
-        said = self.check or Checked(None, "", self.shell, self.calibrated)
+        said = self.check or CheckPage(None, "", self.shell, self.calibrated)
         check = said.check
         if check is not None and check.fit_to_decide == "no" and not self.calibrated:
             yield (
@@ -402,7 +402,7 @@ class _Page:
         table = PageTable("Best decisions by metric", header, rows)
         return Section("metrics", "What other metrics would choose", (), (table,))
 
-    def checked(self) -> tuple[Checked | None, list[str]]:
+    def checked(self) -> tuple[CheckPage | None, list[str]]:
         """Return the check on labelled rows, or a note if there is none."""
         asked, on = self.asked, "these rows"
         given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}
@@ -417,4 +417,4 @@ class _Page:
             found = calibration_check(y, p, **given)
         except ValueError as error:
             return None, [f"calibration was not checked on {on}: {error}"]
-        return Checked(found, on, self.shell, self.calibrated), []
+        return CheckPage(found, on, self.shell, self.calibrated), []

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._forecast.result import Forecast
-from argmetric._ground.discrete import RARE, beside, chance_outside
+from argmetric._ground.discrete import RARE, beside, probability_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
 from argmetric._ground.types import Floats
 from argmetric._report import _figures as draw
-from argmetric._report._curves import Asked
+from argmetric._report._curves import Request
 from argmetric._report._figures import Figure, number, percent, scores, share
 from argmetric._report._report import PageTable, Row, Section
 from argmetric._verbs.decide import UndefinedScoreError, evaluate
@@ -31,7 +31,7 @@ _TICKS = tuple((x, f"{x:g}") for x in QUARTILES)
 
 
 def groups_section(
-    asked: Asked, labels: Any, units: str, scale: str, metric: str
+    asked: Request, labels: Any, units: str, scale: str, metric: str
 ) -> Section:
     """Return sizes, cuts and scores of the groups, and the ten least certain.
 
@@ -102,7 +102,7 @@ class ActualScores:
     """
 
     def __init__(
-        self, asked: Asked, cuts: tuple[float, float], labels: Any, found: Forecast
+        self, asked: Request, cuts: tuple[float, float], labels: Any, found: Forecast
     ) -> None:
         layout, p = asked.layout, asked.probabilities
         (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)
@@ -115,7 +115,7 @@ class ActualScores:
             self.half = score(asked.shaped(asked.given.scores >= cuts[0]))
         with contextlib.suppress(UndefinedScoreError):
             self.best_cut = score(asked.shaped(layout.scores >= cuts[1]))
-        self.outside = chance_outside(found, self.score)
+        self.outside = probability_outside(found, self.score)
         self.far = self.outside is not None and self.outside < RARE
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
         fn, tn = float(p[~chosen].sum()), float((1.0 - p)[~chosen].sum())

@@ -47,7 +47,7 @@ class Card:
     interval: tuple[float, float] | None = None
 
 
-def cards_of(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
+def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
     """Return cards of the lines of a result: first words large, the rest below."""
     for name, text in lines:
         value, _, below = _MORE.sub("\n", text.replace(">=", "≥"), 1).partition("\n")
@@ -56,7 +56,7 @@ def cards_of(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
         yield Card(f"{name[0].upper()}{name[1:]}", value, below)
 
 
-def said_of(result: Any) -> dict[str, tuple[str, str]]:
+def lines_by_key(result: Any) -> dict[str, tuple[str, str]]:
     """Return the lines of a result by the keys of their fields."""
     told = [one for one in result.fields() if one.words]
     return {one.key: (one.words, one.text or "") for one in told}
@@ -312,27 +312,27 @@ def _units(values: list[float]) -> list[int | None]:
 
 def as_markdown(report: Report) -> Iterator[str]:
     """Return lines for pull requests and chat."""
-    yield f"# {_quoted(report.title)}\n"
-    yield f"{_quoted(report.subtitle)}\n"
+    yield f"# {_quote(report.title)}\n"
+    yield f"{_quote(report.subtitle)}\n"
     for card in report.cards:
-        below = f" ({_quoted(card.below)})" if card.below else ""
-        yield f"- {_quoted(card.name)}: **{_quoted(card.value)}**{below}"
+        below = f" ({_quote(card.below)})" if card.below else ""
+        yield f"- {_quote(card.name)}: **{_quote(card.value)}**{below}"
     yield ""
     if report.assumptions:
-        yield f"Assumes: {_quoted('; '.join(report.assumptions))}.\n"
-    yield from (f"Note: {_quoted(note)}\n" for note in report.notes)
+        yield f"Assumes: {_quote('; '.join(report.assumptions))}.\n"
+    yield from (f"Note: {_quote(note)}\n" for note in report.notes)
     for section in report.sections:
-        yield f"## {_quoted(section.title)}\n"
-        yield from (f"{_quoted(text)}\n" for text in section.text)
+        yield f"## {_quote(section.title)}\n"
+        yield from (f"{_quote(text)}\n" for text in section.text)
         for table in section.tables:
-            yield f"{_quoted(table.caption)}:\n"
-            cells = [tuple(map(_quoted, row)) for row in (table.header, *table.rows)]
+            yield f"{_quote(table.caption)}:\n"
+            cells = [tuple(map(_quote, row)) for row in (table.header, *table.rows)]
             cells.insert(1, ("---", *["---:"] * (len(table.header) - 1)))
             yield from (f"| {' | '.join(row)} |" for row in cells)
             yield ""
         for example in section.examples:
             for name, words in example.items():
-                yield f"- {name}: {_quoted(_sentence(words))}"
+                yield f"- {name}: {_quote(_sentence(words))}"
             yield ""
 
 
@@ -344,7 +344,7 @@ def _sentence(words: Any) -> str:
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     text = " ".join(text.split()).replace("@", _NO_MENTION)
     return _SIGNS.sub(r"\\\1", text)
 
@@ -352,7 +352,7 @@ def _quoted(text: str) -> str:
 def as_text(report: Report) -> Iterator[str]:
     """Return lines for a terminal."""
     yield from (_clean(report.title), _clean(report.subtitle), "")
-    yield from _aligned([(card.name, card.value, card.below) for card in report.cards])
+    yield from _align([(card.name, card.value, card.below) for card in report.cards])
     yield from (f"  assumes: {_clean(one)}" for one in report.assumptions)
     yield from (f"  note: {_clean(one)}" for one in report.notes)
     for section in report.sections:
@@ -361,14 +361,14 @@ def as_text(report: Report) -> Iterator[str]:
         for table in section.tables:
             rows = [table.header, *table.rows] if any(table.header) else table.rows
             yield ""
-            yield from _aligned(list(rows))
+            yield from _align(list(rows))
         for example in section.examples:
             yield ""
             for name, words in example.items():
                 yield f"  {name:<9}  {_clean(_sentence(words))}"
 
 
-def _aligned(rows: list[Row]) -> Iterator[str]:
+def _align(rows: list[Row]) -> Iterator[str]:
     rows = [tuple(map(_clean, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

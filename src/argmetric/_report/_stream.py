@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._ground.display import counted, metric_title
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, Layer, number, share, short
-from argmetric._report._report import Card, PageTable, Report, Row, Section, cards_of
+from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import read_chunks
 from argmetric.search.corpus.sentences import ColumnFile
@@ -83,7 +83,7 @@ def report_stream(
         kind="stream",
         title=f"{title} of a stream, row by row",
         subtitle=f"{file}: {counted(rows, 'row')}; metric: {title}",
-        cards=tuple(cards_of(lines)),
+        cards=tuple(make_cards(lines)),
         sections=sections,
         notes=(*alarms, *notes),
         names={"file": file},

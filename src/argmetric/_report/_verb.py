@@ -19,7 +19,7 @@ from argmetric._report._check import report_check, report_class_decision, report
 from argmetric._report._decision import report_decision
 from argmetric._report._figures import Figure, number, percent, scores
 from argmetric._report._figures import share as in_percent
-from argmetric._report._report import Card, PageTable, Report, Section, cards_of
+from argmetric._report._report import Card, PageTable, Report, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
@@ -118,7 +118,7 @@ def _dates(one: PeriodValues) -> str:
 
 def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
     """Return cards of the last period and its verdict, and of all periods."""
-    verdict, score, *others = cards_of(
+    verdict, score, *others = make_cards(
         line
         for words in CARDS
         for line in found.periods[-1].lines()
@@ -135,7 +135,7 @@ def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
     title = f"Score ({metric_title(found.metric.name)})"
     yield replace(score, name=title, below=below, accent=True)
     yield from others
-    yield from cards_of(line for line in found.lines() if line[0] == "periods")
+    yield from make_cards(line for line in found.lines() if line[0] == "periods")
 
 
 def _table(
@@ -162,7 +162,7 @@ def _over_time(
 ) -> Figure:
     """Return values and intervals of the periods, a layer for each kind."""
     of_score, last = columns[0] == "mean", len(periods) - 1
-    drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
+    drawn = [x for i, one in enumerate(periods) for x in _plot_values(i, one, columns)]
     actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
     actual = [one for one in actual if math.isfinite(one[1])]
     values = [x for _, *ends, _ in drawn for x in ends] + [x for _, x in actual]
@@ -197,7 +197,7 @@ def _over_time(
     )
 
 
-def _drawn(
+def _plot_values(
     place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """Return place, mean and ends of a period; both readings if it is unclear."""

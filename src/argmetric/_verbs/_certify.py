@@ -195,7 +195,7 @@ def _promise(
     floor = bound
     if terms.for_rows is not None:  # the next rows come at the new prevalence
         floor = _for_rows(name, floor, terms.for_rows, delta)
-    floor = _moved(name, floor, float(rows.positive.mean()), terms.prior)
+    floor = _shifted_floor(name, floor, float(rows.positive.mean()), terms.prior)
     test = Test(name, floor, delta)
     if name in CHAINS:
         low, high, counts = _chain(rows, thresholds, test, terms)
@@ -204,7 +204,7 @@ def _promise(
     return Promise(name, bound, floor, *counts, Interval(low, high))
 
 
-def _moved(name: str, bound: float, share: float, prior: float | None) -> float:
+def _shifted_floor(name: str, bound: float, share: float, prior: float | None) -> float:
     """Return the floor to certify so that `bound` holds at another prevalence.
 
     Of selected rows the odds move with those of the prevalence:

@@ -19,7 +19,7 @@ from argmetric._ground.pictures import (
     bars_size,
     draw_bars,
     draw_curve,
-    thinned,
+    thin_indices,
 )
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric._verbs.guarantees import at_prevalence
@@ -299,7 +299,7 @@ class ThresholdDisplay(LabelledDisplay):
             )
         finite = np.isfinite(rule.thresholds)
         thresholds, scores = rule.thresholds[finite][::-1], rule.scores[finite][::-1]
-        picks = thinned(thresholds.size)
+        picks = thin_indices(thresholds.size)
         x, y = thresholds[picks], scores[picks]
         # `p >= threshold` is constant on (the score before, this score].
         (line,) = ax.step(x, y, where="pre", color="C0", label=name)

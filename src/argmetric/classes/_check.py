@@ -21,14 +21,14 @@ from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
     MOST_CELLS,
-    Judged,
     Line,
     Quality,
     RouteName,
+    RouteScores,
     best_route,
     calibration_line,
+    list_routes,
     reliability_bins,
-    routes_of,
     wilson,
 )
 from argmetric.classes._calibrate import METHODS, ClassBatch, read_batch
@@ -161,7 +161,7 @@ def check(
     batch = read_batch(p, classes=names, groups=coded, logits=logits, reference=whole)
     return ClassCalibrationCheck(
         route=best_route(judged, routes, 1.0, mended=better, cuts=True),
-        routes=tuple(routes_of(judged, routes, 1.0)),
+        routes=tuple(list_routes(judged, routes, 1.0)),
         expected=before.expected,
         expected_recalibrated=after.expected,
         as_is=as_is,
@@ -219,7 +219,7 @@ def judge_classes(
     groups: Groups | None,
     n_bootstrap: int,
     rng: np.random.Generator,
-) -> Judged:
+) -> RouteScores:
     """Scores of sets of labels, which stay fixed while rows or groups are drawn again.
 
     Rows with the same truth and the same labels are drawn together: how many of each
@@ -235,7 +235,7 @@ def judge_classes(
         drawn = rng.multinomial(groups.count, share, n_bootstrap)
         with np.errstate(invalid="ignore"):
             samples = (drawn @ values) / (drawn @ defined)
-            return Judged(values.sum(axis=0) / defined.sum(axis=0), samples)
+            return RouteScores(values.sum(axis=0) / defined.sum(axis=0), samples)
     kind = true
     for one in labels:
         kind = np.unique(kind * count + one, return_inverse=True)[1]
@@ -249,7 +249,7 @@ def judge_classes(
         here = min(step, n_bootstrap - begin)
         drawn = rng.multinomial(true.size, sizes / true.size, here)
         parts.append(_table_scores(metric, drawn, cells, first, count))
-    return Judged(scores, np.concatenate(parts))
+    return RouteScores(scores, np.concatenate(parts))
 
 
 def _table_scores(

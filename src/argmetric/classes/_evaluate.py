@@ -18,12 +18,12 @@ from argmetric._ground.display import (
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
     distinct,
-    handed_in,
-    handed_in_metric,
     label_array,
     one_per_row,
     plain_label,
+    predicted_labels,
     refuse_missing,
+    scoring_metric,
 )
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
@@ -221,9 +221,9 @@ def evaluate(
     0.75
     """
     if cost is None:
-        metric = handed_in_metric(metric, labels)
+        metric = scoring_metric(metric, labels)
     truth = one_per_row(label_array(y, "y"), "y")
-    said = one_per_row(label_array(handed_in(labels)[0], "labels"), "labels")
+    said = one_per_row(label_array(predicted_labels(labels)[0], "labels"), "labels")
     check_length(said, "labels", truth.size, "y")
     if truth.size == 0:
         raise ValueError("y has no rows: there is nothing to score")

@@ -27,8 +27,8 @@ from argmetric._ground.display import (
     metric_title,
     number,
 )
-from argmetric._ground.labels import handed_in, handed_in_metric
-from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.labels import predicted_labels, scoring_metric
+from argmetric._ground.pictures import draw_distribution, drawing
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -155,7 +155,7 @@ class ClassForecast(DistributionResult):
         name = metric_title(self.metric.name)
         words = {"xlabel": name, "title": f"Forecast: {self.mean:.3f}"}
         with drawing(ax, (6.4, 3.8), **words) as ax:
-            draw_law(ax, self, self.interval, self.coverage)
+            draw_distribution(ax, self, self.interval, self.coverage)
         return ax
 
 
@@ -214,7 +214,7 @@ def forecast(
     0.433
     """
     if cost is None:
-        metric = handed_in_metric(metric, labels)
+        metric = scoring_metric(metric, labels)
     batch, found = read_call(
         p,
         metric,
@@ -227,7 +227,7 @@ def forecast(
         logits=logits,
         reference=reference,
     )
-    labels, _ = handed_in(labels, p, logits=logits)
+    labels, _ = predicted_labels(labels, p, logits=logits)
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 

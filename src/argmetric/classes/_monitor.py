@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, documented
-from argmetric._ground.labels import handed_in, handed_in_metric
+from argmetric._ground.labels import predicted_labels, scoring_metric
 from argmetric._ground.saving import restored, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
@@ -132,7 +132,7 @@ def monitor(
     if rule is not None and rule.classes != names:
         raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
     if cost is None:
-        metric = handed_in_metric(metric, labels)
+        metric = scoring_metric(metric, labels)
     found = get_class_metric(
         metric,
         average=average,
@@ -247,7 +247,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
             )
         codes = watch.predicts(scores)
         if watch.passed:
-            codes = codes_of(handed_in(labels)[0], watch.classes, n, "labels")
+            codes = codes_of(predicted_labels(labels)[0], watch.classes, n, "labels")
         truth = np.full(n, -1)
         if known is not None:
             truth = codes_of(known, watch.classes, n, "known", partial=True)

@@ -124,7 +124,7 @@ def tune(
     """
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
     if cost is not None and metric is not None:
-        raise ValueError("cost stands in place of a metric: pass one of them")
+        raise ValueError("pass either cost or metric, not both")
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         metrics = listed_metrics(metric, zero_division)
     else:
@@ -135,7 +135,7 @@ def tune(
     if zero_division is not None:
         refuse_ignored_absence(float(zero_division), *metrics)
     settings = check_settings(
-        RuleLimits(), "best", n_bootstrap, coverage, cv, random_state
+        RuleLimits(), "best", n_bootstrap, coverage, cv=cv, random_state=random_state
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")

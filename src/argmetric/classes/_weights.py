@@ -213,7 +213,7 @@ class MultiClassRule(SavedRule):
         known = {"weights": weights, "classes": classes, "notes": tuple(self.notes)}
         known["offsets"] = files.read_only(offsets)
         known["versions"] = files.FrozenDict(self.versions)
-        for name, value in (known | files.checked_facts(self)).items():
+        for name, value in (known | files.check_fields(self)).items():
             object.__setattr__(self, name, value)
 
     def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
@@ -240,7 +240,7 @@ class MultiClassRule(SavedRule):
                 values = class_values(logits, scores, self.weights, self.offsets)
                 return np.asarray(np.argmax(values, axis=1))
             scores = to_floats(
-                files.calibrated(self.calibrator, scores), "calibrated p"
+                files.apply_calibrator(self.calibrator, scores), "calibrated p"
             )
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 

@@ -329,7 +329,7 @@ def refuse_ignored_absence(absent: float, *metrics: Metric | ClassMetric) -> Non
     for metric in metrics:
         known: Metric | ClassMetric | None = metric
         if isinstance(metric, Recall):
-            known = _averaged(metric, by_support=False, absent=absent)
+            known = _class_mean(metric, by_support=False, absent=absent)
         elif isinstance(metric, Metric):
             known = _of_classes(metric, absent)
         if not isinstance(known, ClassMetric) or absent in known.zero_divisions:
@@ -353,7 +353,7 @@ def _class_metric(
     """Return the metric of options that are already checked."""
     if cost is not None:
         if metric is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
+            raise ValueError("pass either cost or metric, not both")
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
     metric = "f1" if metric is None else metric
     if isinstance(metric, ClassMetric):
@@ -373,7 +373,7 @@ def _class_metric(
         return ClassFunction(found.name, absent, found.function)
     of_classes = _of_classes(found, absent)
     if of_classes is None:
-        of_classes = _averaged(found, average == "weighted", absent)
+        of_classes = _class_mean(found, average == "weighted", absent)
     elif average == "weighted":
         raise ValueError(f"{found.name} of several classes is no mean over classes")
     return of_classes
@@ -415,7 +415,7 @@ def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
     return None
 
 
-def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
+def _class_mean(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
     """Return the mean over classes of tp over a sum of tp, k and t."""
     name = f"{'weighted' if by_support else 'macro'} {metric.name}"
     known: dict[str, float] | None = None

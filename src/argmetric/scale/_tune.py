@@ -86,7 +86,8 @@ def tune(
     limits = check_tune_limits(
         min_precision, min_recall, max_positives, min_positives=min_positives
     )
-    settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
+    how: Any = {"cv": cv, "random_state": random_state}
+    settings = check_settings(limits, choice, n_bootstrap, coverage, **how)
     if files.group is not None:
         raise ValueError(
             "a threshold for the mean over groups needs all rows in memory: open the "

@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 
 from argmetric._ground.arguments import check_count, check_number, is_whole, shown
-from argmetric._ground.discrete import DiscreteLaw, distinct
+from argmetric._ground.discrete import DiscreteDistribution, distinct
 from argmetric._ground.display import (
     Field,
     Headline,
     Result,
     Shown,
+    distribution_columns,
     documented,
-    law_columns,
     number,
     only_shown,
     with_interval,
 )
-from argmetric._ground.pictures import draw_law, drawing, small_law
+from argmetric._ground.pictures import draw_distribution, drawing, small_distribution
 from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
@@ -307,7 +307,7 @@ COVERAGE = 0.9  # of the interval that is shown
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class UtilityDistribution(Result, DiscreteLaw):
+class UtilityDistribution(Result, DiscreteDistribution):
     """The distribution of a utility.
 
     Attributes
@@ -353,10 +353,10 @@ class UtilityDistribution(Result, DiscreteLaw):
         return Headline("mean", number(self.mean), interval)
 
     def _picture(self) -> str:
-        return small_law(self, self.interval)
+        return small_distribution(self, self.interval)
 
     def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
+        return distribution_columns(self)
 
     def fields(self) -> list[Field]:
         median = self.quantile(0.5)
@@ -375,7 +375,7 @@ class UtilityDistribution(Result, DiscreteLaw):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution with its mean and an interval between quantiles."""
         with drawing(ax, xlabel="utility", ylabel="probability") as ax:
-            draw_law(ax, self, self.interval, COVERAGE)
+            draw_distribution(ax, self, self.interval, COVERAGE)
         return ax
 
 

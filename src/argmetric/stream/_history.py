@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._ground.arguments import check_count, check_number
 from argmetric._ground.display import Lines, Shown
 from argmetric._ground.labels import clear_labels, one_per_row
-from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.pictures import Display, thin_indices
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Floats
 from argmetric._ground.validation import check_length, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
@@ -335,7 +335,7 @@ class StreamDisplay(Display):
         ):
             values = getattr(self, what)
             if values is not None:
-                picks = thinned(len(values))
+                picks = thin_indices(len(values))
                 x, y = np.asarray(self.n_seen)[picks], np.asarray(values)[picks]
                 (lines[what],) = ax.plot(x, y, label=label, **style)
         return lines.get("score", lines.get("threshold"))

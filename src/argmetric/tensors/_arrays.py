@@ -111,6 +111,21 @@ def work_dtype(xp: Any, dtype: str, tensor: Tensor) -> Any:
     return work
 
 
+def _check_form(x: Tensor, name: str, most_dims: int) -> None:
+    """Refuse a tensor with a gradient, sparse, empty, or of too many dimensions."""
+    if getattr(x, "requires_grad", False):
+        raise TypeError(
+            f"{name} requires grad, and labels have no gradient: pass {name}.detach()"
+        )
+    if getattr(x, "is_sparse", False):
+        raise TypeError(f"{name} is sparse: pass {name}.to_dense(), or a scipy matrix")
+    if not 1 <= x.ndim <= most_dims:
+        wanted = "one or two" if most_dims == 2 else f"up to {most_dims}"
+        raise ValueError(f"{name} must have {wanted} dimensions, not {x.ndim}")
+    if math.prod(x.shape) == 0:
+        raise ValueError(f"{name} is empty: there is nothing to decide")
+
+
 def read_tensor(
     x: Tensor,
     name: str,
@@ -126,17 +141,7 @@ def read_tensor(
     raises, or gives scores clipped where rounding put some just outside of [0, 1].
     """
     xp = namespace(x)
-    if getattr(x, "requires_grad", False):
-        raise TypeError(
-            f"{name} requires grad, and labels have no gradient: pass {name}.detach()"
-        )
-    if getattr(x, "is_sparse", False):
-        raise TypeError(f"{name} is sparse: pass {name}.to_dense(), or a scipy matrix")
-    if not 1 <= x.ndim <= most_dims:
-        wanted = "one or two" if most_dims == 2 else f"up to {most_dims}"
-        raise ValueError(f"{name} must have {wanted} dimensions, not {x.ndim}")
-    if math.prod(x.shape) == 0:
-        raise ValueError(f"{name} is empty: there is nothing to decide")
+    _check_form(x, name, most_dims)
     kind = str(x.dtype).rpartition(".")[2]
     if "complex" in kind:
         raise TypeError(f"{name} must hold numbers, not {kind}")
@@ -211,7 +216,7 @@ def capturing(x: Tensor) -> bool:
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
-def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
+def both_p(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
     """Return p and 1-p, both accurate."""
     if not logits:
         return scores, 1.0 - scores

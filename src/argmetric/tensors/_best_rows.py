@@ -31,13 +31,13 @@ from argmetric.tensors._arrays import (
     Tensor,
     TorchNamespace,
     as_single,
+    both_p,
     capturing,
-    chances,
     descending,
     namespace,
     torch,
 )
-from argmetric.tensors._curves import Padded, expected_curves, running_sum
+from argmetric.tensors._curves import PaddedRows, expected_curves, running_sum
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 
 CELLS_ON_HOST = 1 << 18  # sorted at a time: they stay in the cache
@@ -46,7 +46,7 @@ Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # best count, its value, the c
 
 
 def allowed_counts(
-    rows: Padded, metric: Metric, limits: Limits
+    rows: PaddedRows, metric: Metric, limits: Limits
 ) -> tuple[Tensor, Tensor]:
     """Return the smallest and largest allowed k of every row, as columns."""
     xp, p = rows.xp, rows.p
@@ -86,13 +86,24 @@ def choose(
     part: Part,
     metric: Metric,
     limits: Limits,
+    *,
     logits: bool,
     work: Any,
 ) -> Found:
-    """Return the best count of every row, its expected value, and the cut."""
+    """Return the best count of every row, its expected value, and the cut.
+
+    Parameters
+    ----------
+    given : tensor of shape (n_rows, length)
+        Scores of a part, padded.
+    logits : bool
+        Whether scores are log-odds.
+    work : dtype
+        In which sums are taken.
+    """
     xp = namespace(given)
     keys = xp.astype(descending(xp, given), work)
-    rows = Padded(xp, *chances(xp, keys, logits), part.sizes)
+    rows = PaddedRows(xp, *both_p(xp, keys, logits), part.sizes)
     curve = expected_curves(rows, metric)
     low, high = allowed_counts(rows, metric, limits)
     signed = curve if metric.greater_is_better else -curve
@@ -166,7 +177,7 @@ def quick_ways(p: Tensor, length: int, metric: Metric, logits: bool) -> list[Any
         from argmetric.tensors._fused import kernels_for
 
         return kernels_for(length, metric, logits)
-    return [settle_on_host] if p.device.type == "cpu" else []
+    return [decide_on_host] if p.device.type == "cpu" else []
 
 
 def decide_rows(
@@ -178,7 +189,7 @@ def decide_rows(
     """
     if ways is None:
         ways = quick_ways(p, p.shape[1], metric, logits)
-    first, *others = *ways, settle_whole
+    first, *others = *ways, decide_whole
     found = best, value, cut = first(p, metric, logits)
     labels = p >= (as_single(cut) if p.dtype == torch.float32 else cut)[:, None]
     if capturing(p):
@@ -195,18 +206,19 @@ def decide_rows(
     return best, value, cut, labels
 
 
-def settle_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
     """Decide rows by the generic path."""
     n, found = p.shape[1], []
     limits = check_limits(0, None, None, None)  # none at all
     for one in p.split(max(CELLS_AT_ONCE // n, 1)):
         part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
-        found.append(choose(one, part, metric, limits, logits, torch.float64))
+        how: Any = {"logits": logits, "work": torch.float64}
+        found.append(choose(one, part, metric, limits, **how))
     best, value, cut = map(torch.cat, zip(*found, strict=True))
     return best, value, cut
 
 
-def settle_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
     """Decide rows as arrays on the host: long ones by histograms, others sorted."""
     rows, n = p.shape
     best, ends, value = np.zeros(rows, np.int64), np.zeros((2, rows)), np.zeros(rows)
@@ -215,7 +227,7 @@ def settle_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
         floor = float(metric.tie_floor(n))
         for i, row in enumerate(scores):
             items = Array(row.astype(np.float64))
-            count = choose_in_long(items, metric, 0, n, floor, MOST_COUNTS)
+            count = choose_in_long(items, metric, 0, n, floor=floor, most=MOST_COUNTS)
             if count is not None:
                 left[i] = -1
                 best[i], value[i] = count.best, count.expected
@@ -238,7 +250,7 @@ def count_sorted(
 ) -> tuple[Any, Any]:
     """Return the best counts of sorted rows on the host, and their values."""
     rows, n = keys.shape
-    p, q = (x.reshape(-1) for x in chances(np, keys, logits))
+    p, q = (x.reshape(-1) for x in both_p(np, keys, logits))
     sizes, none = np.full(rows, n), np.zeros(rows, np.int64)
     mean = p.reshape(rows, n).sum(axis=1)
     certain = np.clip(np.minimum(mean, n - mean), 0.0, 1.0)

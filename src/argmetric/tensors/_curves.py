@@ -36,7 +36,7 @@ from argmetric.tensors._segments import distinct_sizes
 BLOCK = 256  # items whose running sums are taken before blocks are added up
 
 
-class Padded:
+class PaddedRows:
     """Sorted rows: p, q, and their true sizes and counts, on the host and the device.
 
     On the host there is one row for each size that occurs.
@@ -96,13 +96,13 @@ def total(xp: Any, x: Tensor) -> Tensor:
     return xp.sum(x, axis=-1, keepdims=True)
 
 
-def tilted(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
+def tilt(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
     """Return p·u/φ, the tilted probability of a 1, and log φ, for u = e^-exponent.
 
     φ = q + p·u, and the logarithm is accurate for small and for large p.
     """
     if exponent < 0.0:  # φ = u·(p + q/u): no power is above 1
-        _, log = tilted(xp, q, p, -exponent)
+        _, log = tilt(xp, q, p, -exponent)
         return p * xp.exp(-log), log - exponent
     if exponent == 0.0:
         return p, xp.zeros_like(p)
@@ -125,7 +125,7 @@ def nodes_of_ratio(form: RatioForm, sizes: Any, power: int) -> tuple[Floats, Flo
     return exponential_sum(float(power), float(low.min()), float(high.max()))
 
 
-def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
+def ratio_curve(rows: PaddedRows, form: RatioForm) -> Tensor:
     """Return E[(c·counts)/(d·counts)], 0/0 = 0, by exponential sums.
 
     1/D = Σ w·e^(-s·D), and E[tp·e^(-s·D)] = e^(-s(d0·n + d2·k))·Π_{j≤k} φ_j(u1)·
@@ -135,10 +135,10 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
     (c0, c1, c2, c3), (d0, d1, d2, d3) = form.c, form.d
     out = 0.0
     for s, w in each_node(nodes_of_ratio(form, rows.distinct, 1)):
-        share, log = tilted(xp, p, q, s * (d1 + d3))
+        share, log = tilt(xp, p, q, s * (d1 + d3))
         rest, logs = share, total(xp, log)
         if d1 != 0:
-            rest, after = tilted(xp, p, q, s * d3)
+            rest, after = tilt(xp, p, q, s * d3)
             logs = sum_to(xp, log) + sum_from(xp, after)
         counts = (c1 + c3) * sum_to(xp, share)
         if not form.counts_hits_only:
@@ -148,7 +148,7 @@ def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
 
 
 def tilted_sets(
-    rows: Padded, chosen: Tensor, form: RatioForm, power: int
+    rows: PaddedRows, chosen: Tensor, form: RatioForm, power: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield w·E[e^(-s·D)] of one set of items per row, for nodes s of 1/D^power.
 
@@ -158,15 +158,18 @@ def tilted_sets(
     xp, p, q, (d0, d1, d2, d3) = rows.xp, rows.p, rows.q, form.d
     base = d0 * rows.n + d2 * total(xp, xp.astype(chosen, p.dtype))
     for s, w in each_node(nodes_of_ratio(form, rows.distinct, power)):
-        share, log = tilted(xp, p, q, s * (d1 + d3))
+        share, log = tilt(xp, p, q, s * (d1 + d3))
         if d1 != 0:
-            rest, after = tilted(xp, p, q, s * d3)
+            rest, after = tilt(xp, p, q, s * d3)
             share, log = xp.where(chosen, share, rest), xp.where(chosen, log, after)
         yield w * xp.exp(total(xp, log) - s * base), share, log
 
 
-def with_others(xp: Any, p: Tensor, q: Tensor, u: Any, y: Tensor, w: Any) -> Tensor:
-    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u."""
+def with_others(xp: Any, p: Tensor, q: Tensor, y: Tensor, *, u: Any, w: Any) -> Tensor:
+    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u.
+
+    The tensors p, q and y have the shape (n_rows, length).
+    """
     phi = q + p * u
     return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
@@ -176,11 +179,11 @@ def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
     weights = 0.0
     for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):
         u = math.exp(-s)
-        weights = weights + with_others(xp, p, q, u, p, w * u)
+        weights = weights + with_others(xp, p, q, p, u=u, w=w * u)
     return weights
 
 
-def item_curve(rows: Padded, form: ItemForm) -> Tensor:
+def item_curve(rows: PaddedRows, form: ItemForm) -> Tensor:
     """Return E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 = 0."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
     out = form.offset + 0.0 * rows.k
@@ -193,7 +196,7 @@ def item_curve(rows: Padded, form: ItemForm) -> Tensor:
     return out
 
 
-def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
+def agreement_curve(rows: PaddedRows, metric: Metric) -> Tensor:
     """Return E[(n·tp - k·t)·f(k, t)] of MCC and kappa, where 0 < k < n.
 
     f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = n·Y_k - k·Y_n
@@ -212,7 +215,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
         """Return E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
-            yield with_others(xp, p, q, u, y, xp.where(rare, u, 1.0))
+            yield with_others(xp, p, q, y, u=u, w=xp.where(rare, u, 1.0))
 
     def gain(weights: Tensor) -> Tensor:
         sums = sum_to(xp, weights)
@@ -236,7 +239,7 @@ def agreement_curve(rows: Padded, metric: Metric) -> Tensor:
     return xp.where(2.0 * k == n, half, out * rows.lift(2.0 / scale))
 
 
-def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
+def mean_curve(rows: PaddedRows, metric: Metric, form: MeanForm) -> Tensor:
     """Return E[metric] of a metric affine in tp and t, from expected counts."""
     xp, k, n = rows.xp, rows.host_k, rows.host_n
     hits, missed = sum_to(xp, rows.p), sum_from(xp, rows.p)
@@ -251,7 +254,7 @@ def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
     return rows.lift(none) + hits * rows.lift(per_hit) + missed * rows.lift(per_miss)
 
 
-def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
+def count_pmf(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     """Return P(sum = t) of every row, item after item."""
     nothing = xp.zeros_like(p[:, :1])
     law = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
@@ -261,13 +264,13 @@ def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     return law
 
 
-def chance_of_none(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+def p_no_positive(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return P(no positive) and P(some), accurate for tiny p and for tiny q."""
-    log = total(xp, tilted(xp, p, q, math.inf)[1])
+    log = total(xp, tilt(xp, p, q, math.inf)[1])
     return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)
 
 
-def expected_curves(rows: Padded, metric: Metric) -> Tensor:
+def expected_curves(rows: PaddedRows, metric: Metric) -> Tensor:
     """Return E[metric | defined] for every k of every row."""
     form = usable_form(metric, tuple(rows.distinct.tolist()))
     if isinstance(form, MeanForm):
@@ -306,14 +309,14 @@ def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
     return form
 
 
-def settle_edges(rows: Padded, metric: Metric, form: Form, curve: Tensor) -> Tensor:
+def settle_edges(rows: PaddedRows, metric: Metric, form: Form, curve: Tensor) -> Tensor:
     """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
 
     At those k items weigh nothing: the value is the same for all 0 < T < n.
     """
     xp, k, n = rows.xp, rows.host_k, rows.host_n
-    none, some = chance_of_none(xp, rows.p, rows.q)
-    every, not_every = chance_of_none(xp, *rows.misses())
+    none, some = p_no_positive(xp, rows.p, rows.q)
+    every, not_every = p_no_positive(xp, *rows.misses())
     inside = xp.where(every > none, not_every - none, some - every)
     inside = xp.clip(inside, 0.0, None)
     counted_none, counted_all = regular_at_edges(form, metric, k, n)

@@ -11,12 +11,7 @@ from argmetric._ground.arguments import as_flags
 from argmetric._ground.display import metric_title
 from argmetric._ground.limits import check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike
-from argmetric.metrics import (
-    Metric,
-    MetricLike,
-    get_metric,
-    require_ranking,
-)
+from argmetric.metrics import Metric, MetricLike, get_metric, require_ranking
 from argmetric.tensors._arrays import (
     Checks,
     Tensor,
@@ -149,7 +144,9 @@ def decide(
             if quick:
                 best, value, cut, found = decide_rows(given, metric, logits, quick)
             else:
-                best, value, cut = choose(given, part, metric, limits, logits, work)
+                best, value, cut = choose(
+                    given, part, metric, limits, logits=logits, work=work
+                )
                 found = mark(xp, given, best, cut)
                 if part.cells is not None:
                     found = found & part.inside(xp)

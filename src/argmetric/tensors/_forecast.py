@@ -15,7 +15,7 @@ from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, require_defined
 from argmetric.tensors._arrays import (
     Tensor,
-    chances,
+    both_p,
     like,
     namespace,
     read_labels,
@@ -24,9 +24,9 @@ from argmetric.tensors._arrays import (
     work_dtype,
 )
 from argmetric.tensors._curves import (
-    Padded,
+    PaddedRows,
+    count_pmf,
     expected_curves,
-    law_of,
     tilted_sets,
     total,
     usable_form,
@@ -136,7 +136,7 @@ def forecast(
         flags = xp.take_along_axis(flags, order, axis=-1)
         scores = xp.take_along_axis(scores, order, axis=-1)
         k = total(xp, xp.astype(flags, xp.int64))
-        rows = Padded(xp, *chances(xp, scores, logits), part.sizes)
+        rows = PaddedRows(xp, *both_p(xp, scores, logits), part.sizes)
         found.append((part, moments(rows, flags > 0, k, metric, coverage)))
     mean, std, low, high = segments.gather(found)
     ends = None if most is None else (low, high)
@@ -145,12 +145,12 @@ def forecast(
 
 
 def law_moments(
-    rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+    rows: PaddedRows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return mean, std and interval of short rows, from PMFs of hits and misses."""
     xp, p, q, width = rows.xp, rows.p, rows.q, rows.p.shape[1] + 1
-    hits = law_of(xp, xp.where(chosen, p, 0.0), xp.where(chosen, q, 1.0))
-    misses = law_of(xp, xp.where(chosen, 0.0, p), xp.where(chosen, 1.0, q))
+    hits = count_pmf(xp, xp.where(chosen, p, 0.0), xp.where(chosen, q, 1.0))
+    misses = count_pmf(xp, xp.where(chosen, 0.0, p), xp.where(chosen, 1.0, q))
     probabilities = xp.reshape(hits[:, :, None] * misses[:, None, :], (p.shape[0], -1))
     # Values at every (k; a hits, r misses): sizes and k down, cells across
     a, r = (x.ravel() for x in np.indices((width, width)).astype(np.float64))
@@ -184,7 +184,7 @@ def law_moments(
 
 
 def long_moments(
-    rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+    rows: PaddedRows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return mean and std of ratios of hits; else the mean, from the whole curve."""
     xp, form = rows.xp, usable_form(metric, tuple(rows.distinct.tolist()))
@@ -204,7 +204,7 @@ def long_moments(
     return mean[:, 0], xp.sqrt(variance)[:, 0], nothing, nothing
 
 
-def hit_moment(rows: Padded, chosen: Tensor, form: RatioForm, power: int) -> Tensor:
+def hit_moment(rows: PaddedRows, chosen: Tensor, form: RatioForm, power: int) -> Tensor:
     """Return E[(c1·tp/D)^power] of selected items: c1^power·Σ w·E[e^(-s·D)]·M.
 
     M is Σr for power 1 and (Σr)² + Σr(1-r) for 2, with the r = p·u/φ of those items.

@@ -13,22 +13,13 @@ import numpy as np
 import triton
 
 from argmetric._expected import regular_at_edges
-from argmetric._expected.kernels.nodes import (
-    TOLERANCE,
-    exponential_sum,
-    two_sided_sum,
-)
+from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum, two_sided_sum
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._best_rows import Found
 from argmetric.tensors._fused_curve import kind_of, pruning
 from argmetric.tensors._fused_masks import settle_fused
-from argmetric.tensors._fused_rows import (
-    agree_rows,
-    decide_rows,
-    sort_rows,
-    weigh_rows,
-)
+from argmetric.tensors._fused_rows import agree_rows, decide_rows, sort_rows, weigh_rows
 from argmetric.tensors._fused_window import run_window
 
 torch = require_torch("the fused kernel")

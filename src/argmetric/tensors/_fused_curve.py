@@ -15,11 +15,7 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from argmetric._expected.kernels.nodes import (
-    TOLERANCE,
-    exponential_sum,
-    two_sided_sum,
-)
+from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum, two_sided_sum
 from argmetric.metrics import MCC, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal

@@ -8,9 +8,9 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
-from argmetric.tensors._arrays import Tensor, chances, namespace, require_torch
+from argmetric.tensors._arrays import Tensor, both_p, namespace, require_torch
 from argmetric.tensors._best_rows import has_triton
-from argmetric.tensors._curves import Padded, tilted_sets
+from argmetric.tensors._curves import PaddedRows, tilted_sets
 
 torch: Any = require_torch("a loss of argmetric.tensors")
 
@@ -33,8 +33,8 @@ def ratio_and_slope(
         if n <= MOST_LABELS:
             return ratio_and_slope_fused(x, z, d, scale, empty)
     xp = namespace(x)
-    p, q = chances(xp, x, True)
-    rows = Padded(xp, p, q, np.array([n]))
+    p, q = both_p(xp, x, True)
+    rows = PaddedRows(xp, p, q, np.array([n]))
     form = RatioForm((0.0, scale, 0.0, 0.0), (d[0], d[1], d[3], d[2]))
     value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
     for head, share, log in tilted_sets(rows, z > 0.5, form, 1):

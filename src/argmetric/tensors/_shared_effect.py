@@ -24,7 +24,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, to_host, torch
-from argmetric.tensors._curves import each_node, tilted
+from argmetric.tensors._curves import each_node, tilt
 
 FEW_PIXELS = 1024  # up to so many are taken one by one
 PER_OCTAVE = 16  # bins of the odds of pixels
@@ -130,14 +130,14 @@ def shared_curve(z: Tensor, count: Tensor, sd: Tensor, metric: Metric) -> Tensor
     low, high = form.denominator_range(n, n)
     value = torch.zeros_like(z)
     for s, weight in each_node(exponential_sum(1.0, float(low), float(high))):
-        share, log = tilted(torch, p, q, s * (d1 + d3))
-        after = log if d1 == 0 else tilted(torch, p, q, s * d3)[1]
+        share, log = tilt(torch, p, q, s * (d1 + d3))
+        after = log if d1 == 0 else tilt(torch, p, q, s * d3)[1]
         logs = (each * after).sum(2, keepdim=True) - s * d2 * k
         if d1 != 0:
             logs = logs + (each * (log - after)).cumsum(2)
         hits = (each * share).cumsum(2)
         value += weight * form.c[1] * (w @ (logs.exp() * hits))
-    empty = (each * tilted(torch, p, q, math.inf)[1]).sum(2, keepdim=True).exp()
+    empty = (each * tilt(torch, p, q, math.inf)[1]).sum(2, keepdim=True).exp()
     return torch.cat([metric.zero_division * (w @ empty), value], 1)
 
 

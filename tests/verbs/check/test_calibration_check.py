@@ -14,10 +14,10 @@ import argmetric as am
 from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
 from argmetric._verbs.check import Route
 from argmetric._verbs.check._routes import (
-    Judged,
+    RouteScores,
     best_route,
+    list_routes,
     loses_ranking,
-    routes_of,
 )
 from checked import expit, f1, queries, times
 
@@ -449,7 +449,7 @@ def test_no_line_contradicts_the_verdict(seed):
 def test_the_route_by_hand(scores, noise):
     """The map if it mends; a tuned cut that is better by two errors, if allowed."""
     samples = np.random.default_rng(0).normal(scores, noise, (30, 4))
-    judged = Judged(np.array(scores), samples)
+    judged = RouteScores(np.array(scores), samples)
     names = ("recalibrate", "decide", "tune", "half")
     for sign, mended, cuts in product((1.0, -1.0), (False, True), (False, True)):
         value = dict(zip(names, sign * np.array(scores), strict=True))
@@ -459,7 +459,7 @@ def test_the_route_by_hand(scores, noise):
             best = "tune"
         assert best_route(judged, names, sign, mended=mended, cuts=cuts) == best
     assume(scores[1] != scores[3])
-    assert routes_of(judged, names, -1.0)[3].gain == scores[1] - scores[3]
+    assert list_routes(judged, names, -1.0)[3].gain == scores[1] - scores[3]
 
 
 def test_a_cut_is_advised_where_the_map_loses_the_ranking():

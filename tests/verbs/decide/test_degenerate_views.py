@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._ground.pictures import adaptive_edges, small_histogram, small_law
+from argmetric._ground.pictures import (
+    adaptive_edges,
+    small_distribution,
+    small_histogram,
+)
 from argmetric._ground.types import Interval
 from argmetric._verbs.decide._decide import NeverDefinedError
 from argmetric.metrics import metric_names
@@ -97,4 +101,4 @@ def test_values_that_differ_by_rounding_are_one_bar(size):
     assert np.histogram(values, edges)[0].max() == 2
     assert small_histogram(values, "scores").count("<rect") == 5
     law = SimpleNamespace(values=values, probabilities=values / values.sum(), mean=size)
-    assert small_law(law, Interval(*values)).count("<rect") == 41
+    assert small_distribution(law, Interval(*values)).count("<rect") == 41

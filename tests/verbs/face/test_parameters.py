@@ -363,7 +363,7 @@ def test_cost_and_a_metric_are_one_too_many():
         lambda **how: am.classes.monitor(p, reference=(y, p), **how),
         lambda **how: am.tune(y == 1, p[:, 1], **{**how, "cost": (1, 2)}),
     ):
-        with pytest.raises(ValueError, match="cost stands in place of a metric"):
+        with pytest.raises(ValueError, match="pass either cost or metric, not both"):
             call(metric="f1", cost=cost)
     assert am.classes.decide(p, cost=cost).expected == pytest.approx(
         am.classes.forecast(p, am.classes.decide(p, cost=cost), cost=cost).mean

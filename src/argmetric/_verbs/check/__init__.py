@@ -42,20 +42,20 @@ from argmetric._verbs.check._routes import (
     LabelledScores,
     judge,
     loses_ranking,
+    sampling_units,
     tuned_labels,
-    units_of,
 )
-from argmetric._verbs.check._routes import Judged as Judged
 from argmetric._verbs.check._routes import Route as Route
 from argmetric._verbs.check._routes import RouteName as RouteName
+from argmetric._verbs.check._routes import RouteScores as RouteScores
 from argmetric._verbs.check._routes import best_route as best_route
-from argmetric._verbs.check._routes import routes_of as routes_of
+from argmetric._verbs.check._routes import list_routes as list_routes
 from argmetric._verbs.check._verdicts import CHANCE as CHANCE
 from argmetric._verbs.check._verdicts import FEW_ROWS_OF_A_CLASS as FEW_ROWS_OF_A_CLASS
 from argmetric._verbs.check._verdicts import CheckedRoutes as CheckedRoutes
 from argmetric._verbs.check._verdicts import Quality as Quality
-from argmetric._verbs.check._verdicts import marked as marked
-from argmetric._verbs.check._verdicts import reworded as reworded
+from argmetric._verbs.check._verdicts import reword as reword
+from argmetric._verbs.check._verdicts import verdict_on as verdict_on
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
@@ -189,7 +189,7 @@ def calibration_check(
     }
     called = {name: one for name in ROUTES if (one := labels[name]) is not None}
     names = tuple(called)
-    units = units_of(layout, coded)
+    units = sampling_units(layout, coded)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
     case = Case(metric, units, truth, tuple(called.values()), placed)
@@ -219,7 +219,7 @@ def calibration_check(
         law = forecast(problem.checked(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
-        routes=tuple(routes_of(judged, names, sign)),
+        routes=tuple(list_routes(judged, names, sign)),
         expected=before.expected,
         expected_recalibrated=after.expected,
         as_is=as_is,

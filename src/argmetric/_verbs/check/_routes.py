@@ -36,7 +36,7 @@ class Units:
     per_unit: bool
 
 
-def units_of(layout: Layout, groups: Any) -> Units:
+def sampling_units(layout: Layout, groups: Any) -> Units:
     """Return units and segments for the average of a layout, per entry."""
     n = layout.scores.size
     if len(layout.shape) == 2:
@@ -70,7 +70,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Judged:
+class RouteScores:
     """Scores of all sets of labels, and of the same labels on units drawn again."""
 
     scores: Floats
@@ -83,14 +83,16 @@ class Judged:
         return float(values.std(ddof=1)) if values.size > 1 else math.nan
 
 
-def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
+def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> RouteScores:
     """Bootstrap units and score fixed sets of labels."""
     block, n_blocks = _blocks(case, rng)
     sums = _scores if case.units.per_unit else _counts
     table = sums(case, block, n_blocks)
     drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), n_bootstrap)
     again = np.tensordot(drawn.astype(np.float64), table, axes=1)
-    return Judged(_judged(case, table.sum(axis=0)[None])[0], _judged(case, again))
+    return RouteScores(
+        _score_all(case, table.sum(axis=0)[None])[0], _score_all(case, again)
+    )
 
 
 def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
@@ -136,7 +138,7 @@ def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     return table[:, None, :].astype(np.float64, copy=False)
 
 
-def _judged(case: Case, table: Floats) -> Floats:
+def _score_all(case: Case, table: Floats) -> Floats:
     """Return the scores of all labels from samples × segments × columns."""
     cells = np.moveaxis(table, -1, 0)
     if case.units.per_unit:
@@ -270,7 +272,9 @@ def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
     return problem.layout.select(labels)
 
 
-def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list[Route]:
+def list_routes(
+    judged: RouteScores, names: tuple[RouteName, ...], sign: float
+) -> list[Route]:
     """Return the scores of the routes, and their gains over plain `decide`."""
     base = names.index("decide")
     return [
@@ -286,7 +290,7 @@ def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list
 
 
 def best_route(
-    judged: Judged,
+    judged: RouteScores,
     names: tuple[RouteName, ...],
     sign: float,
     *,

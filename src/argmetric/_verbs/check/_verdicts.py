@@ -56,7 +56,7 @@ AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
 }
 
 
-def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
+def reword(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
     """Return the advice with other phrases for the names of functions."""
     how = HOW["recalibrate"]
     words = {
@@ -99,7 +99,7 @@ def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
 
 
-def marked(check: CheckedRoutes, route: Route) -> str:
+def verdict_on(check: CheckedRoutes, route: Route) -> str:
     """Return the verdict on a route: recommended, or why not if it scored better."""
     if route.name == check.route:
         return "advised"
@@ -322,7 +322,7 @@ class CheckedRoutes(Result):
 
     def _route_line(self, route: Route) -> str:
         means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
-        text, mark = number(route.score), marked(self, route)
+        text, mark = number(route.score), verdict_on(self, route)
         if route.name in means:
             text += f", expected {number(means[route.name])}"
         if route.name != "decide":

@@ -157,22 +157,22 @@ def _best_sets(
     fitting = int(np.count_nonzero(_fits(cheapest, budget)))
     most = min(question.limits.most_of(size), fitting)
     start, slope = _line(question.metric, question.sign, size, most, affine=affine)
-    law = _count_law(p)
+    law = _count_pmf(p)
     base = law @ start.T
-    worth = p[:, :, None] * (_laws_without_one(p, law) @ slope.T[1:])  # by row and k
+    worth = p[:, :, None] * (_leave_one_out(p, law) @ slope.T[1:])  # by row and k
     exact = None if affine else question
     if sum(math.comb(size, k) for k in range(most + 1)) <= MOST_SETS:
-        labels, value = _enumerated(p, base, worth, cost, budget, exact)
+        labels, value = _enumerate(p, base, worth, cost, budget, exact=exact)
         bound = value
     else:
-        labels, value, bound = _by_duality(p, base, worth, cost, budget, exact)
+        labels, value, bound = _search_dual(p, base, worth, cost, budget, exact=exact)
     return labels, question.sign * value, np.maximum(bound - value, 0.0)
 
 
 def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
     """Return the expected metric of rows of probabilities, k of them taken."""
     n = p.shape[1]
-    inside, outside = _count_law(p * taken), _count_law(p * (1.0 - taken))
+    inside, outside = _count_pmf(p * taken), _count_pmf(p * (1.0 - taken))
     tp, missed = np.mgrid[: k + 1, : n - k + 1]
     value = question.sign * question.metric.value(tp, k, tp + missed, n)
     return np.asarray(
@@ -180,7 +180,7 @@ def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
     )
 
 
-def _count_law(p: Floats) -> Floats:
+def _count_pmf(p: Floats) -> Floats:
     """Return P(T = t), t = 0 … m, of each row of independent probabilities."""
     law = np.zeros((p.shape[0], p.shape[1] + 1))
     law[:, 0] = 1.0
@@ -191,7 +191,7 @@ def _count_law(p: Floats) -> Floats:
     return law
 
 
-def _laws_without_one(p: Floats, law: Floats) -> Floats:
+def _leave_one_out(p: Floats, law: Floats) -> Floats:
     """Return P(T_-i = t) of every item i, divided out from the likely end."""
     size = p.shape[1]
     likely = p > 0.5
@@ -205,15 +205,33 @@ def _laws_without_one(p: Floats, law: Floats) -> Floats:
     return np.where(likely[:, :, None], found[:, :, ::-1], found)
 
 
-def _enumerated(
+def _enumerate(
     p: Floats,
     base: Floats,
     worth: Floats,
     cost: Floats,
     budget: float,
+    *,
     exact: Question | None,
 ) -> tuple[Integers, Floats]:
-    """Return the best of all sets; of equal ones the smallest."""
+    """Return the best of all sets; of equal ones the smallest.
+
+    Parameters
+    ----------
+    p, cost : ndarray of shape (n_segments, size)
+        Probabilities and costs of the rows.
+    base : ndarray of shape (n_segments, most + 1)
+        Value of k predicted rows without their own part, for each k.
+    worth : ndarray of shape (n_segments, size, most + 1)
+        What each row adds if it is one of k.
+    exact : Question or None
+        If given, the exact expected metric takes the place of this sum.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n_segments, size)
+    value : ndarray of shape (n_segments,)
+    """
     n_segments, size = cost.shape
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     every = np.arange(n_segments)
@@ -239,15 +257,19 @@ def _fits(spent: Floats, budget: float) -> Booleans:
     return np.asarray(spent <= budget * (1.0 + ROUNDING))
 
 
-def _by_duality(
+def _search_dual(
     p: Floats,
     base: Floats,
     worth: Floats,
     cost: Floats,
     budget: float,
+    *,
     exact: Question | None,
 ) -> tuple[Integers, Floats, Floats]:
-    """Return a good set of each segment, its value, and an upper bound."""
+    """Return a good set of each segment, its value, and an upper bound.
+
+    The arguments are those of `_enumerate`.
+    """
     size = cost.shape[1]
     labels, value = np.zeros(cost.shape, dtype=np.int64), base[:, 0].copy()
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1)[:, : base.shape[1] - 1]

@@ -232,15 +232,9 @@ def decide_by(
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     if pos_label is not None:
-        if not is_pair(reference):
-            raise ValueError(
-                f"pos_label={shown(pos_label)} names the positive class of "
-                "reference=(y, p): pass these rows"
-            )
-        reference = with_positives(reference, pos_label)
+        reference = _name_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
-    if prior is not None:
-        prior = check_prior(prior, with_rows=fitted.rows is not None)
+    prior = check_prior(prior, with_rows=fitted.rows is not None)
     n, sparse = layout.largest, layout.sparse
     if limits.least and isinstance(limits.most, str):
         refuse_more_than_all(limits, int(layout.sizes.min()))
@@ -249,28 +243,22 @@ def decide_by(
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     guarantee = None
     if confidence is not None:
-        for name, given in {
-            "min_positives": min_positives or None,
-            "budget": budget,
-            "per_row": per_row,
-        }.items():
-            if given is not None:
-                raise ValueError(
-                    f"{name} has no guarantee: leave it out, or leave out confidence"
-                )
-        floors = {"min_precision": min_precision, "min_recall": min_recall}
+        _refuse_with_confidence(
+            min_positives=min_positives or None, budget=budget, per_row=per_row
+        )
         guarantee, limits = certified_limits(
-            confidence, fitted, layout, metric, prior, max_positives, floors
+            confidence,
+            fitted,
+            layout,
+            metric,
+            prior=prior,
+            most=max_positives,
+            floors={"min_precision": min_precision, "min_recall": min_recall},
         )
     found, share, moved = at_share(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
-    if not check:
-        require_defined(metric, n)
-    else:
-        require_ranking(metric, layout.sizes)
-        if sparse:
-            require_no_zeros_chosen(metric, n)
+    _require_decidable(metric, layout, check=check)
     asked: dict[str, Any] = {
         "p": p,
         "groups": groups,
@@ -291,21 +279,7 @@ def decide_by(
         asked["forecast"] = {"reference": fitted.calibrator, "prior": prior}
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
-    if per_row is not None:
-        from argmetric._verbs.decide._per_row import check_per_row, decide_rows
-
-        count = check_per_row(per_row, budget, question)
-        decision = decide_rows(question, count, n_threads)
-    elif layout.ids is None:
-        decision = decide_one(question)
-    else:
-        from argmetric._verbs.decide._one import decide_groups
-
-        decision = decide_groups(question, n_threads)
-    if budget is not None:
-        from argmetric._verbs.decide._budget import check_budget, within_budget
-
-        decision = within_budget(decision, question, *check_budget(budget, question))
+    decision = _choose_labels(question, n_threads, per_row=per_row, budget=budget)
     # Without any chance of a positive "none" is right, whatever it is worth.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
     if found is not None:
@@ -320,11 +294,66 @@ def decide_by(
     return decision
 
 
+def _name_positives(reference: Any, pos_label: Any) -> Any:
+    """Return the reference (y, p) with y = 1 where it is the positive class."""
+    if not is_pair(reference):
+        raise ValueError(
+            f"pos_label={shown(pos_label)} names the positive class of "
+            "reference=(y, p): pass these rows"
+        )
+    return with_positives(reference, pos_label)
+
+
+def _refuse_with_confidence(**options: Any) -> None:
+    """Refuse options that have no guarantee."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} has no guarantee: leave it out, or leave out confidence"
+            )
+
+
+def _require_decidable(metric: Metric, layout: Layout, *, check: bool) -> None:
+    """Refuse a metric that is never defined, or whose best labels are no top-k set.
+
+    The latter only with `check`.
+    """
+    if not check:
+        require_defined(metric, layout.largest)
+        return
+    require_ranking(metric, layout.sizes)
+    if layout.sparse:
+        require_no_zeros_chosen(metric, layout.largest)
+
+
+def _choose_labels(
+    question: Question, n_threads: int, *, per_row: int | None, budget: Any
+) -> Decision:
+    """Return the decision on one vector, on groups, or with k labels per row."""
+    if per_row is not None:
+        from argmetric._verbs.decide._per_row import check_per_row, decide_rows
+
+        count = check_per_row(per_row, budget, question)
+        decision = decide_rows(question, count, n_threads)
+    elif question.layout.ids is None:
+        decision = decide_one(question)
+    else:
+        from argmetric._verbs.decide._one import decide_groups
+
+        decision = decide_groups(question, n_threads)
+    if budget is not None:
+        from argmetric._verbs.decide._budget import check_budget, within_budget
+
+        decision = within_budget(decision, question, *check_budget(budget, question))
+    return decision
+
+
 def certified_limits(
     confidence: Any,
     fitted: FittedReference,
     layout: Layout,
     metric: Metric,
+    *,
     prior: Any,
     most: int | str | None,
     floors: dict[str, float | None],
@@ -343,7 +372,7 @@ def certified_limits(
             "use tune(y, p, groups=..., confidence=...) and apply its rule"
         )
     if isinstance(prior, str):
-        raise ValueError("confidence needs a share of positives that is given")
+        raise ValueError("confidence needs a known prevalence: pass prior as a number")
     scores = layout.scores
     limits = {name: float(x) for name, x in floors.items() if x is not None}
     words = {name: f"{name}={x:.12g}" for name, x in limits.items()}

@@ -32,10 +32,10 @@ from argmetric._ground.labels import (
     binary_labels,
     classes_of,
     distinct,
-    handed_in,
-    handed_in_metric,
+    predicted_labels,
     read_together,
     refuse_sparse_pos_label,
+    scoring_metric,
 )
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
@@ -159,7 +159,7 @@ class ActualScore(Actual):
             *self._keys("average", "score"),
             self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
-            *only_shown((name, _counted(x)) for name, x in self.counts.items()),
+            *only_shown((name, _count_text(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
@@ -236,25 +236,27 @@ def evaluate(
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
     """
-    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    metric = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
     by: Any = average  # checked with the layout
-    labels, flags = handed_in(labels)
+    labels, flags = predicted_labels(labels)
     if type(y) is not np.ndarray and is_tensor(y):
         weighted = sample_weight is not None
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
         from argmetric.tensors import count
 
-        counted = Counted(*count(y, labels, groups, by))
+        counted = SegmentCounts(*count(y, labels, groups, by))
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
     elif flags and pos_label is not None:  # the truth has names, and a decision none
         true = binary_labels(y, pos_label)
-        counted = _count(true.positive, labels, None, groups, by, sample_weight)
+        counted = _count(
+            true.positive, labels, None, groups, by, sample_weight=sample_weight
+        )
     else:
-        counted = _count(y, labels, pos_label, groups, by, sample_weight)
+        counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
     require_defined(metric, math.ceil(counted.sizes.max()))
     values = np.atleast_1d(metric.value(*counted[:4]))
     kept = ~np.isnan(values)
@@ -323,7 +325,7 @@ def cell_scales(sums: Floats, squares: Floats) -> Floats:
     return scale
 
 
-class Counted(NamedTuple):
+class SegmentCounts(NamedTuple):
     """Hits, predicted and actual positives, and the size, of every segment.
 
     With weights all four are sums of weights. `weight` is then that of segments which
@@ -348,7 +350,7 @@ class Counted(NamedTuple):
         return {name: int(x) for name, x in found.items()}
 
 
-def _counted(count: float) -> str:
+def _count_text(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
 
 
@@ -358,8 +360,9 @@ def _count(
     pos_label: Any,
     groups: Any,
     average: Average | None,
+    *,
     sample_weight: Any,
-) -> Counted:
+) -> SegmentCounts:
     """Return hits, predicted and actual positives, and the size, per segment."""
     try:
         read = read_together(pos_label, y=y, labels=labels)
@@ -385,7 +388,7 @@ def _count(
         raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
         hit, predicted, actual = map(summed, parts)
-        return Counted(hit, predicted, actual, layout.sizes)
+        return SegmentCounts(hit, predicted, actual, layout.sizes)
     worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
     four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
     squares = np.array([np.sum(worth**2, where=cell) for cell in four])
@@ -398,12 +401,12 @@ def _count(
         sums.append(summed(worth))
         kept, weight = sums[3] > 0.0, None
     hit, predicted, actual, sizes = (x[kept] for x in sums)
-    return Counted(hit, predicted, actual, sizes, weight, *known)
+    return SegmentCounts(hit, predicted, actual, sizes, weight, *known)
 
 
 def _count_sparse(
     y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
-) -> Counted:
+) -> SegmentCounts:
     """Return the counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
     check_structure(labels, "labels")
@@ -423,7 +426,7 @@ def _count_sparse(
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
         for a in (true.multiply(pred), pred, true)
     )
-    return Counted(hit, predicted, actual, layout.sizes)
+    return SegmentCounts(hit, predicted, actual, layout.sizes)
 
 
 def _entries(labels: Any, name: str) -> Any:

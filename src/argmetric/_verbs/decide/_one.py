@@ -16,11 +16,11 @@ from argmetric._expected import (
     BestCount,
     Items,
     Plan,
+    choose_plan,
     error_of,
     is_long,
     is_short,
     kernels,
-    plan_of,
     short_curve,
 )
 from argmetric._ground.groups import Segments
@@ -40,7 +40,7 @@ from argmetric._verbs.decide._question import (
     scores_at,
     threshold_between,
 )
-from argmetric._verbs.decide._result import Cut, Decision, forecast_of
+from argmetric._verbs.decide._result import Cut, Decision, forecast_labels
 from argmetric.metrics import (
     Metric,
     leaves_out_none,
@@ -49,7 +49,7 @@ from argmetric.metrics import (
 )
 
 
-class Found(NamedTuple):
+class CountResult(NamedTuple):
     """The best count, P(no positive), makers of scores and curve, and the route."""
 
     choice: BestCount
@@ -141,7 +141,7 @@ def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[]
 
     def of_function() -> Cut:
         labels = question.layout.restore(question.from_half.astype(np.int64))
-        law = forecast_of(question.asked, labels, question.metric)
+        law = forecast_labels(question.asked, labels, question.metric)
         return Cut(question.half, n_half, law.mean)
 
     return of_function
@@ -162,7 +162,7 @@ def sorted_segment(question: Question) -> tuple[Floats, Segments]:
     return key, question.segments(key, layout.indptr, layout.sizes)
 
 
-def decide_sorted(question: Question) -> Found:
+def decide_sorted(question: Question) -> CountResult:
     """Decide by the curve over the sorted scores, or by a search that needs none."""
     key, segments = sorted_segment(question)
     low, high = allowed_range(question, segments)
@@ -181,11 +181,11 @@ def decide_sorted(question: Question) -> Found:
         float(choice.at_extra[0]),
         *scores_at(key, k),
     )
-    route = partial(plan_of, segments, question.metric, question.method, 1)
-    return Found(count, chance_of_none(segments), lambda: key, curve_of, route)
+    route = partial(choose_plan, segments, question.metric, question.method, 1)
+    return CountResult(count, chance_of_none(segments), lambda: key, curve_of, route)
 
 
-def decide_short(question: Question) -> Found | None:
+def decide_short(question: Question) -> CountResult | None:
     """Decide a short vector without what long ones need: services ask for many."""
     layout, limits = question.layout, question.limits
     scores, metric = layout.scores, question.metric
@@ -215,8 +215,8 @@ def decide_short(question: Question) -> Found | None:
     )
     none = math.prod(q.tolist())
     segments = Segments(p, q, layout.indptr, layout.sizes)
-    route = partial(plan_of, segments, metric, question.method, 1)
-    return Found(count, none, lambda: key, lambda: curve, route)
+    route = partial(choose_plan, segments, metric, question.method, 1)
+    return CountResult(count, none, lambda: key, lambda: curve, route)
 
 
 def highest_count(
@@ -253,7 +253,7 @@ def best_of_items(
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor
-    return choose_in_long(items, metric, limits.least, high, floor, most)
+    return choose_in_long(items, metric, limits.least, high, floor=floor, most=most)
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:
@@ -268,7 +268,7 @@ def count_by_histogram(question: Question, group: int) -> BestCount | None:
     return best_of_items(items, question.metric, question.limits)
 
 
-def decide_by_histogram(question: Question) -> Found | None:
+def decide_by_histogram(question: Question) -> CountResult | None:
     """Decide a long vector from a histogram of its scores, without a sort."""
     layout, count = question.layout, count_by_histogram(question, 0)
     if count is None:
@@ -280,7 +280,7 @@ def decide_by_histogram(question: Question) -> Found | None:
 
     curve = cache(lambda: question.curves(in_order()[1])[0])
     route = histogram_plan(layout.scores.size)
-    return Found(count, 0.0, lambda: in_order()[0], curve, lambda: route)
+    return CountResult(count, 0.0, lambda: in_order()[0], curve, lambda: route)
 
 
 def histogram_plan(rows: int) -> Plan:
@@ -292,7 +292,7 @@ def best_single_cut(
 ) -> Cut:
     """Return the best cut between distinct scores, or of none or all rows."""
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    best = choose(question, curve, 0, key.size, floor, whole)
+    best = choose(question, curve, 0, key.size, floor, allowed=whole)
     cut = threshold_between(key, best)
     assert cut is not None  # no tie is split at such a k
     return Cut(cut, best, float(curve[best]))
@@ -406,7 +406,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         _best_cut=lambda: best_single_cut(question, *_single_cuts(question), 0.0),
         _curve_of=lambda g: question.curves(sorted_block(question, g, g + 1)[0])[0],
         _cuts=lambda: _single_cuts(question),
-        _plan=lambda: _planned(question),
+        _plan=lambda: _group_routes(question),
     )
 
 
@@ -445,7 +445,7 @@ def mean_defined(values: Floats) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def _planned(question: Question) -> Plan:
+def _group_routes(question: Question) -> Plan:
     """Return the routes of the shortest and of the longest group."""
     lengths = np.diff(question.layout.indptr)
     ends = [int(lengths.argmin()), int(lengths.argmax())]
@@ -454,7 +454,7 @@ def _planned(question: Question) -> Plan:
         if count_by_histogram(question, group) is not None:
             return histogram_plan(lengths[group])
         segments = sorted_block(question, group, group + 1)[0]
-        return plan_of(segments, question.metric, question.method, lengths.size)
+        return choose_plan(segments, question.metric, question.method, lengths.size)
 
     first, last = map(route, ends)
     if lengths[ends[0]] == lengths[ends[1]]:

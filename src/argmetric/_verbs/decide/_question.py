@@ -179,6 +179,7 @@ def choose(
     low: int,
     high: int,
     floor: float,
+    *,
     allowed: Any = None,
 ) -> int:
     """Return the best k of one curve within its range; ties take the smaller k.

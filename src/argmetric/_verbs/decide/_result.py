@@ -322,7 +322,7 @@ class Decision(Result):
             )
         given: dict[str, Any] = {"known": known, "overdispersion": overdispersion}
         given |= {} if prior is None else {"prior": prior}
-        found: Forecast = forecast_of(
+        found: Forecast = forecast_labels(
             asked, self.labels, self.metric, coverage=coverage, **given
         )
         if prior is not None or not self._moved:
@@ -330,7 +330,7 @@ class Decision(Result):
         return replace(found, notes=(*self._moved, *found.notes))
 
 
-def forecast_of(
+def forecast_labels(
     asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
 ) -> Any:
     """Return the forecast for labels of decided rows, by the same calibrator."""

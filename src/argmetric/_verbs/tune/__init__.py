@@ -77,7 +77,7 @@ def one_metric(
         chosen = "f1" if metric is None else metric
         return get_metric(chosen, zero_division=zero_division)
     if metric is not None:
-        raise ValueError("cost stands in place of a metric: pass one of them")
+        raise ValueError("pass either cost or metric, not both")
     names = ("fp", "fn", "tp", "tn")
     if isinstance(cost, Mapping):
         odd = [key for key in cost if not (isinstance(key, str) and key in names)]
@@ -322,12 +322,7 @@ def tune(
     array([0, 1])
     """
     check_label(pos_label)
-    if isinstance(metric, Sequence) and not isinstance(metric, str):
-        metrics = listed_metrics(metric, zero_division)
-        if cost is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
-    else:
-        metrics = [one_metric(metric, cost, zero_division)]
+    metrics = _read_metrics(metric, cost, zero_division)
     settings = check_settings(
         check_tune_limits(
             min_precision,
@@ -340,13 +335,19 @@ def tune(
         choice,
         n_bootstrap,
         coverage,
-        cv,
-        random_state,
+        cv=cv,
+        random_state=random_state,
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     certain = check_certain(
-        confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
+        confidence,
+        for_rows=for_rows,
+        prior=prior,
+        unlabelled=unlabelled,
+        limits=settings.limits,
+        sample_weight=sample_weight,
+        y=y,
     )
     calibrator = resolve_reference(with_positives(reference, pos_label)).calibrator
     scores = check_p(p, logits=calibrator is None)
@@ -363,6 +364,14 @@ def tune(
         _refuse_budget(y, scores, confidence)
         limits = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=limits)
+    options: Any = {
+        "settings": settings,
+        "groups": groups,
+        "pos_label": pos_label,
+        "average": average,
+        "calibrator": calibrator,
+        "certain": certain,
+    }
     if y is None:
         from argmetric._verbs.tune._other_rules import tune_population
 
@@ -370,52 +379,67 @@ def tune(
         found = tune_population(scores, metrics, weight, settings)
         rules: list[Any] = [replace(rule, calibrator=calibrator) for rule in found]
     elif scores.ndim == 1:
-        column = column_of_labels(y, scores.size)
-        labels = binary_labels(column, pos_label, both=certain is None)
-        group = check_group(groups, scores.size, average)
-        inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-        kept = None
-        if calibrator is None:
-            from argmetric._calibrate.cells import KeptReference
-
-            kept = KeptReference(labels.positive, scores, weight, logits=not inside)
-        if certain is None:
-            search = search_rows(scores, labels.positive, weight, group, settings)
-            tuned = tune_metrics(search, metrics)
-        else:
-            certain.check_classes(labels, settings.limits)
-            tuned = certain.rules(scores, labels.positive, group, settings, metrics)
-        rules = [
-            replace(
-                rule,
-                pos_label=labels.pos_label,
-                neg_label=labels.neg_label,
-                calibrator=calibrator,
-                probabilities=inside,
-                average=None if group is None else average or "groups",
-                _kept=kept,
-            )
-            for rule in tuned
-        ]
+        rules = _tune_column(y, scores, weight, metrics, **options)
     else:
         from argmetric._verbs.tune._matrix import tune_matrix
 
-        rules = tune_matrix(
-            y,
-            p,
-            scores,
-            weight,
-            metrics,
-            settings,
-            groups=groups,
-            pos_label=pos_label,
-            average=average,
+        rules = tune_matrix(y, p, scores, weight, metrics, **options)
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
+    return rules[0]
+
+
+def _read_metrics(metric: Any, cost: Any, zero_division: float | None) -> list[Metric]:
+    """Return the metrics of a name, a metric, a list of them, or a cost."""
+    if not isinstance(metric, Sequence) or isinstance(metric, str):
+        return [one_metric(metric, cost, zero_division)]
+    metrics = listed_metrics(metric, zero_division)
+    if cost is not None:
+        raise ValueError("pass either cost or metric, not both")
+    return metrics
+
+
+def _tune_column(
+    y: Any,
+    scores: Floats,
+    weight: Floats | None,
+    metrics: list[Metric],
+    *,
+    settings: Settings,
+    groups: Any,
+    pos_label: Any,
+    average: Any,
+    calibrator: Any,
+    certain: Any,
+) -> list[Any]:
+    """Tune a rule per metric for one column of scores, of shape (n_rows,)."""
+    column = column_of_labels(y, scores.size)
+    labels = binary_labels(column, pos_label, both=certain is None)
+    group = check_group(groups, scores.size, average)
+    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+    kept = None
+    if calibrator is None:
+        from argmetric._calibrate.cells import KeptReference
+
+        kept = KeptReference(labels.positive, scores, weight, logits=not inside)
+    if certain is None:
+        search = search_rows(scores, labels.positive, weight, group, settings)
+        tuned = tune_metrics(search, metrics)
+    else:
+        certain.check_classes(labels, settings.limits)
+        tuned = certain.rules(scores, labels.positive, group, settings, metrics)
+    return [
+        replace(
+            rule,
+            pos_label=labels.pos_label,
+            neg_label=labels.neg_label,
             calibrator=calibrator,
-            certain=certain,
+            probabilities=inside,
+            average=None if group is None else average or "groups",
+            _kept=kept,
         )
-    if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
-        return rules[0]
-    return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
+        for rule in tuned
+    ]
 
 
 def _refuse_budget(y: Any, scores: Floats, confidence: Any) -> None:
@@ -436,9 +460,11 @@ def check_settings(
     choice: Choice,
     n_bootstrap: int,
     coverage: float,
+    *,
     cv: int | None,
     random_state: Any,
 ) -> Settings:
+    """Return the checked options of `tune`."""
     check_choice(choice, "choice", ("best", "one_se"))
     settings = Settings(
         limits,

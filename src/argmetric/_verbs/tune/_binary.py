@@ -32,7 +32,7 @@ from argmetric._verbs.tune._uncertainty import (
     Procedure,
     SampleSums,
     cell_sampler,
-    confusion_of,
+    confusion_matrix,
     mean_worth,
     new_scores,
     plateaus,
@@ -322,7 +322,7 @@ def _score_interval(
         if held is not None:
             counts = (x[:, 0].tolist() for x in held[1].counts())
             seen = list(zip(*counts, strict=True))
-        tables = [confusion_of(*four) for four in seen]
+        tables = [confusion_matrix(*four) for four in seen]
         scores = new_scores(metric, tables, mean_worth(search.rows.weight), rng)
     else:
         units = np.full((1, groups.n_units), drawn.column(cut))

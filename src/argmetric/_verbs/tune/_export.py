@@ -88,7 +88,7 @@ class PortableRule:
         return found.pop()
 
 
-class Exported(Result):
+class ExportMixin(Result):
     """What all rules have: their form for databases, model files and programs."""
 
     def _portable(self) -> PortableRule:

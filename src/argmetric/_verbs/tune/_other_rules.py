@@ -34,7 +34,7 @@ from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import RuleLimits, limit_words
 from argmetric._verbs.tune._uncertainty import (
     N_DRAWS,
-    confusion_of,
+    confusion_matrix,
     mean_worth,
     quantiles,
 )
@@ -161,6 +161,7 @@ def _rule_of_one_class(
 
 def check_certain(
     confidence: Any,
+    *,
     for_rows: Any,
     prior: Any,
     unlabelled: Any,
@@ -396,7 +397,7 @@ def tune_population(
         value, threshold, operator = found
         side = p >= threshold if operator == ">=" else p < threshold
         k = float(w[side].sum())
-        seen = confusion_of(float((w * p)[side].sum()), k, t, n)
+        seen = confusion_matrix(float((w * p)[side].sum()), k, t, n)
         rule = Rule(
             metric=metric,
             threshold=threshold,

@@ -48,7 +48,7 @@ from argmetric._verbs.tune.files import (
     CURVE,
     FrozenDict,
     SavedRule,
-    calibrated,
+    apply_calibrator,
     current_versions,
     read_only,
 )
@@ -178,7 +178,7 @@ class Rule(SavedRule):
             "constraints": FrozenDict(self.constraints),
             "versions": FrozenDict(self.versions),
             "notes": tuple(self.notes),
-            **files.checked_facts(self),
+            **files.check_fields(self),
         }
         if math.isnan(known["threshold"]):
             raise ValueError("threshold must be a number, not nan")
@@ -255,7 +255,9 @@ class Rule(SavedRule):
         cut = self.threshold_raw
         if cut is None:
             cut = self.threshold
-            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
+            scores = to_floats(
+                apply_calibrator(self.calibrator, scores), "calibrated p"
+            )
         elif self.calibrator is not None:
             scores = check_scores(scores, "p", logits=False)
         elif self.probabilities and scores.size:

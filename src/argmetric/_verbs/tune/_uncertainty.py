@@ -197,7 +197,7 @@ def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
     if rows.weight is not None:
         ends = rows.ends_of(index)
         values = (np.ones(rows.n_rows), rows.weight, rows.weight**2)
-        number, weight, square = (_binned(rows, ends, one) for one in values)
+        number, weight, square = (_bin_sums(rows, ends, one) for one in values)
     there = number > 0
     cell_ends = np.concatenate([[0], np.cumsum(there)[1::2]])
     number, positive = number[there], positive[there]
@@ -212,7 +212,7 @@ def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
     return CellSampler(index, draws, worth, whole, mean, positive, cell_ends)
 
 
-def _binned(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
+def _bin_sums(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
     """Return sums of values over the rows of either class in every bin."""
     sums = [
         np.add.reduceat(np.where(chosen, values, 0.0), ends[:-1])
@@ -254,7 +254,7 @@ def mean_worth(weight: Floats | None) -> float:
     return 1.0 if weight is None else float((weight**2).sum() / weight.sum())
 
 
-def confusion_of(tp: float, k: float, t: float, n: float) -> Floats:
+def confusion_matrix(tp: float, k: float, t: float, n: float) -> Floats:
     """Return the four counts, true classes in rows."""
     table = np.array([[n - k - t + tp, k - tp], [t - tp, tp]])
     return np.asarray(np.maximum(table, 0.0))

@@ -19,7 +19,7 @@ from argmetric._ground.display import Field
 from argmetric._ground.label_words import listed
 from argmetric._ground.saving import Saved, check_version, restored
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Frame, Interval, Series
-from argmetric._verbs.tune._export import Exported
+from argmetric._verbs.tune._export import ExportMixin
 from argmetric.metrics import (
     ClassMetric,
     Metric,
@@ -87,7 +87,7 @@ def interval(value: Any) -> Interval | None:
     return Interval(number(value[0]), number(value[1]))
 
 
-def checked_facts(rule: Any) -> dict[str, Any]:
+def check_fields(rule: Any) -> dict[str, Any]:
     """Check the fields of a rule; return those to convert, by name.
 
     Numbers may be nan.
@@ -173,7 +173,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
     return KeptReference.from_dict(values)
 
 
-def calibrated(calibrator: Any, p: Any) -> Any:
+def apply_calibrator(calibrator: Any, p: Any) -> Any:
     """Return the calibrated p, by an object with `apply` or a function."""
     apply = getattr(calibrator, "apply", calibrator)
     if not callable(apply):
@@ -189,7 +189,7 @@ NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
 
-class SavedRule(Exported, Saved[Any]):
+class SavedRule(ExportMixin, Saved[Any]):
     """A frozen rule that can be written to a file and read back.
 
     A new kind of rule is a class below this one with a `kind`, `fields` and

@@ -133,11 +133,11 @@ def decision_facts(rows: TableRows, decision: Any) -> Facts:
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
-    from argmetric._verbs.check import reworded
+    from argmetric._verbs.check import reword
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*lines_of(check), strict=True)
-    texts = reworded(texts, "pass the map as --reference", cut)
+    texts = reword(texts, "pass the map as --reference", cut)
     return [*zip(names, texts, strict=True), ("map", calibrator.formula)]
 
 

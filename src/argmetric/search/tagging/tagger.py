@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import check_count, renamed
+from argmetric._ground.arguments import check_count, renamed_keyword
 from argmetric._ground.saving import Arrays
 from argmetric._ground.types import ArrayLike, Features
 from argmetric.search.learning import Log, Recipe, RollIn, SavedEstimator, dense, sparse
@@ -230,7 +230,7 @@ class Tagger(SavedEstimator):
         Tagger
             Itself. Ctrl-C ends the training, keeps the best policy so far and warns.
         """
-        labels = renamed(labels, tags, old="tags", new="labels")
+        labels = renamed_keyword(labels, tags, old="tags", new="labels")
         options = resolve(self.get_params())
         tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
         corpus, codecs, gold = read_training(sentences, labels, tiers)
@@ -355,7 +355,7 @@ class Tagger(SavedEstimator):
         dict of str to Evaluation
             "tag" and "chunk" for the joint task; one tier, "t", for all others.
         """
-        labels = renamed(labels, tags, old="tags", new="labels")
+        labels = renamed_keyword(labels, tags, old="tags", new="labels")
         model, found = self._text_model(), {}
         corpus, right = read_labelled(sentences, labels, len(model.codecs))
         lists, _ = model.lists(corpus, self._search())
@@ -385,7 +385,7 @@ class Tagger(SavedEstimator):
         tags : list of lists, optional
             The old name of `labels`.
         """
-        labels = renamed(labels, tags, old="tags", new="labels")
+        labels = renamed_keyword(labels, tags, old="tags", new="labels")
         return list(self.evaluate(sentences, labels).values())[-1].score
 
     def predict_nbest(
