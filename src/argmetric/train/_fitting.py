@@ -154,16 +154,16 @@ def read_problem(
         )
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
-        known = {
+        supported = {
             "choice": ("best",),
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
         }
-        for name in (*LIMITS, "average", *known):
+        for name in (*LIMITS, "average", *supported):
             value = getattr(classifier, name)
-            if value in known.get(name, (None, "macro")):
+            if value in supported.get(name, (None, "macro")):
                 continue
-            what = f"{name}={value!r}" if name in known else name
+            what = f"{name}={value!r}" if name in supported else name
             instead = ": use 'temperature'" if name == "calibration" else ""
             two = f"{what} only supports two classes, but y has {classes.size}"
             raise ValueError(two + instead)

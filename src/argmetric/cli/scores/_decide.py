@@ -161,7 +161,7 @@ def _answered(
     calibrator = rows.calibrator
     if decision is not None and rows.way == "one":  # with the share that was asked for
         calibrator = decision._asked["calibrator"]
-        if calibrator is not None:  # slow to import, and not needed without one
+        if calibrator is not None and forecast is not None:  # slow to import
             from argmetric._forecast.rivals import ahead_of, cut_forecasts
 
             cuts = cut_forecasts(decision, forecast.mean)
