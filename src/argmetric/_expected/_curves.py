@@ -86,7 +86,7 @@ def weight_sums(segments: Segments, exponent: float) -> Floats:
     """Return E[tp / t^exponent] for every k; absent entries count as positives.
 
     The implicit members are certain positives here: see `item_curves`. Of short groups
-    by the law of T without one item, else by exponential sums.
+    by the PMF of T without one item, else by exponential sums.
     """
     out, base = segments.empty_curves(), segments.sizes - segments.lengths
     short = by_item_law(segments.lengths) & (base == 0) & (segments.n_segments > 1)

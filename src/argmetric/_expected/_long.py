@@ -3,7 +3,7 @@
 A histogram of p gives the sums of powers above every edge, and with them E_k there
 (`_powers`). As a false alarm never helps, no k within a bin can be worth more than the
 hits of its end with the count of its beginning. Only the bins that can hold the best
-k are looked at again, with finer bins; in the end so few items are left that they are
+k are evaluated again, with finer bins; in the end so few items are left that they are
 sorted, and E_k is taken at each of them.
 """
 
@@ -29,7 +29,7 @@ from argmetric.metrics import Metric
 
 N_SUMS = 5  # that are kept of a bin
 MOST_AT_ONCE = 1 << 31  # items whose sums are whole numbers of 64 bits
-MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
+MOST_COUNTS = 1 << 15  # evaluated one by one; with more the curve is no slower
 
 
 class BestCount(NamedTuple):
@@ -92,7 +92,7 @@ class Array(Items):
 
     def __init__(self, p: Floats, given: Floats | None = None) -> None:
         self.p, self.size = p, p.size
-        self.given = given  # the scores before a map, where there is one
+        self.given = given  # the scores before a calibrator, where there is one
 
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         return sums_in_bins(self.p, low, scale, bins)
@@ -193,7 +193,7 @@ STRIDE = 32  # bins taken together in a first look
 PIECES = 1024  # into which the bins that are left are cut for a last look
 MAX_SORTED_ITEMS = 1 << 14  # with more, finer bins come first
 MAX_ITEMS_IN_BLOCK = 1 << 16  # sorted items that are evaluated at a time
-APART = 16  # counts of which one bounds the others, before they are looked at
+APART = 16  # counts of which one bounds the others, before they are evaluated
 LEVELS = 4
 SLACK = 1e-11  # rounding of a bound
 

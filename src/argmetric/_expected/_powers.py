@@ -49,7 +49,7 @@ PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
 TOTAL_TERMS = NODES - 1
 MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
 N_CUMULANTS = MAX_NODES - 1
-FEW_HITS = 20_000  # items whose law is added up where it is too short for quadrature
+FEW_HITS = 20_000  # items whose PMF is added up where it is too short for quadrature
 
 
 class Evaluator(ABC):
@@ -334,7 +334,7 @@ class RatesValues(Evaluator):
         """Return the sum over both distributions, in columns of k."""
         a, n = a[:, None, :], self.n
         t = a + r[None, :, :]
-        # The outcomes with t = 0 or t = n have no chance here: no convention matters.
+        # Outcomes with t = 0 or t = n have probability 0 here: no convention matters.
         x = np.clip(np.where(t > 0, a / np.maximum(t, 1), 0.0), 0.0, 1.0)
         y = 1.0 - (k - a) / np.maximum(n - t, 1)
         y = np.clip(np.where(t < n, y, 0.0), 0.0, 1.0)

@@ -26,7 +26,7 @@ from argmetric._ground.types import Floats
 from argmetric.metrics import AffineFactors, AffineForm
 
 MAX_NODES = 8
-NODES = 16  # of a law that `plan` finds wide enough
+NODES = 16  # of a PMF that `plan` finds wide enough
 COUNTS_AT_ONCE = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
@@ -237,7 +237,7 @@ def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     t, law = (x.T for x in points_and_weights(cumulants, NODES))
     n = segments.sizes[:, None].astype(np.float64)
     hits, joint = factors.hits_t(t, n), factors.hits_t(t + 1.0, n)
-    # Rows of every segment: points, law, worth of a hit, and with one more; the rest.
+    # Rows of every segment: points, PMF, worth of a hit, and with one more; the rest.
     rows = np.stack([t, law, hits, joint, factors.rest_t(t, n)], axis=1)
     counts = segments.counts_by_size()
     kernels.smooth_curves(

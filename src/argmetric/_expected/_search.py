@@ -1,7 +1,7 @@
 """The best number of positives, without a curve where the metric's form allows it.
 
 For any smooth metric a rough curve comes first: three points carry the first five
-moments of a law, so that nine values tell E_k roughly. How roughly is measured: at some
+moments of a PMF, so that nine values tell E_k roughly. How roughly is measured: at some
 k the sum is also taken over the whole laws. A k is left out only where its rough value
 stays below the best exact one by more than a multiple of the largest error seen; every
 other k is summed exactly.
@@ -29,17 +29,17 @@ from argmetric._ground.groups import Method, Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
-PROBES = 1  # counts of a segment at which the error is looked at, besides the ends
+PROBES = 1  # counts of a segment at which the error is evaluated, besides the ends
 FEWEST = 12  # of all segments
 PLACES = 4097  # whose rough values are made at a time: all of one small vector
 RULES = 9 + 4  # cells of three points on either side, and of two
-NEIGHBOURS = 1  # counts on either side of the best that are always looked at
+NEIGHBOURS = 1  # counts on either side of the best that are always evaluated
 SPREAD = (math.sqrt(5) - 1) / 2  # of the probes over the groups
 MAX_OPEN_SHARE = 0.5  # share of the counts past which the whole curve is quicker
 
 
 class CountRange(NamedTuple):
-    """Per segment: the allowed k, what is a tie, and a k whose value is asked for."""
+    """Per segment: the allowed k, what is a tie, and a k whose value is needed."""
 
     low: Integers
     high: Integers
@@ -166,7 +166,7 @@ def search_values(
     search = ScreenedSearch(SegmentSums.of(part, metric), some)
     search.run()
     if math.isnan(metric.zero_division):
-        # The outcomes that count may be rare: their laws need more than is kept here.
+        # The outcomes that count may be rare: their PMFs need more than is kept here.
         search.settled &= search.sums.few >= 1.0
     errors = search.size * (search.dropped + part.lengths * 2.0**-53) + search.estimate
     choice = choose_on_curves(part, metric, search.sign * search.exact, errors, some)

@@ -1,9 +1,9 @@
-"""Any metric at some counts of segments: sums over the laws of hits and misses.
+"""Any metric at some counts of segments: sums over the PMFs of hits and misses.
 
 E_k = Σ_a Σ_r P(hits = a)·P(misses = r)·value(a, k, a+r, n). The hits are the positives
-among the first k items, the misses those among the others. A law of small variance is
-whole; beyond, a few points of a quadrature replace it. The metric is asked for those
-cells alone whose chance is worth it, and segments of one size share its values.
+among the first k items, the misses those among the others. A PMF of small variance is
+whole; beyond, a few points of a quadrature replace it. The metric is evaluated only at
+pairs of counts that are likely enough, and segments of one size share its values.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ RARE = 1e-280  # for outcomes that are rare and yet the only ones that count
 ROUGH = 1e-7  # an error from which a metric is too rough for quadrature
 SAFETY = 4.0  # between the probes the error can be larger than at them
 WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is counted
-CELLS = 1 << 15  # values that are asked for at a time: they stay in the cache
+CELLS = 1 << 15  # values that are needed at a time: they stay in the cache
 ORDERS = MAX_NODES - 1
 PROBED = (MAX_NODES, MAX_NODES - 1, MAX_NODES - 2)  # points that are compared
 PIECE = 128  # counts
-N_PROBES = 24  # places at which the error of the quadrature is looked at
-ROOM = 1 << 20  # points of laws that are kept at a time
+N_PROBES = 24  # places at which the error of the quadrature is evaluated
+ROOM = 1 << 20  # points of PMFs that are kept at a time
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Pairs:
 
 @dataclass(frozen=True)
 class PMFs:
-    """Points and weights of one law per pair, from `start` on, and the mass left out.
+    """Points and weights of one PMF per pair, from `start` on, and the mass left out.
 
-    Where it is smooth a law is a quadrature from its cumulants, else it is whole.
+    Where it is smooth a PMF is a quadrature from its cumulants, else it is whole.
     """
 
     table: Floats  # points, and weights
@@ -128,7 +128,7 @@ class PMFs:
 class SegmentSums:
     """Segments with a metric, at some counts of which sums are taken.
 
-    A segment may be a piece of a longer one: from its count `first` on, with the laws
+    A segment may be a piece of a longer one: from its count `first` on, with the PMFs
     of the items before it and behind it as `seeds`.
     """
 
@@ -160,7 +160,7 @@ class SegmentSums:
 
     @property
     def tolerance(self) -> Floats:
-        """Chances below it are trimmed; rare outcomes may be all that counts."""
+        """Probabilities below it are trimmed; rare outcomes may be all that counts."""
         usual = TOLERANCE * np.clip(self.few, 1e-280, 1.0)
         return np.where(self.rare, RARE, usual)
 
@@ -315,8 +315,8 @@ class Pieces:
     def batches(self, sums: SegmentSums) -> Iterator[Integers]:
         """Yield pieces whose PMFs fit side by side, those that share values first.
 
-        The points of a law are estimated from above: ten standard deviations on either
-        side, and 64 for laws that are narrow.
+        The points of a PMF are estimated from above: ten standard deviations on either
+        side, and 64 for PMFs that are narrow.
         """
         before, behind = (side.cumulants[1] for side in sums.seeds)
         inside = np.maximum(sums.variance - before - behind, 0.0)

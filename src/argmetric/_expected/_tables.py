@@ -36,7 +36,7 @@ class TableBlock(NamedTuple):
 
 
 class Tables:
-    """Values of one metric on all cells of a size, made when first asked for."""
+    """Values of one metric on all cells of a size, made when first needed."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
@@ -179,10 +179,10 @@ def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
 
 
 class _Room:
-    """Arrays for the laws of m items, cut once into the parts that a step works on."""
+    """Arrays for the PMFs of m items, cut once into the parts that a step works on."""
 
     def __init__(self, m: int) -> None:
-        # A zero, the law of the first k, and that of the last k
+        # A zero, the PMF of the first k, and that of the last k
         self.rows = np.zeros((m + 1, 2 * m + 3))
         self.rows[0, 1] = self.rows[0, m + 2] = 1.0
         self.chances_of_0, self.chances_of_1 = np.empty((2, m, 2, m + 1))
@@ -267,7 +267,7 @@ def harmonic_curves(
 PLACES_AT_ONCE = (
     1 << 14
 )  # places of curves that are settled at a time: they stay in the cache
-UNSEEN = 1e-40  # chances below it, relative to the largest value, are left out
+UNSEEN = 1e-40  # probabilities below it, relative to the largest value, are left out
 
 
 def prob_none_or_all_positive(segments: Segments) -> tuple[Floats, ...]:

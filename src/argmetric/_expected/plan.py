@@ -36,33 +36,33 @@ SHORT_ROWS = 64
 # and 444 at 64; MCC 147 and 215 at 33, 229 and 233 at 48, 288 and 194 at 64.
 TABLE_ROWS = 32
 # Many groups of one size share a larger table of a function. At 80 rows: 0.7 µs a row
-# by the table, 2.8 µs by sums over laws; at 100 rows 1.0 and 2.8 µs, but 8 MB.
+# by the table, 2.8 µs by sums over PMFs; at 100 rows 1.0 and 2.8 µs, but 8 MB.
 SHARED_TABLE_ROWS = 80
 SHARING = 40  # such a table pays for as many groups as its squared size over this
 # Groups of so few rows are summed in quadratic time, exponential sums come above. F1:
 # 200 ns a row and 480 at 100 rows, 320 and 460 at 200, 480 and 450 at 300. Balanced
-# accuracy, by the law of T without one item: 380 and 670 at 128 rows, 410 and 650 at
+# accuracy, by the PMF of T without one item: 380 and 670 at 128 rows, 410 and 650 at
 # 200.
 QUADRATIC_ROWS = 200
 # A vector or group of as many rows is decided from a histogram. F1: 7.5 ms by it and
 # 12 sorted at 50,000 rows, 6.2 and 5.8 at 20,000. MCC: 10 and 12; 8.4 and 6.8.
 HISTOGRAM_ROWS = 50_000
-# A function on which quadratures disagree is summed again over whole laws: 0.04 s by
-# quadrature and 1 s by whole laws at 5,000 rows. Longer vectors keep their error.
+# A function on which quadratures disagree is summed again over whole PMFs: 0.04 s by
+# quadrature and 1 s by whole PMFs at 5,000 rows. Longer vectors keep their error.
 WHOLE_LAW_ROWS = 5000
 # -- by the variance of the number of positives -------------------------------------
 # Functions of the counts: from here on eight points err by less than 1e-10. At a
-# variance of 60: 5 µs a row by quadrature, 11 by whole laws; 4 and 42 at 200.
+# variance of 60: 5 µs a row by quadrature, 11 by whole PMFs; 4 and 42 at 200.
 QUADRATURE_VARIANCE = 60.0
 # Metrics affine in tp: from here on 16 points err by less than 1e-14. MCC at a variance
-# of 100: 310 ns a row by quadrature, 410 by the law; 310 and 490 at 200.
+# of 100: 310 ns a row by quadrature, 410 by the PMF; 310 and 490 at 200.
 AFFINE_QUADRATURE_VARIANCE = 100.0
 # Those whose denominator mixes k and T, as that of kappa: from 50 on they err as little
-# by the points as by the law (MCC, with few negatives, by 6e-10 at 63). At a variance
+# by the points as by the PMF (MCC, with few negatives, by 6e-10 at 63). At a variance
 # of 63 kappa takes 250 ns a row by quadrature, 480 by the law.
 MIXED_QUADRATURE_VARIANCE = 60.0
 # -- by expected positives ----------------------------------------------------------
-# The histogram leaves out the chance that no row is positive: at most e^-45 from here
+# The histogram leaves out P(no row is positive): at most e^-45 from here
 # on, which rounds away. With fewer the rows are sorted.
 HISTOGRAM_POSITIVES = 45.0
 
@@ -89,10 +89,10 @@ DRAWN_ROWS = 40_000
 # Products that exact expectations of means over classes may take, all groups together:
 # 40 ms. That is about 5,000 rows of 10 classes; a quadrature with 8 nodes comes above.
 CLASS_STEPS = float(1 << 26)
-# Cells of the tables of all truths up to which the law of a score is summed over them:
+# Entries of tables of all true labels up to which a PMF of scores sums over them:
 # 7 rows of 4 classes, 16 of 2; 30 ms. A function of one's own is called for each.
 TRUTH_CELLS, FUNCTION_TRUTHS = 1 << 18, 1000
-# Pairs of values of two laws up to which a mean over groups is summed: 5 ms.
+# Pairs of values of two PMFs up to which a mean over groups is summed: 5 ms.
 GROUP_ATOMS = 1 << 16
 # Draws of true classes: of few rows more, until they take 60 ms.
 LEAST_DRAWS, MOST_DRAWS, DRAWN_CELLS = 1000, 4000, 1 << 21

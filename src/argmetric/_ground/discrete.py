@@ -1,6 +1,6 @@
 """Laws on finitely many values: distribution function, quantiles, intervals.
 
-Values are in ascending order, and chances add up to one. Both come out of long sums:
+Values are ascending, and probabilities add up to one. Both come out of long sums:
 values that differ by rounding are one value, a value is reached that is missed by
 `ROUNDING`, and so is a probability.
 """
@@ -30,7 +30,7 @@ def dot(a: Floats, b: Floats | Booleans) -> float:
 
 
 class DiscreteDistribution:
-    """What can be asked of an object with `values` and their `probabilities`."""
+    """Methods of an object with `values` and their `probabilities`."""
 
     values: Floats
     probabilities: Floats
@@ -79,7 +79,7 @@ def central_interval(
 
 
 class ScoreDistribution(DiscreteDistribution):
-    """The law of a score, with the interval that was forecast."""
+    """The distribution of a score, with the interval that was forecast."""
 
     metric: Any
     interval: Interval
@@ -133,7 +133,7 @@ def beside(
 def probability_outside(law: ScoreDistribution, score: float) -> float | None:
     """Return P(a score at least as far outside the interval); None inside it.
 
-    As of a normal law with the same interval.
+    As of a normal distribution with the same interval.
     """
     if isinstance(score, float) and math.isnan(score):  # undefined
         return None

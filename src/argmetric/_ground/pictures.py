@@ -61,11 +61,11 @@ def adaptive_edges(values: Floats) -> Floats:
 def draw_distribution(
     ax: Any, law: Any, interval: tuple[float, float], coverage: float
 ) -> Any:
-    """Draw the law of a score with its mean and an interval."""
+    """Draw the distribution of a score with its mean and an interval."""
     if not law.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
         return None
-    # Bins over all but a thousandth of the law; few values have a bar each.
+    # Bins over all but a thousandth of the PMF; few values have a bar each.
     chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
     ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
     low, high = law.values[ends]
@@ -79,7 +79,7 @@ def draw_distribution(
 
 
 def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
-    """Draw a map of probabilities over the diagonal."""
+    """Draw a calibration curve over the diagonal."""
     whole = (-0.02, 1.02)
     labels = {"xlabel": "p as given", "ylabel": "p recalibrated"}
     with drawing(ax, (4.4, 4.2), **labels, xlim=whole, ylim=whole) as ax:

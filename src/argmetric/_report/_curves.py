@@ -32,7 +32,7 @@ METRICS += ("balanced_accuracy", "accuracy")
 AS_GOOD_WITHIN = 0.01  # of the score, within which a cut is as good
 KEPT = 1 << 22  # numbers of curves that are held; longer ones are made twice
 KNOTS = 512
-CANDIDATES = 8192  # of longer curves only so many places are looked at
+CANDIDATES = 8192  # of longer curves only so many places are evaluated
 HEIGHT = 300.0  # pixels of a curve as it is drawn
 PIXELS_APART = 0.5  # pixels
 SPREAD = 64  # places at which forecasts are computed, besides those that are marked
@@ -55,7 +55,7 @@ class Request:
         self.decision, self.metric = decision, decision.metric
         self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
         self.calibrator, own = asked["calibrator"], asked["reference"]
-        if reference is None and is_pair(own):  # a map has no rows
+        if reference is None and is_pair(own):  # a calibrator has no rows
             reference = own
         elif reference is not None:
             check_pair(reference)
@@ -182,7 +182,7 @@ class PageForecasts:
     ) -> dict[str, Floats]:
         """Forecast single cuts of groups: a sample of them for each k takes too long.
 
-        Gaps are those of the chosen labels; for the metric asked for those of two cuts,
+        Gaps are those of the chosen labels; for the main metric those of two cuts,
         and interpolated between them.
         """
         asked, draws = self.asked, self.draws
@@ -207,7 +207,7 @@ class PageForecasts:
 class Family:
     """The curves of some metrics over the same rows, and the best decision for each.
 
-    `metrics` are the one asked for and those it is compared with, `choices` the best
+    `metrics` are the main one and those it is compared with, `choices` the best
     decisions by the name of the metric, `best` their numbers of positives at one cut.
     """
 

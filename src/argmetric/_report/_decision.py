@@ -37,7 +37,7 @@ from argmetric.metrics import convention_in_words
 
 BINS = 40
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p
-MOSTLY = 0.95  # share of positives that cannot be doubled
+MOSTLY = 0.95  # prevalence that cannot be doubled
 OF_ONE = (
     "every group has one row, so each is right or wrong by itself: one cut for all "
     "rows is asked for with average='pooled'"

@@ -25,7 +25,7 @@ def warmup() -> None:
 
     p = np.linspace(0.01, 0.99, 5000)
     for metric in ("f1", "jaccard", "balanced_accuracy", "mcc", "gmean", "accuracy"):
-        assert decide(p, metric).curve is not None  # made now, not when asked for
+        assert decide(p, metric).curve is not None  # made now, not when needed
     for metric in ("mcc", "jaccard"):
         assert decide(p / 100, metric).curve is not None  # few positives: windows
     decide(np.tile(p, 10))  # so long that it is not sorted
@@ -37,18 +37,18 @@ def warmup() -> None:
     forecast(p, np.zeros(p.size))
     some, ids = p[:200:2], np.arange(100) // 5  # short groups beside a reference
     forecast(some, some > 0.5, groups=ids, reference=(np.arange(200) > 99, p[:200]))
-    # Ids far apart are hashed; groups too long for tables have laws of their own.
+    # Ids far apart are hashed; groups too long for tables have PMFs of their own.
     forecast(p, p > 0.5, groups=np.arange(p.size) % 50 * 2**40)
     decide(  # so many groups that rows go through bins
         np.tile(p, 4), groups=np.arange(20_000) * 7 % 16_400, average="groups"
     )
     own = CustomMetric(lambda tp, k, t, n: tp / (k + t + 1.0), smooth=True)
     decide(p, own, groups=np.arange(p.size) // 100, average="groups")
-    assert decide(np.tile(p, 3), own).curve is not None  # of wide laws
-    many = np.arange(p.size) // 10  # groups whose laws are added on a grid
+    assert decide(np.tile(p, 3), own).curve is not None  # of wide PMFs
+    many = np.arange(p.size) // 10  # groups whose PMFs are added on a grid
     for effect in (0.0, 0.5):
         forecast(p, p > 0.5, groups=many, overdispersion=effect)
-    decide(p[:10])  # a short vector takes the kernel of laws once it is loaded
+    decide(p[:10])  # a short vector takes the kernel of PMFs once it is loaded
     # The default learner and rule, below `OnlineClassifier`: without scikit-learn.
     from argmetric.metrics import get_metric
     from argmetric.stream import Learner, StreamModel, get_rule

@@ -73,7 +73,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is asked for, as it was asked.
+    """The limits to certify, and the words for them.
 
     `limits` are shares; `words` are the same limits as they were typed. The labels of a
     matrix share the risk: `n_labels` of them, of which this one is called `label`.
@@ -209,7 +209,7 @@ def _shifted_floor(name: str, bound: float, share: float, prior: float | None) -
 
     Of selected rows the odds move with those of the prevalence:
     odds(floor) = odds(bound) odds(share) / odds(prior); of other rows the reverse.
-    The share of positives of the labelled rows stands for their prevalence.
+    The share of positives of the labelled rows is taken as their prevalence.
     """
     if prior is None or name in OF_CLASS:
         return bound

@@ -38,14 +38,14 @@ class Promise:
     Attributes
     ----------
     name : str
-        Argument of `tune` that asked for it.
+        Argument of `tune` that the guarantee is for.
     bound : float
         The floor or ceiling that is promised.
     tested : float
         The one that was tested on the labelled rows: another one where `prior` moves
         the prevalence, or where the promise is for so many rows.
     k, errors, allowed : int
-        Rows that the test looked at, wrong ones among them, and the most that pass.
+        Rows of the test, errors among them, and the most errors that pass.
     interval : Interval
         Thresholds that are certified, both included.
     """

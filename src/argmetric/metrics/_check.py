@@ -78,7 +78,7 @@ def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:
     metric : str, Metric or callable
         A name, a metric, or a function of (tp, k, t, n).
     n : int, default=12
-        Every feasible cell of this size is looked at.
+        Every feasible cell of this size is evaluated.
 
     Returns
     -------

@@ -148,7 +148,7 @@ class RankingPrinciple(Shown):
         Proven for every n; checked on all cells of this n; checked on a grid of
         cells, where n is too large for all; or violated at a cell.
     n : int
-        The size it was asked for.
+        Number of rows.
     detail : str
         The proof, or what was checked, or the violated cell in words.
     counterexample : dict or None

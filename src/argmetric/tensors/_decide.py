@@ -159,7 +159,7 @@ def decide(
 
     decision = when_checked(run, p, later)
     if math.isnan(metric.zero_division) and bool(
-        # Without any chance of a positive "none" is right, whatever it is worth
+        # If no row can be positive, "none" is right, whatever its value
         xp.any(p > nothing) & xp.all(xp.isnan(decision.expected))
     ):
         raise ValueError(

@@ -34,7 +34,7 @@ from argmetric.tensors._curves import (
 from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._segments import CELLS_AT_ONCE, SegmentedTensor
 
-LAW_ROWS = 64  # longest rows whose whole law is summed: 4,225 cells each
+LAW_ROWS = 64  # longest rows whose whole PMF is summed: 4,225 cells each
 
 
 @dataclass(frozen=True, repr=False, eq=False)

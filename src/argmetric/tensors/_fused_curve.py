@@ -103,7 +103,7 @@ def _powers(y, x, FROM: tl.constexpr, TO: tl.constexpr):
 def rough_value(hits, k, law, KIND: tl.constexpr):
     """Return the value at expected counts with one positive, but for a factor.
 
-    A law is the table of a metric, the number of items, Σp and Σp².
+    A PMF is the table of a metric, the number of items, Σp and Σp².
     """
     table_ptr, n, mean, second = law
     one = tl.where(mean > 0.0, 1.0 - second / tl.maximum(mean, 1e-300), 1.0)

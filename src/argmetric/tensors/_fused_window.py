@@ -279,7 +279,7 @@ def settle_window(
             )
             at = start + place
             stop = tl.minimum(start + WINDOW, end)
-            # The series is an upper bound of the chance of no positives
+            # The series is an upper bound of the probability of no positives
             outside = before + after
             unsure = _pick(outside, POWERS - 1, power) > 1e-13
             none = tl.reduce(q, 0, _product) * tl.exp(-tl.sum(outside / order, 0))

@@ -66,7 +66,7 @@ expected_ratio.register_autograd(
 
 
 class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
-    """1 less a metric: log-odds and 0/1 targets as rows, by the average asked for."""
+    """1 less a metric of log-odds against 0/1 targets, averaged over rows."""
 
     def __init__(
         self,

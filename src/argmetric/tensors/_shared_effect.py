@@ -5,7 +5,7 @@ with p(u) = expit(a + σ·u). Each a keeps the pixel's probability: E[p(u)] = p.
 expected score is E = Σ_u w_u·E[score | u]. The order of pixels is the same for every
 u, so the best mask is still a cut of p.
 
-The integral over u is a sum in steps of 1/σ: p(u) and the chance of an empty mask then
+The integral over u is a sum in steps of 1/σ: p(u) and P(an empty mask) then
 err by about e^(-π²) = 5e-5. From σ = 10 on steps are 0.1, and the error is up to half a
 weight, 0.02. Few pixels are taken one by one. Many are put
 into bins of their odds, 16 for each factor of 2, each with its mean: the cut lies

@@ -1,11 +1,11 @@
-"""Metrics that are affine in tp, exactly, from the law of T on its window.
+"""Metrics that are affine in tp, exactly, from the PMF of T on its window.
 
 value = (hits_k·hits_t·tp + rest_k·rest_t) / (floor_k + rate_k·t), so that
 
     E_k = Σ_t (hits_k·hits_t·J_k(t) + rest_k·rest_t·P(T=t)) / (floor_k + rate_k·t),
 
-J_k(t) = E[tp; T=t] = Σ_{i≤k} p_i·P(T without i = t-1). The law without an item is the
-quotient of the law of T and (q + p·z), by the stable half of the division. For k past
+J_k(t) = E[tp; T=t] = Σ_{i≤k} p_i·P(T without i = t-1). The PMF without an item is the
+quotient of the PMF of T and (q + p·z), by the stable half of the division. For k past
 the middle tp = T - fn: small values stay accurate. Curves are flat; the factors of the
 counts 0…m of segment g begin at places[g], which segments of one size share.
 """

@@ -57,7 +57,7 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
     """Add P(hits)·P(misses)·Σ_z weights[z, g]·tilt to every pair of counts.
 
     A shift of all log-odds by tilts[z] makes a count t more likely by e^(tilts[z]·t),
-    but for a constant that follows from the sum of all chances.
+    but for a constant that follows from the sum of all probabilities.
     """
     longest = 0
     for g in range(indptr.shape[0] - 1):
@@ -134,7 +134,7 @@ def fill_counts(box, starts, k, n, first, counts):
 def trim_boxes(indptr, tolerance, chance, box, places):
     """Make boxes smaller by the ends of either count that are less likely.
 
-    places[g] tells where the chances of a group begin and how far the next number of
+    places[g] has where the probabilities of a group begin and how far the next number
     hits is from the last. The tolerance is relative as that of `law_boxes`.
     """
     longest = 0
@@ -178,7 +178,7 @@ def trim_boxes(indptr, tolerance, chance, box, places):
 def cell_moments(values, chance, box, places, unlikely, raw, low, high):
     """Write P(defined), E[value^j; defined] and the likely range of each group.
 
-    With a hits and r misses more than the least a group has the chance at
+    With a hits and r misses more than the least a group has the probability at
     places[g, 0] + places[g, 1]·a + r, and the value at places[g, 2] + places[g, 3]·a +
     r. Returns the expected positives of all groups.
     """

@@ -23,7 +23,7 @@ from argmetric._ground.jit import inner, kernel
 from argmetric._ground.jit.laws import PAD, add_labels, copy_law, law_room, no_labels
 
 SLACK = 1e-13  # rounding of a bound
-NEIGHBOURS = 6  # items on either side of the first k whose laws are one step away
+NEIGHBOURS = 6  # items on either side of the first k whose PMFs are one step away
 MAX_SUMS = 48  # of one segment; past them its whole curve is quicker
 
 
@@ -203,7 +203,7 @@ def plausible_count(p, start, stop, n, kind, low, high):
 
 @inner
 def extend(p, q, first, last, tolerance, box, law, spare):
-    """Add labels first…last-1 to a law; `box` has its low and its length."""
+    """Add labels first…last-1 to a PMF; `box` has its low and its length."""
     box[0], box[1], _ = add_labels(
         p, q, first, last, tolerance, box[0], box[1], law, spare
     )
@@ -224,7 +224,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
 
     `out` has the rows: best k, value, value at extra, number of sums; where these
     became too many the last is 0 and the others are not to be used. Values are sums
-    over the outcomes that are defined, not divided by their chance.
+    over the outcomes that are defined, not divided by their probability.
     """
     for g in range(indptr.shape[0] - 1):
         start, stop, n = indptr[g], indptr[g + 1], sizes[g]

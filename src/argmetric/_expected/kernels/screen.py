@@ -1,6 +1,6 @@
-"""Any metric: rough laws at every count, whole laws at some, and their cells.
+"""Any metric: rough PMFs at every count, whole PMFs at some, and their cells.
 
-A rough law has three points with the first five moments of the whole one, or two with
+A rough PMF has three points with the first five moments of the whole one, or two with
 three: the Gauss rules. In units of the deviation, with skewness s, the orthogonal
 polynomials are 1, x, x² - s·x - 1 of norm b, and x³ - (s+a)·x² + (a·s - 1 - b)·x + a;
 the points are the roots of the last one, or of the last but one.
@@ -15,7 +15,7 @@ import numpy as np
 from argmetric._ground.jit import borrowing, inner, kernel
 from argmetric._ground.jit.laws import PAD, add_labels
 
-SURE = 1e-12  # variance of a law that is one point
+SURE = 1e-12  # variance of a PMF that is one point
 FOLD = 63  # partial sums of so many items and one: equal items do not drift
 ORDERS = 5
 THIRD_OF_A_CIRCLE = math.sqrt(0.75)
@@ -251,7 +251,7 @@ def laws_at(
 ):
     """Write the PMFs of the first count[i] labels of group[i], both ascending.
 
-    A segment begins with the law of other labels that its seed is. Points and weights
+    A segment begins with the PMF of other labels that its seed is. Points and weights
     of pair i lie from start[i] on; `dropped` is the mass trimmed on the way.
     """
     room = 0
@@ -308,7 +308,7 @@ def widest_key(order, ends, spans, hits, misses):
 def widen_rows(hits, misses, tolerance, offset, rows):
     """Widen the rows of a key by the entries of one pair of whole PMFs.
 
-    Whole laws rise and fall: the ends of a row are near those of the row before.
+    Whole PMFs rise and fall: the ends of a row are near those of the row before.
     """
     begin, stop, size = 0, 0, misses.shape[0]
     for a in range(hits.shape[0]):

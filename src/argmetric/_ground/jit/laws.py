@@ -1,7 +1,7 @@
-"""The law of the number of positives among independent labels, for all kernels.
+"""The PMF of the number of positives among independent labels, for all kernels.
 
-A law lies in an array from PAD on, with PAD zeros before and behind it: its first entry
-is the chance of `low` positives. Chances at both ends that are not above the tolerance
+A PMF lies in an array from PAD on, with PAD zeros before and behind it: its first entry
+is P(`low` positives). Probabilities at both ends that are not above the tolerance
 are trimmed, and their mass is added up.
 """
 
@@ -22,10 +22,11 @@ def law_room(variance, most):
 
 @borrowing
 def add_labels(p, q, first, last, tolerance, low, length, law, spare):
-    """Add labels first…last-1 to a law in place, two at a time.
+    """Add labels first…last-1 to a PMF in place, two at a time.
 
-    With chances p and q = 1-p of two labels, P(a) = q·q'·P(a) + (q·p' + p·q')·P(a-1)
-    + p·p'·P(a-2). Returns low, length and the mass that was trimmed.
+    For two labels with the probabilities p, p' and q = 1-p, q' = 1-p',
+    P(a) = q·q'·P(a) + (q·p' + p·q')·P(a-1) + p·p'·P(a-2). Returns low, length and the
+    mass that was trimmed.
     """
     start, source, target, lost = PAD, law, spare, 0.0
     i = first
@@ -63,7 +64,7 @@ def add_labels(p, q, first, last, tolerance, low, length, law, spare):
 
 @inner
 def no_labels(law):
-    """Make it the law of no labels, which is 0 for certain; its low and length."""
+    """Write the PMF of no labels, a certain 0; return its low and length."""
     for a in range(2 * PAD + 1):
         law[a] = 0.0
     law[PAD] = 1.0
@@ -72,6 +73,6 @@ def no_labels(law):
 
 @inner
 def copy_law(law, length, other):
-    """Copy a law with the zeros around it, in a loop, which compiles faster."""
+    """Copy a PMF with the zeros around it, in a loop, which compiles faster."""
     for a in range(length + 2 * PAD):
         other[a] = law[a]

@@ -213,7 +213,7 @@ def calibration_check(
     rows = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
     law: Forecast | None = None
     if weight is None:
-        # Labels by maps of other folds, judged through the map of all rows
+        # Labels by calibrators of other folds, scored with that of all rows
         found = fit_map(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
         law = forecast(problem.checked(), after.given, metric, **how)

@@ -22,7 +22,7 @@ from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
 from argmetric._verbs.tune import LabelledDisplay
 from argmetric.metrics import Metric, MetricLike
 
-Z = 1.959963984540054  # 97.5 % point of the normal law
+Z = 1.959963984540054  # 97.5 % point of the normal distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ReliabilityBins:
     high: Floats
     weight: Floats  # rows in it, or the sum of their weights
     mean: Floats  # mean probability: what was said
-    rate: Floats  # share of positives: what happened
+    rate: Floats  # actual share of positives
     # rate_low, rate_high: wilson's 95 % interval of the share
     rate_low: Floats
     rate_high: Floats
@@ -106,7 +106,7 @@ def wilson(rate: Floats, n: Floats) -> tuple[Floats, Floats]:
 class Line:
     """logit P(y = 1) = slope·logit p + intercept, of the largest likelihood.
 
-    `p_value` is the chance of a line this far from (1, 0) if p were calibrated.
+    `p_value` is the probability of a line this far from (1, 0) if p were calibrated.
     """
 
     slope: float
@@ -198,9 +198,9 @@ class CalibrationCheck(CheckedRoutes):
     line : Line
         Slope and intercept of the log-odds; see `slope`, `intercept` and `p_value`.
     bins : ReliabilityBins
-        Mean probability and share of positives, in bins of equal numbers of rows.
+        Mean probability and prevalence, in bins of equal numbers of rows.
     positive_bins : ReliabilityBins
-        Mean probability and share of positives, in bins of equal numbers of expected
+        Mean probability and prevalence, in bins of equal numbers of expected
         positives.
     threshold : float or None
         Where `decide` cuts the probabilities as they stand; None where it has no

@@ -1,4 +1,4 @@
-"""Several sets of labels judged on the truth, and how sure their differences are."""
+"""Scores of several sets of labels, and standard errors of their differences."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sampling_units(layout: Layout, groups: Any) -> Units:
 
 @dataclass(frozen=True)
 class Case:
-    """Sets of labels, the truth, and how they are judged; one entry per item."""
+    """Sets of labels, true labels, and how they are judged; one entry per item."""
 
     metric: Metric
     units: Units
@@ -169,7 +169,7 @@ IN_WORDS: dict[RouteName, str] = {
 }
 
 CLEARLY = 2.0  # standard errors
-RANKING_LOST = 0.005  # of the AUC, from which a map has destroyed some of the ranking
+RANKING_LOST = 0.005  # loss of AUC from which a calibrator has destroyed ranking
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def best_route(
     On new rows nothing does measurably better than recalibrating, so that is the route
     wherever it lowered the log-loss out of fold (`mended`). A tuned cut is advised only
     where `cuts` are allowed, and where it did clearly better: with groups, whose rows
-    may depend on each other, or where the map lost some of the ranking.
+    may depend on each other, or where the calibrator lost some of the ranking.
     """
     best = names.index("recalibrate" if mended else "decide")
     tuned = [one for one in TUNED if one in names]
@@ -321,7 +321,7 @@ def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> b
         y = problem.y[inside]
         if not y.any() or y.all():
             continue
-        # AUC: the chance that a positive scores higher than a negative, ties one half
+        # AUC: P(a positive scores higher than a negative), ties count one half
         auc = []
         for scores in (problem.scores[inside], mended[inside]):
             negatives, own = np.sort(scores[~y]), scores[y]

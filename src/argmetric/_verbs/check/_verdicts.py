@@ -28,7 +28,7 @@ LARGE_LOSS = 0.05  # share of the score from which a loss matters
 FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
 SMALL_GAP = 0.015  # of forecast and actual score, error counted, that is no fault
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
-OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
+OUTSIDE = 0.01  # probability of a score outside of a forecast that it refutes
 LOSSES = (  # attributes that only JSON has
     *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
     *("score_standard_error", "expected", "expected_recalibrated"),
@@ -116,8 +116,9 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
     As it stands `p` counts as fit where nothing speaks against it and the gap between
     forecast and actual score, its error included, is below 1.5 points: the interval of
     a forecast knows nothing of errors of p, and on real models even small ones break
-    it. Recalibrated, the interval holds the uncertainty of the map: it is a "no" only
-    where the score of rows that the map has not seen leaves the 99 % interval.
+    it. Recalibrated, the interval includes the uncertainty of the calibrator: it is a
+    "no" only where the score of rows that the calibrator has not seen leaves the 99 %
+    interval.
     """
     how = HOW["recalibrate"].replace("decide", "forecast")
     error = check.score_standard_error
@@ -171,7 +172,7 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
-    p_value: Any  # chance of such probabilities if they were calibrated
+    p_value: Any  # under the hypothesis of calibrated probabilities
     _n_rarer: Any
     _rows: Any
 

@@ -7,7 +7,7 @@ the Jaccard index is not. Of the line, a set S of k rows has the expectation
     E[a(k, T)] + Σ_{i in S} v_ik,   v_ik = p_i·E[s(k, 1 + T_-i)],
 
 T_-i the positives among the other rows. For each k this is a knapsack of k rows. Where
-few sets are within the budget, all are looked at. Otherwise the k rows with the largest
+few sets are within the budget, all are evaluated. Otherwise the k rows with the largest
 v_ik - λ·cost_i are taken, for the least λ that stays within the budget; by duality no k
 rows are better than λ·budget plus the sum of these, for any λ. The least such bound
 gives the gap. Sets are compared by the expectation of the metric, not of the line.
@@ -30,7 +30,7 @@ from argmetric._verbs.decide._question import Question
 from argmetric._verbs.decide._result import Decision
 from argmetric.metrics import Metric
 
-MOST_SETS = 1 << 12  # sets of rows of a segment that are all looked at
+MOST_SETS = 1 << 12  # sets of rows of a segment that are all evaluated
 LARGEST_AFFINE, LARGEST = 2000, 500  # rows of a segment that is over its budget
 CELLS = 1 << 21  # numbers of a block of segments
 HALVINGS = 40  # of the range of λ

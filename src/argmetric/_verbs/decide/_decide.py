@@ -139,10 +139,10 @@ def decide(
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     reference : pair (y, p) or Calibrator, optional
         What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first; `threshold` then refers to
-        calibrated p, and `threshold_raw` to `p` as given.
+        or a fitted calibrator. `p` is recalibrated first; `threshold` then refers to
+        calibrated p, and `threshold_raw` to the raw `p`.
     prior : float or "estimate", optional
-        The current share of positives: one constant is added to all log-odds so that
+        The current prevalence: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" compares the scores with those of
         `reference`, where each class must still have the scores it had.
     logits : bool, default=False
@@ -280,7 +280,7 @@ def decide_by(
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
     decision = _choose_labels(question, n_threads, per_row=per_row, budget=budget)
-    # Without any chance of a positive "none" is right, whatever it is worth.
+    # If no row can be positive, "none" is right, whatever its value.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
     if found is not None:
         note = f"{calibration_note(found)}; thresholds refer to these"

@@ -184,15 +184,15 @@ def evaluate(
     pos_label: Label | None = None,
     forecast: Forecast | None = None,
 ) -> float:
-    """Return the actual score of labels against the truth, averaged as in `decide`.
+    """Return the actual score of labels against true labels, averaged as in `decide`.
 
     Parameters
     ----------
     y : array-like
-        The truth, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
+        True labels, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
         `pos_label`. Tensors are counted on their device.
     labels : array-like or Decision
-        What was handed in. There are no scores here: of a rule pass
+        Predicted labels. There are no scores here: of a rule pass
         ``rule.predict(p)``, of a threshold ``p >= threshold``.
     metric : str, Metric or callable, optional
         What to compute; by default the metric of a decision, or "f1".
@@ -250,7 +250,7 @@ def evaluate(
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
-    elif flags and pos_label is not None:  # the truth has names, and a decision none
+    elif flags and pos_label is not None:  # labels have names, a decision has none
         true = binary_labels(y, pos_label)
         counted = _count(
             true.positive, labels, None, groups, by, sample_weight=sample_weight
@@ -275,7 +275,7 @@ def evaluate(
         defined, weight = values[kept], weight[kept]
         n_groups = defined.size
         if average != "macro" and defined.size > 1:
-            # Mean ± 1.645 standard errors, 90 % of a normal law:
+            # Mean ± 1.645 standard errors, 90 % of a normal distribution:
             # √(Σ w²(x - mean)² · m/(m - 1)) / Σw for m values
             spread = float(np.sum((weight * (defined - score)) ** 2))
             spread *= defined.size / (defined.size - 1)
@@ -318,7 +318,7 @@ def cell_scales(sums: Floats, squares: Floats) -> Floats:
     An empty cell has that of all rows.
 
     A gamma variate of the shape (Σw)²/Σw² and this scale has the mean and the variance
-    of Σ w·g, g drawn from the unit exponential law for each row (Rubin's bootstrap).
+    of Σ w·g, g unit exponential for each row (Rubin's bootstrap).
     """
     scale = np.full(sums.shape, squares.sum() / sums.sum())
     np.divide(squares, sums, out=scale, where=sums > 0.0)

@@ -82,7 +82,7 @@ def decide_one(question: Question) -> Decision:
         raw = raw_threshold(question.raw, labels)
     if threshold is None:
         first = "the first in order" if layout.rows is None else "by p as given"
-        on = "" if raw is None else question.scale  # on the scores as given one does
+        on = "" if raw is None else question.scale  # raw scores have a single cut
         notes.append(tie_note(tied.size, count.lower, first, on))
     none = found.chance_of_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))

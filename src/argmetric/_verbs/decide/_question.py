@@ -27,7 +27,7 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, leaves_out_none, size_facts
 
-OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
+OFTEN_EMPTY = 0.05  # probability of no positive from which the 0/0 convention matters
 
 
 class Question(NamedTuple):
@@ -41,7 +41,7 @@ class Question(NamedTuple):
     logits: bool
     tables: Tables
     asked: dict[str, Any]
-    raw: Floats | None = None  # scores before the map, where there is one
+    raw: Floats | None = None  # scores before the calibrator, where there is one
 
     @property
     def scale(self) -> str:
@@ -60,7 +60,7 @@ class Question(NamedTuple):
 
     @property
     def from_half(self) -> Booleans:
-        """Which scores are one half or more as they were given, before a map."""
+        """Which raw scores, before a calibrator, are one half or more."""
         return (self.layout.scores if self.raw is None else self.raw) >= self.half
 
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:

@@ -62,14 +62,14 @@ class Decision(Result):
         reference it is a cut on calibrated p.
     threshold_raw : float or None
         The same cut on the scores that were given: `p >= threshold_raw` gives these
-        labels. Without a map it is `threshold`; a tie that only the map made has one.
+        labels. Without a calibrator it is `threshold`; ties by calibration have one.
     scale : {"p", "logit", "calibrated p", "calibrated logit"}
         What `threshold` and `best_cut` are compared with.
     expected : float
         The objective that was maximised: the expected metric of these labels under the
         probabilities that they were decided with; the mean over segments where there
-        are some. With a reference the map counts as certain. It is no
-        forecast: that is `forecast().mean`, which is taken over all maps that the
+        are some. With a reference the calibrator counts as certain. It is no
+        forecast: that is `forecast().mean`, the mean over all calibrators that the
         reference allows, and has an interval.
     error : float
         Bound or estimate of the numerical error of `expected`.
@@ -84,7 +84,7 @@ class Decision(Result):
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, its 90 %
+        The prevalence that `prior="estimate"` found: `mean`, its 90 %
         `interval`, and the share in the `reference`.
     gap : float
         With a `budget`: the most that the expected metric of the best labels
@@ -137,7 +137,7 @@ class Decision(Result):
         """Expected metric of the k most probable items, k = 0…n.
 
         None with segments: `curve_of` gives those. For a mean of two rates, and for a
-        long vector, it is made when it is first asked for, as the best k needs none.
+        long vector, it is made when it is first needed, as the best k needs none.
         """
         return self._curve_of(0) if self.group_ids is None else None
 
@@ -158,7 +158,7 @@ class Decision(Result):
 
     @cached_property
     def cut_half(self) -> Cut:
-        """The cut at one half of the scores as they were given, before any map.
+        """The cut at one half of the scores as they were given, before calibration.
 
         Its expected metric is taken under the same probabilities as `expected`.
         """
@@ -168,7 +168,7 @@ class Decision(Result):
     def best_cut(self) -> Cut:
         """The best single `>=` cut on all rows, whatever limits were set.
 
-        With segments it takes a sort of all rows, made when it is first asked for.
+        With segments it takes a sort of all rows, made when it is first needed.
         """
         return self._best_cut()
 
@@ -293,7 +293,7 @@ class Decision(Result):
 
         Probabilities, groups, metric and reference are those of the decision. Without a
         map, `forecast(p, labels)` says the same, and its mean is `expected`. With a
-        reference the mean is taken over all maps that it allows, and is mostly lower
+        reference the mean is over all calibrators that it allows, and is mostly lower
         than `expected`, which was maximised under one of them.
 
         Parameters

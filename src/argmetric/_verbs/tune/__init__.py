@@ -257,7 +257,7 @@ def tune(
     Parameters
     ----------
     y : array-like or None
-        The truth: 0/1, booleans, two values with `pos_label`, or a 0/1 matrix. None:
+        True labels: 0/1, booleans, two values with `pos_label`, or a 0/1 matrix. None:
         the best threshold for a population with these probabilities.
     p : array-like
         Scores, the larger the more positive. A matrix has one column per label.
@@ -283,12 +283,12 @@ def tune(
         `Rule.guarantee`. Raises `NotCertifiedError` where these rows prove nothing.
     for_rows, prior, unlabelled : int, float, array-like, optional
         With `confidence`: the limits hold for the next so many rows of their kind; the
-        share of positives among new rows; scores of other rows, where a test begins.
+        prevalence among new rows; scores of other rows, where a test begins.
     cost : dict or pair, optional
         In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
     reference : pair (y, p) or Calibrator, optional
         What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first, here and in `Rule.apply`.
+        or a fitted calibrator. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9

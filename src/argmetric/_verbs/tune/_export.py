@@ -1,7 +1,7 @@
 """Rules for other programs: each in plain numbers, from which all targets are written.
 
-Calibration is monotone, so a cut on calibrated scores is a cut on the scores as given,
-found to the last digit. Nothing of the map is left to compute where the rule is used.
+Calibration is monotone, so a cut on calibrated scores is a cut on raw scores,
+exact to the last digit. No calibrator is needed where the rule is used.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class ExportMixin(Result):
         return "\n\n".join([*parts, f"{head}    return [{calls}]\n"])
 
     def to_json(self) -> str:
-        """Return the rule as JSON for other programs: cuts on the scores as given.
+        """Return the rule as JSON for other programs: cuts on raw scores.
 
         The key "rule" holds what `save` writes. `docs/_static/rule.schema.json` of the
         source describes the rest.
@@ -226,7 +226,7 @@ def raw_cut(calibrator: Any, threshold: float) -> float:
     """Return the smallest probability whose calibrated value is ≥ threshold.
 
     -inf where all do, inf where none does. Floats from 0 to 1 ascend with their bits,
-    and the map is monotone but for rounding errors, which the cut leaves out.
+    and the calibrator is monotone but for rounding errors, which the cut leaves out.
     """
     ends = calibrator.apply([0.0, 1.0]) >= threshold
     if ends[0]:

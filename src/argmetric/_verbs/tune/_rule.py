@@ -210,16 +210,16 @@ class Rule(SavedRule):
     def reference(self) -> FittedReference | None:
         """What is kept of the labelled rows that the rule was tuned on.
 
-        The map that they give, with its uncertainty, and their scores in cells. As
+        Their calibrator, with its uncertainty, and their binned scores. As
         `reference=` of `forecast` it says what the rule will score on new rows. None
-        with a calibrator, which is the map then; for rules without labels, of matrices
-        or of files in pieces; and where the scores do not rank the labels.
+        with a calibrator, which then serves; for rules without labels, of matrices
+        or of files in batches; and where the scores do not rank the labels.
         """
         return None if self._kept is None else self._kept.fitted
 
     @cached_property
     def threshold_raw(self) -> float | None:
-        """The threshold on the scores as given, before the calibrator.
+        """The threshold on raw scores, before the calibrator.
 
         The smallest probability whose calibrated value reaches `threshold`; -inf where
         all do, inf where none does, None where the calibrator is a function.

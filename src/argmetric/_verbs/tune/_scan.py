@@ -29,7 +29,7 @@ CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
 class SortedRows:
     """Rows by descending score; `order` is None where it was not needed.
 
-    Files read in pieces know their number alone: there the arrays are empty.
+    Files read in batches know their number alone: there the arrays are empty.
     """
 
     scores: Floats
@@ -353,7 +353,7 @@ class RuleLimits:
 
 
 def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
-    """Return limits as they were passed: a share of positives in per cent."""
+    """Return limits as they were passed: a share of the rows in per cent."""
     percent = {name: name.endswith("positives") for name in limits}
     return between.join(
         f"{name}={100.0 * x:.12g}%"

@@ -124,7 +124,7 @@ class CellSampler:
     def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
         """Draw as many rows as there are, with replacement."""
         if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
-            # Draw row by row: the counts have the law of one multinomial draw.
+            # Draw row by row: the counts are distributed as one multinomial draw.
             cells, n = self.rows.size, int(self.rows.sum())
             cell = np.repeat(np.arange(cells), self.rows)
             drawn = np.empty((size, cells), dtype=np.int64)

@@ -260,7 +260,7 @@ class SavedRule(ExportMixin, Saved[Any]):
     def _key(self) -> str:
         """Return all that is compared, as text: nan equals itself there.
 
-        Not the rows that it was tuned on: files read in pieces keep none.
+        Not the rows that it was tuned on: files read in batches keep none.
         """
         compared = [one for one in self.fields() if one.key != "reference"]
         try:
