@@ -122,3 +122,21 @@ def test_floors_of_many_rows_come_within_a_row_of_the_bound():
     d = am.classes.decide(p, "accuracy", certificate=True, **limits)
     assert within(p, d.codes[None], {0: 900}, {2: 0.5, 3: 0.6}).all()
     assert 0.0 <= d.gap * 3000 < 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("size", [1e-7, 1e-8, 1e-9])
+def test_limits_of_rare_classes_are_kept_where_some_labels_keep_them(size, seed):
+    """A program takes 1e-9 for 0: floors below were lost, and what can be refused."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(65, 100))
+    p = rng.dirichlet([1, 1, 1], n) * [1, size, size]
+    p /= p.sum(axis=1, keepdims=True)
+    known = rng.integers(0, 3, n)
+    hits = np.bincount(known, p[np.arange(n), known], 3) / p.sum(axis=0)
+    limits = np.bincount(known, minlength=3).tolist(), ((1 - 1e-3) * hits).tolist()
+    names = "max_per_class", "min_recall"
+    d = am.classes.decide(p, "accuracy", **dict(zip(names, limits, strict=True)))
+    assert (np.bincount(d.codes, minlength=3) <= limits[0]).all()
+    found = np.bincount(d.codes, p[np.arange(n), d.codes], 3) / p.sum(axis=0)
+    assert (found >= np.array(limits[1]) * (1 - 1e-9)).all()

@@ -160,10 +160,8 @@ def ahead_of(
 
     Parameters
     ----------
-    decision : Decision
-        As `decide` returned it.
-    mean : float
-        The forecast of its labels.
+    decision, mean
+        As for `cut_forecasts`.
     forecasts : dict
         The forecasts of "best_cut" and "cut_half", or of one of them.
     write : callable

@@ -87,7 +87,11 @@ def best_within(
     near = np.where(rows.sizes > LARGE, reach, NEAR)
     for g in np.flatnonzero(bound > value + near):
         place = slice(rows.starts[g], rows.starts[g + 1])
-        again = gains[place], rows.p[place], rows.most[g], rows.floor[g]
+        # programs take less than 1e-9 for 0, and keep floors to 1e-6: powers of 2
+        # bring the Σ p of each class near 1,000
+        p = rows.p[place]
+        unit = np.ldexp(1.0, np.frexp(p.sum(axis=0))[1] - 10)
+        again = gains[place], p / unit, rows.most[g], rows.floor[g] / unit
         tried = np.empty(int(rows.sizes[g]), dtype=np.int64)
         if tried.size * len(classes) <= WHOLE_CELLS:
             found, most = _whole_program(*again, tried)
