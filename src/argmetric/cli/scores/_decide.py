@@ -18,7 +18,6 @@ from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._rows import LIMITS, checked, exclude
 from argmetric.scale import files
 
-_TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
 _NO_REFERENCE = (
     "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
     "pass --reference, or tune the rule anew"
