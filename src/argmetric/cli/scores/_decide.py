@@ -111,7 +111,7 @@ def decide(o: Given) -> int:
 
 
 def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
-    """Return the rows and the rule, if there is one; refuse a page that cannot be."""
+    """Return the rows, and the rule if there is one."""
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
 
