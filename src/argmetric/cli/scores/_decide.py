@@ -142,7 +142,8 @@ def _answered(
     rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the score to expect of labels, the actual one, the map, and notes."""
-    forecast, score, notes = None, rows.evaluate(chosen), []
+    forecast: Any = None
+    score, notes = rows.evaluate(chosen), []
     if _likely(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
     if forecast is None:

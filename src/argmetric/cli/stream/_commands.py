@@ -296,8 +296,8 @@ def _summary(
         said = [f"skipped: {error}" for error in values["errors"]]
         said += [note for kind, note in notes if kind == "note"]
         how = {"metric": metric, "rows": n, "file": values["file"], "notes": said}
-        lines = [*facts[-2:], *facts[-4:-2]]  # the score first
-        lines.save(report_stream(run.history.looks, lines=lines, **how), o.report)
+        how["lines"] = [*facts[-2:], *facts[-4:-2]]  # the score first
+        lines.save(report_stream(run.history.looks, **how), o.report)
     facts += _skipped(values)
     if values["rows_per_second"]:
         facts.append(("rate", f"{values['rows_per_second']:,.0f} rows a second"))
