@@ -102,7 +102,7 @@ train table.csv
 train table.csv --label bough
 predict model.pkl table.csv
 predict scores.csv table.csv
-report scores.csv -o page.pdf
+report scores.csv --report page.pdf
 stream table.csv
 stream table.csv --label bought --features age
 stream table.csv --label bought

@@ -136,7 +136,7 @@ tag predict t.tagger text.txt -o tagged.txt
 tag evaluate tagged.txt
 tag evaluate tagged.txt --task pos
 summarize sources --words 9
-summarize sources --references gold.txt --html p.html
+summarize sources --references gold.txt --report p.html
 summarize train clusters.jsonl --words 5 -o s.model
 summarize evaluate clusters.jsonl --model s.model
 metrics
@@ -147,9 +147,9 @@ decide rows.csv
 decide rows.jsonl
 decide rows.csv --json
 decide wide.csv --scores p_*
-report rows.csv --format text
-report rows.csv --group g --reference val.csv --format json
-report rows.csv --max-positives 5% -o report4.md
+report rows.csv
+report rows.csv --group g --reference val.csv --report report3.json
+report rows.csv --max-positives 5% --report report4.md
 calibrate rows.csv --map map.json
 tag templates chunk
 forecast rows.csv --threshold 0.5 --rule rule.json
@@ -195,7 +195,7 @@ calibrate rows.csv --method matrix
 calibrate rows.csv --output-format csv
 calibrate rows.csv --map map.json --method platt
 calibrate wide.csv --scores p_*
-report rows.csv -o page.pdf
+report rows.csv --report page.pdf
 monitor rows.csv --reference val.csv
 monitor rows.csv --every 100
 monitor rows.csv --reference val.csv --every week

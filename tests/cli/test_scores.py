@@ -137,7 +137,7 @@ def test_ties_and_empty_answers_are_told(run, answer):
     Path("t.csv").write_text("p\n0.05\n0.04\n0.03\n")
     ended = run("decide", "t.csv", "--zero-division", "1")
     assert ended.out == "p,decision\n0.05,0\n0.04,0\n0.03,0\n"
-    assert "none: nothing is predicted positive" in ended.err
+    assert "none: no row is positive" in ended.err
     found = answer("decide t.csv --zero-division 1")["decision"]["expected"]
     assert found == pytest.approx(0.95 * 0.96 * 0.97, rel=1e-12)
 

@@ -15,10 +15,10 @@ from cyclopts import Group, Parameter
 
 from argmetric._ground.display import Field
 from argmetric.cli import _options as opt
+from argmetric.cli import _report
 from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Table, Values, count, tell
 from argmetric.cli._values import check_encoding, entries
 from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
 from argmetric.metrics import (
@@ -79,28 +79,25 @@ class Recipe(opt.Options, group=Group("Recipe", sort_key=2)):
 
 
 # A way, or one with "no " before it; the options that it refuses; what is said; and why
-_TABLE = """
-no raw: output_format
-    = {} is about --raw: pass it too
+_TABLE = (
     # lines of tokens are written as they were read
-model: mode
-    = {} is part of the model: leave it out
+    "no raw: output_format = {} is about --raw: pass it too\n"
     # a summarizer keeps what it was trained with
-weights: iterations oracle_beam
-    = {} is about --policy dagger or vine: pass one of them too
+    "model: mode = {} is part of the model: leave it out\n"
     # weights are learned at once
-no vine: beta
-    = {} is about --policy vine: pass that too
+    "weights: iterations oracle_beam = {} is about --policy dagger or vine: pass "
+    "one of them too\n"
     # no other policy is a mixture
-"""
-REFUSALS = [(way, *re.split(" [=#] ", text)) for way, text in entries(_TABLE)]
+    "no vine: beta = {} is about --policy vine: pass that too\n"
+)
+REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]
 _KEYS = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
 
 
 def refuse(o: Given, way: str) -> None:
     """Refuse the first option that is given and has no meaning for a way."""
-    for own, options, message, _ in REFUSALS:
+    for own, options, message in REFUSALS:
         for name in options.split() if own == way else ():
             if o.has(name):
                 raise UsageError(message.format(f"--{name.replace('_', '-')}"))
@@ -108,7 +105,8 @@ def refuse(o: Given, way: str) -> None:
 
 def sizes(name: str, sentences: int, tokens: int) -> list[Field]:
     """Return how many sentences and tokens there are, of which file."""
-    text = f"{count(sentences, 'sentence')}, {count(tokens, 'token')} of {name}"
+    both = _report.count(sentences, "sentence"), _report.count(tokens, "token")
+    text = f"{', '.join(both)} of {name}"
     return [
         Field("file", name, "sentences", text),
         Field("sentences", sentences),
@@ -116,17 +114,19 @@ def sizes(name: str, sentences: int, tokens: int) -> list[Field]:
     ]
 
 
-def learned_fields(options: dict[str, Any], learned: Values) -> list[Field]:
+def learned_fields(options: dict[str, Any], learned: _report.Values) -> list[Field]:
     """Return how a model was learned: how, how long, how the last epoch ended."""
     wrong = [f"at last {100 * row['error']:.2f} % wrong" for row in learned["history"]]
-    said = f"roll-in {options['roll_in']}", count(options["epochs"], "epoch")
+    said = f"roll-in {options['roll_in']}", _report.count(options["epochs"], "epoch")
     text = ", ".join([*said, f"{learned['seconds']:.1f} s", *wrong[-1:]])
     options = {**options, "seed": options["random_state"]}
     fields = [Field(key, options[key]) for key in _KEYS if key in options]
     return [*fields[:-1], fields[-1]._replace(words="learned", text=text)]
 
 
-def values_and_lines(fields: Iterable[Field]) -> tuple[Values, list[tuple[str, str]]]:
+def values_and_lines(
+    fields: Iterable[Field],
+) -> tuple[_report.Values, list[tuple[str, str]]]:
     """Return the values of fields by the keys of JSON, and the lines for people."""
     fields = list(fields)
     values = {one.key: one.value for one in fields if one.key is not None}
@@ -158,11 +158,11 @@ def train(
     what: str,
     model: Any,
     o: Given,
-    answer: Callable[[Values], Iterable[Field]],
+    answer: Callable[[_report.Values], Iterable[Field]],
     /,
     *data: Any,
     notes: list[str],
-    table: Callable[[Values], Table | None] | None = None,
+    table: Callable[[_report.Values], _report.Table | None] | None = None,
     **how: Any,
 ) -> int:
     """Fit a model on data, save it, and tell; Ctrl-C keeps what was learned.
@@ -195,7 +195,7 @@ def train(
         notes.append(f"interrupted: this is the best {what} so far")
     values |= learned
     found = None if table is None else table(values)
-    tell(command, values, facts, json=o.json, table=found)
+    _report.tell(command, values, facts, json=o.json, table=found)
     return INTERRUPTED if model.interrupted_ else DONE
 
 
@@ -249,7 +249,7 @@ def tell_predicted(
     values, facts = values_and_lines(fields)
     facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
-    return tell(command, values, facts, **how)
+    return _report.tell(command, values, facts, **how)
 
 
 def metric_named(

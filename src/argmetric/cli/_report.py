@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,10 +30,9 @@ Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
 
 
-def surprises(forecast: Any, real: float | None) -> list[str]:
+def surprises(forecast: Any, real: float) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
-    said = None if real is None else forecast.surprise(real)
-    if said is None:
+    if (said := forecast.surprise(real)) is None:
         return []
     said = said.replace("calibration_check(y, p)", "argmetric calibrate")
     return [said.replace("classes.check(y, p)", "argmetric calibrate --one-label")]
@@ -78,12 +77,12 @@ def console(*, stderr: bool) -> Console:
 def tell(
     command: str,
     values: Values,
-    facts: Facts | Callable[[Values], Facts],
+    facts: Facts,
     *,
     json: bool,
     stderr: bool = False,
     unwritten: str = "",
-    table: Table | Callable[[Values], Table] | None = None,
+    table: Table | None = None,
     notes: Facts | None = None,
 ) -> int:
     """Print an answer: its values with --json, else its lines; return the exit code.
@@ -99,10 +98,9 @@ def tell(
             say(f"{unwritten} not written: no --output")
         return DONE
     target = console(stderr=stderr)
-    shown = facts(values) if callable(facts) else facts
-    print_facts(target, f"argmetric {command}", shown)
+    print_facts(target, f"argmetric {command}", facts)
     if table is not None:
-        print_table(target, *(table(values) if callable(table) else table))
+        print_table(target, *table)
     forecast = values.get("forecast") or {"assumptions": ()}
     print_notes(target, "assumes", forecast["assumptions"])
     if notes is None:
@@ -158,14 +156,11 @@ def rows_asked(summary: Values) -> str:
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
-def with_interval(score: float, result: Any) -> str:
-    low, high = map(number, result.interval)
-    return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"
-
-
 def forecast_line(forecast: Any) -> tuple[str, str]:
     """Return the line on a forecast: its mean, and the interval around that."""
-    return "forecast", with_interval(forecast.mean, forecast)
+    mean, low, high = map(number, (forecast.mean, *forecast.interval))
+    within = f"{100 * forecast.coverage:g} % interval {low} to {high}"
+    return "forecast", f"{mean}, {within}"
 
 
 def print_facts(target: Console, title: str, facts: Facts) -> None:

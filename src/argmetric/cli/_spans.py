@@ -49,14 +49,13 @@ class _Form(opt.Options):
     output_format: Annotated[CorpusFormat | None, Parameter(group=opt.OUTPUT)]
 
 
+_OWN = _Model, _Measure, _Form, opt.Text, opt.Summary
+
+
 @command(
     "model dev scheme label_names labels metric zero_division level per_type format "
     "output output_format json",
-    _Model,
-    _Measure,
-    _Form,
-    opt.Text,
-    opt.Summary,
+    *_OWN,
     files={"file": opt.FilePath},
 )
 def spans(o: Given) -> int:

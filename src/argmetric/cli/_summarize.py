@@ -12,18 +12,10 @@ from argmetric._ground.display import Field, only_shown
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
+from argmetric.cli import _report
 from argmetric.cli._command import ENDINGS, Given, add, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._progress import progress
-from argmetric.cli._report import (
-    Table,
-    Values,
-    console,
-    count,
-    number,
-    print_table,
-    tell,
-)
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import refuse_bad_target
 from argmetric.metrics import get_metric
@@ -160,21 +152,21 @@ def train(o: Given) -> int:
     summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
     known = _read_clusters(o)
 
-    def answer(learned: Values) -> list[Field]:
+    def answer(learned: _report.Values) -> list[Field]:
         sizes = {
             "clusters": len(known.clusters),
             "documents": sum(len(one.documents) for one in known.clusters),
             "reference_count": sum(map(len, known.references)),
         }
         nouns = "cluster", "document", "reference"
-        said = f"{', '.join(map(count, sizes.values(), nouns))} of {known.name}"
+        said = f"{', '.join(map(_report.count, sizes.values(), nouns))} of {known.name}"
         words = summarizer.words_
         return [
             Field("file", known.name, "learned", said),
             Field("references", o.references),
             *(Field(key, size) for key, size in sizes.items()),
             Field(words="mode", text=f"{summarizer.mode}, policy {policy}"),
-            Field("words", words, "length", count(words, "word")),
+            Field("words", words, "length", _report.count(words, "word")),
             Field("mode", summarizer.mode),
             Field("policy", policy),
             Field(words="took", text=f"{learned['seconds']:.1f} s"),
@@ -196,12 +188,12 @@ def _given(o: Given, *names: str) -> dict[str, Any]:
     return {name: value for name, value in o.only(*names).items() if value is not None}
 
 
-def _history(values: Values) -> Table | None:
+def _history(values: _report.Values) -> _report.Table | None:
     """A row for each policy of the training."""
     rows = [
         (
             f"iteration {row['iteration']}" if row["iteration"] else "initial",
-            *map(number, (row["loss"], row["regret"])),
+            *map(_report.number, (row["loss"], row["regret"])),
             f"{row['steps']:.1f}",
         )
         for row in values["history"]
@@ -377,9 +369,9 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _recall(name: str, score: Values, interval: str = "") -> tuple[str, str]:
+def _recall(name: str, score: _report.Values, interval: str = "") -> tuple[str, str]:
     """The line on ROUGE recall."""
-    mean, best = number(score["mean"]), number(score["best"])
+    mean, best = _report.number(score["mean"]), _report.number(score["best"])
     text = f"recall {mean}, {interval}with the best reference {best}"
     return name.upper().replace("_", "-"), text
 
@@ -422,7 +414,7 @@ def evaluate(o: Given) -> int:
         how = {"words": o.words, "queries": known.queries}
         summaries = summarizer.predict(known.clusters, **how)
     scores = score_summaries(summaries, known.references)
-    values: Values = {
+    values: _report.Values = {
         "file": known.name,
         "references": o.references,
         "model": o.model,
@@ -436,23 +428,27 @@ def evaluate(o: Given) -> int:
         header = "cluster", "ROUGE-2", "best", "ROUGE-1", "best", "words"
         keys = "rouge_2", "rouge_2_best", "rouge_1", "rouge_1_best"
         rows = [
-            (one["name"], *(number(one[key]) for key in keys), f"{one['words']:,}")
+            (
+                one["name"],
+                *(_report.number(one[key]) for key in keys),
+                f"{one['words']:,}",
+            )
             for one in values["clusters"]
         ]
-        print_table(console(stderr=False), header, rows)
+        _report.print_table(_report.console(stderr=False), header, rows)
     facts = [
         ("clusters", f"{len(values['clusters']):,} of {known.name}"),
         ("model", o.model or "none"),
         ("chosen", f"{summarizer.mode}, by {summarizer.policy_}"),
-        ("budget", count(values["limit"], "word")),
+        ("budget", _report.count(values["limit"], "word")),
     ]
     for name in ("rouge_2", "rouge_1"):
-        low, high = map(number, values[name]["interval"])
+        low, high = map(_report.number, values[name]["interval"])
         share = f"{100 * values['coverage']:g} % interval {low} to {high}, "
         facts.append(_recall(name, values[name], share))
     facts.append(("words", f"{values['words']:.1f} on average"))
     notes = [("note", note) for note in (values["convention"], *known.notes)]
-    tell("summarize evaluate", values, facts, json=o.json, notes=notes)
+    _report.tell("summarize evaluate", values, facts, json=o.json, notes=notes)
     recall, judged = get_metric("recall"), "the mean ROUGE-2 recall"
     return gate(scores.rouge_2, o.fail_under, recall, judged)
 

@@ -39,12 +39,13 @@ class _Marked(opt.Options, group=opt.OUTPUT):
     output_format: Literal["text", "jsonl"] | None
 
 
+_OWN = _Task, _Marked, learning.OfTexts, learning.Recipe, opt.Text
+
+
 @command(
     "task model dev encoding templates direction beam roll_in epochs memory hash_bits "
     "seed json",
-    _Task,
-    learning.OfTexts,
-    learning.Recipe,
+    *_OWN,
     ending=TRAINING_ENDINGS,
     files={"file": opt.FilePath},
 )
@@ -220,9 +221,7 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
 
 @command(
     "encoding raw output output_format json",
-    _Marked,
-    learning.OfTexts,
-    opt.Text,
+    *_OWN,
     opt.Summary,
     ending=TRAINING_ENDINGS,
     files={"model": opt.FilePath, "file": opt.FilePath},

@@ -23,13 +23,7 @@ from argmetric.cli._progress import progress
 from argmetric.cli._report import Table, Values, count, number, tell
 from argmetric.cli.scores._lines import save
 from argmetric.metrics import get_metric
-from argmetric.search.corpus.labels import (
-    BEGIN,
-    ChunkCounts,
-    CodedLabels,
-    is_label,
-    repaired,
-)
+from argmetric.search.corpus import labels as chunked
 from argmetric.search.corpus.sentences import Column, ColumnFile, Sentence, read_columns
 
 TagTask = Literal["chunk", "ner", "pos", "joint"]
@@ -120,7 +114,7 @@ def evaluate(o: Given) -> int:
     if o.report is not None:
         _save_report(text, values, gold, judged, o.report)
     said = [("note", n) for n in (*same["notes"], *(tag["notes"] if tag else ()))]
-    how: dict[str, Any] = {"table": strict and _types, "notes": said}
+    how: dict[str, Any] = {"table": strict and _types(values), "notes": said}
     tell("tag evaluate", values, facts, json=o.json, **how)
     score, name = (same, "accuracy") if strict is None else (strict, "f1")
     return gate(score[name], o.fail_under, get_metric(name), judged)
@@ -220,7 +214,7 @@ def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
 
 
 def _scored(counts: Integers) -> Values:
-    found = ChunkCounts(*counts.tolist())
+    found = chunked.ChunkCounts(*counts.tolist())
     values = dict(zip(_SIZES, found, strict=True))
     return values | {share: getattr(found, share) for share in _SHARES}
 
@@ -240,7 +234,7 @@ def _types(values: Values) -> Table:
 def holds_chunks(values: Column) -> bool:
     """Whether a column holds labels of chunks, and not only O."""
     kinds = set(values)
-    return all(map(is_label, kinds)) and kinds != {"O"}
+    return all(map(chunked.is_label, kinds)) and kinds != {"O"}
 
 
 class ChunkLabels:
@@ -254,18 +248,20 @@ class ChunkLabels:
         self, text: ColumnFile, column: int, types: dict[str, int], hint: str
     ) -> None:
         self.text, self.labels = text, text.columns[column]
-        bad = next((v for v in dict.fromkeys(self.labels) if not is_label(v)), None)
+        bad = next(
+            (v for v in dict.fromkeys(self.labels) if not chunked.is_label(v)), None
+        )
         if bad is not None:
             raise DataError(
                 f"{text.where(self.labels.index(bad))}: {bad!r} in column "
                 f"{column % text.width + 1} is no label of IOB2 (O, B-TYPE, "
                 f"I-TYPE); {hint}"
             )
-        self.coded = CodedLabels.read(self.labels, text.sentences, types)
+        self.coded = chunked.CodedLabels.read(self.labels, text.sentences, types)
         self.wrong = self.coded.dangling()
         before = np.concatenate([[-1], self.coded.kinds[:-1]])
         before[text.sentences[:-1]] = -1
-        same = (before == self.coded.kinds)[self.coded.roles == BEGIN]
+        same = (before == self.coded.kinds)[self.coded.roles == chunked.BEGIN]
         self.is_iob1 = bool(self.wrong.size) and bool(same.all())
 
     def note(self, done: str) -> list[str]:
@@ -337,7 +333,7 @@ def labelled(
             notes = chunks.note("no chunk strictly")
         else:
             iob1 = " (IOB1 becomes IOB2)" if chunks.is_iob1 else ", as conlleval does"
-            labels = repaired(chunks.labels, chunks.wrong)
+            labels = chunked.repaired(chunks.labels, chunks.wrong)
             notes = chunks.note(f"read as B-X{iob1}")
     kinds = (*([set(text.columns[-2])] if task == "joint" else []), set(labels))
     for own, seen in zip(kinds, () if known is None else known.labels, strict=False):

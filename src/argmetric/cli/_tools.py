@@ -17,12 +17,7 @@ from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._learning import metric_error
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._rows import (
-    find_score,
-    load_saved,
-    read_rows,
-    refuse_bad_target,
-)
+from argmetric.cli.scores import _rows as load
 from argmetric.metrics import get_metric, metric_names
 from argmetric.scale import files
 
@@ -142,8 +137,8 @@ def expect(o: Given) -> int:
                 f'--beam takes a positive whole number or "auto", not {width!r}'
             )
         width = int(width)
-    table, other = read_rows(o.probabilities), read_rows(o.reference)
-    score = find_score(table, o.score, logits=o.logits)
+    table, other = load.read_rows(o.probabilities), load.read_rows(o.reference)
+    score = load.find_score(table, o.score, logits=o.logits)
     p = files.probabilities(table, score, logits=o.logits)
     label = other.names[0] if o.label is None and len(other.names) == 1 else o.label
     how: Any = {"what": "label", "role": "label"}
@@ -257,9 +252,12 @@ def export(o: Given) -> int:
     argmetric export rule.json --to sql --column score
     argmetric export rule.json --to python -o label.py
     """
-    rule, target = load_saved(o.rule, "rule"), None if o.output == "-" else o.output
+    rule, target = (
+        load.load_saved(o.rule, "rule"),
+        None if o.output == "-" else o.output,
+    )
     if target is not None:
-        refuse_bad_target(target)
+        load.refuse_bad_target(target)
     if o.to == "onnx":
         if target is None:
             raise UsageError("a model of ONNX is a file: pass -o FILE")

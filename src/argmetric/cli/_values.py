@@ -12,24 +12,13 @@ from inspect import cleandoc
 from itertools import chain, combinations
 from typing import Any
 
-from cyclopts import (
-    UNSET,
-    App,
-    ArgumentCollection,
-    CycloptsError,
-    Group,
-    Parameter,
-    Token,
-    UnknownOptionError,
-    UnusedCliTokensError,
-    ValidationError,
-)
+import cyclopts
 
 from argmetric._ground.whole_files import is_special
 from argmetric.cli._errors import UsageError
 
-COLUMNS = Group("Columns", sort_key=1)
-OUTPUT = Group("Output", sort_key=7)
+COLUMNS = cyclopts.Group("Columns", sort_key=1)
+OUTPUT = cyclopts.Group("Output", sort_key=7)
 _MOST_JOBS = 10_000
 force: ContextVar[bool] = ContextVar("force", default=False)  # --force was typed
 # A lone "-" looks like an option to the parser; it travels under another name.
@@ -72,16 +61,18 @@ def unmarked(token: str) -> str:
     return "-" if token == _MARKED_STREAM else token
 
 
-def path(type_: Any, tokens: Sequence[Token]) -> str:
+def path(type_: Any, tokens: Sequence[cyclopts.Token]) -> str:
     return unmarked(tokens[0].value)
 
 
-def written_path(type_: Any, tokens: Sequence[Token]) -> str:
+def written_path(type_: Any, tokens: Sequence[cyclopts.Token]) -> str:
     """Return the path; `refuse_overwriting` knows written files by this function."""
     return unmarked(tokens[0].value)
 
 
-def _files(arguments: ArgumentCollection, converter: Any) -> list[tuple[str, str]]:
+def _files(
+    arguments: cyclopts.ArgumentCollection, converter: Any
+) -> list[tuple[str, str]]:
     """Return options as they were typed and their files, of those a converter reads."""
     return [
         (token.keyword or one.name, unmarked(token.value))
@@ -99,7 +90,7 @@ def _is_same_file(one: str, other: str) -> bool:
 
 
 def refuse_shared_outputs(
-    app: App, commands: Any, arguments: ArgumentCollection
+    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse one file for two outputs, before anything is read.
 
@@ -118,7 +109,9 @@ def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
             )
 
 
-def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+def refuse_overwriting(
+    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+) -> None:
     """Refuse an output that is a file which the same command reads."""
     read = [pattern for _, pattern in _files(arguments, path)]
     refuse_inputs(_files(arguments, written_path), read)
@@ -141,7 +134,7 @@ def refuse_inputs(outputs: Iterable[tuple[str, str]], patterns: Iterable[str]) -
 
 
 def refuse_shared_columns(
-    app: App, commands: Any, arguments: ArgumentCollection
+    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse one column for two purposes, before anything is read."""
     for group in (COLUMNS, OUTPUT):
@@ -154,7 +147,7 @@ def refuse_shared_columns(
         )
 
 
-def _names_column_of(parameter: Parameter, group: Group) -> bool:
+def _names_column_of(parameter: cyclopts.Parameter, group: cyclopts.Group) -> bool:
     groups: Any = parameter.group
     return group in groups and parameter.metavar == "COLUMN"
 
@@ -172,7 +165,9 @@ def refuse_same_column(named: Iterable[tuple[str, str | None]]) -> None:
             seen[column] = option
 
 
-def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+def refuse_empty(
+    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+) -> None:
     """Refuse options and files of no characters, as an unset variable of a shell gives.
 
     The name of a column that is read may be empty: that of an index, say.
@@ -181,12 +176,12 @@ def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None
         if _names_column_of(one.parameter, COLUMNS):
             continue
         for token in one.tokens:
-            if token.value == "" and token.implicit_value is UNSET:
+            if token.value == "" and token.implicit_value is cyclopts.UNSET:
                 name = token.keyword or "the name of a file"
                 raise UsageError(f"{name} is empty: give it a value, or leave it out")
 
 
-def whole(type_: Any, tokens: Sequence[Token]) -> int:
+def whole(type_: Any, tokens: Sequence[cyclopts.Token]) -> int:
     """Read a whole number; the parser's own way would round 2.9 to 3."""
     text = tokens[0].value
     if re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) is None:
@@ -194,7 +189,7 @@ def whole(type_: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
-def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | str:
+def count_or_percent(type_: Any, tokens: Sequence[cyclopts.Token]) -> int | str:
     """Read 500 as a count, and 5% as the verbs do."""
     from argmetric._ground.arguments import read_share
 
@@ -210,7 +205,7 @@ def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | str:
     return text
 
 
-def share_or_estimate(type_: Any, tokens: Sequence[Token]) -> float | str:
+def share_or_estimate(type_: Any, tokens: Sequence[cyclopts.Token]) -> float | str:
     text = tokens[0].value
     if text == "estimate":
         return text
@@ -234,12 +229,12 @@ def check_encoding(encoding: str) -> None:
 # ------------------------------------------------------------------------ messages
 
 
-def message(error: CycloptsError) -> str:
+def message(error: cyclopts.CycloptsError) -> str:
     """Return what is wrong with a command line, in one or two sentences."""
-    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+    if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
         unused = unmarked(error.unused_tokens[0])
         return f"This command takes one file; leave {unused!r} out."
-    if isinstance(error, UnknownOptionError):
+    if isinstance(error, cyclopts.UnknownOptionError):
         given = (error.token.keyword or error.token.value).split("=")[0]
         text = f"Unknown option: {given}."
         if given == "--threshold":
@@ -251,7 +246,7 @@ def message(error: CycloptsError) -> str:
         near = nearest_option(given, [name for name in names if name.startswith("--")])
         return f"{text} Did you mean {near}?" if near else text
     text = str(error)
-    if isinstance(error, ValidationError):
+    if isinstance(error, cyclopts.ValidationError):
         value: Any = error.argument.value if error.argument else None
         below_one = text.endswith(("< 1.", "<= 1.")) and isinstance(value, float)
         if below_one and 2 <= value <= 100:

@@ -14,24 +14,9 @@ from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.models import _saved as models
-from argmetric.cli.models._saved import (
-    STEP,
-    Learner,
-    build_model,
-    check_columns,
-    learn_features,
-)
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import rule_facts, rule_text
-from argmetric.cli.scores._rows import (
-    checked,
-    gathered,
-    refuse_bad_target,
-    refuse_shared_output,
-    rows_out,
-)
 from argmetric.scale import files
 
 _MANY_ROWS = 10_000
@@ -43,13 +28,14 @@ class _Route(opt.Options, group=opt.METRIC):
 
 
 class _Kind(opt.Options):
-    model: Learner = "boosting"
+    model: models.Learner = "boosting"
 
 
 class _Scores(opt.Options, group=opt.OUTPUT):
     score_column: opt.ColumnName = "score"
 
 
+_OWN = opt.Learned, opt.OverGroups, _Route, _Scores, _Kind
 _READ = "format", "encoding", "max_line", "decimal"
 
 
@@ -57,10 +43,7 @@ _READ = "format", "encoding", "max_line", "decimal"
     "label pos_label drop group weight format encoding max_line decimal metric average "
     "zero_division route choice max_positives min_precision min_recall model seed "
     "output json jobs",
-    opt.Learned,
-    opt.OverGroups,
-    _Route,
-    _Kind,
+    *_OWN,
 )
 def train(o: Given) -> int:
     """Train a classifier that decides for the metric, and keep it in a file.
@@ -103,11 +86,11 @@ def train(o: Given) -> int:
     argmetric train table.csv --label bought --drop id -o model.skops
     argmetric train table.csv --label bought --model logistic -o model.skops
     """
-    source = gathered(o.file, o.more)
+    source = load.gathered(o.file, o.more)
     metric = metric_named(o.metric, o.zero_division)
     average = average_of(o.average, o.group)
     if o.output is not None:
-        refuse_bad_target(o.output)
+        load.refuse_bad_target(o.output)
         models.skops_io()
     table = load.read_rows(source, **o.only(*_READ))
     dropped = [files.named_column(table, name) for name in o.drop or []]
@@ -119,8 +102,8 @@ def train(o: Given) -> int:
     groups = load.load_groups(table, o.group)
     weights = load.load_weights(table, o.weight)
     ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
-    features = learn_features(table, {*ignored, label})
-    learner = build_model(
+    features = models.learn_features(table, {*ignored, label})
+    learner = models.build_model(
         o.model,
         features,
         metric.name,
@@ -134,7 +117,7 @@ def train(o: Given) -> int:
     )
     how: dict[str, Any] = {}
     if weights is not None:
-        how = {"sample_weight": weights, f"{STEP}__sample_weight": weights}
+        how = {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
     if groups is not None:
         how["groups"] = groups.codes
     from threadpoolctl import threadpool_limits
@@ -168,7 +151,7 @@ def train(o: Given) -> int:
         ("features", f"{columns[0]} of numbers, {columns[1]} of words"),
         ("model", o.model),
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
-        *rule_facts(rule, "model score", rows="held-out rows"),
+        *lines.rule_facts(rule, "model score", rows="held-out rows"),
     ]
     return lines.tell(
         *("train", rows, o),
@@ -190,10 +173,8 @@ def train(o: Given) -> int:
 @command(
     "group format encoding max_line decimal average joint max_positives coverage "
     "output output_format score_column new_decisions json jobs",
-    opt.OverGroups,
+    *_OWN,
     opt.Summary,
-    _Route,
-    _Scores,
     first={"model": opt.FilePath},
 )
 def predict(o: Given) -> int:
@@ -226,10 +207,10 @@ def predict(o: Given) -> int:
     argmetric predict model.skops new.csv -o predicted.csv
     argmetric predict model.skops new.csv --joint --group order -o out.csv
     """
-    source = gathered(o.file, o.more)
-    refuse_shared_output(o.output, json=o.json)
+    source = load.gathered(o.file, o.more)
+    load.refuse_shared_output(o.output, json=o.json)
     average = average_of(o.average, o.group)  # wrong usage comes before the file
-    checked("predict", o)
+    load.checked("predict", o)
     if o.model == "-":
         raise UsageError("a model is read from a file, not from standard input")
     if o.score_column == o.new_decisions:
@@ -237,10 +218,10 @@ def predict(o: Given) -> int:
     with reading(o.model):
         saved = models.load_model(o.model)
     table = load.read_rows(source, **o.only(*_READ))
-    check_columns(table, saved.features)
+    models.check_columns(table, saved.features)
     groups = load.load_groups(table, o.group)
     new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
-    out = rows_out(table, o, new)
+    out = load.rows_out(table, o, new)
     rule = saved.model.rule_
     rows = TableRows(table, "one", rule.metric, average, groups=groups)
     with progress(f"predicting {table.n_rows:,} rows"):
@@ -253,17 +234,12 @@ def predict(o: Given) -> int:
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:
             chosen = saved.model.predict(X) == saved.classes[1]
-        labels = _target(table, saved)
-        rows.y = labels.values
+        rows.y, notes = _target(table, saved)
         forecast = saved.model.forecast(X, chosen, coverage=o.coverage, **rows.how)
         score = rows.evaluate(chosen)
-    rows.use("target", labels.column)
+    rows.use("target", None if rows.y is None else saved.target)
     rows.use("group", o.group)
-    real = None if score is None else float(score)
-    notes = [
-        *([labels.note] if labels.note else []),
-        *_report.surprises(forecast, real),
-    ]
+    notes += [] if score is None else _report.surprises(forecast, float(score))
     known = {feature.name for feature in saved.features.used}
     known |= {saved.target, *saved.ignored, o.group}
     if others := [repr(name) for name in table.names if name not in known]:
@@ -271,7 +247,7 @@ def predict(o: Given) -> int:
     if (here := models.sklearn_version()) != saved.made_by:
         notes.append(f"trained with scikit-learn {saved.made_by}, read with {here}")
     out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
-    how = "all rows jointly" if o.joint else rule_text(rule, "model score")
+    how = "all rows jointly" if o.joint else lines.rule_text(rule, "model score")
     if o.joint and average == "groups":
         how = "each group jointly"
     n = int(chosen.sum())
@@ -288,13 +264,12 @@ def predict(o: Given) -> int:
     return lines.tell("predict", rows, o, results, facts, **told)
 
 
-def _target(table: files.Table, saved: models.SavedModel) -> load.TrueLabels:
-    """Return what came true, if the rows know it already; never a reason to fail."""
+def _target(table: files.Table, saved: models.SavedModel) -> tuple[Any, list[str]]:
+    """Return what came true, if the rows know it already, or why not: no failure."""
     if table.names.count(saved.target) != 1:
-        return load.TrueLabels()
+        return None, []
     words = None if saved.classes == (0, 1) else str(saved.classes[1])
     try:
-        y = files.labels(table, saved.target, pos_label=words)
-        return load.TrueLabels(saved.target, y)
+        return files.labels(table, saved.target, pos_label=words), []
     except files.DataError as error:
-        return load.TrueLabels(note=with_flags(f"labels not used: {error}"))
+        return None, [with_flags(f"labels not used: {error}")]

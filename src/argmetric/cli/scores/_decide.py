@@ -18,7 +18,6 @@ from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._rows import LIMITS, checked, exclude
 from argmetric.scale import files
 
-_TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
 _NO_REFERENCE = (
     "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
     "pass --reference, or tune the rule anew"
@@ -112,7 +111,7 @@ def decide(o: Given) -> int:
 
 
 def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
-    """Return the rows and the rule, if there is one; refuse a page that cannot be."""
+    """Return the rows, and the rule if there is one."""
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
 
@@ -143,7 +142,8 @@ def _answered(
     rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the score to expect of labels, the actual one, the map, and notes."""
-    forecast, score, notes = None, rows.evaluate(chosen), []
+    forecast: Any = None
+    score, notes = rows.evaluate(chosen), []
     if _likely(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
     if forecast is None:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 
 import argmetric as am
-from argmetric._ground.odds import expit
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _learning
@@ -95,11 +94,6 @@ class TableRows:
             return np.asarray(self.p)
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply
         return apply(self.checked)
-
-    @property
-    def mass(self) -> Any:
-        """The positives to expect of each label."""
-        return (expit(self.scale) if self.logits else self.scale).sum(axis=0)
 
     @property
     def how(self) -> dict[str, Any]:

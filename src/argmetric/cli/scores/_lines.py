@@ -120,12 +120,10 @@ def positives(n: int, of: int) -> tuple[str, str]:
 def decision_facts(rows: TableRows, decision: Any) -> Facts:
     """Return the lines on a decision; why it has no threshold, where it has none."""
     own = lines_of(decision, "expected")
-    if rows.way != "one" or math.isfinite(decision.threshold or math.nan):
+    if rows.way != "one" or decision.threshold is not None:
         return own
     why = "none: each group has its own cut"
-    if decision.n_positives == 0:
-        why = "none: nothing is predicted positive"
-    elif rows.average != "groups":
+    if rows.average != "groups":
         first = "earlier rows" if rows.calibrator is None else "higher scores"
         why = f"none: a tie is split ({first} come first)"
     return [*own, ("threshold", why)]

@@ -87,16 +87,16 @@ class _Kept(opt.Options, group=opt.OUTPUT):
     output: opt.Target
 
 
+_OWN = _Rows, _Periods, _Kept, opt.OverGroups
+
+
 @command(
     "score scores one_label logits time by group label late_labels decision_column "
     "pos_label metric "
     "average zero_division rule threshold reference reference_score reference_label "
     "every shift coverage floor false_alarms append output report json format encoding "
     "max_line decimal",
-    _Rows,
-    _Periods,
-    _Kept,
-    opt.OverGroups,
+    *_OWN,
 )
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.

@@ -130,14 +130,6 @@ def _expanded(path: str) -> list[str]:
 # ------------------------------------------------------------------------- columns
 
 
-class TrueLabels(NamedTuple):
-    """True labels, or a note on why a column was not taken for them."""
-
-    column: str | None = None
-    values: Any = None
-    note: str | None = None
-
-
 def read_rows(
     source: Input,
     format: files.Format | None = None,
@@ -379,86 +371,81 @@ LIMITS = "min_positives max_positives min_precision min_recall"
 # A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
 # many files at once), an option, or one with "no " before it; the options that it
 # refuses, "verb:option" for one command alone; what is said; and why
-_TABLE = f"""
-no scores: decide:labels forecast:labels tune:labels calibrate:labels
-    = {{}} goes with --scores: pass the pattern of both; --label names one column of
-    labels
+_TABLE = (
     # labels go with the scores of the same names
-wide: score group threshold tune:no_label tune:report
-    = {{}} is about one column; --scores and --labels are about several
+    "no scores: decide:labels forecast:labels tune:labels calibrate:labels = {} "
+    "goes with --scores: pass the pattern of both; --label names one column of "
+    "labels\n"
     # --scores names the columns, and the functions take the others for one column
-wide: monitor:scores
-    = {{}} goes with --one-label here: pass it too, if each row has one of several
-    classes
+    "wide: score group threshold tune:no_label tune:report = {} is about one "
+    "column; --scores and --labels are about several\n"
     # several labels per row have no periods on the command line
-wide: label
-    = {{}} names one column: with --scores, pass --labels 'y_*' for several labels per
-    row; if each row has one of several classes, add --one-label
+    "wide: monitor:scores = {} goes with --one-label here: pass it too, if each "
+    "row has one of several classes\n"
     # each label has a column of its own
-classes: labels
-    = {{}} is for several labels per row; with --one-label, --label names the column of
-    true classes
+    "wide: label = {} names one column: with --scores, pass --labels 'y_*' for "
+    "several labels per row; if each row has one of several classes, add "
+    "--one-label\n"
     # a row has one label
-classes: pos_label score threshold reference_score overdispersion min_positives
-    max_positives per_row min_precision no_label cost_fp known tune:group jobs
-    monitor:group monitor:by monitor:floor monitor:append monitor:late_labels
-    min_specificity min_npv confidence
-    tune:choice tune:report forecast:report calibrate:weight map
-    = --one-label does not support {{}}: leave one out
+    "classes: labels = {} is for several labels per row; with --one-label, "
+    "--label names the column of true classes\n"
     # no class is positive, there is no single cut, or the command does not pass it on
-rule: decide:metric forecast:metric decide:zero_division forecast:zero_division
-    {LIMITS} per_row confidence
-    = --rule brings its own threshold and metric; {{}} has no effect beside it
+    "classes: pos_label score threshold reference_score overdispersion "
+    "min_positives max_positives per_row min_precision no_label cost_fp known "
+    "tune:group jobs monitor:group monitor:by monitor:floor monitor:append "
+    "monitor:late_labels min_specificity min_npv confidence tune:choice "
+    "tune:report forecast:report calibrate:weight map = --one-label does not "
+    "support {}: leave one out\n"
     # a rule is a threshold that was tuned for a metric
-map: method weight label pos_label group metric average zero_division scores
-    = --map is applied as it is; {{}} has no effect beside it
+    "rule: decide:metric forecast:metric decide:zero_division "
+    f"forecast:zero_division {LIMITS} per_row confidence = --rule brings its own "
+    "threshold and metric; {} has no effect beside it\n"
     # nothing is fitted or judged
-report: forecast:known forecast:overdispersion forecast:prior
-    = --report does not support {{}}: leave one out
+    "map: method weight label pos_label group metric average zero_division scores "
+    "= --map is applied as it is; {} has no effect beside it\n"
     # a page on labels compares them with decisions, which take none of these
-report of a rule: prior
-    = --report does not support {{}}: leave one out
+    "report: forecast:known forecast:overdispersion forecast:prior = --report "
+    "does not support {}: leave one out\n"
     # the same
-no confidence: tune:for_rows
-    = {{}} goes with --confidence: pass it too
+    "report of a rule: prior = --report does not support {}: leave one out\n"
     # without it nothing is promised for other rows
-no reference: decide:confidence
-    = {{}} needs labelled rows that prove the limits: pass --reference FILE
+    "no confidence: tune:for_rows = {} goes with --confidence: pass it too\n"
     # a promise for new rows rests on labels
-no joint: predict:max_positives
-    = {{}} is about the whole batch: pass --joint too
+    "no reference: decide:confidence = {} needs labelled rows that prove the "
+    "limits: pass --reference FILE\n"
     # rows that are labelled one by one have no batch
-no map: calibrate:output_format
-    = {{}} is about rows: pass --map too
+    "no joint: predict:max_positives = {} is about the whole batch: pass "
+    "--joint too\n"
     # without --map no rows are written
-no reference: reference_score reference_label
-    = {{}} goes with --reference: pass it too
+    "no map: calibrate:output_format = {} is about rows: pass --map too\n"
     # they name columns of the reference
-saved map: reference_score reference_label confidence
-    = --reference is a map; {{}} needs labelled rows there
+    "no reference: reference_score reference_label = {} goes with --reference: "
+    "pass it too\n"
     # a map has no columns, and keeps no labelled rows
-saved map beside a rule: reference
-    = --rule brings its own map; a map as {{}} has no effect beside it
+    "saved map: reference_score reference_label confidence = --reference is a "
+    "map; {} needs labelled rows there\n"
     # a rule was tuned on scores that went through its own
-no pos_label: stream:neg_label stream:one_vs_rest
-    = {{}} is about --pos-label: pass it too
+    "saved map beside a rule: reference = --rule brings its own map; a map as "
+    "{} has no effect beside it\n"
     # it says which label the others are not
-no checkpoint: stream:resume
-    = {{}} is about --checkpoint: pass the folder too
+    "no pos_label: stream:neg_label stream:one_vs_rest = {} is about "
+    "--pos-label: pass it too\n"
     # there is nothing to go on from
-no scores: decide:per_row
-    = {{}} is a number of labels in every row: pass their columns, --scores 'p_*'
+    "no checkpoint: stream:resume = {} is about --checkpoint: pass the folder "
+    "too\n"
     # with one column of scores a row has one label
-whole: engine scheduler on_error work_dir missing_groups resume
-    = {{}} is about files that are read in pieces: another option needs all rows
+    "no scores: decide:per_row = {} is a number of labels in every row: pass "
+    "their columns, --scores 'p_*'\n"
     # rows that are read at once need no workers, folders or second start
-"""
-REFUSALS = [(way, *re.split(" [=#] ", text)) for way, text in entries(_TABLE)]
+    "whole: engine scheduler on_error work_dir missing_groups resume = {} is "
+    "about files that are read in pieces: another option needs all rows\n"
+)
+REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]
 
 
 def check(verb: str, ways: set[str], given: Given) -> None:
     """Refuse the first option that has no meaning for one of the ways."""
-    for way, options, message, _ in REFUSALS:
+    for way, options, message in REFUSALS:
         absent = way.removeprefix("no ")
         if way not in ways and not (absent != way and absent not in ways):
             continue

@@ -24,13 +24,7 @@ from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, wit
 from argmetric.cli._learning import metric_named, text_target
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores._lines import save
-from argmetric.cli.scores._rows import (
-    check,
-    exclude,
-    refuse_bad_target,
-    refuse_shared_output,
-)
+from argmetric.cli.scores import _rows as load
 from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
 from argmetric.scale import files
@@ -75,15 +69,14 @@ class _Checkpoints(opt.Options, group=Group("Checkpoints", sort_key=6)):
     resume: bool
 
 
+_OWN = _Rows, _Learner, _Checkpoints, opt.Learned, opt.Text
+
+
 @command(
     "metric zero_division label pos_label neg_label one_vs_rest drop features "
     "hash_bits zero_based format decimal on_error rule learner step memory seed "
     "checkpoint every resume output report json",
-    _Rows,
-    _Learner,
-    _Checkpoints,
-    opt.Learned,
-    opt.Text,
+    *_OWN,
     files={"file": opt.FilePath},
     ending=f"A file that is called predict is ./predict.\n\n{ENDINGS}",
 )
@@ -223,12 +216,12 @@ def _check_options(o: Given, metric: Metric) -> None:
     """Refuse what contradicts itself, has nothing to act on, or cannot be written."""
     from argmetric.stream import get_rule
 
-    refuse_shared_output(o.output, json=o.json)
+    load.refuse_shared_output(o.output, json=o.json)
     if o.learner in _OWN_DECISION and o.rule is not None:
         raise UsageError(f"{o.learner} carries its own decision: no --rule")
-    exclude(o, "features", "hash_bits")
-    check("stream", {n for n in ("pos_label", "checkpoint") if o.has(n)}, o)
-    exclude(o, "one_vs_rest", "neg_label")
+    load.exclude(o, "features", "hash_bits")
+    load.check("stream", {n for n in ("pos_label", "checkpoint") if o.has(n)}, o)
+    load.exclude(o, "one_vs_rest", "neg_label")
     if o.pos_label is not None and o.pos_label == o.neg_label:
         raise UsageError("--pos-label and --neg-label are the same")
     if o.checkpoint is not None and o.output == "-":
@@ -241,7 +234,7 @@ def _check_options(o: Given, metric: Metric) -> None:
     except ValueError as error:  # no threshold can be learned for it
         raise UsageError(str(error)) from error
     if o.output not in (None, "-"):
-        refuse_bad_target(o.output)
+        load.refuse_bad_target(o.output)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samefile(o.file, o.output):
                 raise UsageError(f"-o {o.output} is the input: it would be overwritten")
@@ -303,8 +296,8 @@ def _summary(
         said = [f"skipped: {error}" for error in values["errors"]]
         said += [note for kind, note in notes if kind == "note"]
         how = {"metric": metric, "rows": n, "file": values["file"], "notes": said}
-        lines = [*facts[-2:], *facts[-4:-2]]  # the score first
-        save(report_stream(run.history.looks, lines=lines, **how), o.report)
+        how["lines"] = [*facts[-2:], *facts[-4:-2]]  # the score first
+        lines.save(report_stream(run.history.looks, **how), o.report)
     facts += _skipped(values)
     if values["rows_per_second"]:
         facts.append(("rate", f"{values['rows_per_second']:,.0f} rows a second"))
@@ -329,8 +322,7 @@ def _skipped(values: _report.Values) -> _report.Facts:
 
 @command(
     "format decimal on_error output json",
-    _Rows,
-    opt.Text,
+    *_OWN,
     opt.Summary,
     files={
         "checkpoint": Annotated[opt.FilePath, opt.shown("CHECKPOINT")],

@@ -19,14 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.saving import (
-    DAMAGE,
-    Arrays,
-    check_version,
-    json_array,
-    parsed,
-    read_arrays,
-)
+from argmetric._ground import saving
 from argmetric._ground.whole_files import held_alone, read_whole, writing, written_whole
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, ends_in_order, say
@@ -48,7 +41,7 @@ class Checkpoint(NamedTuple):
     """What a run needs to go on: plain values, the state of the model, the file."""
 
     manifest: dict[str, Any]
-    arrays: Arrays
+    arrays: saving.Arrays
     path: str
 
 
@@ -113,7 +106,7 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
     for path in checkpoint_files(folder):
         try:
             return read_checkpoint(path)
-        except DAMAGE as error:
+        except saving.DAMAGE as error:
             damaged, reason = True, " ".join(str(error).split()) or repr(error)
             say(f"{path} is damaged ({reason}); the one before it is tried")
     if damaged:
@@ -124,14 +117,14 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def save_checkpoint(
-    folder: Path, rows: int, manifest: dict[str, Any], arrays: Arrays
+    folder: Path, rows: int, manifest: dict[str, Any], arrays: saving.Arrays
 ) -> str:
     """Write a checkpoint, and remove all but the one before it."""
     path = folder / f"checkpoint-{rows:015d}.npz"
     said = {"version": VERSION, **manifest, "arrays": list(arrays)}
     members: Any = {f"state_{name}": array for name, array in arrays.items()}
     buffer = io.BytesIO()  # a disk that is full is told by what writes the file
-    np.savez(buffer, manifest=json_array(said), **members)
+    np.savez(buffer, manifest=saving.json_array(said), **members)
     with written_whole(path) as file:
         file.write(buffer.getbuffer())
     for old in checkpoint_files(folder)[_N_CHECKPOINTS:]:
@@ -141,9 +134,9 @@ def save_checkpoint(
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and check a checkpoint; any damage is an error."""
-    members = read_arrays(io.BytesIO(read_whole(path)))
-    manifest = parsed(members["manifest"].tobytes())
-    check_version(manifest["version"], VERSION, str(path))
+    members = saving.read_arrays(io.BytesIO(read_whole(path)))
+    manifest = saving.parsed(members["manifest"].tobytes())
+    saving.check_version(manifest["version"], VERSION, str(path))
     arrays = {name: members[f"state_{name}"] for name in manifest["arrays"]}
     return Checkpoint(manifest, arrays, str(path))
 
@@ -230,7 +223,7 @@ def prediction_lines(
 
 def _as_json(label: str) -> str:
     try:
-        number = parsed(label, rows=True)
+        number = saving.parsed(label, rows=True)
     except ValueError:
         number = label
     return json.dumps(label if isinstance(number, list | dict) else number)
