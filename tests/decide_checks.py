@@ -67,16 +67,6 @@ def assert_close(got, expected, within):
     assert not (excess > 0).any(), f"{got}\n{expected}\nexcess {np.nanmax(excess)}"
 
 
-def law_value(metric, p, k, n):
-    """E at one k from the laws of hits and misses; n up to a million."""
-    metric, p = am.get_metric(metric), np.sort(p)[::-1]
-    low, hits = oracle.wide_law(p[:k], 1e-22, np.float64)
-    lowest, misses = oracle.wide_law(p[k:], 1e-22, np.float64)
-    a = low + np.arange(hits.size)[:, None]
-    values = metric.value(a, k, a + lowest + np.arange(misses.size), n)
-    return float(hits @ np.nan_to_num(values) @ misses)
-
-
 def gain(name, value):
     return -value if name in oracle.MINIMISED else value
 

@@ -169,17 +169,6 @@ SCALARS = [*list(VALUES)[: len(VALUES) - len(OTHERS)], "None", "[]", "{}", "host
 # --------------------------------------------------- valid values in another form
 
 
-def _with(change: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
-    """Change a copy in its place, and return that."""
-
-    def changed(values: np.ndarray) -> Any:
-        values = values.copy()
-        change(values)
-        return values
-
-    return changed
-
-
 def _put(value: Any) -> Callable[[np.ndarray], Any]:
     """As floats, with the value in the middle."""
 

@@ -521,25 +521,6 @@ def distribution(metric, p, labels, zd=0.0):
     return merge_atoms(cells, weights)
 
 
-def group_mean_distribution(metric, p, labels, groups, zd=0.0):
-    """Distribution of the mean over groups, by enumerating all outcomes."""
-    outcomes, weights = binary_vectors(len(p)), outcome_weights(p)
-    groups, labels = np.asarray(groups), np.asarray(labels, int)
-    columns = []
-    for group in dict.fromkeys(groups.tolist()):
-        rows = groups == group
-        seen, said = outcomes[:, rows], labels[rows]
-        columns.append(
-            value_table(metric, int(rows.sum()), zd)[
-                seen @ said, said.sum(), seen.sum(axis=1)
-            ]
-        )
-    cells = np.stack(columns, axis=1)
-    defined = ~np.isnan(cells)
-    total = np.where(defined, cells, 0).sum(axis=1)
-    return merge_atoms(ratio(total, defined.sum(axis=1), NAN), weights)
-
-
 def merge_atoms(cells, weights, resolution=1e-14):
     """Sort atoms, join those that only rounding separates, condition on `defined`."""
     defined = ~np.isnan(cells) & (weights > 0)

@@ -35,6 +35,7 @@ from calibrated import (
     unpenalised,
     within,
 )
+from refusing import refuses
 
 # CalibratedClassifierCV has the method since
 HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
@@ -317,7 +318,5 @@ def test_shapes_and_kinds_of_what_is_mapped():
     assert fitted.apply(0.1) == fitted.apply(p)[0, 0]
     assert np.ndim(fitted.apply(0.1)) == 0
     assert fitted.apply([]).shape == (0,)
-    with pytest.raises(ValueError, match="logits=True"):
-        fitted.apply([-1.0, 0.5])
-    with pytest.raises(ValueError, match="NaN at row 1"):
-        fitted.apply([0.2, np.nan])
+    refuses(ValueError, "logits=True", fitted.apply, [-1.0, 0.5])
+    refuses(ValueError, "NaN at row 1", fitted.apply, [0.2, np.nan])

@@ -7,6 +7,7 @@ import pytest
 
 import argmetric as am
 from calibrated import METHODS, expit, isotonic_map, platt_map, sample, softmax
+from refusing import refuses
 
 
 def chain():
@@ -27,8 +28,7 @@ def test_a_chain_is_one_map_after_the_other():
     )
     assert len(both.then(both).parts) == 4
     assert (both.n, both.prevalence) == (4, 0.1)
-    with pytest.raises(TypeError, match="Calibrator"):
-        both.then(np.sqrt)
+    refuses(TypeError, "Calibrator", both.then, np.sqrt)
 
 
 def every_kind():
@@ -77,8 +77,7 @@ def test_files_that_are_no_calibrators_are_refused(tmp_path):
         ('{"calibrator": "platt", "slope": 1}', "missing or unknown keys"),
     ):
         path.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            am.Calibrator.load(path)
+        refuses(ValueError, message, am.Calibrator.load, path)
     values = am.calibrate([0, 1], [0.1, 0.9], "platt").to_dict()
     for changes in ({"slope": -1.0}, {"slope": "2"}, {"intercept": None}):
         with pytest.raises((TypeError, ValueError), match=next(iter(changes))):
@@ -88,10 +87,8 @@ def test_files_that_are_no_calibrators_are_refused(tmp_path):
         text = [str(one) for one in spline[name]]
         with pytest.raises(ValueError, match=rf"{name} has '.*', which is text: write"):
             am.Calibrator.from_dict(spline | {name: text})
-    with pytest.raises(ValueError, match="must rise"):
-        isotonic_map([0.5, 0.2], [0.1, 0.2])
-    with pytest.raises(TypeError, match="made by calibrate"):
-        am.Calibrator()
+    refuses(ValueError, "must rise", isotonic_map, [0.5, 0.2], [0.1, 0.2])
+    refuses(TypeError, "made by calibrate", am.Calibrator)
 
 
 def test_plots_of_maps():
@@ -137,8 +134,7 @@ GOOD_Y, GOOD_P = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
     ],
 )
 def test_bad_input(y, p, options, message):
-    with pytest.raises(ValueError, match=message):
-        am.calibrate(y, p, **options)
+    refuses(ValueError, message, am.calibrate, y, p, **options)
 
 
 def test_scores_that_rank_backwards_are_refused():

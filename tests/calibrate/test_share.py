@@ -18,6 +18,7 @@ from argmetric._calibrate.share import (
     estimate_share,
     moved_note,
 )
+from refusing import refuses
 
 MOVED = "the scores moved since the reference"
 
@@ -303,8 +304,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("prior", [[0.2], True, b"estimate"])
     def test_another_type(self, call, prior):
-        with pytest.raises(TypeError, match="prior must be a number"):
-            call([0.2, 0.3], prior=prior)
+        refuses(TypeError, "prior must be a number", call, [0.2, 0.3], prior=prior)
 
     def test_no_reference(self, call):
         for given in ({}, {"reference": MatchedShare(0.1, prevalence=0.2)}):
@@ -316,8 +316,7 @@ class TestBadInput:
             call([0.2, 0.3], prior="estimate", reference=([0, 0, 0], [0.1, 0.2, 0.3]))
 
     def test_a_share_that_cannot_be_met(self, call):
-        with pytest.raises(ValueError, match=r"prior=0\.9 cannot be met"):
-            call([0.0, 0.3], prior=0.9)
+        refuses(ValueError, r"prior=0\.9 cannot be met", call, [0.0, 0.3], prior=0.9)
 
 
 def test_no_cell_to_estimate_from():
@@ -360,5 +359,4 @@ def test_the_shift_is_kept_in_a_file(tmp_path):
     assert f"share                {share.mean:.4g}, estimated on 400" in text
     assert "given" in repr(MatchedShare(0.5, prevalence=0.3))
     for bad in ([[1.0, 2.0]], [[np.nan]]):
-        with pytest.raises(ValueError, match="draws"):
-            MatchedShare(0.5, prevalence=0.3, draws=bad)
+        refuses(ValueError, "draws", MatchedShare, 0.5, prevalence=0.3, draws=bad)

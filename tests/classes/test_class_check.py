@@ -7,6 +7,7 @@ import pytest
 
 import argmetric as am
 from argmetric.metrics import get_class_metric
+from refusing import refuses
 
 NAMES = ["ok", "late", "lost"]
 
@@ -182,16 +183,12 @@ def test_a_cost_matrix_is_checked_too():
 
 def test_wrong_input():
     code, p = rows_of(60, seed=9)
-    with pytest.raises(ValueError, match="sums to"):
-        am.classes.check(code, p / 2)
+    refuses(ValueError, "sums to", am.classes.check, code, p / 2)
     with pytest.raises(ValueError, match="not among classes"):
         am.classes.check(code, p, classes=[0, 1, 5])
-    with pytest.raises(ValueError, match="method"):
-        am.classes.check(code, p, method="spline")
-    with pytest.raises(ValueError, match="only"):
-        am.classes.check(np.zeros(60, int), p)
-    with pytest.raises(ValueError, match="empty"):
-        am.classes.check(code[:0], p[:0])
+    refuses(ValueError, "method", am.classes.check, code, p, method="spline")
+    refuses(ValueError, "only", am.classes.check, np.zeros(60, int), p)
+    refuses(ValueError, "empty", am.classes.check, code[:0], p[:0])
     wrong = p.copy()
     wrong[0] = np.eye(3)[(code[0] + 1) % 3]
     check = am.classes.check(code, wrong, n_bootstrap=5)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import argmetric as am
+from refusing import refuses
 
 P = np.array([[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
 
@@ -34,8 +35,7 @@ def test_whole_numbers_number_the_columns_where_they_may():
     assert found.classes == (0, 1, 2)
     np.testing.assert_allclose(found.shares, [1 / 3, 0, 2 / 3])
     for y in ([0, 3, 3], [-1, 0, 0], [0.5, 0.0, 0.0]):
-        with pytest.raises(ValueError, match="pass classes="):
-            am.classes.calibrate(y, P)
+        refuses(ValueError, "pass classes=", am.classes.calibrate, y, P)
     with pytest.raises(ValueError, match="p has 3 columns but y has 2 classes"):
         am.classes.tune([2, 0, 2], P)
 
@@ -52,8 +52,7 @@ def test_whole_numbers_number_the_columns_where_they_may():
     ],
 )
 def test_labels_that_do_not_fit(y, given, message):
-    with pytest.raises(ValueError, match=message):
-        am.classes.calibrate(list(y), P, classes=list(given))
+    refuses(ValueError, message, am.classes.calibrate, list(y), P, classes=list(given))
 
 
 def test_columns_named_in_another_order_than_classes():
@@ -93,5 +92,4 @@ def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
     ],
 )
 def test_rows_that_are_no_probabilities_of_classes(p, options, message):
-    with pytest.raises(ValueError, match=message):
-        am.classes.decide(p, **options)
+    refuses(ValueError, message, am.classes.decide, p, **options)

@@ -18,6 +18,7 @@ from argmetric.classes._fit import (
     matrix_loss,
 )
 from calibrated import softmax
+from refusing import refuses
 
 
 def table(m=300, n_classes=4, seed=0, votes=None):
@@ -220,8 +221,7 @@ def test_classes_by_name_and_classes_that_do_not_occur():
     assert fitted.apply(p)[:, 3].mean() < p[:, 3].mean()
     frame = pd.DataFrame(p[kept], columns=names)
     assert am.classes.calibrate(names[y[kept]], frame) == fitted
-    with pytest.raises(ValueError, match="pass classes="):
-        am.classes.calibrate(names[y[kept]], p[kept])
+    refuses(ValueError, "pass classes=", am.classes.calibrate, names[y[kept]], p[kept])
     numbers = am.classes.calibrate(y[kept], p[kept])  # numbers of columns
     assert numbers.classes == (0, 1, 2, 3)
     np.testing.assert_array_equal(numbers.matrix, fitted.matrix)
@@ -288,8 +288,7 @@ def test_chains_of_class_maps():
     np.testing.assert_allclose(by_logits, both.apply(p), rtol=1e-9)
     assert len(both.alternatives) == 16
     binary = am.calibrate([0, 1], [0.1, 0.9])
-    with pytest.raises(ValueError, match="does not go together"):
-        first.then(binary)
+    refuses(ValueError, "does not go together", first.then, binary)
     with pytest.raises(ValueError, match="probabilities of several classes"):
         am.decide([0.1, 0.9], reference=both)
 
@@ -317,10 +316,8 @@ def test_what_is_taken_as_calibrator_and_reference_of_classes():
         (((labels, p / 2),), "sums to 0.5 in row 0"),
         (((labels, p), list("abx")), "not among classes"),
     ):
-        with pytest.raises(ValueError, match=message):
-            decided(*arguments)
-    with pytest.raises(TypeError, match=r"a pair \(y, p\).* or a fitted Calibrator"):
-        decided((y, p, p))
+        refuses(ValueError, message, decided, *arguments)
+    refuses(TypeError, r"a pair \(y, p\).* or a fitted Calibrator", decided, (y, p, p))
 
 
 BACKWARDS = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
@@ -342,8 +339,7 @@ TEMPERATURE = {"method": "temperature"}
     ],
 )
 def test_bad_input(y, p, options, message):
-    with pytest.raises(ValueError, match=message):
-        am.classes.calibrate(y, p, **options)
+    refuses(ValueError, message, am.classes.calibrate, y, p, **options)
 
 
 @st.composite

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from refusing import refuses
 
 NAMES = ["a", "b", "c"]
 OLD = np.array([0.6, 0.3, 0.1])
@@ -104,10 +105,7 @@ def test_wrong_input():
         am.classes.adjust_prior(p, reference_prevalence=[0.5, 0.5, 0])
     with pytest.raises(ValueError, match='or "estimate"'):
         am.classes.adjust_prior(p, prevalence="guess", **good)
-    with pytest.raises(ValueError, match="empty"):
-        am.classes.adjust_prior(p[:0], **good)
-    with pytest.raises(ValueError, match="sums to"):
-        am.classes.adjust_prior(p / 2, **good)
+    refuses(ValueError, "empty", am.classes.adjust_prior, p[:0], **good)
+    refuses(ValueError, "sums to", am.classes.adjust_prior, p / 2, **good)
     sure = am.classes.adjust_prior(p, prevalence=[0.5, 0.5, 0.0], **good)
-    with pytest.raises(ValueError, match="3 columns"):
-        sure.apply([[0.5, 0.5]])
+    refuses(ValueError, "3 columns", sure.apply, [[0.5, 0.5]])

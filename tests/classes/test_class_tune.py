@@ -13,6 +13,7 @@ import argmetric as am
 from argmetric.classes import tune
 from argmetric.classes._search import ClassRows, climb, objective_of, scan_class
 from class_oracle import all_predictions, middles, ratios
+from refusing import refuses
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 INF, NAN = math.inf, math.nan
@@ -233,8 +234,7 @@ def test_classes_name_the_columns():
 )
 def test_classes_that_do_not_fit(classes, message):
     y, p = sample()
-    with pytest.raises(ValueError, match=message):
-        tune(NAMES[y], p, classes=classes)
+    refuses(ValueError, message, tune, NAMES[y], p, classes=classes)
 
 
 def test_several_metrics_and_a_calibrator():
@@ -269,16 +269,13 @@ def test_several_metrics_and_a_calibrator():
     ],
 )
 def test_bad_input_for_classes(y, p, options, message):
-    with pytest.raises(ValueError, match=message):
-        tune(y, p, **options)
+    refuses(ValueError, message, tune, y, p, **options)
 
 
 def test_bad_input_for_apply():
     rule = tune(*sample(100), **QUICK)
-    with pytest.raises(ValueError, match="p must have 4 columns"):
-        rule.apply([[0.1, 0.9]])
-    with pytest.raises(ValueError, match="NaN at row 0"):
-        rule.apply([[0.1, 0.9, NAN, 0]])
+    refuses(ValueError, "p must have 4 columns", rule.apply, [[0.1, 0.9]])
+    refuses(ValueError, "NaN at row 0", rule.apply, [[0.1, 0.9, NAN, 0]])
     with pytest.raises(ValueError, match="positive finite"):
         am.classes.MultiClassRule((0, 1), [1.0, 0.0], am.FBeta(1))
     with pytest.raises(ValueError, match="2 classes but weights"):

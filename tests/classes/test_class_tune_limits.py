@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score
 
 import argmetric as am
 from class_oracle import all_predictions
+from refusing import refuses
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 COST = np.array([[0.0, 1.0, 5.0], [2.0, -1.0, 1.0], [9.0, 1.0, 0.0]])
@@ -168,8 +169,7 @@ def test_a_rule_with_costs_is_saved_exported_and_forecast(tmp_path):
 )
 def test_limits_that_cannot_be_kept_say_which_class_and_how_far(options, message):
     y, p = sample(200)
-    with pytest.raises(ValueError, match=message):
-        am.classes.tune(y, p, **options, **QUICK)
+    refuses(ValueError, message, am.classes.tune, y, p, **options, **QUICK)
 
 
 def test_a_metric_beside_a_cost_is_refused_by_every_verb():
@@ -183,5 +183,4 @@ def test_a_metric_beside_a_cost_is_refused_by_every_verb():
         lambda: am.classes.check(y, p, **how),
         lambda: am.classes.monitor(p, reference=(y, p), **how),
     ):
-        with pytest.raises(ValueError, match="pass either cost or metric, not both"):
-            call()
+        refuses(ValueError, "pass either cost or metric, not both", call)

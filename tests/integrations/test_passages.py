@@ -5,6 +5,7 @@ import pytest
 
 import argmetric as am
 from argmetric.integrations import PassageChoice
+from refusing import refuses
 
 SCORES = [0.2, 0.9, 0.7, 0.05, 0.6, 0.1]
 TEXTS = ["one", "two words", "a long text of seven words here", "x", "y z", "w"]
@@ -23,12 +24,9 @@ def test_the_choice_is_that_of_decide():
     assert CHOICE.choose([], []) == []
     with pytest.raises(ValueError, match="passage 1 has no score: rerank"):
         CHOICE.choose([0.3, None], ["a", "b"])
-    with pytest.raises(ValueError, match="2 scores for 1 passages"):
-        CHOICE.choose([0.3, 0.2], ["a"])
-    with pytest.raises(ValueError, match="unknown metric 'f_1'"):
-        PassageChoice("f_1")
-    with pytest.raises(TypeError, match="max_tokens must be a number"):
-        PassageChoice(max_tokens="9")
+    refuses(ValueError, "2 scores for 1 passages", CHOICE.choose, [0.3, 0.2], ["a"])
+    refuses(ValueError, "unknown metric 'f_1'", PassageChoice, "f_1")
+    refuses(TypeError, "max_tokens must be a number", PassageChoice, max_tokens="9")
 
 
 def test_langchain():

@@ -11,6 +11,7 @@ import pytest
 import argmetric as am
 from argmetric.integrations import decide_batches, decide_table
 from partitioned import COLUMNS, rows, sorted_labels, whole
+from refusing import refuses
 
 
 def by_hash(table, count):
@@ -51,8 +52,7 @@ def test_a_group_in_two_batches_is_refused():
     table = rows(20, 3)
     batches = decide_batches([table[:10], table[10:]], **COLUMNS)
     next(batches)
-    with pytest.raises(ValueError, match="is in batch 1 and in an earlier one: partit"):
-        next(batches)
+    refuses(ValueError, "is in batch 1 and in an earlier one: partit", next, batches)
 
 
 def test_what_depends_on_other_groups_is_refused():
@@ -81,8 +81,7 @@ def test_wrong_tables_and_missing_values_are_refused():
     ):
         whole = {"user": [1, 1], "score": [0.9, 0.5]}
         table = pa.table(whole | {column: [1, None]})
-        with pytest.raises(ValueError, match=message):
-            decide_table(table, **COLUMNS)
+        refuses(ValueError, message, decide_table, table, **COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +100,7 @@ def test_a_missing_library_names_its_extra(monkeypatch, call, library, extra):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
     text = rf"this needs {library}: pip install 'argmetric\[{extra}\]'"
-    with pytest.raises(ModuleNotFoundError, match=text):
-        call()
+    refuses(ModuleNotFoundError, text, call)
 
 
 def test_importing_the_room_loads_no_engine():

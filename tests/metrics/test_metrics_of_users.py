@@ -11,6 +11,7 @@ import sklearn.metrics
 
 import argmetric as am
 from argmetric._verbs.decide import decide_by
+from refusing import refuses
 
 NAN = math.nan
 
@@ -50,8 +51,7 @@ def test_a_custom_metric_is_a_value():
 
 
 def test_a_function_without_return():
-    with pytest.raises(TypeError, match="nothing returns None"):
-        am.decide(P, nothing)
+    refuses(TypeError, "nothing returns None", am.decide, P, nothing)
     with pytest.raises(TypeError, match="nothing returns None"):
         am.CustomMetric(nothing).value(1, 2, 2, 4)
 
@@ -90,8 +90,7 @@ def test_a_function_that_is_always_nan_is_said_to_be():
         lambda: am.evaluate([0, 1, 1, 0], [1, 1, 0, 0], always_nan),
         lambda: am.tune([0, 1, 1, 0], P, always_nan),
     ):
-        with pytest.raises(ValueError, match="metric always_nan gives nan for all cou"):
-            call()
+        refuses(ValueError, "metric always_nan gives nan for all cou", call)
     margins = am.CustomMetric(lambda tp, k, t, n: tp / (k * t * (n - k) * (n - t)))
     assert am.decide([0.4, 0.6], margins).n_positives == 1
     assert am.decide([0.4], always_nan).expected == 0.0  # n = 1 is all margin
@@ -131,8 +130,7 @@ def test_a_function_of_scikit_learn_is_named_as_ours(name, ours):
     message = f'metric is {name} of scikit-learn, .* counts: pass metric="{ours}"'
     made = sklearn.metrics.make_scorer(function), functools.partial(function)
     for metric in (function, *made):
-        with pytest.raises(TypeError, match=message):
-            am.decide(P, metric)
+        refuses(TypeError, message, am.decide, P, metric)
     assert am.get_metric(ours).name == ours
 
 

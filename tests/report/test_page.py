@@ -17,6 +17,7 @@ from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
 from argmetric.search.corpus.sentences import read_columns
 from argmetric.stream import StreamMoment, alarms_in
+from refusing import refuses
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -215,17 +216,14 @@ def test_html_alone_needs_the_extra(monkeypatch):
     report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _report._assets.cache_clear()
-    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[report\]"):
-        report.render("html")
+    refuses(ModuleNotFoundError, r"argmetric\[report\]", report.render, "html")
     assert report.render("md").startswith("# Predict")
 
 
 def test_files_are_whole_or_not_there(tmp_path):
     report = am.report(am.decide(P))
-    with pytest.raises(ValueError, match=r"ends in \.html"):
-        report.save(tmp_path / "report.pdf")
-    with pytest.raises(ValueError, match="cannot write"):
-        report.save(tmp_path / "none" / "report.html")
+    refuses(ValueError, r"ends in \.html", report.save, tmp_path / "report.pdf")
+    refuses(ValueError, "cannot write", report.save, tmp_path / "none" / "report.html")
     assert list(tmp_path.iterdir()) == []
     for name, form in (("a.html", "html"), ("a.md", "md"), ("a.json", "json")):
         report.save(tmp_path / name)

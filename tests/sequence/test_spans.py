@@ -13,6 +13,7 @@ from argmetric.sequence import (
     token_model,
     write_labels,
 )
+from refusing import refuses
 
 IOB2 = ("O", "B-X", "I-X", "B-Y", "I-Y")
 BIOES = ("I-X", "O", "E-X", "B-X", "S-X", "S-Y")
@@ -117,8 +118,7 @@ def test_two_labels_are_a_markov_chain():
     ],
 )
 def test_bad_scores_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LinearChainCRF(*arguments)
+    refuses(ValueError, message, LinearChainCRF, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,12 @@ def test_labels_that_are_no_list_are_refused(labels):
 
 def test_bad_sequences_are_refused():
     crf = LinearChainCRF(np.zeros((2, 2)), np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="label 2 at row 1; the model knows 0 to 1"):
-        crf.score([0, 2])
-    with pytest.raises(ValueError, match="shape"):
-        crf.score([0])
+    refuses(ValueError, "label 2 at row 1; the model knows 0 to 1", crf.score, [0, 2])
+    refuses(ValueError, "shape", crf.score, [0])
     dead = LinearChainCRF(np.zeros((2, 2)), np.full((2, 2), -np.inf))
     with pytest.raises(ValueError, match="sentence 0: no sequence"):
         dead.marginals  # noqa: B018
-    with pytest.raises(ValueError, match="names of the labels"):
-        span_marginals(crf)
+    refuses(ValueError, "names of the labels", span_marginals, crf)
 
 
 @pytest.mark.parametrize(
@@ -257,12 +254,9 @@ def test_chunks_come_back_from_their_labels(scheme):
     chunks = [(0, 1, "X"), (1, 4, "X"), (5, 7, "Y")]
     labels = write_labels(chunks, 8, scheme)
     assert [tuple(c) for c in read_chunks(labels, scheme)] == chunks
-    with pytest.raises(ValueError, match="overlaps"):
-        write_labels([(0, 2, "X"), (1, 3, "X")], 4)
-    with pytest.raises(ValueError, match="not within n=4 tokens"):
-        write_labels([(3, 5, "X")], 4)
-    with pytest.raises(ValueError, match="label 'Z' is not of"):
-        read_chunks(["Z"], scheme)
+    refuses(ValueError, "overlaps", write_labels, [(0, 2, "X"), (1, 3, "X")], 4)
+    refuses(ValueError, "not within n=4 tokens", write_labels, [(3, 5, "X")], 4)
+    refuses(ValueError, "label 'Z' is not of", read_chunks, ["Z"], scheme)
 
 
 def test_tokens_are_independent_given_that_labels_are_well_formed():
@@ -442,8 +436,7 @@ def test_bad_requests_are_refused():
         ({"method": "exact", "per_type": True}, "method='exact' needs"),
         ({"min_probability": 2}, "between 0 and 1"),
     ):
-        with pytest.raises(ValueError, match=message):
-            decode_spans(model, **options)
+        refuses(ValueError, message, decode_spans, model, **options)
     with pytest.raises(ValueError, match="sentence 1 has other labels"):
         decode_spans([model, random_crf(rng, 2, BIOES)])
     with pytest.raises(ValueError, match="label 'E-X' is not of IOB2"):

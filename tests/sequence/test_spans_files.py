@@ -20,6 +20,7 @@ from argmetric.sequence import (
     write_labels,
     write_sentences,
 )
+from refusing import refuses
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 FIRST, LAST = ("Ana", "Luz", "Juan", "Eva"), ("Ruiz", "Sol", "Vega")
@@ -133,8 +134,7 @@ def test_features_that_the_model_never_saw_are_refused(model_file):
     assert model.sentences_and_known(mixed)[1] == pytest.approx(0.1)
     assert model.sentences_and_known([[["new"]] * 49])[1] == 0.0
     assert model.sentences_and_known([[]])[1] == 1.0
-    with pytest.raises(ValueError, match="trained with others"):
-        model.sentence([["new"]] * 50)
+    refuses(ValueError, "trained with others", model.sentence, [["new"]] * 50)
 
 
 @pytest.mark.parametrize("token", ["word=a", 3])
@@ -179,8 +179,7 @@ def test_json_lines_come_back(tmp_path):
 def test_malformed_lines_are_named(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_sentences(path)
+    refuses(ValueError, message, read_sentences, path)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +218,7 @@ def test_columns_are_not_taken_for_text(tmp_path, content):
     )
     path.write_text(f"{content}cat NN\n{content}")
     if len(content.split("\n")[0].split()) > 2:
-        with pytest.raises(ValueError, match="2 columns, but line 1 has"):
-            read_sentences(path)
+        refuses(ValueError, "2 columns, but line 1 has", read_sentences, path)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +231,7 @@ def test_columns_are_not_taken_for_text(tmp_path, content):
 def test_other_encodings_are_told(tmp_path, data, message):
     path = tmp_path / "text.conll"
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        read_sentences(path)
+    refuses(ValueError, message, read_sentences, path)
 
 
 def calibrated_tokens(rng, n, sharpness=1.0):
@@ -299,12 +296,9 @@ def test_recalibration_of_one_and_zero_changes_nothing():
 
 def test_a_bad_development_set_is_refused():
     model = token_model([[0.4, 0.6]] * 3, ["O", "B-X"])
-    with pytest.raises(ValueError, match="gold has 2 sentences"):
-        recalibrate([model], [["O"], ["O"]])
-    with pytest.raises(ValueError, match="sentence 0: gold has 1 labels"):
-        recalibrate([model], [["O"]])
-    with pytest.raises(ValueError, match="0 true ones of 3"):
-        recalibrate([model], [["O", "O", "O"]])
+    refuses(ValueError, "gold has 2 sentences", recalibrate, [model], [["O"], ["O"]])
+    refuses(ValueError, "sentence 0: gold has 1 labels", recalibrate, [model], [["O"]])
+    refuses(ValueError, "0 true ones of 3", recalibrate, [model], [["O", "O", "O"]])
     with pytest.raises(ValueError, match="0 true ones of 0"):
         recalibrate([model], [["O", "B-X", "O"]], floor=0.7)
     low = token_model([[0.9, 0.1], [0.1, 0.9]], ["O", "B-X"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
+from refusing import refuses
 
 ITEMS = "abcdefg"
 METRICS = [
@@ -196,8 +197,7 @@ def test_the_score_of_an_honest_model_is_that_of_new_truths():
     ],
 )
 def test_bad_samples_are_refused(arguments, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        am.sets.decide(*arguments)
+    refuses((ValueError, TypeError), message, am.sets.decide, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,7 @@ def test_bad_samples_are_refused(arguments, message):
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        am.sets.decide([{"a"}, {"b"}], **options)
+    refuses((ValueError, TypeError), message, am.sets.decide, [{"a"}, {"b"}], **options)
 
 
 def test_forms_that_say_the_same_are_taken():

@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 import argmetric as am
 from argmetric.metrics import get_class_metric
 from argmetric.stream import OFORule, OMMARule, OnlineClassifier, OnlineThreshold
+from refusing import refuses
 from stream_data import same_state
 
 CLASS_METRICS = (
@@ -501,8 +502,7 @@ def run(p=P, y=(0, 1), **width):
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals_of_the_rule(case):
     call, words = REFUSED[case]
-    with pytest.raises((ValueError, TypeError), match=words):
-        call()
+    refuses((ValueError, TypeError), words, call)
 
 
 def test_refusals_of_the_estimators():
@@ -513,16 +513,12 @@ def test_refusals_of_the_estimators():
     with pytest.raises(ValueError, match="detector only supports binary problems"):
         OnlineClassifier(detector=OnlineClassifier()).fit(X, y)
     model = OnlineClassifier().partial_fit(X, y, classes=list("abcd"))
-    with pytest.raises(ValueError, match="y is 'e' at row 1"):
-        model.partial_fit(X[:2], ["a", "e"])
-    with pytest.raises(ValueError, match="two classes"):
-        model.predict_id(X)
+    refuses(ValueError, "y is 'e' at row 1", model.partial_fit, X[:2], ["a", "e"])
+    refuses(ValueError, "two classes", model.predict_id, X)
     for name in ("threshold_", "history_"):
-        with pytest.raises(AttributeError, match="two classes"):
-            getattr(model, name)
+        refuses(AttributeError, "two classes", getattr, model, name)
     labels = OnlineClassifier().fit(X, Y)
-    with pytest.raises(ValueError, match="y has shape"):
-        labels.partial_fit(X, Y[:, :2])
+    refuses(ValueError, "y has shape", labels.partial_fit, X, Y[:, :2])
     with pytest.raises(ValueError, match="Only binary classification"):
         OnlineClassifier(pos_label="a").fit(X, y)
     state = model.get_state()

@@ -19,6 +19,7 @@ from argmetric.stream import (
     get_rule,
 )
 from argmetric.stream.kernels import rules as kernels
+from refusing import refuses
 from twins import stream as twin
 
 F_FAMILY = {
@@ -428,8 +429,7 @@ def test_states_of_another_length_are_refused(rule):
     compiled = RULES[rule][0]
     state = compiled.init_state("f1")
     for wrong in (state[:-1], np.append(state, 0.0), state[:, None]):
-        with pytest.raises(ValueError, match="version of argmetric"):
-            compiled.run(wrong, [0.5], [1])
+        refuses(ValueError, "version of argmetric", compiled.run, wrong, [0.5], [1])
 
 
 def test_after_a_change_the_growing_memory_is_no_worse_than_the_short_one():
@@ -516,5 +516,4 @@ def test_rules_are_values():
     ],
 )
 def test_refusals(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+    refuses(ValueError, message, make)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from argmetric.stream import HistogramRule, OFORule, OnlineClassifier
+from refusing import refuses
 from stream_data import problem, same_state
 
 
@@ -79,8 +80,7 @@ def test_states_hold_names_exactly_or_not_at_all():
     x = {np.int64(7): 3.0, 2.5: 1.0, "a": -1.0}
     assert other.predict_proba_one(x) == model.predict_proba_one(x)
     model.learn_one({("a", 1): 1.0}, 1)
-    with pytest.raises(TypeError, match="cannot be saved"):
-        model.get_state()
+    refuses(TypeError, "cannot be saved", model.get_state)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,7 @@ def test_a_state_that_is_read_only_is_refused():
     rule = HistogramRule()
     state = rule.init_state("f1")
     state.flags.writeable = False
-    with pytest.raises(ValueError, match="the state is read-only"):
-        rule.update(state, 0.5, 1)
+    refuses(ValueError, "the state is read-only", rule.update, state, 0.5, 1)
 
 
 @pytest.mark.parametrize("rule", [HistogramRule(), OFORule(window=5)])

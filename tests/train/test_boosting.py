@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score
 
 import argmetric as am
 from argmetric.train._objectives import GoldLabels, expected_f
+from refusing import refuses
 
 F1 = am.FBeta(1)
 KINDS = ("weighted", "soft", "expected")
@@ -127,12 +128,10 @@ def test_eval_and_bad_input():
     assert goal.eval([1, 0, 1], [2.0, 1.0, -1.0]) == ("f1", 0.5, True)
     assert goal.score([1, 0, 1], [2.0, 1.0, -1.0], [1.0, 2.0, 1.0]) == 2 / 5
     assert am.metric_objective("sec").eval([1, 0], [1.0, -1.0]) == ("sec", 0.0, False)
-    with pytest.raises(ValueError, match="two classes"):
-        goal(np.zeros(3), np.zeros((3, 2)))
+    refuses(ValueError, "two classes", goal, np.zeros(3), np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"the labels holds 0, 1, 2 \(2 at row 1\)"):
         goal([0, 2, 1], [0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="2 labels but 3 margins"):
-        goal([0, 1], [0.0, 0.0, 0.0])
+    refuses(ValueError, "2 labels but 3 margins", goal, [0, 1], [0.0, 0.0, 0.0])
 
 
 # -------------------------------------------------------------- the real libraries

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
 from argmetric import MetricLogisticRegression
+from refusing import refuses
 
 ITEM_WEIGHTS = (
     "the labels of two copies of a row are drawn apart: an item of weight 2 is another "
@@ -283,8 +284,7 @@ def test_bad_rows():
         model.fit(X, np.ones(50, dtype=int))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 2, np.nan, X) * [np.nan, 1, 1, 1, 1], y)
-    with pytest.raises(ValueError, match="Only binary"):
-        model.fit(X, np.arange(50) % 3)
+    refuses(ValueError, "Only binary", model.fit, X, np.arange(50) % 3)
     with pytest.raises(ValueError, match="is -1 at row 3; weights are"):
         model.fit(X, y, sample_weight=np.where(np.arange(50) == 3, -1, 1))
     with pytest.raises(ValueError, match="every label of positive weight is 0"):
@@ -337,8 +337,7 @@ def test_among_the_tools_of_scikit_learn():
 )
 def test_what_a_surface_cannot_be_made_of_is_refused_by_name(given, message):
     data = {"X": [0.0, 1.0, 2.0], "y": [0, 1, 1]} | given
-    with pytest.raises((TypeError, ValueError), match=message):
-        am.MetricSurfaceDisplay.from_data(**data)
+    refuses((TypeError, ValueError), message, am.MetricSurfaceDisplay.from_data, **data)
 
 
 @pytest.mark.parametrize("depth", [1, 5000])

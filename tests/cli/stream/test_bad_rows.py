@@ -172,14 +172,25 @@ def test_numbers_are_read_exactly(tmp_path_factory, texts):
     assert [row[0] for row in read_rows(str(csv))[0]] == expected
 
 
-def test_svmlight_as_scikit_learn_reads_it(tmp_path):
+def test_indices_that_begin_with_0_in_rows_that_are_read_one_by_one(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 qid:7 0:2 1:3\n")
+    assert read_rows(str(path), zero_based=True)[0] == [[2.0, 3.0]]
+    path.write_text("1 qid:7 0:2 2:3\n")
+    with pytest.raises(ValueError, match=r"2:3.*: the largest index is 1"):
+        read_rows(str(path), zero_based=True, features=2)
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_svmlight_as_scikit_learn_reads_it(tmp_path, zero_based):
     path = str(tmp_path / "rows.svm")
     values = RNG.normal(size=(50, 7)) * 10.0 ** RNG.integers(-8, 9, (50, 7))
     values[RNG.random((50, 7)) < 0.5] = 0.0
-    dump_svmlight_file(values, np.where(Y[:50], 1, -1), path, zero_based=False)
-    expected, labels = load_svmlight_file(path, n_features=7, zero_based=False)
-    rows = read_rows(path, features=7)
-    assert rows == (expected.toarray().tolist(), (labels == 1).tolist())
+    dump_svmlight_file(values, np.where(Y[:50], 1, -1), path, zero_based=zero_based)
+    expected, labels = load_svmlight_file(path, n_features=7, zero_based=zero_based)
+    for features in (7, None):  # counted from the indices of the first rows
+        rows = read_rows(path, features=features, zero_based=zero_based)
+        assert rows == (expected.toarray().tolist(), (labels == 1).tolist())
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
 from argmetric.stream import OnlineClassifier, OnlineThreshold
+from refusing import refuses
 
 X = np.array([[0.2, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.5]] * 6)
 Y = np.array([1, 0, 1, 0] * 6)
@@ -152,8 +153,7 @@ def test_wrong_labels_name_y(name, y, words):
 def test_wrong_ids_are_told_with_their_position(ids, words):
     model = OnlineClassifier().fit(X, Y)
     model.predict_id(X[:4])
-    with pytest.raises((TypeError, ValueError), match=words):
-        model.feedback(ids, [1, 0])
+    refuses((TypeError, ValueError), words, model.feedback, ids, [1, 0])
     assert model.feedback([0, 1], [1, 0]) == 2  # nothing was learned before
 
 
@@ -164,5 +164,4 @@ def test_one_row_at_a_time_needs_a_model_that_learns_so():
             TypeError, match=r"with this model call partial_fit\(X, y\)"
         ):
             call({"a": 1.0})
-    with pytest.raises(TypeError, match="y must be one label"):
-        model.learn_one({"a": 1.0}, [1])
+    refuses(TypeError, "y must be one label", model.learn_one, {"a": 1.0}, [1])

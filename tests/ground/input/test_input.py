@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import argmetric as am
+from refusing import refuses
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]
@@ -131,8 +132,7 @@ def test_pooled_groups_are_checked():
     ],
 )
 def test_missing_probabilities_name_the_row(p):
-    with pytest.raises(ValueError, match="p has NaN at row 1"):
-        am.decide(p)
+    refuses(ValueError, "p has NaN at row 1", am.decide, p)
 
 
 def test_a_missing_cell_of_a_frame():
@@ -182,11 +182,9 @@ NO_ARRAYS = {
 @pytest.mark.parametrize("kind", NO_ARRAYS)
 def test_what_is_no_array_is_refused_with_the_way_out(kind):
     p, message = NO_ARRAYS[kind]
-    with pytest.raises(TypeError, match=message):
-        am.decide(p)
+    refuses(TypeError, message, am.decide, p)
     if kind not in ("huge", "None"):
-        with pytest.raises(TypeError, match=r"^groups must "):
-            by_groups(p)
+        refuses(TypeError, r"^groups must ", by_groups, p)
 
 
 ROUNDED = [0.7, -1e-17, 1.0000001, float(np.float32(1) + np.finfo(np.float32).eps)]
@@ -226,8 +224,7 @@ def test_rounding_beyond_0_and_1_is_cut_off():
     ],
 )
 def test_hints_at_logits_and_percentages_need_evidence(p, message):
-    with pytest.raises(ValueError, match=message):
-        am.decide(p)
+    refuses(ValueError, message, am.decide, p)
 
 
 # ------------------------------------------------------ labels of the same kind

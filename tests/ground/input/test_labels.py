@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
 from argmetric import stream
+from refusing import refuses
 
 P = [0.9, 0.7, 0.6, 0.6, 0.2, 0.1]
 
@@ -69,8 +70,7 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
     ],
 )
 def test_what_is_wrong_is_said(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    refuses(error, message, call)
 
 
 COLUMN = np.array([0, 1, 2, 1])[:, None]
@@ -100,8 +100,7 @@ ONE_COLUMN = {
 @pytest.mark.parametrize("name", ONE_COLUMN)
 def test_a_column_where_labels_are_needed_is_refused_by_name(name):
     word = name.partition(",")[0]
-    with pytest.raises(ValueError, match=rf"^{word} must hold one label for each row"):
-        ONE_COLUMN[name]()
+    refuses(ValueError, rf"^{word} must hold one label for each row", ONE_COLUMN[name])
 
 
 MASKED = np.ma.masked
@@ -135,8 +134,7 @@ MASKED = np.ma.masked
     ],
 )
 def test_a_masked_row_is_told(call, words):
-    with pytest.raises(ValueError, match=words):  # warnings are errors, too
-        call()
+    refuses(ValueError, words, call)
 
 
 @pytest.mark.parametrize(
@@ -149,5 +147,4 @@ def test_a_masked_row_is_told(call, words):
     ],
 )
 def test_names_of_classes_are_shown_the_way_for_classes(call):
-    with pytest.raises(ValueError, match=r"or call argmetric\.classes\.evaluate"):
-        call()
+    refuses(ValueError, r"or call argmetric\.classes\.evaluate", call)

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import argmetric as am
 import strategies
+from refusing import refuses
 
 RNG = np.random.default_rng(5)
 COLUMN = RNG.beta(1, 3, 40)
@@ -46,14 +47,11 @@ def test_both_columns_of_predict_proba(verb, average, kind):
 
 
 def test_both_columns_to_calibrate():
-    with pytest.raises(ValueError, match=TWO):
-        am.calibrate(BOTH_Y, BOTH)
+    refuses(ValueError, TWO, am.calibrate, BOTH_Y, BOTH)
     # One label per row and a column per class: that is what a temperature takes.
     assert am.classes.calibrate(Y, BOTH).n_classes == 2
-    with pytest.raises(ValueError, match=r"such as p\[:, 1\]"):
-        am.tune(None, BOTH)
-    with pytest.raises(ValueError, match=r"such as p\[:, 1\], or a matrix y"):
-        am.tune(Y, BOTH)
+    refuses(ValueError, r"such as p\[:, 1\]", am.tune, None, BOTH)
+    refuses(ValueError, r"such as p\[:, 1\], or a matrix y", am.tune, Y, BOTH)
 
 
 def test_three_rows_are_enough_and_two_are_not():

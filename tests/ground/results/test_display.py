@@ -17,6 +17,7 @@ from argmetric.search import (
 )
 from argmetric.sequence import Recalibration
 from argmetric.stream import RuleRun
+from refusing import refuses
 
 P = np.array([0.9, 0.8, 0.4, 0.3, 0.2, 0.1])
 Y = [1, 1, 0, 1, 0, 0]
@@ -208,8 +209,7 @@ def test_a_decision_without_a_curve_says_so():
     chain = sequence.MarkovChain([0.5, 0.5], np.full((3, 2, 2), 0.5))
     decision = sequence.decode(sequence.BoundarySimilarity(), chain)
     assert decision.curve is None
-    with pytest.raises(ValueError, match="there is no curve to draw"):
-        decision.plot()
+    refuses(ValueError, "there is no curve to draw", decision.plot)
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
@@ -225,8 +225,7 @@ def test_frames_are_of_the_libraries_that_are_known():
     check = am.calibration_check(Y * 20, np.tile(P, 20) * np.linspace(0.9, 1, 120))
     for frame in (am.decide(P).to_frame, check.bins.to_frame):
         assert frame("pyarrow").num_rows > 1
-        with pytest.raises(ValueError, match="backend must be one of 'pandas'"):
-            frame("excel")
+        refuses(ValueError, "backend must be one of 'pandas'", frame, "excel")
 
 
 @pytest.mark.parametrize(

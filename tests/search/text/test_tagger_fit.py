@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from argmetric.search import Tagger
+from refusing import refuses
 from tagger_texts import joint_tags, small, text, words_alone
 
 
@@ -139,8 +140,7 @@ def test_labels_are_still_taken_by_their_old_name():
             old = method(sentences, tags=labels)
         assert [warning.filename for warning in caught] == [__file__]
     assert tagger.score(sentences, labels=labels) == old
-    with pytest.raises(TypeError, match="pass labels alone"):
-        tagger.fit(sentences, labels, tags=labels)
+    refuses(TypeError, "pass labels alone", tagger.fit, sentences, labels, tags=labels)
 
 
 def test_a_recipe_is_told_before_anything_is_learned():
@@ -223,8 +223,7 @@ def test_text_with_fewer_columns_than_in_fit_is_refused():
         lambda: small("ner").fit(sentences, labels, dev=(words, labels)),
         lambda: small(templates="w[0]\npos[0]").fit(words, labels),
     ):
-        with pytest.raises(ValueError, match=message):
-            call()
+        refuses(ValueError, message, call)
 
 
 def test_a_damaged_file_is_told_and_closed(tmp_path):
@@ -235,8 +234,7 @@ def test_a_damaged_file_is_told_and_closed(tmp_path):
     header = json.loads(arrays["header"].tobytes())
     for size in (0, 1, 100, len(data) // 2, len(data) - 1):
         bad.write_bytes(data[:size])
-        with pytest.raises(ValueError, match="is not a tagger of argmetric, or it is"):
-            Tagger.load(bad)
+        refuses(ValueError, "is not a tagger of argmetric, or it is", Tagger.load, bad)
     rng = np.random.default_rng(0)
     for _ in range(25):
         broken = bytearray(data)
@@ -257,8 +255,7 @@ def test_a_damaged_file_is_told_and_closed(tmp_path):
         kept = {k: v for k, v in arrays.items() if changes or k != weights}
         with open(bad, "wb") as file:
             np.savez(file, **{**kept, "header": coded})
-        with pytest.raises(ValueError, match=message):
-            Tagger.load(bad)
+        refuses(ValueError, message, Tagger.load, bad)
     gc.collect()  # a file left open is a warning, and so an error
 
 
@@ -282,8 +279,7 @@ def test_labels_of_a_matrix_are_checked():
     with pytest.raises(ValueError, match=r"y has the shape \(1,\), but X has 4 rows"):
         tagger.score_matrix(X, ["a"], [4])
     assert tagger.score_matrix(X[:0], [], []) == 1.0
-    with pytest.raises(ValueError, match="predict_matrix"):
-        tagger.predict([["a"]])
+    refuses(ValueError, "predict_matrix", tagger.predict, [["a"]])
     with pytest.raises(ValueError, match="2 columns, the tagger learned with 4"):
         tagger.predict_matrix([[1.0, 2.0]], [1])
     with pytest.raises(ValueError, match="needs task='label'"):
@@ -319,8 +315,7 @@ def test_sentences_and_labels_that_are_no_lists_are_refused_by_name(odd):
     if odd is not None:
         with pytest.raises(TypeError, match="labels must be a list of labels for each"):
             tagger.fit([["a"]], odd)
-    with pytest.raises(TypeError, match=r"labels must be .* at position 0"):
-        tagger.fit([["a"]], [3])
+    refuses(TypeError, r"labels must be .* at position 0", tagger.fit, [["a"]], [3])
 
 
 def test_a_number_of_lists_is_a_whole_number():

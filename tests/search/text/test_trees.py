@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from argmetric.search import Summarizer, Tree, read_trees
+from refusing import refuses
 from tree_texts import put, tree
 
 
@@ -44,12 +45,10 @@ def test_what_is_no_tree_is_read_and_named(heads, token, what):
     trees = read_trees(put("a.conllu", GOOD + rows_of(*heads)))
     place = f"token {token} ('w'): {what}"
     located = f"a.conllu, line {6 + token}: sentence 2, {place}"
-    with pytest.raises(ValueError, match=f"{re.escape(located)}$"):
-        summarize(trees)
+    refuses(ValueError, f"{re.escape(located)}$", summarize, trees)
     with pytest.raises(ValueError, match=f"sentence 1, {re.escape(place)}$"):
         summarize([trees[0], replace(trees[1], format=None)])
-    with pytest.raises(ValueError, match="heads has 1 values for 2 words"):
-        Tree(["a", "b"], None, [0])
+    refuses(ValueError, "heads has 1 values for 2 words", Tree, ["a", "b"], None, [0])
 
 
 def way(heads, word):

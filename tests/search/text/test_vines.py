@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric.search import Summarizer, Tree, score_summaries
+from refusing import refuses
 from reviews import Chain, Flat, hotels
 from slow import SLOW
 from twins import summaries as twin
@@ -216,8 +217,7 @@ def test_an_old_name_still_works_and_is_warned_of(data, tmp_path):
     ],
 )
 def test_bad_options_are_told(data, options, message):
-    with pytest.raises(ValueError, match=message):
-        fitted(data, **options)
+    refuses(ValueError, message, fitted, data, **options)
 
 
 # ------------------------------------------------------------------------- queries
@@ -279,8 +279,7 @@ def test_learned_policies_follow_queries(policy, mode, tmp_path):
     assert right > 0.9
     assert wrong < 0.7
     message = f"policy='{policy}' has learned with queries: pass queries"
-    with pytest.raises(ValueError, match=message):
-        model.predict(clusters)
+    refuses(ValueError, message, model.predict, clusters)
     if mode == "sentences":
         model.save(tmp_path / "m")
         loaded = Summarizer.load(tmp_path / "m")

@@ -170,6 +170,15 @@ def test_tiny_matrices_get_the_best_expected_score_of_all_answers(metric, zero):
         assert found.expected > expected_of(values, most_probable(P, count)) - 1e-11
 
 
+@pytest.mark.parametrize("metric", ["f1", "jaccard"])
+def test_the_best_answer_of_a_tiny_matrix_may_take_other_labels_to_start_from(metric):
+    metric, rng = get_metric(metric).with_zero_division(1.0), np.random.default_rng(8)
+    P = rng.random((5, 3)) ** rng.choice([0.5, 1, 2, 4])
+    best = best_of_all(np.array([column_values(p, metric) for p in P.T]), 5, 1)
+    found = am.decide(P, metric, average="macro", per_row=1)
+    assert found.expected == pytest.approx(best, abs=1e-11)
+
+
 def test_recall_takes_the_likely_label():
     found = am.decide([[0.04, 0.001, 0.205]], "recall", average="macro", per_row=1)
     assert found.labels.tolist() == [[0, 0, 1]]

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
+from refusing import refuses
 from slow import SLOW
 
 QUICK = {"n_bootstrap": 0, "cv": None}
@@ -268,8 +269,7 @@ def test_nothing_is_promised_without_a_proof():
 )
 def test_what_cannot_be_promised_is_refused(options, words):
     y, p = labelled(60)
-    with pytest.raises((TypeError, ValueError), match=words):
-        am.tune(y, p, **options)
+    refuses((TypeError, ValueError), words, am.tune, y, p, **options)
 
 
 def test_few_rows_and_repeated_rows_are_told():
@@ -294,8 +294,7 @@ def test_decide_takes_the_threshold_that_its_reference_proves():
     assert rule.guarantee.sentence in repr(found)
     for result in (found, rule):
         assert rule.guarantee.sentence in am.report(result).render("md")
-    with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
-        am.decide(new, **options)
+    refuses(ValueError, r"pass reference=\(y, p\)", am.decide, new, **options)
     with pytest.raises(ValueError, match="for groups use tune"):
         am.decide(
             new,

@@ -24,6 +24,7 @@ from exported import (
     scores_for,
     shares_for,
 )
+from refusing import refuses
 
 ROOT = Path(__file__).resolve().parents[3]
 NAN = math.nan
@@ -42,8 +43,7 @@ def test_labels_are_those_of_apply(name, target):
         pytest.skip(reason)
     run, rule = TARGETS[target][0], RULES[name]
     if target == "onnx" and name == "nothing":
-        with pytest.raises(TypeError, match=r"ONNX cannot hold the labels 1, 2\.5"):
-            rule.to_onnx()
+        refuses(TypeError, r"ONNX cannot hold the labels 1, 2\.5", rule.to_onnx)
         return
     rows = scores_for(rule)
     assert run(rule, rows) == expected_of(rule, rows)
@@ -173,27 +173,21 @@ def test_a_rule_is_appended_to_a_model():
 
 def test_what_cannot_be_exported_is_refused():
     rule = RULES["plain"]
-    with pytest.raises(ValueError, match=r"dialect must be one of .*'mysql'"):
-        rule.to_sql("mysql")
-    with pytest.raises(TypeError, match="column must be a name, not 3"):
-        rule.to_sql(column=[3])
-    with pytest.raises(ValueError, match="column must be 3 names"):
-        RULES["classes"].to_sql(column="p")
+    refuses(ValueError, r"dialect must be one of .*'mysql'", rule.to_sql, "mysql")
+    refuses(TypeError, "column must be a name, not 3", rule.to_sql, column=[3])
+    refuses(ValueError, "column must be 3 names", RULES["classes"].to_sql, column="p")
     for name in ("a b", "class", "sum", 3):
         with pytest.raises(ValueError, match="name must be a name of Python that is"):
             rule.to_python(name)
     own = am.Rule("f1", 0.3, calibrator=np.sqrt)
     for export in (own.to_sql, own.to_python, own.to_json):
-        with pytest.raises(TypeError, match="function, which cannot be exported"):
-            export()
+        refuses(TypeError, "function, which cannot be exported", export)
     mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
-    with pytest.raises(TypeError, match="cannot hold the labels 0, 'yes'"):
-        mixed.to_sql()
+    refuses(TypeError, "cannot hold the labels 0, 'yes'", mixed.to_sql)
     matrix = RULES["class matrix"].calibrator
     for odd in (np.sqrt, ClassTemperatureMap(1.5, 3).then(matrix)):
         mapped = replace(RULES["classes"], calibrator=odd)
-        with pytest.raises(ValueError, match=r"matrix map is not the first\. Export "):
-            mapped.to_sql()
+        refuses(ValueError, r"matrix map is not the first\. Export ", mapped.to_sql)
     many = am.classes.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
     with pytest.raises(ValueError, match="sqlite has no function for the greatest of"):
         many.to_sql("sqlite")

@@ -1,0 +1,162 @@
+"""One property: a verb says the same of the same rows on every surface.
+
+Arrays in memory are the oracle. A surface is a function of a problem and a folder; one
+more is a line of SURFACES, which names the verbs that it has.
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import math
+import warnings
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import argmetric as am
+from argmetric.cli import main
+from argmetric.integrations import decide_table
+
+NASTY = (0.0, 1.0, 1e-300, 0.5, 0.25, 0.1, 1 - 2**-53, 0.7, 0.3)
+METRICS = ("f1", "f2", "jaccard", "mcc", "gmean", "accuracy", "recall", "kappa")
+
+
+@dataclass(frozen=True)
+class Problem:
+    verb: str
+    table: pa.Table
+    how: dict
+    group: str | None
+    cuts: tuple  # where the rows are cut into files
+
+    @property
+    def columns(self):
+        return [self.table[name].to_numpy() for name in ("score", "label", "decision")]
+
+    @property
+    def input(self):
+        """The rows of a file: what is decided has no label yet."""
+        return self.table.select([0, 1] if self.verb == "decide" else [0, 1, 2, 3])
+
+
+@st.composite
+def problems(draw, verb):
+    n = draw(st.integers(1, 40))
+    values = {"user": st.integers(0, 5), "score": st.sampled_from(NASTY)}
+    values |= dict.fromkeys(("label", "decision"), st.integers(0, 1))
+    rows = {x: draw(st.lists(v, min_size=n, max_size=n)) for x, v in values.items()}
+    zero = draw(st.sampled_from([0.0, 1.0, math.nan]))
+    how = {"metric": draw(st.sampled_from(METRICS)), "zero_division": zero}
+    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=2)))
+    group = draw(st.sampled_from([None, "user"]))
+    return Problem(verb, pa.table(rows), how, group, (0, *cuts, n))
+
+
+def memory(problem, folder):
+    (p, y, d), how = problem.columns, dict(problem.how)
+    if problem.group:
+        how |= {"groups": problem.table["user"].to_numpy(), "average": "groups"}
+    if problem.verb == "decide":
+        found = am.decide(p, **how)
+        return {"labels": found.labels.tolist(), "expected": found.expected}
+    if problem.verb == "evaluate":
+        return {"score": float(am.evaluate(y, d, **how))}
+    return forecast_fields(am.forecast(p, d, **how))
+
+
+def forecast_fields(found):
+    return {"mean": found.mean, "low": found.interval[0], "high": found.interval[1]}
+
+
+def files(problem, folder):
+    (folder / "in").mkdir()
+    for i, (a, b) in enumerate(itertools.pairwise(problem.cuts)):
+        pq.write_table(problem.input.slice(a, b - a), folder / f"in/{i}.parquet")
+    data = am.scale.open(str(folder / "in"), group=problem.group)
+    if problem.verb == "decide":
+        found = data.decide(**problem.how, output=str(folder / "out"))
+        parts = [pq.read_table(path) for path in sorted(folder.glob("out/*.parquet"))]
+        labels = pa.concat_tables(parts)["decision"].to_pylist()
+        return {"labels": labels, "expected": found.expected}
+    found = getattr(data, problem.verb)(**problem.how)
+    if problem.verb == "evaluate":
+        return {"score": found.score}
+    return forecast_fields(found)
+
+
+def command(problem, folder):
+    rows, out = str(folder / "rows.csv"), str(folder / "out.csv")
+    pyarrow.csv.write_csv(problem.input, rows)
+    zero = f"{problem.how['zero_division']:g}"
+    words = [problem.verb, rows, "-m", problem.how["metric"], "--zero-division", zero]
+    words += ["--json", *(["--group", problem.group] if problem.group else [])]
+    words += ["-o", out] if problem.verb == "decide" else []
+    said, refused = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(refused):
+        code = main(words)
+    if code:
+        raise ValueError(refused.getvalue())
+    found = json.loads(said.getvalue())
+    if problem.verb == "decide":
+        labels = pyarrow.csv.read_csv(out)["decision"].to_pylist()
+        return {"labels": labels, "expected": found["decision"]["expected"]}
+    if problem.verb == "evaluate":
+        return {"score": found["actual"]["score"]}
+    low, high = found["forecast"]["interval"]
+    return {"mean": found["forecast"]["mean"], "low": low, "high": high}
+
+
+def frame(problem, folder):
+    if not problem.group:
+        return memory(problem, folder)
+    table = pl.from_arrow(problem.input)
+    found = decide_table(table, p="score", groups="user", **problem.how)
+    return {"labels": found["decision"].to_list()}
+
+
+SURFACES = {
+    files: ("decide", "evaluate", "forecast"),
+    command: ("decide", "evaluate", "forecast"),
+    frame: ("decide",),
+}
+
+
+def answer(surface, problem, folder):
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return surface(problem, folder)
+    except (ValueError, SystemExit):
+        return "refused"
+
+
+@pytest.mark.parametrize(
+    ("surface", "verb"),
+    [(one, verb) for one, verbs in SURFACES.items() for verb in verbs],
+    ids=lambda x: getattr(x, "__name__", x),
+)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_surface_says_what_arrays_say(surface, verb, tmp_path_factory, data):
+    problem = data.draw(problems(verb))
+    wanted = answer(memory, problem, None)
+    found = answer(surface, problem, tmp_path_factory.mktemp("surface"))
+    numbers = {} if wanted == "refused" else dict(wanted)
+    labels = numbers.pop("labels", None)
+    if any(map(math.isnan, numbers.values())) and found == "refused":
+        return  # a command tells that the score of its answer is not defined
+    assert (found == "refused") == (wanted == "refused")
+    if wanted != "refused":
+        assert found.pop("labels", labels) == labels
+        for key, value in found.items():
+            number = math.nan if value is None else value  # JSON has no NaN
+            wanted_number = pytest.approx(
+                numbers[key], rel=1e-9, abs=1e-12, nan_ok=True
+            )
+            assert number == wanted_number
