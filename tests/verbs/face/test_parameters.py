@@ -45,8 +45,8 @@ SHARED = {
     "confidence": (None, "The limits"),
     "reference": (
         None,
-        "What is known of these scores: labelled rows that the model was not trained "
-        "on, or a fitted map. `p` is recalibrated first",
+        "Labels and scores of rows that the model was not trained "
+        "on, or a fitted calibrator. `p` is recalibrated first",
     ),
     "prior": (None, ""),
     "logits": (False, "Whether `p` holds log-odds"),

@@ -138,8 +138,8 @@ def decide(
         The limits hold for new rows with this probability, which the rows of
         `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted calibrator. `p` is recalibrated first; `threshold` then refers to
+        Labels and scores of rows that the model was not trained on, or a fitted
+        calibrator. `p` is recalibrated first; `threshold` then refers to
         calibrated p, and `threshold_raw` to the raw `p`.
     prior : float or "estimate", optional
         The current prevalence: one constant is added to all log-odds so that

@@ -287,8 +287,8 @@ def tune(
     cost : dict or pair, optional
         In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
     reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted calibrator. `p` is recalibrated first, here and in `Rule.apply`.
+        Labels and scores of rows that the model was not trained on, or a fitted
+        calibrator. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats, Integers, Interval
+from argmetric._ground.validation import warn_user
 from argmetric._verbs.tune import _groups
 from argmetric._verbs.tune._groups import GroupedRows, GroupSampler, Steps
 from argmetric._verbs.tune._rule import Rule
@@ -214,11 +214,7 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
     ]
     if search.cuts.scores.size == 1:
         score = search.cuts.scores[0]
-        warnings.warn(
-            f"all scores equal {score:g}: the rule predicts all rows or none",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn_user(f"all scores equal {score:g}: the rule predicts all rows or none")
     best = np.unique([curve.best for curve in curves])
     once = len(metrics) == 1 and search.settings.choice == "best"
     drawn = None

@@ -10,7 +10,6 @@ denominator = 0, which the rows solve one by one: predict 1 where
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ import numpy as np
 from argmetric._ground.arguments import check_count, check_share, shown
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats
-from argmetric._ground.validation import read_scores
+from argmetric._ground.validation import read_scores, warn_user
 from argmetric._verbs._certify import OF_CLASS, LabelledRows, Terms, certify
 from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune._binary import (
@@ -217,11 +216,9 @@ def _warn_of_repeated(scores: Floats) -> None:
             if often > 1
             else (f"{share:.0%} of the rows have the score of an earlier row")
         )
-        warnings.warn(
+        warn_user(
             f"{told}: a guarantee counts every row as a draw of its own; leave "
-            "duplicates out, or pass groups",
-            UserWarning,
-            stacklevel=5,
+            "duplicates out, or pass groups"
         )
 
 
