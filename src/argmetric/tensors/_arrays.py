@@ -50,7 +50,7 @@ def namespace(x: Any) -> Any:
     loaded = sys.modules.get("torch")
     if loaded is not None and isinstance(x, loaded.Tensor):
         return TorchNamespace(loaded)
-    if OLD_NUMPY if isinstance(x, np.ndarray) else not is_tensor(x):
+    if OLD_NUMPY if isinstance(x, np.ndarray | np.generic) else not is_tensor(x):
         kind = f"numpy {np.__version__}" if isinstance(x, np.ndarray) else type(x)
         raise TypeError(
             "argmetric.tensors takes tensors of torch and arrays of the array API "
