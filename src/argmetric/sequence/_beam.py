@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
-from argmetric.sequence._expectation import Expectation, bounded, expected
+from argmetric.sequence._expectation import Expectation, bound_mean, expected
 from argmetric.sequence._models import Chain
 from argmetric.sequence._runs import MAX_CELLS, Outcome
 from argmetric.sequence._utilities import CountUtility, SimpleFunction
@@ -98,7 +98,7 @@ class CountLayers:
 
     def expected(self, z: Integers) -> Expectation:
         """Expectation of a hypothesis; `n_states` has the states that were new."""
-        return bounded(self._run(z), self.width)
+        return bound_mean(self._run(z), self.width)
 
     def _run(self, z: Integers) -> Outcome:
         """Count hits and misses of z, layer by layer; equal first labels are kept.

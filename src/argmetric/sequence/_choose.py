@@ -23,7 +23,7 @@ from argmetric._ground.validation import (
 )
 from argmetric.search.corpus.labels import SCHEMES, Roles, SchemeName, read_chunks
 from argmetric.sequence._crf import ChainBatch, LinearChainCRF, segment_sums
-from argmetric.sequence._spans import SpanMarginals, span_marginals, tilted_spans
+from argmetric.sequence._spans import SpanMarginals, span_marginals, tilt_spans
 
 _ROUNDS = 100
 _STEPS_AT_ONCE = 50_000_000  # some tenths of a second, in which no signal is heard
@@ -144,7 +144,7 @@ class SpanCounts:
         return best
 
 
-def exact(
+def exact_choice(
     marginals: SpanMarginals, documents: Integers, b2: float, empty: Floats
 ) -> SpanChoice:
     """Largest E[F_β] of every document, over all sets of listed spans.
@@ -165,9 +165,9 @@ def exact(
     document = np.repeat(np.arange(documents.size - 1), np.diff(spans))
     tilted = np.empty((len(marginals), nodes.size))
     for q, (s, w) in enumerate(zip(nodes, node_weights, strict=True)):
-        chances, log_moment = tilted_spans(marginals, -s * b2)
+        probs, log_moment = tilt_spans(marginals, -s * b2)
         moment = np.exp(segment_sums(log_moment, documents))
-        tilted[:, q] = (1 + b2) * w * chances * moment[document]
+        tilted[:, q] = (1 + b2) * w * probs * moment[document]
     chosen = np.zeros(len(marginals), dtype=np.bool_)
     values = np.empty(documents.size - 1)
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
@@ -182,7 +182,7 @@ def exact(
 
 
 def exact_steps(marginals: SpanMarginals, documents: Integers, b2: float) -> float:
-    """About how many steps `exact` takes; the largest F of counts says how far it goes.
+    """About how many steps `exact_choice` takes; the largest F of counts says how far it goes.
 
     Sizes are looked at up to k with (1+β²)μ/(k + β²μ) = F.
     """

@@ -78,15 +78,15 @@ class ChainBatch:
         _check_possible(scores)
         return labels, scores
 
-    def link_chances(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
+    def link_probs(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
         """P(next is target | source) at every token, and its complement."""
-        from argmetric.sequence.kernels.chains import link_chances
+        from argmetric.sequence.kernels.chains import link_probs
 
-        chance = np.empty((self.unary.shape[0], sources.size))
-        other = np.empty_like(chance)
+        prob = np.empty((self.unary.shape[0], sources.size))
+        other = np.empty_like(prob)
         backward = self.messages[2]
-        link_chances(*self.arrays, backward, sources, targets, chance, other)
-        return chance, other
+        link_probs(*self.arrays, backward, sources, targets, prob, other)
+        return prob, other
 
 
 def _check_possible(scores: Floats) -> None:
@@ -99,7 +99,7 @@ def _check_possible(scores: Floats) -> None:
         )
 
 
-def batch_of(models: Sequence[LinearChainCRF]) -> ChainBatch:
+def build_batch(models: Sequence[LinearChainCRF]) -> ChainBatch:
     """One batch of many sentences with the same labels."""
     lengths = np.array([len(model) for model in models], dtype=np.int64)
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -193,7 +193,7 @@ class LinearChainCRF:
             raise ValueError(f"labels has a name twice: {self.labels}")
 
     @classmethod
-    def _trusted(
+    def _unchecked(
         cls, unary: Floats, pairwise: Floats, labels: tuple[str, ...]
     ) -> LinearChainCRF:
         """Without checks, for scores that were made here."""
@@ -233,7 +233,7 @@ class LinearChainCRF:
 
     @cached_property
     def _batch(self) -> ChainBatch:
-        return batch_of([self])
+        return build_batch([self])
 
     @property
     def log_partition(self) -> float:

@@ -252,7 +252,7 @@ class CrfsuiteModel:
         state_scores(numbers, amounts, starts, *known_weights, unary)
         parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
         chains = [
-            LinearChainCRF._trusted(part, self.transitions, self.labels)
+            LinearChainCRF._unchecked(part, self.transitions, self.labels)
             for part in parts
         ]
         return chains, share

@@ -15,10 +15,10 @@ from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.metrics import Metric, get_metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
-    count_laws,
+    count_pmfs,
     decode_windows,
     is_affine,
-    largest,
+    mark_top,
     maximise,
     most_probable,
 )
@@ -52,15 +52,14 @@ def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
         # Every hypothesis against every outcome, as tables of counts.
         from argmetric.sequence._segmentation import count_ones
 
-        n = chain.n
         sign = 1.0 if counts.greater_is_better else -1.0
-        law = chain.windows(n)[-1]
+        pmf = chain.windows(n)[-1]
         codes = np.arange(1 << n)
         ones = count_ones(codes)
         best, value = 0, -math.inf
         for code in codes[np.argsort(ones, kind="stable")].tolist():
             hits, k = ones[codes & code], int(ones[code])
-            joint = np.bincount(hits * (n + 1) + ones, law, minlength=(n + 1) ** 2)
+            joint = np.bincount(hits * (n + 1) + ones, pmf, minlength=(n + 1) ** 2)
             cells = np.flatnonzero(joint)
             values = counts.value(cells // (n + 1), k, cells % (n + 1), n)
             known = ~np.isnan(values)
@@ -161,7 +160,7 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
     turned.
     """
     n = chain.n
-    joint, law = count_laws(chain, metric.name)
+    joint, pmf = count_pmfs(chain, metric.name)
     sign = 1.0 if metric.greater_is_better else -1.0
     bounds, candidates = np.empty(n + 1), []
     tp, s = np.arange(n + 1)[None, :], np.arange(n + 1)[:, None]
@@ -178,12 +177,12 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
             lifted = np.where(inside, values - slope[:, None] * tp, -math.inf)
             offset = lifted.max(axis=1)
             gains = joint @ slope
-            labels = largest(gains, k)
-            bound = float(gains[labels == 1].sum() + offset @ law)
+            labels = mark_top(gains, k)
+            bound = float(gains[labels == 1].sum() + offset @ pmf)
             if bound < bounds[k]:
                 bounds[k], best = bound, labels
             hits = joint[labels == 1].sum(axis=0)
-            mean = np.divide(hits, law, out=np.zeros(n + 1), where=law > 0)
+            mean = np.divide(hits, pmf, out=np.zeros(n + 1), where=pmf > 0)
             start = np.clip(np.floor(mean).astype(np.int64), low, high)
             stop = np.clip(start + 1, low, high)
         candidates.append(best)
@@ -362,6 +361,7 @@ def decode(
         bound: float,
         curve: Floats | None,
         how: str,
+        *,
         n_states: int | None = None,
     ) -> SequenceDecision:
         closed = CLOSED if beam is None else EXACT
@@ -376,7 +376,7 @@ def decode(
         kept = decode_by_beam(function, chain, width, ranked=ranked)
         how = f"most probable k, beam of {width:,}"
         known = kept.labels, kept.sure, kept.bound, kept.curve
-        return decision(*known, how, kept.n_states)
+        return decision(*known, how, n_states=kept.n_states)
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:

@@ -31,14 +31,14 @@ from argmetric.sequence._choose import (
     SpanChoice,
     SpanCounts,
     candidate_marginals,
-    exact,
+    exact_choice,
     exact_steps,
 )
 from argmetric.sequence._crf import LinearChainCRF, segment_sums
 from argmetric.sequence._spans import (
     SpanMarginals,
     check_models,
-    log_chance_of_none,
+    log_p_empty,
     span_marginals,
 )
 
@@ -289,7 +289,8 @@ def decode_spans(
             min_probability=min_probability,
         )
         tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
-    found = _decide(model, tokens, chosen_metric, cuts, per_type, reference, method)
+    how: Any = {"per_type": per_type, "recalibration": reference, "method": method}
+    found = _decide(model, tokens, chosen_metric, cuts, **how)
     if single:
         return replace(found, spans=found.spans[0], labels=found.labels[0])
     back = np.argsort(order)
@@ -305,6 +306,7 @@ def _decide(
     tokens: Sequence[Any] | None,
     metric: FBeta,
     documents: Integers,
+    *,
     per_type: bool,
     recalibration: Recalibration | None,
     method: str,
@@ -325,10 +327,10 @@ def _decide(
         method = "exact" if short else "counts"
     if method == "exact":
         empty = _empty_values(marginals, metric, documents, None)[:, 0]
-        choice = exact(marginals, documents, square, empty)
-        chances = marginals.probability
+        choice = exact_choice(marginals, documents, square, empty)
+        probs = marginals.probability
     else:
-        choice, chances, mean = _by_counts(
+        choice, probs, mean = _by_counts(
             marginals, metric, documents, per_type, recalibration
         )
     least = marginals.min_probability
@@ -336,7 +338,7 @@ def _decide(
         least if recalibration is None else recalibration(least)
     )
     expected = float(choice.values.mean()) if choice.values.size else 0.0
-    spans = _chosen_spans(marginals, choice, chances, tokens)
+    spans = _chosen_spans(marginals, choice, probs, tokens)
     lengths = np.diff(marginals.batch.indptr).tolist()
     labels = [
         write_labels(found, n, marginals.scheme)
@@ -382,8 +384,7 @@ def _by_counts(
             weights=p[part],
             minlength=n_documents * n_types,
         )
-        scaled = counted.astype(np.float64) * recalibration.missed
-        by_type = scaled.reshape(n_documents, n_types)
+        by_type = counted.reshape(n_documents, n_types) * recalibration.missed
     if per_type:
         cell, mean = document * n_types + kind, by_type.ravel()
     else:
@@ -415,14 +416,14 @@ def _empty_values(
     groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
     if metric.zero_division != 1.0 or not groups:
         return np.zeros((documents.size - 1, len(groups)))
-    logs = np.stack([log_chance_of_none(marginals, group) for group in groups], axis=1)
+    logs = np.stack([log_p_empty(marginals, group) for group in groups], axis=1)
     return np.exp(segment_sums(logs, documents))
 
 
 def _chosen_spans(
     marginals: SpanMarginals,
     choice: SpanChoice,
-    chances: Floats,
+    probs: Floats,
     tokens: Sequence[Any] | None,
 ) -> list[list[Span]]:
     n = marginals.batch.n_sentences
@@ -440,7 +441,7 @@ def _chosen_spans(
     spans: list[list[Span]] = [[] for _ in range(n)]
     at = np.flatnonzero(choice.chosen)
     columns = (marginals.sentence, marginals.start, marginals.stop)
-    rows = (column[at].tolist() for column in (*columns, marginals.type, chances))
+    rows = (column[at].tolist() for column in (*columns, marginals.type, probs))
     for g, start, stop, kind, p in zip(*rows, strict=True):
         text = None if tokens is None else " ".join(tokens[g][start:stop])
         spans[g].append(Span(start, stop, kind, p, text))

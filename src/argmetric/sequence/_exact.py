@@ -96,13 +96,13 @@ def maximise(metric: Metric, chain: Chain) -> Maximum:
         best = best_size(metric, curve)
         labels = np.zeros(n, dtype=np.int64)
         if best:
-            labels = largest(gains(np.array([best]))[:, 0], best)
+            labels = mark_top(gains(np.array([best]))[:, 0], best)
         return Maximum(labels, float(curve[best]), curve)
-    joint, law = count_laws(chain, metric.name)
-    return _by_counts(metric, joint, law)
+    joint, pmf = count_pmfs(chain, metric.name)
+    return _by_counts(metric, joint, pmf)
 
 
-def count_laws(chain: Chain, name: str) -> tuple[Floats, Floats]:
+def count_pmfs(chain: Chain, name: str) -> tuple[Floats, Floats]:
     """P(y_i = 1, S = s) for every i and s, and the law of S."""
     from argmetric.sequence.kernels.automata import count_joint
 
@@ -134,7 +134,7 @@ def top_sums(
     return sums
 
 
-def largest(column: Floats, k: int) -> Integers:
+def mark_top(column: Floats, k: int) -> Integers:
     """Labels that mark the k largest entries, the earlier one of equal ones."""
     labels = np.zeros(column.size, dtype=np.int64)
     labels[np.argsort(-column, kind="stable")[:k]] = 1
@@ -159,18 +159,18 @@ def affine_mean(metric: Metric, z: Integers, chain: Chain) -> tuple[float, int]:
     from argmetric.sequence.kernels.automata import hit_counts
 
     n = chain.n
-    law, hits = np.zeros(n + 1), np.zeros(n + 1)
-    total = hit_counts(chain.steps, z, law, hits)
+    pmf, hits = np.zeros(n + 1), np.zeros(n + 1)
+    total = hit_counts(chain.steps, z, pmf, hits)
     slope, offset = slopes(metric, np.array([int(z.sum())]), n)
     known = ~np.isnan(offset[0])
-    mean = float(slope[0][known] @ hits[known] + offset[0][known] @ law[known])
+    mean = float(slope[0][known] @ hits[known] + offset[0][known] @ pmf[known])
     if not known.all():
-        mass = float(law[known].sum())
+        mass = float(pmf[known].sum())
         mean = mean / mass if mass > 0 else math.nan
     return mean, int(total)
 
 
-def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
+def _by_counts(metric: Metric, joint: Floats, pmf: Floats) -> Maximum:
     n = joint.shape[0]
     sign = 1.0 if metric.greater_is_better else -1.0
     curve = np.empty(n + 1)
@@ -178,8 +178,8 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
     def gains(k: Integers) -> tuple[Floats, Floats, Floats]:
         slope, offset = slopes(metric, k, n)
         known = ~np.isnan(offset)
-        mass = known @ law
-        base = np.where(known, offset, 0.0) @ law
+        mass = known @ pmf
+        base = np.where(known, offset, 0.0) @ pmf
         return joint @ np.where(known, sign * slope, 0.0).T, base, mass
 
     for first in range(0, n + 1, BLOCK):
@@ -192,7 +192,7 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
             )
         curve[k] = total
     best = best_size(metric, curve)
-    labels = largest(gains(np.array([best]))[0][:, 0], best)
+    labels = mark_top(gains(np.array([best]))[0][:, 0], best)
     return Maximum(labels, float(curve[best]), curve)
 
 
@@ -219,7 +219,7 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     if isinstance(function, Pk):
         # Viterbi over the labels since the last boundary of z. O(n·window).
         n, w = chain.n, function.window
-        none = none_in_window(chain, w)
+        none = p_window_empty(chain, w)
         score = np.full(w + 1, np.inf)
         score[w] = 0.0
         jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -251,15 +251,15 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     ):
         # Expected cost of every window of z at every position, 0 before the first.
         w = function.window
-        laws = chain.windows(w)
+        pmfs = chain.windows(w)
         codes = np.arange(1 << w)
         if isinstance(function, WindowDiff):
             ones = count_ones(codes)
             counts = np.eye(w + 1)[ones]
-            costs = 1.0 - (laws @ counts)[:, ones]
+            costs = 1.0 - (pmfs @ counts)[:, ones]
         else:
             sign = -1.0 if function.greater_is_better else 1.0
-            costs = sign * laws @ function.losses(codes).T
+            costs = sign * pmfs @ function.losses(codes).T
         costs[: w - 1] = 0.0
         return shortest_path(np.asarray(costs), 1 << function.window - 1)
     return None
@@ -291,7 +291,7 @@ def shortest_path(costs: Floats, size: int) -> Integers:
     return labels
 
 
-def none_in_window(chain: Chain, window: int) -> Floats:
+def p_window_empty(chain: Chain, window: int) -> Floats:
     """P(no 1 among the labels of a window), for every window."""
     count, size = chain.n - window + 1, chain.steps.shape[1]
     mass = chain.histories()[:count]

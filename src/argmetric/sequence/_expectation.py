@@ -26,7 +26,7 @@ from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
-from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
+from argmetric.sequence._runs import Outcome, mean_if_defined, run, run_mean
 from argmetric.sequence._utilities import (
     CountUtility,
     SimpleFunction,
@@ -225,14 +225,14 @@ def expectation(
         size = outcome.values.shape[1]
         ends = np.broadcast_arrays(outcome.least, outcome.most, np.empty(size))[:2]
         parts = [
-            bounded(replace(outcome, values=x, least=float(a), most=float(b)), width)
+            bound_mean(replace(outcome, values=x, least=float(a), most=float(b)), width)
             for x, a, b in zip(outcome.values.T, *ends, strict=True)
         ]
         mean, lower, upper = np.array([(p.mean, *p.bounds) for p in parts]).T
         exact, dropped = outcome.dropped == 0.0, outcome.dropped
         bounds = Interval(lower, upper)
         return VectorExpectation(mean, bounds, outcome.n_states, exact, dropped, width)
-    return expected(function, hypothesis, chain, beam, tol, max_states)
+    return expected(function, hypothesis, chain, beam, tol=tol, max_states=max_states)
 
 
 def expected(
@@ -240,6 +240,7 @@ def expected(
     z: Integers,
     chain: Chain,
     beam: int | Literal["auto"] | None = None,
+    *,
     tol: float = 1e-6,
     max_states: int | None = None,
 ) -> Expectation:
@@ -254,33 +255,33 @@ def expected(
             if is_affine(metric, chain.n):
                 mean, total = affine_mean(metric, z, chain)
                 return _exact(mean, total)
-        return bounded(run(function, z, chain, None, max_states), None)
+        return bound_mean(run(function, z, chain, None, max_states), None)
     if isinstance(beam, str) and beam == "auto":
         width = FIRST_WIDTH
         while True:
-            result = bounded(run(function, z, chain, width, max_states), width)
+            result = bound_mean(run(function, z, chain, width, max_states), width)
             low, high = result.bounds
             if result.exact or high - low <= tol:
                 return result
             if math.isnan(result.mean) or width >= 1 << 24:
                 return result
             if math.isinf(high - low):  # nothing bounds a drop
-                return bounded(run(function, z, chain, None, max_states), None)
+                return bound_mean(run(function, z, chain, None, max_states), None)
             width *= 2
     if not is_whole(beam) or beam < 1:
         raise ValueError(
             f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
-    return bounded(run(function, z, chain, int(beam), max_states), int(beam))
+    return bound_mean(run(function, z, chain, int(beam), max_states), int(beam))
 
 
 def _exact(mean: float, n_states: int) -> Expectation:
     return Expectation(mean, Interval(mean, mean), n_states, True, partial=mean)
 
 
-def bounded(outcome: Outcome, width: int | None) -> Expectation:
+def bound_mean(outcome: Outcome, width: int | None) -> Expectation:
     """Bounds from what was kept and what was dropped."""
-    total, mass = defined_mean(outcome)
+    total, mass = mean_if_defined(outcome)
     dropped = outcome.dropped
     if math.isnan(mass):
         low, high = total + outcome.least, total + outcome.most

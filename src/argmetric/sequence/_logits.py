@@ -16,7 +16,7 @@ from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import SchemeName
 from argmetric.sequence._choose import Recalibration, recalibrate
 from argmetric.sequence._decode_spans import Level, Method, SpanDecision, decode_spans
-from argmetric.sequence._spans import models_of
+from argmetric.sequence._spans import build_models
 from argmetric.sequence._subwords import (
     Subwords,
     Words,
@@ -125,8 +125,8 @@ def decode_logits(
             f"offsets has shape {places.shape}, but logits has {np.shape(logits)}"
         )
     if not isinstance(reference, Recalibration | None):
-        reference = _recalibrated(reference, names, scheme, logits=is_logits)
-    models = models_of(words, names, scheme, well_formed_only=True)
+        reference = _fit_reference(reference, names, scheme, logits=is_logits)
+    models = build_models(words, names, scheme, well_formed_only=True)
     found = decode_spans(
         models,
         metric=metric,
@@ -136,10 +136,10 @@ def decode_logits(
         reference=reference,
         method=method,
     )
-    return found if places is None else _with_characters(found, words, places, text)
+    return found if places is None else _add_offsets(found, words, places, text)
 
 
-def _recalibrated(
+def _fit_reference(
     reference: Any, names: list[str], scheme: SchemeName, *, logits: bool
 ) -> Recalibration:
     if not isinstance(reference, tuple | list) or len(reference) != 2:
@@ -160,11 +160,11 @@ def _recalibrated(
     numbers: Integers = gold[counts].astype(np.int64)
     flat = np.array(names, dtype=object)[numbers].tolist()
     sentences = [flat[a:b] for a, b in itertools.pairwise(words.indptr.tolist())]
-    models = models_of(words, names, scheme, well_formed_only=True)
+    models = build_models(words, names, scheme, well_formed_only=True)
     return recalibrate(models, sentences, scheme=scheme)
 
 
-def _with_characters(
+def _add_offsets(
     found: SpanDecision, words: Words, places: Any, text: Sequence[str] | None
 ) -> SpanDecision:
     """The decision with the characters of every span, and its text."""

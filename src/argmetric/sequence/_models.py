@@ -36,22 +36,22 @@ class Chain:
 
     def histories(self) -> Floats:
         """Law of the history before every label, and after the last: n+1 rows."""
-        laws = np.zeros((self.n + 1, self.steps.shape[1]))
-        laws[0, 0] = 1.0
+        pmfs = np.zeros((self.n + 1, self.steps.shape[1]))
+        pmfs[0, 0] = 1.0
         for i, step in enumerate(self.steps):
-            joint = laws[i][:, None] * step
+            joint = pmfs[i][:, None] * step
             half = len(joint) // 2  # (oldest label, others, new one): it is forgotten
             both = (joint[:half] + joint[half:]).ravel() if half else joint.sum(axis=1)
-            laws[i + 1] = both
-        return laws
+            pmfs[i + 1] = both
+        return pmfs
 
     def windows(self, length: int) -> Floats:
         """P(the last `length` labels up to i are the bits of v) at [i, v].
 
         The latest label is the lowest bit; labels before the first are 0.
         """
-        laws = self.at_least(length).histories()[1:]
-        return np.asarray(laws.reshape(self.n, -1, 1 << length).sum(axis=1))
+        pmfs = self.at_least(length).histories()[1:]
+        return np.asarray(pmfs.reshape(self.n, -1, 1 << length).sum(axis=1))
 
     def marginals(self) -> Floats:
         return np.asarray((self.histories()[:-1] * self.steps[:, :, 1]).sum(axis=1))
@@ -149,8 +149,8 @@ class MarkovChain:
                 f"transitions must have shape (n-m, {size}, 2) beside an initial law "
                 f"of {size} numbers, not {transitions.shape}"
             )
-        initial = _normalised(initial[None, :], "initial")[0]
-        transitions = _normalised(transitions, "transitions")
+        initial = _check_rows(initial[None, :], "initial")[0]
+        transitions = _check_rows(transitions, "transitions")
         object.__setattr__(self, "initial", initial)
         object.__setattr__(self, "transitions", transitions)
         object.__setattr__(self, "order", size.bit_length() - 1)
@@ -181,7 +181,7 @@ class MarkovChain:
         return Chain(self.order, steps)
 
 
-def _normalised(rows: Floats, name: str) -> Floats:
+def _check_rows(rows: Floats, name: str) -> Floats:
     """Rows of probabilities that sum to 1, or a message with the place of one."""
 
     def at(index: tuple[Any, ...]) -> str:

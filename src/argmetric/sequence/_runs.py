@@ -44,7 +44,7 @@ class Outcome:
     most: Any = 0.0
 
 
-def too_many(name: str, count: int, position: int, limit: int) -> ValueError:
+def size_error(name: str, count: int, position: int, limit: int) -> ValueError:
     """The error for an automaton with more states than there is room for."""
     return ValueError(
         f"the automaton {name} has {count:,} states at position {position}, more than "
@@ -105,7 +105,7 @@ def run_tables(
     states = tables.follow.shape[1]
     size = (1 << chain.order) * states * tables.cells
     if size > limit:
-        raise too_many(utility.name, size, chain.n, limit)
+        raise size_error(utility.name, size, chain.n, limit)
     assert tables.gain is not None
     final, total = propagate(
         chain.steps, tables.kind, tables.follow, tables.gain, tables.start, tables.cells
@@ -130,7 +130,7 @@ def run_layers(
 ) -> Outcome:
     """A user's automaton as tables, one for each position, run in compiled code."""
     limit = MAX_PLAIN_STATES if max_states is None else max_states
-    key = _key_of(utility.start())
+    key = _choose_key(utility.start())
     if key is None:
         return run_plain(utility, z, chain, None, max_states)
     layer, tables, widest, total = [utility.start()], [], 1, 0
@@ -151,7 +151,7 @@ def run_layers(
                 row.append(place)
             rows.append(row)
         if len(following) > limit:
-            raise too_many(utility.name, len(following), i + 1, limit)
+            raise size_error(utility.name, len(following), i + 1, limit)
         total, widest = total + len(rows), max(widest, len(following))
         if total > MAX_PLAIN_STATES or widest * z.size > MAX_CELLS:
             return run_plain(utility, z, chain, None, max_states)  # keeps one layer
@@ -181,7 +181,7 @@ def run_plain(
     worst, best = utility.bounds(z)
     mask = (1 << chain.order) - 1
     start = utility.start()
-    layer = _StateMap(_key_of(start))
+    layer = _StateMap(_choose_key(start))
     layer.add(0, start, 1.0)
     total, dropped = 1, 0.0
     for i, step in enumerate(chain.steps):
@@ -200,7 +200,7 @@ def run_plain(
                     following.add(((h << 1) | y) & mask, new, p)
         layer = following
         if len(layer.entries) > limit:
-            raise too_many(utility.name, len(layer.entries), i + 1, limit)
+            raise size_error(utility.name, len(layer.entries), i + 1, limit)
         total += len(layer.entries)
     values = final_values(utility, [state for _, state, _ in layer.entries], z)
     kept = np.array([mass for _, _, mass in layer.entries])
@@ -254,7 +254,7 @@ class _StateMap:
             self.entries[place][2] += mass
 
 
-def _key_of(state: Any) -> Callable[[Any], Any] | None:
+def _choose_key(state: Any) -> Callable[[Any], Any] | None:
     """How states become keys of a dict: as they are, frozen, or not at all."""
     ways: tuple[Callable[[Any], Any], ...] = (lambda own: own, freeze)
     for key in ways:
@@ -279,7 +279,7 @@ def freeze(state: Any) -> Any:
     return state
 
 
-def defined_mean(outcome: Outcome) -> tuple[float, float]:
+def mean_if_defined(outcome: Outcome) -> tuple[float, float]:
     """Sum of probability times value where it is defined, and that probability."""
     known = ~np.isnan(outcome.values)
     if known.all():

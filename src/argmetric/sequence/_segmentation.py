@@ -149,7 +149,7 @@ class WindowDiff(_Windowed):
 
     def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: the number of boundaries of z in the window; the last: no window."""
-        labels = _shifted_in(self.window)
+        labels = _next_windows(self.window)
         ones = count_ones(labels)
         here = np.arange(self.window + 1)[:, None, None]
         gain = (ones[None] != here).astype(np.int64)
@@ -229,7 +229,7 @@ class WindowUtility(_Windowed):
         kind = np.full(z.size, worth.shape[0])
         kind[self.window - 1 :] = place
         worth = np.concatenate([worth, np.zeros_like(worth[:1])])
-        labels = _shifted_in(self.window)
+        labels = _next_windows(self.window)
         follow = np.tile(labels & (labels.shape[0] - 1), (worth.shape[0], 1, 1))
         windows = self.n_windows(z)
         whole = bool((worth == np.round(worth)).all() and worth.min() >= 0)
@@ -256,7 +256,7 @@ def count_ones(codes: Integers) -> Integers:
     return np.asarray(np.sum([codes >> j & 1 for j in range(MAX_WINDOW)], axis=0))
 
 
-def _shifted_in(window: int) -> Integers:
+def _next_windows(window: int) -> Integers:
     """The window after every history of window-1 labels and every label."""
     if window > MAX_WINDOW:
         raise ValueError(

@@ -27,7 +27,7 @@ from argmetric.search.corpus.labels import (
     roles_of,
     well_formed,
 )
-from argmetric.sequence._crf import ChainBatch, LinearChainCRF, batch_of
+from argmetric.sequence._crf import ChainBatch, LinearChainCRF, build_batch
 from argmetric.sequence._subwords import (
     Subwords,
     Words,
@@ -193,11 +193,11 @@ def token_model(
         subwords=subwords,
         single=single,
     )
-    models = models_of(words, names, scheme, well_formed_only=well_formed_only)
+    models = build_models(words, names, scheme, well_formed_only=well_formed_only)
     return models[0] if single else models
 
 
-def models_of(
+def build_models(
     words: Words, labels: list[str], scheme: SchemeName, *, well_formed_only: bool
 ) -> list[LinearChainCRF]:
     """The chain of every sentence; all share one table of transitions."""
@@ -256,13 +256,13 @@ def span_marginals(
         if one.labels != models[0].labels:
             raise ValueError(f"sentence {number} has other labels than sentence 0")
     roles = roles_of(models[0].labels if models else ("O",), scheme)
-    batch = batch_of(models)
-    chance, other = batch.link_chances(*roles.links)
+    batch = build_batch(models)
+    prob, other = batch.link_probs(*roles.links)
     span_indptr = np.empty(batch.n_sentences + 1, dtype=np.int64)
-    inputs = batch.marginals, batch.indptr, roles.table, roles.closed, chance
+    inputs = batch.marginals, batch.indptr, roles.table, roles.closed, prob
     reach = np.empty(batch.n_sentences, dtype=np.int64)
     chains.reaches(
-        batch.marginals, batch.indptr, roles.table, chance, least, MOST_SPANS, reach
+        batch.marginals, batch.indptr, roles.table, prob, least, MOST_SPANS, reach
     )
     unlisted = np.array([least])
     room = 4 * batch.unary.shape[0] + 64
@@ -303,7 +303,7 @@ def check_models(model: Any) -> list[LinearChainCRF]:
     return models
 
 
-def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:
+def tilt_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:
     """E[1(span) u^t] / E[u^t] of every listed span and log E[u^t] of every sentence.
 
     t is the number of spans in the sentence and u = exp(tilt): adding the tilt to the
@@ -315,15 +315,15 @@ def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]
     unary = batch.unary.copy()
     unary[:, counting] += tilt
     tilted = replace(batch, unary=unary)
-    chance, other = tilted.link_chances(*roles.links)
+    prob, other = tilted.link_probs(*roles.links)
     out = np.empty(len(marginals))
-    chains.chances_of_spans(
-        tilted.marginals, roles.table, roles.closed, chance, other, marginals.flat, out
+    chains.span_probs(
+        tilted.marginals, roles.table, roles.closed, prob, other, marginals.flat, out
     )
     return out, tilted.messages[0] - marginals.batch.messages[0]
 
 
-def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
+def log_p_empty(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
     """Log P(a sentence has no span of these types)."""
     from argmetric.sequence.kernels import chains
 

@@ -52,10 +52,10 @@ def read_words(
     n, length = values.shape[:2]
     kept = np.ones((n, length), dtype=bool)
     if mask is not None:
-        kept &= _of_tokens(mask, "mask", (n, length)) > 0
+        kept &= _per_token(mask, "mask", (n, length)) > 0
     word = np.broadcast_to(np.arange(float(length)), (n, length))
     if word_ids is not None:
-        word = _of_tokens(word_ids, "word_ids", (n, length))
+        word = _per_token(word_ids, "word_ids", (n, length))
         kept &= word >= 0  # which nan is not
     token = np.flatnonzero(kept)
     sentence = token // max(length, 1)
@@ -107,7 +107,7 @@ def on_host(values: Any) -> Any:
     return values
 
 
-def _of_tokens(values: Any, name: str, shape: tuple[int, int]) -> Floats:
+def _per_token(values: Any, name: str, shape: tuple[int, int]) -> Floats:
     """A number for every token, nan for None."""
     array = to_floats(on_host(values), name)
     if array.shape != shape:

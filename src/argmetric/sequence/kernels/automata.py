@@ -147,7 +147,7 @@ def keep_strongest(keys, mass, count, width, other_keys, other_mass):
 
 
 @kernel
-def merged_states(
+def merge_states(
     step, follow, gain, cells, keys, mass, count, new_keys, new_mass, slots, used, stamp
 ):
     """The states after one label, merged where they are equal; returns their number.
@@ -159,12 +159,12 @@ def merged_states(
     last = slots.shape[0] - 1
     found = 0
     for e in range(count):
-        key, chance = keys[e], mass[e]
+        key, prob = keys[e], mass[e]
         c = key % cells
         s = (key // cells) % states
         h = key // cells // states
         for y in range(2):
-            p = chance * step[h, y]
+            p = prob * step[h, y]
             if p == 0.0:
                 continue
             row = (((h << 1) | y) & (histories - 1)) * states + follow[s, y]
@@ -210,16 +210,16 @@ def beam_run(
     for i in range(steps.shape[0]):
         kept = keep_strongest(keys, mass, count, width, new_keys, new_mass)
         for e in range(kept, count):
-            c, chance = keys[e] % cells, mass[e]
-            dropped += chance
+            c, prob = keys[e] % cells, mass[e]
+            dropped += prob
             if down.shape[0] == 0:
-                least += chance * low[0]
-                most += chance * high[0]
+                least += prob * low[0]
+                most += prob * high[0]
             else:
-                least += chance * low[c + down[i]]
-                most += chance * high[c + up[i]]
+                least += prob * low[c + down[i]]
+                most += prob * high[c + up[i]]
         j = kind[i]
-        count = merged_states(
+        count = merge_states(
             steps[i],
             follow[j],
             gain[j],
@@ -260,7 +260,7 @@ def count_layers(steps, z, first, width, keys, mass, sizes, kept):
         kept[i] = keep_strongest(
             keys[i], mass[i], sizes[i], width, keys[i + 1], mass[i + 1]
         )
-        sizes[i + 1] = merged_states(
+        sizes[i + 1] = merge_states(
             steps[i],
             follow,
             gain[z[i]],
@@ -290,15 +290,15 @@ def dropped_counts(keys, mass, sizes, kept, zeros, low, high, down, up):
     dropped, least, most = 0.0, 0.0, 0.0
     for i in range(n):
         for e in range(kept[i], sizes[i]):
-            state, chance = keys[i, e] % cells, mass[i, e]
+            state, prob = keys[i, e] % cells, mass[i, e]
             c = (state // (n + 1)) * (zeros + 1) + state % (n + 1)
-            dropped += chance
+            dropped += prob
             if down.shape[0] == 0:
-                least += chance * low[0]
-                most += chance * high[0]
+                least += prob * low[0]
+                most += prob * high[0]
             else:
-                least += chance * low[c + down[i]]
-                most += chance * high[c + up[i]]
+                least += prob * low[c + down[i]]
+                most += prob * high[c + up[i]]
     return dropped, least, most
 
 
@@ -350,7 +350,7 @@ def count_joint(steps, joint):
 
 
 @kernel
-def hit_counts(steps, z, law, hits):
+def hit_counts(steps, z, pmf, hits):
     """law[s] = P(S = s) and hits[s] = E[hits of z; S = s]. O(n² · histories).
 
     Also the number of states (history, s) with a positive probability.
@@ -380,7 +380,7 @@ def hit_counts(steps, z, law, hits):
         now, then = then, now
         now_hits, then_hits = then_hits, now_hits
     for h in range(histories):
-        law += now[h]
+        pmf += now[h]
         hits += now_hits[h]
     return total
 

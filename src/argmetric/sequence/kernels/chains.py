@@ -180,9 +180,7 @@ def viterbi(unary, pair_of, pairs, indptr, labels, scores):
 
 
 @kernel
-def link_chances(
-    unary, pair_of, pairs, indptr, backward, sources, targets, chance, other
-):
+def link_probs(unary, pair_of, pairs, indptr, backward, sources, targets, prob, other):
     """P(y_{t+1} = target | y_t = source) and its complement, for listed links.
 
     Past the last token: never the target. A label of -1 does not exist. The
@@ -195,7 +193,7 @@ def link_chances(
         for t in range(start, stop):
             for link in range(sources.shape[0]):
                 source, target = sources[link], targets[link]
-                chance[t, link], other[t, link] = 0.0, 1.0
+                prob[t, link], other[t, link] = 0.0, 1.0
                 if t == stop - 1 or source < 0 or backward[t, source] == -np.inf:
                     continue
                 table = pairs[pair_of[t + 1]]
@@ -209,12 +207,12 @@ def link_chances(
                         hit = value
                     else:
                         rest += value
-                chance[t, link] = hit / (hit + rest)
+                prob[t, link] = hit / (hit + rest)
                 other[t, link] = rest / (hit + rest)
 
 
 @kernel
-def reaches(marginals, indptr, roles, chance, least, most, reach):
+def reaches(marginals, indptr, roles, prob, least, most, reach):
     """Number of tokens up to which spans of a sentence are followed.
 
     All of them, unless that were more than `most` steps: then so many that it is not,
@@ -246,7 +244,7 @@ def reaches(marginals, indptr, roles, chance, least, most, reach):
                 if going[i] > 0.0 and going[i] >= least and t + length < indptr[g + 1]:
                     link = 4 * kind + (0 if length == 0 else 1)
                     heads[left] = heads[i]
-                    going[left] = going[i] * chance[t + length, link]
+                    going[left] = going[i] * prob[t + length, link]
                     left += 1
             alive, steps = left, steps + left
             if steps > most and length > 0:
@@ -256,11 +254,11 @@ def reaches(marginals, indptr, roles, chance, least, most, reach):
 
 
 @kernel
-def emit(place, room, start, stop, kind, p, spans, chances):
+def emit(place, room, start, stop, kind, p, spans, probs):
     """Put a span at its place if there is room; the next place."""
     if place < room:
         spans[place, 0], spans[place, 1], spans[place, 2] = start, stop, kind
-        chances[place] = p
+        probs[place] = p
     return place + 1
 
 
@@ -270,12 +268,12 @@ def list_spans(
     indptr,
     roles,
     closed,
-    chance,
+    prob,
     other,
     least,
     reach,
     spans,
-    chances,
+    probs,
     span_indptr,
     unlisted,
 ):
@@ -300,7 +298,7 @@ def list_spans(
                     p = marginals[start, single]
                     if p > 0.0:
                         place = emit(
-                            place, room, start, start + 1, kind, p, spans, chances
+                            place, room, start, start + 1, kind, p, spans, probs
                         )
                 if roles[kind, 0] < 0:
                     continue
@@ -312,19 +310,19 @@ def list_spans(
                         break
                     link = 4 * kind + (0 if stop == start + 1 else 1)
                     if closed:
-                        p, end = going * chance[stop - 1, link + 2], stop + 1
+                        p, end = going * prob[stop - 1, link + 2], stop + 1
                     else:
                         p, end = going * other[stop - 1, link], stop
                     if p > 0.0 and p >= least:
-                        place = emit(place, room, start, end, kind, p, spans, chances)
-                    going *= chance[stop - 1, link]
+                        place = emit(place, room, start, end, kind, p, spans, probs)
+                    going *= prob[stop - 1, link]
                     stop += 1
         span_indptr[g + 1] = place
     return place
 
 
 @kernel
-def chances_of_spans(marginals, roles, closed, chance, other, spans, out):
+def span_probs(marginals, roles, closed, prob, other, spans, out):
     """Probabilities of the listed spans."""
     for s in range(spans.shape[0]):
         start, stop, kind = spans[s, 0], spans[s, 1], spans[s, 2]
@@ -334,13 +332,13 @@ def chances_of_spans(marginals, roles, closed, chance, other, spans, out):
         p = marginals[start, roles[kind, 0]]
         last = stop - 2 if closed else stop - 1
         for t in range(start, last):
-            p *= chance[t, 4 * kind + (0 if t == start else 1)]
+            p *= prob[t, 4 * kind + (0 if t == start else 1)]
         link = 4 * kind + (0 if last == start else 1)
-        out[s] = p * (chance[last, link + 2] if closed else other[last, link])
+        out[s] = p * (prob[last, link + 2] if closed else other[last, link])
 
 
 @kernel
-def expected_spans(marginals, indptr, roles, closed, chance, out):
+def expected_spans(marginals, indptr, roles, closed, prob, out):
     """E[number of spans] of every sentence and type, without listing them."""
     for g in range(indptr.shape[0] - 1):
         for kind in range(roles.shape[0]):
@@ -354,8 +352,8 @@ def expected_spans(marginals, indptr, roles, closed, chance, out):
                 if single >= 0:
                     total += marginals[t, single]
                 link = 4 * kind
-                total += p * chance[t, link + 2] + inside * chance[t, link + 3]
-                inside = p * chance[t, link] + inside * chance[t, link + 1]
+                total += p * prob[t, link + 2] + inside * prob[t, link + 3]
+                inside = p * prob[t, link] + inside * prob[t, link + 1]
             out[g, kind] = total
 
 
