@@ -1,4 +1,4 @@
-"""decode_spans: the spans with the best F of expected counts, or expected F."""
+"""Choose the spans with the best F of expected counts, or the best expected F."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class SpanDecision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Return the assumptions behind `expected`."""
         return ("spans follow the model",)
 
     def _columns(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def decode_spans(
     method: Method = "auto",
     min_probability: float = 1e-6,
 ) -> SpanDecision:
-    """The non-overlapping spans with the best expected F-measure of entities.
+    """Choose the non-overlapping spans with the best expected F-measure of entities.
 
     A span is right if its borders and its type are. The most probable labels are not
     the best spans: they drop a span of probability 0.45, although it would raise the
@@ -238,18 +238,16 @@ def decode_spans(
     check_choice(method, "method", ("auto", "exact", "counts"))
     per_type = check_flag(per_type, "per_type")
     if not isinstance(reference, Recalibration | None):
-        raise TypeError(
-            f"reference must be what recalibrate gives, not {shown(reference)}"
-        )
+        raise TypeError(f"reference must be a Recalibration, not {shown(reference)}")
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
     if candidates is not None:
         if model is not None or documents is not None:
-            raise ValueError("candidates stand in place of a model and of documents")
+            raise ValueError("pass either candidates, or a model and documents")
         if method == "exact" or chosen_metric.zero_division == 1.0:
             raise ValueError(
-                "candidates have no law of their number: method='exact' and "
-                "zero_division=1 need a model"
+                "the number of spans has no distribution with candidates: "
+                "method='exact' and zero_division=1 need a model"
             )
         method = "counts"
         model = candidate_marginals(candidates, tokens, scheme)
@@ -311,12 +309,21 @@ def _decide(
     recalibration: Recalibration | None,
     method: str,
 ) -> SpanDecision:
+    """Choose the spans and build the result.
+
+    Parameters
+    ----------
+    tokens : sequence of lists of str, or None
+        Words of each sentence.
+    documents : ndarray of shape (n_documents + 1,)
+        First sentence of each document.
+    """
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
     plain = recalibration is None and not per_type
     if method == "exact" and not plain:
         raise ValueError(
-            "method='exact' needs the law of the model: without reference, and "
-            "with all types counted together"
+            "method='exact' needs the distribution of the model: pass neither "
+            "reference nor per_type=True"
         )
     square = metric.coefficients[1][3]  # β²
     if method == "auto":
@@ -368,7 +375,7 @@ def _by_counts(
     per_type: bool,
     recalibration: Recalibration | None,
 ) -> tuple[SpanChoice, Floats, Floats]:
-    """The choice for F of expected counts, probabilities, expected spans by cell."""
+    """Maximise F of expected counts; return choice, probabilities, expected spans."""
     n_documents, n_types = documents.size - 1, len(marginals.types)
     document = np.repeat(
         np.arange(n_documents), np.diff(marginals.span_indptr[documents])

@@ -1,4 +1,4 @@
-"""evaluate, expectation and distribution: Algorithms 3 and 4, with bounds."""
+"""Expected utility of a hypothesis and its distribution: Algorithms 3 and 4."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class VectorExpectation(Shown):
 
 
 def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
-    """Utility of a hypothesis for one outcome (Algorithm 3).
+    """Return the utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
     ----------
@@ -135,6 +135,7 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
 
 
 def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
+    """Return the hypothesis as an array, or raise an error if its length is wrong."""
     size = to_numpy(z, "z").size if chain is None else chain.n
     hypothesis = check_sequence(z, "z", size, "the model")
     if not hypothesis.size:
@@ -175,7 +176,7 @@ def expectation(
     tol: float = 1e-6,
     max_states: int | None = None,
 ) -> Expectation | VectorExpectation:
-    """Expected utility of a hypothesis when the outcome is drawn from a model.
+    """Return the expected utility of a hypothesis under a model of the outcome.
 
     Outcomes for which the utility is undefined (nan, from ``zero_division=nan``) are
     left out, as in :func:`argmetric.decide`.
@@ -244,7 +245,7 @@ def expected(
     tol: float = 1e-6,
     max_states: int | None = None,
 ) -> Expectation:
-    """Expected utility of a hypothesis; the input has been checked."""
+    """Return the expected utility of a hypothesis that has been checked."""
     if beam is None:
         tables = function.tables(z)
         if tables is not None and tables.worth is not None:
@@ -276,11 +277,12 @@ def expected(
 
 
 def _exact(mean: float, n_states: int) -> Expectation:
+    """Return an expectation without dropped states."""
     return Expectation(mean, Interval(mean, mean), n_states, True, partial=mean)
 
 
 def bound_mean(outcome: Outcome, width: int | None) -> Expectation:
-    """Bounds from what was kept and what was dropped."""
+    """Return the expectation with bounds from the kept and the dropped states."""
     total, mass = mean_if_defined(outcome)
     dropped = outcome.dropped
     if math.isnan(mass):
@@ -309,7 +311,7 @@ COVERAGE = 0.9  # of the interval that is shown
 
 @dataclass(frozen=True, repr=False, eq=False)
 class UtilityDistribution(Result, DiscreteDistribution):
-    """The distribution of a utility.
+    """Distribution of a utility.
 
     Attributes
     ----------
@@ -325,18 +327,18 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
     @property
     def mean(self) -> float:
-        """Expected utility."""
+        """Return the expected utility."""
         return float(self.values @ self.probabilities)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the utility."""
+        """Return the standard deviation of the utility."""
         deviation = self.values - self.mean
         return math.sqrt(float(deviation**2 @ self.probabilities))
 
     @property
     def interval(self) -> Interval:
-        """Between the quantiles that leave out as much on either side."""
+        """Return the central interval, with equal probability on either side."""
         tail = (1 - COVERAGE) / 2
         return Interval(self.quantile(tail), self.quantile(1 - tail))
 
@@ -344,7 +346,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the distribution rests on."""
+        """Return the assumptions behind the distribution."""
         return ("labels follow the model",)
 
     def _headline(self) -> Headline | None:
@@ -383,7 +385,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 def distribution(
     utility: Any, z: Any, model: Any, *, max_states: int | None = None
 ) -> UtilityDistribution:
-    """Exact distribution of the utility of a hypothesis.
+    """Return the exact distribution of the utility of a hypothesis.
 
     Parameters
     ----------
@@ -399,10 +401,10 @@ def distribution(
     Examples
     --------
     >>> from argmetric.sequence import Hamming, Independent, distribution
-    >>> law = distribution(Hamming(), [1, 0], Independent([0.9, 0.2]))
-    >>> law.values, law.probabilities.round(2)
+    >>> losses = distribution(Hamming(), [1, 0], Independent([0.9, 0.2]))
+    >>> losses.values, losses.probabilities.round(2)
     (array([0., 1., 2.]), array([0.72, 0.26, 0.02]))
-    >>> law.quantile(0.9)
+    >>> losses.quantile(0.9)
     1.0
     """
     function, chain = as_scalar(utility, "distribution()"), as_chain(model)

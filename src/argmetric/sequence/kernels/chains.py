@@ -28,7 +28,7 @@ def largest(values):
 
 @kernel
 def log_sum(values):
-    """Logarithm of Σ exp(values), -inf for none."""
+    """Return the logarithm of Σ exp(values), -inf for none."""
     top = largest(values)
     if top == -np.inf:
         return top
@@ -40,7 +40,7 @@ def log_sum(values):
 
 @kernel
 def step(scores, table, odds, shift, forwards, spare, out):
-    """out[y] = log Σ_x exp(scores[x] + table[x, y]); the transpose when backwards.
+    """Set out[y] = log Σ_x exp(scores[x] + table[x, y]); the transpose backwards.
 
     One exponential for each label: `odds` is exp(table - shift). Where that underflows
     the sum is made in logarithms.
@@ -68,7 +68,7 @@ def step(scores, table, odds, shift, forwards, spare, out):
 
 @kernel
 def exponentials(pairs, odds, shift):
-    """exp(pairs - shift), shift the largest score of each table."""
+    """Set odds = exp(pairs - shift), with shift the largest score of each table."""
     for w in range(pairs.shape[0]):
         top = -np.inf
         for x in range(pairs.shape[1]):
@@ -81,7 +81,7 @@ def exponentials(pairs, odds, shift):
 
 @kernel
 def forward_backward(unary, pair_of, pairs, indptr, log_z, forward, backward):
-    """Log messages and log partition of every sentence.
+    """Compute log messages and the log partition of every sentence.
 
     forward[t, y] sums over the labels up to t, backward[t, y] over those after t.
     """
@@ -113,7 +113,7 @@ def forward_backward(unary, pair_of, pairs, indptr, log_z, forward, backward):
 
 @kernel
 def label_marginals(indptr, log_z, forward, backward, out):
-    """P(y_t = y): normalised, so that rounding of long sums leaves no trace."""
+    """Set out = P(y_t = y), normalised against rounding in long sums."""
     for g in range(indptr.shape[0] - 1):
         for t in range(indptr[g], indptr[g + 1]):
             total = 0.0
@@ -126,7 +126,7 @@ def label_marginals(indptr, log_z, forward, backward, out):
 
 @kernel
 def pair_marginals(unary, pair_of, pairs, indptr, log_z, forward, backward, out):
-    """P(y_{t-1} = x, y_t = y) at row t; rows of first tokens are 0."""
+    """Set out[t] = P(y_{t-1} = x, y_t = y); rows of first tokens are 0."""
     n_labels = unary.shape[1]
     for g in range(indptr.shape[0] - 1):
         for t in range(indptr[g], indptr[g + 1]):
@@ -145,7 +145,7 @@ def pair_marginals(unary, pair_of, pairs, indptr, log_z, forward, backward, out)
 
 @kernel
 def viterbi(unary, pair_of, pairs, indptr, labels, scores):
-    """The most probable labels of every sentence and their score."""
+    """Find the most probable labels of every sentence and their score."""
     n_labels = unary.shape[1]
     back = np.empty(unary.shape, np.int32)
     best = np.empty(n_labels)
@@ -181,10 +181,10 @@ def viterbi(unary, pair_of, pairs, indptr, labels, scores):
 
 @kernel
 def link_probs(unary, pair_of, pairs, indptr, backward, sources, targets, prob, other):
-    """P(y_{t+1} = target | y_t = source) and its complement, for listed links.
+    """Compute P(y_{t+1} = target | y_t = source) and its complement, for listed links.
 
-    Past the last token: never the target. A label of -1 does not exist. The
-    complement is a sum of its own, not 1 - chance.
+    Past the last token it is 0. A label of -1 does not exist. The complement is
+    summed itself, not 1 - prob.
     """
     n_labels = unary.shape[1]
     terms = np.empty(n_labels)
@@ -213,10 +213,10 @@ def link_probs(unary, pair_of, pairs, indptr, backward, sources, targets, prob, 
 
 @kernel
 def reaches(marginals, indptr, roles, prob, least, most, reach):
-    """Number of tokens up to which spans of a sentence are followed.
+    """Set the maximum length of spans that are followed in each sentence.
 
-    All of them, unless that were more than `most` steps: then so many that it is not,
-    but one. Spans are followed side by side, each as long as it may be listed.
+    It is the length of the sentence, or the largest, at least 1, that takes no more
+    than `most` steps. Spans are followed as long as they may be listed.
     """
     n_kinds = roles.shape[0]
     longest = 0
@@ -255,7 +255,7 @@ def reaches(marginals, indptr, roles, prob, least, most, reach):
 
 @kernel
 def emit(place, room, start, stop, kind, p, spans, probs):
-    """Put a span at its place if there is room; the next place."""
+    """Store a span if there is room; return the next place."""
     if place < room:
         spans[place, 0], spans[place, 1], spans[place, 2] = start, stop, kind
         probs[place] = p
@@ -277,7 +277,7 @@ def list_spans(
     span_indptr,
     unlisted,
 ):
-    """Spans whose probability is at least `least`, by sentence, start, type, end.
+    """List spans of probability `least` or more, by sentence, start, type and end.
 
     Those of a sentence are followed over `reach` tokens; unlisted[0] is the largest
     probability that a longer one may have.
@@ -323,7 +323,7 @@ def list_spans(
 
 @kernel
 def span_probs(marginals, roles, closed, prob, other, spans, out):
-    """Probabilities of the listed spans."""
+    """Compute the probabilities of the listed spans."""
     for s in range(spans.shape[0]):
         start, stop, kind = spans[s, 0], spans[s, 1], spans[s, 2]
         if closed and stop == start + 1:
@@ -339,7 +339,7 @@ def span_probs(marginals, roles, closed, prob, other, spans, out):
 
 @kernel
 def expected_spans(marginals, indptr, roles, closed, prob, out):
-    """E[number of spans] of every sentence and type, without listing them."""
+    """Compute E[number of spans] of every sentence and type, without listing them."""
     for g in range(indptr.shape[0] - 1):
         for kind in range(roles.shape[0]):
             begin, single = roles[kind, 0], roles[kind, 3]
@@ -359,7 +359,7 @@ def expected_spans(marginals, indptr, roles, closed, prob, out):
 
 @kernel
 def state_scores(attributes, values, token_indptr, weight_indptr, labels, weights, out):
-    """Σ value·weight over the attributes of every token; -1 is an unknown attribute."""
+    """Add Σ value·weight over the attributes of every token; -1 is unknown."""
     for t in range(token_indptr.shape[0] - 1):
         for i in range(token_indptr[t], token_indptr[t + 1]):
             a = attributes[i]
