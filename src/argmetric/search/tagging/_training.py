@@ -1,4 +1,4 @@
-"""Learning of the policies of a tagger, from text and from feature vectors."""
+"""Learn the policies of a tagger, from text and from feature vectors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_learning(
     seed: int,
     chosen: Integers | None = None,
 ) -> Learning:
-    """The learning of a policy from rows of features, before its first epoch."""
+    """Prepare the learning of a policy from rows of features."""
     from argmetric.search.kernels.tagging import train
 
     sizes, fixed = np.diff(rows.sentences), (tuple(rows), tuple(choices))
@@ -81,7 +81,7 @@ class Development:
 
 
 def without_memory(tables: Sequence[Sequence[Template]]) -> tuple[Any, ...]:
-    """The templates that remember nothing."""
+    """Return the templates that do not use the memory."""
     return tuple(
         tuple(x for x in t if all(name != MEMORY for name, _ in x.parts))
         for t in tables
@@ -150,7 +150,7 @@ def learn_sides(
     log: Log,
     dev: Development | None,
 ) -> tuple[TaggerSide, ...]:
-    """Learn every side; an interrupt ends the one and leaves out the others."""
+    """Learn every side; an interrupt ends the current one and skips the others."""
 
     def side(reverse: bool) -> TaggerSide:
         stage = "right" if reverse else "left"
@@ -205,7 +205,7 @@ def _second_pass(
     log: Log,
     dev: Corpus | None,
 ) -> TextModel:
-    """The model with its sides learned."""
+    """Return the model with its sides learned."""
     development = None
     if dev is not None and dev.labels is not None:
         development = Development(model.source(dev), dev.labels)
@@ -216,10 +216,10 @@ def _second_pass(
 def _unseen_labels(
     plan: TaggerOptions, source: Source, rows: FeatureRows, gold: Integers, log: Log
 ) -> Integers:
-    """What the policy of the first pass would say of its own sentences.
+    """Return out-of-fold labels of the training sentences by the first pass.
 
-    Each fold of sentences is labelled by a policy that has not seen it: the memory of
-    a text to be tagged comes from such labels too.
+    Each fold is labelled by a policy that has not seen it, as the memory of a new text
+    comes from such labels too.
     """
     n = len(source.sentences) - 1
     labels = np.zeros(len(gold), dtype=np.int64)
@@ -250,7 +250,7 @@ def _unseen_labels(
 
 @dataclass(frozen=True, eq=False)
 class MatrixModel:
-    """Everything that labelling of feature vectors needs."""
+    """Fitted model that labels feature vectors."""
 
     codecs: tuple[Codec, ...]
     sides: tuple[TaggerSide, ...]
