@@ -391,7 +391,7 @@ def _by_counts(
             weights=p[part],
             minlength=n_documents * n_types,
         )
-        by_type = counted.reshape(n_documents, n_types) * recalibration.missed
+        by_type = counted.astype(float).reshape(n_documents, -1) * recalibration.missed
     if per_type:
         cell, mean = document * n_types + kind, by_type.ravel()
     else:

@@ -136,11 +136,17 @@ def learn_table(
     costs: Floats,
     rng: np.random.Generator,
     epochs: int,
-    kind: int,
-    target: int,
-    step: float,
+    how: tuple[int, int, float],
 ) -> TableScorer:
-    """Learn a table of averaged weights by the steps of `LinearLearner`."""
+    """Learn a table of averaged weights by the steps of `LinearLearner`.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_actions,)
+        Cost of each action of each decision.
+    how : tuple
+        Kind of the loss, its target, and the step size.
+    """
     from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE
     from argmetric.search.kernels.weight_tables import learn_decisions
 
@@ -150,7 +156,7 @@ def learn_table(
     shape = hashes.size, codes.size
     weights, squares = np.zeros(shape), np.full(shape, FIRST_SQUARE)
     lags, clock = np.zeros(shape), np.zeros(1)
-    options = kind, target, step, importance_scale(regrets, table)
+    options = *how, importance_scale(regrets, table)
     state = weights, squares, lags, clock
     features, found = table.indexed()
     for _ in range(epochs if len(table) else 0):
@@ -316,7 +322,7 @@ class LinearLearner(Shown):
         code, target = _CODES[self.kind], TARGETS.index(self.target)
         if self.hash_bits is None:
             how = code, target, self.step
-            return learn_table(decisions, costs, rng, self.epochs, *how)
+            return learn_table(decisions, costs, rng, self.epochs, how)
         size = 2**self.hash_bits
         shift = np.uint64(64 - self.hash_bits)
         weights, squares = np.zeros(size), np.full(size, FIRST_SQUARE)

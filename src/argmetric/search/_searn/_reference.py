@@ -110,17 +110,19 @@ class InitialPolicy:
     def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
         """Return the least loss by beam search."""
         if self._in_place:
-            return least_loss(self.task, place, x, y, state, self.width)
+            return least_loss(self.task, place, x, y, state, width=self.width)
         known = self._kept(place)
         if state not in known:
-            known[state] = least_loss(self.task, place, x, y, state, self.width)
+            known[state] = least_loss(self.task, place, x, y, state, width=self.width)
         return known[state]
 
     def _kept(self, place: int) -> dict[Any, float]:
         return {} if place < 0 else self._values.setdefault(place, {})
 
 
-def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -> float:
+def least_loss(
+    task: Task, place: int, x: Any, y: Any, state: Any, *, width: int
+) -> float:
     """Return the least loss by beam search from a state.
 
     Ties in the order of actions.

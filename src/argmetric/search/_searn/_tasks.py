@@ -7,12 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import (
-    check_count,
-    check_flag,
-    check_items,
-    is_sized,
-)
+from argmetric._ground.arguments import check_count, check_flag, check_items, is_sized
 from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown

@@ -275,7 +275,7 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
             f"({shown(columns[FORM][i])}) has the number {numbers[i]}"
         )
     if not is_token.all():
-        _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name)
+        _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name=name)
     tags = _known(columns[UPOS]) or _known(columns[XPOS])
     return columns[FORM], tags, columns[HEAD], _known(columns[RELATION]), places
 
@@ -286,6 +286,7 @@ def _check_ranges(
     filled: Booleans,
     places: Integers,
     sentences: Integers,
+    *,
     name: str,
 ) -> None:
     """Refuse a line of several tokens that is not right before its first.

@@ -57,6 +57,7 @@ def learn_policies(
     shares: Sequence[Shares],
     weights: Weights,
     budget: Budget,
+    *,
     options: SummaryOptions,
 ) -> Iterator[tuple[SummaryIteration, LearnedPolicy]]:
     """Yield policies as they are learned, with rows of `history_`."""

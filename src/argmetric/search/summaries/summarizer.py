@@ -235,7 +235,8 @@ class Summarizer(SavedEstimator):
         weights = learn_weights(materials, shares)
         policy: LearnedPolicy = ByWeights(weights)
         budget = Budget(limit, "words")
-        learned = learn_policies(name, materials, shares, weights, budget, options)
+        data = materials, shares
+        learned = learn_policies(name, *data, weights, budget, options=options)
         try:
             for row, found in learned:
                 policy = found

@@ -94,6 +94,7 @@ def score_candidates(
     static: SingleFloats,
     candidates: Integers,
     totals: npt.NDArray[np.float64],
+    *,
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.float64]:
     """Set log probabilities of candidate sequences; `known` ones stay."""
@@ -145,10 +146,10 @@ def combine(
     known_left[:, :n_left] = True
     known_right[:, n_left:] = True
     forward = score_candidates(
-        left[0], left[1], left[2].static, candidates, forward, known_left
+        left[0], left[1], left[2].static, candidates, forward, known=known_left
     )
     backward = score_candidates(
-        right[0], right[1], right[2].static, mirrored, backward, known_right
+        right[0], right[1], right[2].static, mirrored, backward, known=known_right
     )
     totals = np.where(missing | twice, -np.inf, forward + weight * backward)
     order = np.argsort(-totals, axis=1, kind="stable")

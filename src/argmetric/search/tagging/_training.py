@@ -54,6 +54,7 @@ def make_learning(
     rows: FeatureRows,
     gold: Integers,
     seed: int,
+    *,
     chosen: Integers | None = None,
 ) -> Learning:
     """Prepare the learning of a policy from rows of features."""
@@ -94,6 +95,7 @@ def learn_side(
     gold: Integers,
     reverse: bool,
     log: Log,
+    *,
     stage: str,
     dev: Development | None = None,
     chosen: Integers | None = None,
@@ -113,7 +115,7 @@ def learn_side(
     )
     score = None if dev is None else _scorer(plan.codecs, dev, reverse)
     seed = plan.random_state + int(reverse)
-    learning = make_learning(choices, plan.recipe, rows, target, seed, chosen)
+    learning = make_learning(choices, plan.recipe, rows, target, seed, chosen=chosen)
     weights, interrupted = learning.run(
         score and (lambda weights: score(TaggerPolicy(choices, weights))),
         partial(log.add, stage),
@@ -154,7 +156,7 @@ def learn_sides(
 
     def side(reverse: bool) -> TaggerSide:
         stage = "right" if reverse else "left"
-        return learn_side(plan, source, gold, reverse, log, stage, dev)
+        return learn_side(plan, source, gold, reverse, log, stage=stage, dev=dev)
 
     return tuple(learn_directions(plan.reverse, side, log))
 
@@ -171,10 +173,10 @@ def learn_text(
     source: Any = text_source(extractor, corpus)
     if memory == "none" or not extractor.uses_memory:
         whole = TextModel(plan.codecs, extractor, ())
-        return _second_pass(plan, whole, source, gold, log, dev)
+        return _second_pass(plan, whole, source, gold, log, dev=dev)
     earlier = text_source(Extractor(first.tables, first.hash_bits), corpus)
     rows = earlier.rows()
-    side = learn_side(first, earlier, gold, False, log, "first pass", rows=rows)
+    side = learn_side(first, earlier, gold, False, log, stage="first pass", rows=rows)
     alone = TextModel(plan.codecs, earlier.extractor, (side,))
     if log.interrupted:
         return alone
@@ -189,7 +191,7 @@ def learn_text(
         source = source.with_memory(found)
         pair = earlier.extractor, side
         whole = TextModel(plan.codecs, extractor, (), memory, pair)
-        model = _second_pass(plan, whole, source, gold, log, dev)
+        model = _second_pass(plan, whole, source, gold, log, dev=dev)
     except KeyboardInterrupt:
         log.interrupted = True
         return alone
@@ -203,6 +205,7 @@ def _second_pass(
     source: Source,
     gold: Integers,
     log: Log,
+    *,
     dev: Corpus | None,
 ) -> TextModel:
     """Return the model with its sides learned."""
@@ -235,7 +238,7 @@ def _unseen_labels(
             gold,
             False,
             log,
-            f"first pass, fold {fold + 1}",
+            stage=f"first pass, fold {fold + 1}",
             chosen=others,
             rows=rows,
         ).policy
@@ -318,8 +321,10 @@ def learn_matrix(
     y: Any,
     lengths: Any,
     log: Log,
+    *,
     dev: tuple[Any, Any, Any] | None,
 ) -> MatrixModel:
+    """Learn to label sequences of feature vectors."""
     templates = options.tables[0]
     source = matrix_source(X, lengths, templates)
     values = matrix_labels(y, source.X.shape[0])

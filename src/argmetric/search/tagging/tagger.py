@@ -47,11 +47,7 @@ from argmetric.search.tagging.labels import (
     make_choices,
     read_training,
 )
-from argmetric.search.tagging.sentences import (
-    Corpus,
-    read_corpus,
-    read_labelled,
-)
+from argmetric.search.tagging.sentences import Corpus, read_corpus, read_labelled
 from argmetric.search.tagging.templates import (
     Extractor,
     Memory,
@@ -272,7 +268,7 @@ class Tagger(SavedEstimator):
         if self.task != "label":
             raise ValueError(f"a matrix needs task='label', not {self.task!r}")
         log = Log(on_epoch, self.verbose)
-        model = learn_matrix(options, X, y, lengths, log, dev)
+        model = learn_matrix(options, X, y, lengths, log, dev=dev)
         return self._learned(options, model, log)
 
     def _learned(
