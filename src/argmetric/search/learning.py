@@ -134,7 +134,7 @@ def reversal(sentences: Integers) -> Integers:
     return ends - (np.arange(len(ends)) - starts)
 
 
-def rounded(weights: SingleFloats) -> SingleFloats:
+def half_floats(weights: SingleFloats) -> SingleFloats:
     """Return weights rounded to the half floats that a file holds.
 
     The error, a part in 2000, is far below that of learning; a file is half as large.
@@ -391,7 +391,7 @@ class Learning:
             if not self.epoch and not self.weights.any():
                 raise
             interrupted = True
-        return rounded(self.average() if best is None else best[1]), interrupted
+        return half_floats(self.average() if best is None else best[1]), interrupted
 
 
 Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]

@@ -283,11 +283,11 @@ def beam_search(
                 *((child[0], child) for child in children[i]),
             ]
             ranked.sort(key=lambda pair: -pair[0])
-            beams[i] = _grown(task, X[i], [one for _, one in ranked[:width]])
+            beams[i] = _grow_beam(task, X[i], [one for _, one in ranked[:width]])
     return [beam[0].state for beam in beams]
 
 
-def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
+def _grow_beam(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
     """Return the next beam; only the last child of a parent may change its state."""
     last = {id(one[1]): number for number, one in enumerate(chosen)}
     beam = []

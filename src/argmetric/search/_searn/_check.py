@@ -137,7 +137,7 @@ def check_task(
     max_outputs = check_count(max_outputs, "max_outputs")
     max_steps = check_count(max_steps, "max_steps", low=1)
     check_seed(random_state)
-    X, Y = unzipped(X) if Y is None else same_number(X, Y)
+    X, Y = unzip_pairs(X) if Y is None else same_number(X, Y)
     kit = _Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):
         kit.check_input(place, x, y, n_paths)
@@ -146,7 +146,7 @@ def check_task(
     return TaskReport(tuple(kit.problems.values()), kit.n_states, kit.n_exact)
 
 
-def unzipped(pairs: Iterable[Any]) -> Data:
+def unzip_pairs(pairs: Iterable[Any]) -> Data:
     """Split pairs into inputs and their labels."""
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise TypeError(f"X must be a sequence of pairs (x, y), not {shown(pairs)}")

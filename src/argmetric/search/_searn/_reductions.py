@@ -111,7 +111,7 @@ def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
     return values
 
 
-def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
+def fit_copy(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
     """Return a clone fitted to weighted rows, or a constant for a single label."""
     clone = load_module("sklearn.base").clone
     has_fit_parameter = load_module("sklearn.utils.validation").has_fit_parameter
@@ -222,7 +222,7 @@ class AllPairs(Shown):
             if not difference.any():
                 continue  # nothing to say about these two
             labels = (difference > 0).astype(np.float64)
-            models[i, j] = fitted(self.estimator, X[rows], labels, np.abs(difference))
+            models[i, j] = fit_copy(self.estimator, X[rows], labels, np.abs(difference))
         return _PairModels(columns, classes, models, self.quadratic)
 
     def _fit_differences(
@@ -240,7 +240,7 @@ class AllPairs(Shown):
         labels = (values[j] > values[i]).astype(np.float64)
         both = vstack([differences, -differences]).tocsr()  # no side is favored
         weight = np.abs(values[i] - values[j])
-        model = fitted(
+        model = fit_copy(
             self.estimator,
             both,
             np.concatenate([labels, 1 - labels]),
@@ -354,9 +354,9 @@ class OneAgainstAll(Shown):
 
     def _fit_one(self, X: Any, regrets: Floats, most: Floats) -> Any:
         if not self._classifies:
-            return fitted(self.estimator, X, regrets, np.ones(regrets.size))
+            return fit_copy(self.estimator, X, regrets, np.ones(regrets.size))
         from scipy.sparse import vstack
 
         labels = np.repeat([1.0, 0.0], regrets.size)
         weight = np.concatenate([regrets, most - regrets])
-        return fitted(self.estimator, vstack([X, X]).tocsr(), labels, weight)
+        return fit_copy(self.estimator, vstack([X, X]).tocsr(), labels, weight)

@@ -72,7 +72,7 @@ class InitialPolicy:
         children = [step(x, copy(state), action) for action in actions]
         follows = self.task.reference(x, y, state) is not None
         if not follows:
-            ends = [self._searched(place, x, y, child) for child in children]
+            ends = [self._search_loss(place, x, y, child) for child in children]
         else:  # losses at the end of following the reference
             kept = self._kept(place)
             ends = [self.reach(place, x, y, child, kept) for child in children]
@@ -107,7 +107,7 @@ class InitialPolicy:
         known.update(dict.fromkeys(path, value))
         return value
 
-    def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
+    def _search_loss(self, place: int, x: Any, y: Any, state: Any) -> float:
         """Return the least loss by beam search."""
         if self._in_place:
             return least_loss(self.task, place, x, y, state, width=self.width)

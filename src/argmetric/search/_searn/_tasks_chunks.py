@@ -90,7 +90,7 @@ class _ChunkScore:
 
     def loss(self, y: Any, output: Any) -> float:
         """Return 1 - F1 of the chunks of a sentence; 0 if there are none at all."""
-        return self._counted([self._loss([y], [output])])[0]
+        return self._as_losses([self._loss([y], [output])])[0]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Return F1 of the chunks of all sentences, or the share of right sentences."""
@@ -99,7 +99,7 @@ class _ChunkScore:
         losses = [self.loss(y, z) for y, z in zip(Y, outputs, strict=True)]
         return 1.0 - sum(losses) / len(losses) if losses else 1.0
 
-    def _counted(self, losses: list[float]) -> list[float]:
+    def _as_losses(self, losses: list[float]) -> list[float]:
         """Return losses; or whether there is any, if the whole sentence counts."""
         return [float(x > _RIGHT) for x in losses] if self.whole else losses
 
@@ -185,7 +185,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
             stop = stops.get((after.start, after.kind), -1)
             hits.append(after.hits + (stop >= t) + future)
             opened.append(after.opened + future)
-        return self._counted(chunk_losses(self.metric, hits, opened, len(chunks)))
+        return self._as_losses(chunk_losses(self.metric, hits, opened, len(chunks)))
 
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return labels of the reversed sentence: B-X then marks the end of a chunk."""
@@ -330,4 +330,4 @@ class SpanChunking(_ChunkScore, Task):
             future = sum(start >= stop for start in starts)
             right.append(hits + ((position, stop, kind) in known) + future)
             opened.append(len(spans) + (kind != _OUT) + future)
-        return self._counted(chunk_losses(self.metric, right, opened, len(gold)))
+        return self._as_losses(chunk_losses(self.metric, right, opened, len(gold)))

@@ -100,7 +100,7 @@ def parts_of(word: str) -> list[str]:
     word = word.replace("’", "'").replace("‘", "'")
     found = _WORD.fullmatch(word)
     if found is None:  # nothing but marks
-        return [_written(mark, 0) for mark in _MARK.findall(word)]
+        return [_as_treebank(mark, 0) for mark in _MARK.findall(word)]
     before, money, core, after = found.groups()
     if after.startswith(".") and _SHORT.fullmatch(core + "."):
         core, after = core + ".", after[1:]
@@ -110,14 +110,14 @@ def parts_of(word: str) -> list[str]:
         clitic = _CLITIC.fullmatch(core)
         parts = list(clitic.groups()) if clitic else [core]
     return [
-        *(_written(mark, 0) for mark in _MARK.findall(before)),
+        *(_as_treebank(mark, 0) for mark in _MARK.findall(before)),
         *([money] if money else []),
         *parts,
-        *(_written(mark, 1) for mark in _MARK.findall(after)),
+        *(_as_treebank(mark, 1) for mark in _MARK.findall(after)),
     ]
 
 
-def _written(mark: str, side: int) -> str:
+def _as_treebank(mark: str, side: int) -> str:
     """Return a mark as the treebank writes it.
 
     Side is 0 before a word and 1 after it.
@@ -231,7 +231,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     glued |= np.where(
         relation != "",
         _among(relation, _RELATIONS),
-        _glued_by_tags(parts[at], tags[at], head, has_head),
+        _glue_by_tags(parts[at], tags[at], head, has_head),
     )
     glued &= has_head
     # A negation and the word behind it: its scope must not become another one.
@@ -327,7 +327,7 @@ def _neighbours(
     ]
 
 
-def _glued_by_tags(
+def _glue_by_tags(
     forms: AnyArray, tags: AnyArray, head: Integers, has_head: Booleans
 ) -> Booleans:
     """Return which words are kept with their heads, by parts of speech."""

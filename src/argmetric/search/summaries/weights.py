@@ -92,7 +92,7 @@ def share_of_references(material: Material) -> Shares:
     names = gram_names(material)
     n_types = len(material.grams.types)
     sources = np.append(
-        _looked_up(names[:n_types], *tokens), _looked_up(names[n_types:], *pairs)
+        _look_up(names[:n_types], *tokens), _look_up(names[n_types:], *pairs)
     )
     return Shares(sources, *tokens, *pairs)
 
@@ -111,7 +111,7 @@ def _once(lists: Sequence[Sequence[str]], n: int) -> tuple[AnyArray, Floats]:
     return names, counts / max(n, 1)
 
 
-def _looked_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
+def _look_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
     """Return the values of names; 0 for unknown ones."""
     if not len(known):
         return np.zeros(len(names))
@@ -138,9 +138,9 @@ class Rates:
         left out.
         """
         names = gram_names(material)
-        clusters = _looked_up(names, self.names, self.clusters)
-        shares = _looked_up(names, self.names, self.shares)
-        used = _looked_up(names, self.names, self.references)
+        clusters = _look_up(names, self.names, self.clusters)
+        shares = _look_up(names, self.names, self.shares)
+        used = _look_up(names, self.names, self.references)
         own_clusters = own_shares = own_used = np.zeros(len(names))
         n = self.n_clusters
         if own is not None:
