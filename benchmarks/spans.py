@@ -32,7 +32,7 @@ from argmetric.sequence import (
     recalibrate,
     standard_features,
 )
-from argmetric.sequence._crf import batch_of
+from argmetric.sequence._crf import build_batch
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = 300
@@ -157,7 +157,7 @@ def measure(corpus: Corpus, block: int | None, models: Path) -> dict[str, Any]:
     dev_gold = [s.labels for s in dev]
     dev_chunks = [set(read_chunks(labels)) for labels in dev_gold]
     labels = np.array(model.labels)
-    batch, dev_batch = batch_of(chains), batch_of(known)
+    batch, dev_batch = build_batch(chains), build_batch(known)
     best, _ = batch.viterbi()
     viterbi = [part.tolist() for part in np.split(labels[best], batch.indptr[1:-1])]
     fitted = recalibrate(known, dev_gold)

@@ -19,7 +19,7 @@ import numpy as np
 from search_parts import data
 
 from argmetric.sequence import LinearChainCRF, read_chunks, standard_features
-from argmetric.sequence._crf import batch_of
+from argmetric.sequence._crf import build_batch
 from sets_parts import label_sets
 
 TRAINED_ON = 300  # sentences
@@ -95,7 +95,7 @@ def _text(sentences: list[Any], k: int, seed: int) -> Pool:
         model: Any = LinearChainCRF.from_crfsuite(path)
     chains = model.sentences([standard_features(one.columns) for one in rest])
     labels = np.array(model.labels)
-    drawn = sampled_chains(batch_of(chains), k, rng)
+    drawn = sampled_chains(build_batch(chains), k, rng)
     samples = [
         [frozenset(read_chunks(labels[row].tolist())) for row in one] for one in drawn
     ]

@@ -67,7 +67,7 @@ am.search.span_features(np.array([["a"], ["b"]]), 0, 1)
     -> TypeError: features of a token must be numbers
 am.sequence.decode_spans() -> TypeError: pass a model, or candidates
 am.sequence.decode_spans(am.sequence.token_model([[1.0]], ["O"]), candidates=[[]])
-    -> ValueError: in place of a model
+    -> ValueError: pass either candidates, or a model
 am.sequence.decode_spans(candidates=[[]], method="exact") -> ValueError: need a model
 am.sequence.write_labels([(1, 4, "X")], 3)
     -> ValueError: span 1 to 4 is not within n=3 tokens

@@ -122,7 +122,7 @@ def test_a_reference_recalibrates():
     assert found.expected == pytest.approx(whole.expected, rel=1e-12)
     assert found.expected < decode_logits(loud, names).expected - 0.1
     assert decode_logits(loud, names, reference=by_hand).labels == found.labels
-    with pytest.raises(TypeError, match="or what recalibrate gives, not 3"):
+    with pytest.raises(TypeError, match="or a Recalibration, not 3"):
         decode_logits(loud, names, reference=3)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import argmetric as am
 from argmetric.sequence import LinearChainCRF
-from argmetric.sequence._crf import batch_of
+from argmetric.sequence._crf import build_batch
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_sampled_chains_have_the_marginals_of_the_model(parts: Any) -> None:
     rng = np.random.default_rng(0)
     pairwise = rng.normal(0.0, 1.5, (3, 3))
     chains = [LinearChainCRF(rng.normal(size=(n, 3)), pairwise) for n in (4, 1, 6)]
-    drawn = parts.models.sampled_chains(batch_of(chains), 20_000, rng)
+    drawn = parts.models.sampled_chains(build_batch(chains), 20_000, rng)
     for chain, sequences in zip(chains, drawn, strict=True):
         assert sequences.shape == (20_000, len(chain))
         found = np.stack([(sequences == y).mean(axis=0) for y in range(3)], axis=1)

@@ -1,4 +1,4 @@
-"""What taggers and summarizers learn alike: parameters, epochs, averages."""
+"""Shared by taggers and summarizers: parameters, epochs, averages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CACHED = 1_000_000  # values of a column whose attributes are kept
 
 
 def word_shape(word: str) -> str:
-    """Shape of a word with runs shortened: "EFE-1999" is "X-d"."""
+    """Return the shape of a word with runs shortened: "EFE-1999" is "X-d"."""
     kinds = [
         "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c
         for c in word
@@ -54,7 +54,7 @@ _MAKERS: dict[str, Callable[[str], str]] = {
 
 
 def attribute_maker(attribute: str) -> Callable[[str], str | None]:
-    """How an attribute is made of a value; None where the value has none."""
+    """Return a function from a value to its attribute, None if it has none."""
     if attribute in _MAKERS:
         return _MAKERS[attribute]
     if attribute.startswith("column"):
@@ -68,7 +68,7 @@ def attribute_maker(attribute: str) -> Callable[[str], str | None]:
 
 
 class Column:
-    """Attributes of the values of one column, each value looked at once."""
+    """Attributes of the values of one column, computed once per distinct value."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self._makers = [attribute_maker(attribute) for attribute in attributes]
@@ -76,7 +76,7 @@ class Column:
         self._table = np.empty((0, len(self._makers)), dtype=np.uint32)
 
     def codes(self, values: Sequence[str]) -> npt.NDArray[np.uint32]:
-        """One row of attribute codes for each value."""
+        """Return one row of attribute codes for each value."""
         numbers = self._numbers
         if len(numbers) > _CACHED:
             numbers.clear()
@@ -98,7 +98,7 @@ class Column:
 
 
 def one_a_line(table: str) -> str:
-    """A table with one template a line, from one that has several between blanks."""
+    """Return a table with one template per line, from one separated by blanks."""
     lines = (
         line if line[:1] == "#" else line.replace(" ", "\n")
         for line in table.split("\n")
@@ -107,9 +107,9 @@ def one_a_line(table: str) -> str:
 
 
 def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Templates of a table, and their lines: one a line, or a list of them.
+    """Return the templates of a table, text or list, and their lines.
 
-    Blanks and what stands behind ``#`` are left out.
+    Blanks and comments after ``#`` are left out.
     """
     lines = table.splitlines() if isinstance(table, str) else list(table)
     for number, line in enumerate(lines, start=1):
@@ -121,21 +121,21 @@ def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def salt_of(text: str) -> int:
-    """64 bits that tell a template from the others."""
+    """Return 64 bits that distinguish a template from the others."""
     data = text.encode()
     return crc32(data) << 32 | crc32(data[::-1])
 
 
 def reversal(sentences: Integers) -> Integers:
-    """Token numbers in the order of the reversed sentences."""
+    """Return token numbers in the order of the reversed sentences."""
     lengths = np.diff(sentences)
     ends = np.repeat(sentences[1:] - 1, lengths)
     starts = np.repeat(sentences[:-1], lengths)
     return ends - (np.arange(len(ends)) - starts)
 
 
-def rounded(weights: SingleFloats) -> SingleFloats:
-    """Weights to the precision of half floats, in which a file holds them.
+def half_floats(weights: SingleFloats) -> SingleFloats:
+    """Return weights rounded to the half floats that a file holds.
 
     The error, a part in 2000, is far below that of learning; a file is half as large.
     """
@@ -145,7 +145,7 @@ def rounded(weights: SingleFloats) -> SingleFloats:
 
 
 def sparse(name: str, weights: npt.NDArray[np.floating[Any]]) -> Arrays:
-    """Which weights are not zero, one bit each, and these, as half floats if exact."""
+    """Return which weights are not zero, one bit each, and their values."""
     values: npt.NDArray[Any] = weights[weights != 0]
     with np.errstate(over="ignore"):
         halves = values.astype(np.float16)
@@ -173,7 +173,7 @@ Report = Callable[..., None]  # takes epoch, error, score and seconds by name
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a policy is learned: states to learn from, passes, steps, and dropout."""
+    """Settings of learning: states to learn from, epochs, step size, and dropout."""
 
     roll_in: str
     epochs: int
@@ -182,7 +182,7 @@ class Recipe:
 
 
 def gold_share(roll_in: str, epoch: int) -> float:
-    """Probability that the history of a training decision is the initial policy's.
+    """Return the probability that a training history is the initial policy's.
 
     "mixed" is SEARN with a mixture that leaves the initial policy step by step: all
     of its decisions, half, then none.
@@ -193,7 +193,7 @@ def gold_share(roll_in: str, epoch: int) -> float:
 
 
 class Parameters(Shown):
-    """The parameters of an estimator, as scikit-learn has them but without loading it.
+    """Parameters of an estimator, as in scikit-learn but without importing it.
 
     The constructor stores each of its arguments under its name and does no more.
     """
@@ -203,7 +203,7 @@ class Parameters(Shown):
         return dict(signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor.
+        """Return the arguments of the constructor.
 
         Parameters
         ----------
@@ -245,9 +245,9 @@ class Parameters(Shown):
 
 
 class SavedEstimator(Parameters):
-    """An estimator that one file holds: a header of JSON, and arrays.
+    """Estimator that can be saved to one file: a header of JSON, and arrays.
 
-    A subclass names its kind, and packs and unpacks what it has learned beside the
+    A subclass names its kind, and packs and unpacks what it has learned besides the
     arguments, the history and whether an interrupt ended the learning.
     """
 
@@ -262,7 +262,7 @@ class SavedEstimator(Parameters):
         raise NotImplementedError
 
     def _packed(self) -> tuple[dict[str, Any], Arrays]:
-        """All of it as a header and arrays."""
+        """Return the whole estimator as a header and arrays."""
         header, arrays = self._pack()
         own = {"arguments": self.get_params(), "history": self.history_}
         return {**own, "interrupted": self.interrupted_, **header}, arrays
@@ -290,7 +290,7 @@ class SavedEstimator(Parameters):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; it gives exactly the same answers.
+        """Read a file of `save`; the estimator makes exactly the same predictions.
 
         Parameters
         ----------
@@ -339,16 +339,16 @@ class Learning:
         return self.weights, self.squares, self.sums
 
     def average(self) -> SingleFloats:
-        """The mean of the weights since averaging started, or else the weights."""
+        """Return the mean of the weights since averaging started, if it has."""
         if self.time <= 0.0:
             return self.weights.copy()
         return self.weights - self.sums / np.float32(self.time)
 
     def run_epoch(self) -> float:
-        """One pass in random order; returns the share of wrong decisions.
+        """Make one pass in random order; return the share of wrong decisions.
 
-        Weights are averaged from the second epoch on. Sentences are learned from in
-        blocks, between which an interrupt is heard.
+        Weights are averaged from the second epoch on. Sentences are learned in blocks,
+        between which an interrupt is handled.
         """
         n_decisions = max(int(self._sizes[self._chosen].sum()), 1)
         is_averaged = self.epoch >= 1 or self._epochs == 1
@@ -367,7 +367,7 @@ class Learning:
         score: Callable[[SingleFloats], float] | None = None,
         report: Report | None = None,
     ) -> tuple[SingleFloats, bool]:
-        """Run all epochs; returns the best weights, and whether an interrupt ended it.
+        """Run all epochs; return the best weights, and whether it was interrupted.
 
         With `score`, the best averaged weights are those of the epoch with the highest
         score, without it those of the last. `report` is told every epoch. An interrupt
@@ -391,7 +391,7 @@ class Learning:
             if not self.epoch and not self.weights.any():
                 raise
             interrupted = True
-        return rounded(self.average() if best is None else best[1]), interrupted
+        return half_floats(self.average() if best is None else best[1]), interrupted
 
 
 Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
@@ -399,7 +399,7 @@ Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
 
 @dataclass(eq=False)
 class Log:
-    """The history of a fit, told to whoever listens."""
+    """History of a fit, with an optional callback."""
 
     # called with every new row
     on_epoch: Callable[[dict[str, Any]], None] | None = None
@@ -409,7 +409,7 @@ class Log:
     interrupted: bool = False  # whether Ctrl-C ended the training
 
     def add(self, stage: str, **found: Any) -> None:
-        """Keep and tell what an epoch of a stage has found."""
+        """Store an epoch of a stage, and pass it to the callback."""
         row = {"stage": stage, **found}
         self.rows.append(row)
         if self.verbose:
@@ -422,7 +422,7 @@ class Log:
             self.on_epoch(row)
 
     def warn_of_interrupt(self, stacklevel: int) -> None:
-        """Warn the caller of a fit, who is so many frames away."""
+        """Warn the caller of a fit, who is `stacklevel` frames away."""
         if self.interrupted:
             warnings.warn(
                 "learning was interrupted: the best policy so far is kept",
@@ -434,7 +434,7 @@ class Log:
 def learn_directions(
     directions: Iterable[bool], learn: Learned, log: Log
 ) -> Iterator[Any]:
-    """Learn each side; an interrupt ends the one and leaves out the others.
+    """Learn each side; an interrupt ends the current one and skips the others.
 
     `learn` takes whether the side reads from the right.
     """

@@ -1,4 +1,4 @@
-"""Labels that depend on each other: expected utilities and the best labels."""
+"""Decode labels that depend on each other, by their expected utility."""
 
 from argmetric.search.corpus.files import read_sentences, write_sentences
 from argmetric.search.corpus.labels import Chunk, Span, read_chunks, write_labels

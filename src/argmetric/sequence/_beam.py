@@ -2,7 +2,7 @@
 
 The n + 1 hypotheses take labels by falling probability. The expectation of each is run
 with the L most probable states of every position, O(n·L), so that decoding takes
-O(n²·L) steps. What was dropped is bounded, and so is what the decoder may have lost.
+O(n²·L) steps. The dropped probability is bounded, and so is the loss of the decoder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
-from argmetric.sequence._expectation import Expectation, bounded, expected
+from argmetric.sequence._expectation import Expectation, bound_mean, expected
 from argmetric.sequence._models import Chain
 from argmetric.sequence._runs import MAX_CELLS, Outcome
 from argmetric.sequence._utilities import CountUtility, SimpleFunction
@@ -21,9 +21,9 @@ from argmetric.sequence._utilities import CountUtility, SimpleFunction
 
 @dataclass(frozen=True, eq=False)
 class BeamChoice:
-    """Labels, what they are sure to reach, what none exceeds, and the states visited.
+    """Labels with a lower bound `sure` on their utility, and a bound for any labels.
 
-    `curve` has what the hypothesis of every size is sure to reach.
+    `curve` has the lower bound for the hypothesis of every size, shape (n + 1,).
     """
 
     labels: Integers
@@ -36,11 +36,11 @@ class BeamChoice:
 def decode_by_beam(
     function: SimpleFunction, chain: Chain, width: int, *, ranked: bool
 ) -> BeamChoice:
-    """The best of the n + 1 hypotheses, by the expectation that the beam kept.
+    """Return the best of the n + 1 hypotheses, by the expectation within the beam.
 
-    A loss is judged by its upper bound: kept alone, it would be least where most is
-    dropped. `ranked` says that no other labels are better than the best of these;
-    without it nothing is known of them.
+    A loss is compared by its upper bound, since the kept part alone would be least
+    where most is dropped. `ranked` says that no other labels are better than the best
+    of these; otherwise other labels are not bounded.
     """
     n, sign = chain.n, 1.0 if function.greater_is_better else -1.0
     layers = None
@@ -61,7 +61,7 @@ def decode_by_beam(
         kept[k] = found.partial if sign > 0 else -found.bounds.high
     best = 0
     if not np.isnan(kept).all():
-        # of ties the fewest labels, whatever the last digit says
+        # ties go to the fewest labels, also up to rounding
         top = float(np.nanmax(kept))
         best = int(np.argmax(kept >= top - 1e-12 * abs(top)))
     labels[order[best:]] = 0
@@ -86,8 +86,8 @@ class CountLayers:
         if (n + 1) * (2 * width + 2) > MAX_CELLS:
             raise ValueError(
                 f"beam={self.width} keeps {2 * width:,} states at each of {n:,} "
-                "labels, more than memory is set aside for: lower it, or leave it out "
-                "for exact decoding"
+                "labels, which takes too much memory: lower it, or leave it out for "
+                "exact decoding"
             )
         self._z: Integers | None = None
         self._kept_width = width
@@ -97,14 +97,15 @@ class CountLayers:
         self._sizes, self._kept = np.ones((2, n + 1), dtype=np.int64)
 
     def expected(self, z: Integers) -> Expectation:
-        """Expectation of a hypothesis; `n_states` has the states that were new."""
-        return bounded(self._run(z), self.width)
+        """Return the expectation of a hypothesis; `n_states` counts the new states."""
+        return bound_mean(self._run(z), self.width)
 
     def _run(self, z: Integers) -> Outcome:
-        """Count hits and misses of z, layer by layer; equal first labels are kept.
+        """Count hits and misses of z, layer by layer.
 
-        Layers up to the first label that differs from the last call's stand. What the
-        beam dropped is bounded by the lowest and highest utility that it could reach.
+        Layers up to the first label that differs from the last call's are reused. The
+        dropped
+        states are bounded by the lowest and highest utility that they could reach.
         """
         from argmetric.sequence.kernels.automata import count_layers, dropped_counts
 

@@ -1,4 +1,4 @@
-"""Non-overlapping spans for F of expected counts or for expected F; recalibration."""
+"""Choose non-overlapping spans for F of expected counts, or for expected F."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from argmetric._ground.validation import (
 )
 from argmetric.search.corpus.labels import SCHEMES, Roles, SchemeName, read_chunks
 from argmetric.sequence._crf import ChainBatch, LinearChainCRF, segment_sums
-from argmetric.sequence._spans import SpanMarginals, span_marginals, tilted_spans
+from argmetric.sequence._spans import SpanMarginals, span_marginals, tilt_spans
 
 _ROUNDS = 100
-_STEPS_AT_ONCE = 50_000_000  # some tenths of a second, in which no signal is heard
+_STEPS_AT_ONCE = 50_000_000  # steps between two checks for interrupts: about 0.3 s
 
 
 @dataclass(frozen=True)
 class SpanChoice:
-    """Chosen spans, the value of every cell, and how good the mean can be at most."""
+    """Chosen spans (n_spans,), values of cells, and an upper bound on the mean."""
 
     chosen: Booleans
     values: Floats
@@ -39,6 +39,7 @@ class SpanChoice:
 
 
 def _schedule(marginals: SpanMarginals, weights: Floats) -> Booleans:
+    """Return the non-overlapping spans with the largest total weight."""
     from argmetric.sequence.kernels.intervals import schedule
 
     chosen = np.zeros(len(marginals), dtype=np.bool_)
@@ -50,7 +51,7 @@ def _schedule(marginals: SpanMarginals, weights: Floats) -> Booleans:
 
 @dataclass(frozen=True)
 class SpanCounts:
-    """Spans in cells: each cell has its own F-measure (a document, a type)."""
+    """Spans grouped into cells (documents or types), each with its own F-measure."""
 
     marginals: SpanMarginals
     p: Floats
@@ -60,7 +61,7 @@ class SpanCounts:
     least: float  # spans below this probability are not listed
 
     def values(self, chosen: Booleans) -> Floats:
-        """F of expected counts, cell by cell; 0 for 0/0."""
+        """Return F of expected counts of each cell; 0 for 0/0."""
         hits, size = self._sums(chosen)
         below = size + self.b2 * self.mean
         return np.divide(
@@ -68,6 +69,7 @@ class SpanCounts:
         )
 
     def _sums(self, chosen: Booleans) -> tuple[Floats, Floats]:
+        """Return expected hits and number of chosen spans of each cell."""
         cells = self.cell[chosen]
         n = self.mean.size
         hits = np.bincount(cells, weights=self.p[chosen], minlength=n)
@@ -75,7 +77,7 @@ class SpanCounts:
         return hits.astype(np.float64), size.astype(np.float64)
 
     def separate(self, part: Booleans | None = None) -> SpanChoice:
-        """Largest value in every cell, for cells that share no sentence.
+        """Maximise the value of every cell, for cells that share no sentence.
 
         Dinkelbach: the largest ratio is the λ at which the best
         Σ((1+β²)p - λ) - λβ²μ is 0, and λ ← ratio of the best set never falls.
@@ -96,15 +98,16 @@ class SpanCounts:
         return SpanChoice(chosen, level, self._upper(level))
 
     def _upper(self, best: Floats) -> float:
-        """Mean that unlisted spans could reach: (a+c)/(b+d) ≤ max(a/b, c/d)."""
+        """Return a bound with unlisted spans: (a+c)/(b+d) ≤ max(a/b, c/d)."""
         reach = np.maximum(best, (1 + self.b2) * self.least)
         return float(reach.mean()) if reach.size else 0.0
 
     def joint(self) -> SpanChoice:
-        """Mean over cells that share sentences: types.
+        """Maximise the mean over cells that share sentences, such as types.
 
-        First every type by itself: an upper bound, and the optimum if no two spans
-        overlap. Otherwise the sum of ratios is climbed with weights
+        First each type is maximised alone: an upper bound, and the optimum if no two
+        spans
+        overlap. Otherwise a local search maximises the sum of ratios with weights
         ((1+β²)p - λ)/(k + β²μ), each type with its own λ and k.
         """
         kind = self.marginals.flat[:, 2]
@@ -131,7 +134,10 @@ class SpanCounts:
         return SpanChoice(best, self.values(best), upper)
 
     def _climb(self, level: Floats, size: Floats) -> Booleans:
-        """From values and sizes of cells to sets, as long as the mean value rises."""
+        """Reweight and reschedule spans while the mean value rises.
+
+        Return the best set.
+        """
         best, reached = np.zeros(self.p.size, dtype=np.bool_), -1.0
         for _ in range(_ROUNDS):
             below = np.maximum(size + self.b2 * self.mean, 1e-300)
@@ -144,16 +150,24 @@ class SpanCounts:
         return best
 
 
-def exact(
+def exact_choice(
     marginals: SpanMarginals, documents: Integers, b2: float, empty: Floats
 ) -> SpanChoice:
-    """Largest E[F_β] of every document, over all sets of listed spans.
+    """Maximise E[F_β] of each document over all sets of listed spans.
 
-    E[F_β] of k spans is the sum of their Δ = (1+β²)·E[1(span)/(k + β²t)], whatever
-    else depends on what, so that for each k the best set is a scheduling problem of
-    size k. 1/(k + β²t) is a sum of exponentials, and E[1(span)·uᵗ] is a marginal of
-    the chain with tilted scores. `documents` says at which sentences they begin and
-    end, `empty` what E[F_β] of no span is.
+    E[F_β] of k spans is the sum of their Δ = (1+β²)·E[1(span)/(k + β²t)], for any
+    dependence, so that for each k the best set is a scheduling problem of size k.
+    1/(k + β²t) is a sum of exponentials, and E[1(span)·uᵗ] is a marginal of the chain
+    with tilted scores.
+
+    Parameters
+    ----------
+    documents : ndarray of shape (n_documents + 1,)
+        First sentence of each document.
+    b2 : float
+        β².
+    empty : ndarray of shape (n_documents,)
+        E[F_β] of no span.
     """
     from argmetric._expected.kernels.nodes import exponential_sum
     from argmetric.sequence.kernels.intervals import exact_sets
@@ -165,9 +179,9 @@ def exact(
     document = np.repeat(np.arange(documents.size - 1), np.diff(spans))
     tilted = np.empty((len(marginals), nodes.size))
     for q, (s, w) in enumerate(zip(nodes, node_weights, strict=True)):
-        chances, log_moment = tilted_spans(marginals, -s * b2)
+        probs, log_moment = tilt_spans(marginals, -s * b2)
         moment = np.exp(segment_sums(log_moment, documents))
-        tilted[:, q] = (1 + b2) * w * chances * moment[document]
+        tilted[:, q] = (1 + b2) * w * probs * moment[document]
     chosen = np.zeros(len(marginals), dtype=np.bool_)
     values = np.empty(documents.size - 1)
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
@@ -182,9 +196,9 @@ def exact(
 
 
 def exact_steps(marginals: SpanMarginals, documents: Integers, b2: float) -> float:
-    """About how many steps `exact` takes; the largest F of counts says how far it goes.
+    """Estimate the number of steps of `exact_choice`.
 
-    Sizes are looked at up to k with (1+β²)μ/(k + β²μ) = F.
+    It tries sizes up to the k with (1+β²)μ/(k + β²μ) = F, F the largest F of counts.
     """
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
     spans = np.diff(marginals.span_indptr[documents])
@@ -202,9 +216,9 @@ WANTED = "a list of (start, stop, type, probability) for each sentence"
 def candidate_marginals(
     candidates: Any, tokens: Any, scheme: SchemeName
 ) -> SpanMarginals:
-    """The candidates (start, stop, type, probability), as if a chain had listed them.
+    """Return the candidates (start, stop, type, probability) in the form of marginals.
 
-    Without tokens, the words of every sentence, it ends with its last candidate.
+    A sentence without `tokens` ends with its last candidate.
     """
     check_choice(scheme, "scheme", SCHEMES)
     sentences = [
@@ -261,12 +275,12 @@ def candidate_marginals(
 
 
 _LEAST, _MOST = np.finfo(np.float64).tiny, 1 - 2e-16
-_RIDGE = 2e-9  # keeps a development set that is separated from running to infinity
+_RIDGE = 2e-9  # keeps the fit finite on a separable development set
 
 
 @dataclass(frozen=True)
 class Recalibration(Result):
-    """P' = sigmoid(slope·logit(P) + intercept), Platt's map on log-odds.
+    """Recalibration P' = sigmoid(slope·logit(P) + intercept), Platt's on log-odds.
 
     Attributes
     ----------
@@ -285,13 +299,13 @@ class Recalibration(Result):
     missed: float
 
     def __call__(self, p: npt.ArrayLike) -> Floats:
-        """Probabilities after the map."""
+        """Return recalibrated probabilities."""
         return expit(self.slope * _log_odds(np.asarray(p, float)) + self.intercept)
 
     def fields(self) -> list[Field]:
         text = f"logit P' = {{:.4g}} logit P {self.intercept:+.4g}"
         return [
-            self._field("slope", "map", text),
+            self._field("slope", "calibrator", text),
             Field("intercept", self.intercept),
             self._field("floor", "fitted on spans of", "P >= {:g}"),
             self._field("missed", "true spans for each above", "{:.4g}"),
@@ -299,7 +313,7 @@ class Recalibration(Result):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the map over the diagonal."""
+        """Draw the calibration curve over the diagonal."""
         drawn: Axes = draw_map(ax, "recalibration", self)
         return drawn
 
@@ -307,7 +321,7 @@ class Recalibration(Result):
 def true_spans(
     marginals: SpanMarginals, gold: Sequence[Sequence[str]]
 ) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which listed spans are there according to the gold labels, and how many are."""
+    """Return which listed spans are in the gold labels, and the number of these."""
     n = marginals.batch.n_sentences
     gold = check_items(gold, "gold", "a list of labels for each sentence")
     if len(gold) != n:
@@ -350,7 +364,7 @@ def recalibrate(
     model : LinearChainCRF, sequence of them, or SpanMarginals
         The sentences of the development set, which the model was not trained on.
     gold : sequence of sequences of str
-        Their true labels. Spans of a type that the model does not know count as missed.
+        Their true labels. Spans of a type unknown to the model count as missed.
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     floor : float, default=0.01

@@ -1,4 +1,4 @@
-"""Linear chains: one, and many of them as one flat batch for compiled passes."""
+"""Linear chains, and many of them as one flat batch for compiled passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChainBatch:
-    """Linear chains behind each other."""
+    """Linear chains of many sentences, concatenated."""
 
     unary: Floats  # (tokens, labels): log scores
     pairs: Floats  # (tables, labels, labels): log scores of a label and its successor
@@ -31,7 +31,7 @@ class ChainBatch:
 
     @property
     def arrays(self) -> tuple[Floats, Integers, Floats, Integers]:
-        """In the order in which the kernels take them."""
+        """Return the arrays in the order in which the kernels take them."""
         return self.unary, self.pair_of, self.pairs, self.indptr
 
     @property
@@ -40,7 +40,7 @@ class ChainBatch:
 
     @cached_property
     def messages(self) -> tuple[Floats, Floats, Floats]:
-        """Log partitions, forward and backward messages."""
+        """Return log partitions, and forward and backward messages (tokens, labels)."""
         from argmetric.sequence.kernels.chains import forward_backward
 
         log_z = np.empty(self.n_sentences)
@@ -51,7 +51,7 @@ class ChainBatch:
 
     @cached_property
     def marginals(self) -> Floats:
-        """P(y_t = y)."""
+        """Return P(y_t = y), of shape (tokens, labels)."""
         from argmetric.sequence.kernels.chains import label_marginals
 
         log_z, forward, backward = self.messages
@@ -60,7 +60,7 @@ class ChainBatch:
         return out
 
     def pair_marginals(self) -> Floats:
-        """P(y_{t-1} = x, y_t = y) at row t."""
+        """Return P(y_{t-1} = x, y_t = y) at row t, shape (tokens, labels, labels)."""
         from argmetric.sequence.kernels.chains import pair_marginals
 
         n_labels = self.unary.shape[1]
@@ -69,7 +69,7 @@ class ChainBatch:
         return out
 
     def viterbi(self) -> tuple[Integers, Floats]:
-        """Most probable labels, and the log score of each sentence."""
+        """Return the most probable labels (tokens,), and log scores of sentences."""
         from argmetric.sequence.kernels.chains import viterbi
 
         labels = np.zeros(self.unary.shape[0], dtype=np.int64)
@@ -78,19 +78,19 @@ class ChainBatch:
         _check_possible(scores)
         return labels, scores
 
-    def link_chances(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
-        """P(next is target | source) at every token, and its complement."""
-        from argmetric.sequence.kernels.chains import link_chances
+    def link_probs(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
+        """Return P(next is target | source) at every token, and its complement."""
+        from argmetric.sequence.kernels.chains import link_probs
 
-        chance = np.empty((self.unary.shape[0], sources.size))
-        other = np.empty_like(chance)
+        prob = np.empty((self.unary.shape[0], sources.size))
+        other = np.empty_like(prob)
         backward = self.messages[2]
-        link_chances(*self.arrays, backward, sources, targets, chance, other)
-        return chance, other
+        link_probs(*self.arrays, backward, sources, targets, prob, other)
+        return prob, other
 
 
 def _check_possible(scores: Floats) -> None:
-    """Refuse sentences whose best, or total, score is that of nothing."""
+    """Raise an error if a sentence has no possible sequence of labels."""
     wrong = np.flatnonzero(~np.isfinite(scores))
     if wrong.size:
         raise ValueError(
@@ -99,8 +99,8 @@ def _check_possible(scores: Floats) -> None:
         )
 
 
-def batch_of(models: Sequence[LinearChainCRF]) -> ChainBatch:
-    """One batch of many sentences with the same labels."""
+def build_batch(models: Sequence[LinearChainCRF]) -> ChainBatch:
+    """Combine the chains of sentences with the same labels into one batch."""
     lengths = np.array([len(model) for model in models], dtype=np.int64)
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_labels = models[0].n_labels if models else 1
@@ -128,7 +128,10 @@ def batch_of(models: Sequence[LinearChainCRF]) -> ChainBatch:
 
 
 def segment_sums(values: Floats, indptr: Integers) -> Floats:
-    """Sums over the rows of each segment; a segment without rows is the only one."""
+    """Return sums over the rows of each segment.
+
+    No segment but the only one is empty.
+    """
     if not values.shape[0]:
         return np.zeros((indptr.size - 1, *values.shape[1:]))
     return np.add.reduceat(values, indptr[:-1], axis=0)
@@ -193,10 +196,10 @@ class LinearChainCRF:
             raise ValueError(f"labels has a name twice: {self.labels}")
 
     @classmethod
-    def _trusted(
+    def _unchecked(
         cls, unary: Floats, pairwise: Floats, labels: tuple[str, ...]
     ) -> LinearChainCRF:
-        """Without checks, for scores that were made here."""
+        """Build a chain without checks, for scores computed by the package."""
         crf = object.__new__(cls)
         crf.unary, crf.pairwise, crf.labels = unary, pairwise, labels
         return crf
@@ -221,7 +224,7 @@ class LinearChainCRF:
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
+        """Return the number of labels."""
         return int(self.unary.shape[1])
 
     def __len__(self) -> int:
@@ -233,29 +236,29 @@ class LinearChainCRF:
 
     @cached_property
     def _batch(self) -> ChainBatch:
-        return batch_of([self])
+        return build_batch([self])
 
     @property
     def log_partition(self) -> float:
-        """Logarithm of the sum of exp(score) over all sequences of labels."""
+        """Return the logarithm of the sum of exp(score) over all label sequences."""
         return float(self._batch.messages[0][0])
 
     @property
     def marginals(self) -> Floats:
-        """P(y_t = y), of shape (n, labels)."""
+        """Return P(y_t = y), of shape (n, labels)."""
         return self._batch.marginals
 
     @property
     def pair_marginals(self) -> Floats:
-        """P(y_t = x, y_{t+1} = y), of shape (n - 1, labels, labels)."""
+        """Return P(y_t = x, y_{t+1} = y), of shape (n - 1, labels, labels)."""
         return self._batch.pair_marginals()[1:]
 
     def viterbi(self) -> Integers:
-        """The most probable sequence, as numbers of labels."""
+        """Return the most probable sequence, as numbers of labels."""
         return self._batch.viterbi()[0]
 
     def score(self, y: npt.ArrayLike) -> float:
-        """Score of a sequence of labels, before normalisation.
+        """Return the score of a sequence of labels, before normalisation.
 
         Parameters
         ----------
@@ -281,6 +284,7 @@ class LinearChainCRF:
         return float(total + pairs[steps, labels[:-1], labels[1:]].sum())
 
     def _numbers(self, y: npt.NDArray[Any]) -> Integers:
+        """Return the numbers of labels that are numbers or names."""
         is_float = y.dtype.kind == "f"
         if y.dtype.kind in "iub" or (is_float and np.array_equal(y, np.trunc(y))):
             return np.asarray(np.clip(y, -1, self.n_labels), dtype=np.int64)
@@ -294,7 +298,7 @@ class LinearChainCRF:
         return np.array([known[name] for name in y.tolist()], dtype=np.int64)
 
     def to_markov_chain(self) -> MarkovChain:
-        """The chain of two labels as a Markov chain; exact, by backward messages.
+        """Return a chain of two labels as a Markov chain; exact, by backward messages.
 
         Label 1 is the positive one.
         """
@@ -319,6 +323,7 @@ class LinearChainCRF:
 
 
 def _check_scores(values: Floats, name: str) -> None:
+    """Raise an error that locates the first NaN or +inf."""
     wrong = np.isnan(values) | (values == np.inf)
     if wrong.any():
         at = int(np.flatnonzero(wrong.ravel())[0])

@@ -1,4 +1,4 @@
-"""Models of crfsuite, read from their own file, and the standard features of a token.
+"""Read models of crfsuite from their files, and compute features of tokens.
 
 `Tagger.info()` of python-crfsuite prints weights with six decimals; the file has all of
 them, and reading it needs no crfsuite.
@@ -33,11 +33,13 @@ _EDGE = "<edge>"
 
 
 def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Attributes of every token of a sentence, as crfsuite takes them.
+    """Return the attributes of every token of a sentence, as crfsuite takes them.
 
-    Word, affixes up to four letters, shape and further columns (part of speech) of
-    the token, and word, shape and further columns of its neighbours up to two places
-    away, one pair of neighbouring columns at each side.
+    They are word, affixes up to four letters, shape and further columns (part of
+    speech)
+    of the token; word, shape and further columns of its neighbours up to two places
+    away;
+    and one pair of neighbouring columns at each side.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ _COMPARED = 2_000
 
 
 class CrfsuiteModel:
-    """Weights of a crfsuite model; makes a chain of each sentence.
+    """Weights of a crfsuite model, which build a chain for each sentence.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ class CrfsuiteModel:
         )
 
     def sentence(self, features: Sequence[Any]) -> LinearChainCRF:
-        """The chain of one sentence.
+        """Return the chain of one sentence.
 
         Parameters
         ----------
@@ -170,7 +172,7 @@ class CrfsuiteModel:
         return self.sentences([features])[0]
 
     def sentences(self, sentences: Iterable[Sequence[Any]]) -> list[LinearChainCRF]:
-        """The chains of many sentences.
+        """Return the chains of many sentences.
 
         Parameters
         ----------
@@ -188,7 +190,7 @@ class CrfsuiteModel:
     def sentences_and_known(
         self, sentences: Iterable[Sequence[Any]]
     ) -> tuple[list[LinearChainCRF], float]:
-        """The chains of many sentences, and the share of features the model knows.
+        """Return the chains of many sentences, and the share of known features.
 
         Parameters
         ----------
@@ -252,14 +254,14 @@ class CrfsuiteModel:
         state_scores(numbers, amounts, starts, *known_weights, unary)
         parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
         chains = [
-            LinearChainCRF._trusted(part, self.transitions, self.labels)
+            LinearChainCRF._unchecked(part, self.transitions, self.labels)
             for part in parts
         ]
         return chains, share
 
 
 def _flat(features: Mapping[str, Any], where: str) -> Iterable[tuple[str, float]]:
-    """Attributes and values of a dict, by the rules of python-crfsuite."""
+    """Yield attributes and values of a dict, by the rules of python-crfsuite."""
     for key, value in features.items():
         if isinstance(value, Mapping):
             for name, inner in _flat(value, where):
@@ -280,7 +282,7 @@ def _flat(features: Mapping[str, Any], where: str) -> Iterable[tuple[str, float]
 
 
 def _names(data: bytes, offset: int) -> list[str]:
-    """Names by number, from one of the file's constant databases."""
+    """Return names by number, from one of the file's constant databases."""
     mark, _, _, _, n_names, backward = _NAMES.unpack_from(data, offset)
     if mark != b"CQDB":
         raise ValueError

@@ -1,4 +1,4 @@
-"""decode: the labels with the best expected utility, found exactly or by search."""
+"""Find the labels with the best expected utility, exactly or by search."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.metrics import Metric, get_metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
-    count_laws,
+    count_pmfs,
     decode_windows,
     is_affine,
-    largest,
+    mark_top,
     maximise,
     most_probable,
 )
@@ -26,17 +26,17 @@ from argmetric.sequence._expectation import UtilityDistribution, distribution, e
 from argmetric.sequence._models import Chain, Independent, as_chain
 from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_scalar
 
-ALL_COUNTS = 12  # lengths up to which all hypotheses are tried
-ALL_OTHERS = 9
-CERTIFIED = 300  # lengths up to which the optimum is bounded
-WIDTH = 64  # of the beam that a hypothesis has to pass before it is evaluated
-CLOSED = 1e-9  # a bound of a search so near to the value proves it
-EXACT = 1e-12  # and one of a beam, which can have lost less than CLOSED
+ALL_COUNTS = 12  # maximum length to enumerate all hypotheses, for metrics of counts
+ALL_OTHERS = 9  # the same for other utilities
+CERTIFIED = 300  # maximum length to bound the optimum
+WIDTH = 64  # width of the beam that filters hypotheses before exact evaluation
+CLOSED = 1e-9  # a search is proven if its bound is this close to its value
+EXACT = 1e-12  # the same for a beam, which can lose less than CLOSED
 
 
 @dataclass(frozen=True, eq=False)
 class BestLabels:
-    """The best labels seen, and a bound on what any labels can reach."""
+    """Best labels so far, and a bound on the utility of any labels."""
 
     labels: Integers
     expected: float
@@ -45,22 +45,24 @@ class BestLabels:
 
 
 def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
-    """Try all hypotheses if they are few; else bounds by size, then a local search."""
+    """Enumerate hypotheses if they are few.
+
+    Else bound them by size and search locally.
+    """
     n = chain.n
     counts = function.counts if isinstance(function, CountUtility) else None
     if counts is not None and n <= ALL_COUNTS:
         # Every hypothesis against every outcome, as tables of counts.
         from argmetric.sequence._segmentation import count_ones
 
-        n = chain.n
         sign = 1.0 if counts.greater_is_better else -1.0
-        law = chain.windows(n)[-1]
+        pmf = chain.windows(n)[-1]
         codes = np.arange(1 << n)
         ones = count_ones(codes)
         best, value = 0, -math.inf
         for code in codes[np.argsort(ones, kind="stable")].tolist():
             hits, k = ones[codes & code], int(ones[code])
-            joint = np.bincount(hits * (n + 1) + ones, law, minlength=(n + 1) ** 2)
+            joint = np.bincount(hits * (n + 1) + ones, pmf, minlength=(n + 1) ** 2)
             cells = np.flatnonzero(joint)
             values = counts.value(cells // (n + 1), k, cells % (n + 1), n)
             known = ~np.isnan(values)
@@ -107,7 +109,7 @@ def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
 
 
 class _Judge:
-    """Keeps the best hypothesis; a beam turns most others away before they cost."""
+    """Keep the best hypothesis; a beam rejects most others before exact evaluation."""
 
     def __init__(self, function: SimpleFunction, chain: Chain, budget: int) -> None:
         self.function, self.chain, self.left = function, chain, budget
@@ -117,11 +119,14 @@ class _Judge:
 
     @property
     def value(self) -> float:
-        """Expected utility of the best hypothesis; nan if none is defined."""
+        """Return the expected utility of the best hypothesis.
+
+        Nan if none is defined.
+        """
         return self.sign * self.gain if self.gain > -math.inf else math.nan
 
     def offer(self, labels: Integers, *, sure: bool = False) -> bool:
-        """Whether these labels are better than the best ones so far."""
+        """Keep these labels if they are better than the best so far; return whether."""
         self.left -= 1
         if not sure and math.isfinite(self.gain):
             rough = expected(self.function, labels, self.chain, WIDTH)
@@ -136,7 +141,7 @@ class _Judge:
         return True
 
     def climb(self, worthwhile: bool) -> None:
-        """Flip and move single labels as long as that helps and the budget lasts."""
+        """Flip and move single labels while that helps and the budget lasts."""
         n = self.chain.n
         better = worthwhile
         while better and self.left > 0:
@@ -153,15 +158,14 @@ class _Judge:
 
 
 def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
-    """For every k: no k labels have a higher expected metric; and k good labels.
+    """Return an upper bound on the expected metric for every k, and k good labels.
 
-    An affine function of tp that lies above the metric is maximised exactly. Its slope
-    at (k, s) is that of the chord, then that around the expected tp of the labels
-    found; the least of the bounds holds. For a metric that is minimised the signs are
-    turned.
+    An affine function of tp above the metric is maximised exactly. Its slope at (k, s)
+    is that of the chord, then that around the expected tp of the best labels; the
+    lowest bound holds. For a metric that is minimised the signs are turned.
     """
     n = chain.n
-    joint, law = count_laws(chain, metric.name)
+    joint, pmf = count_pmfs(chain, metric.name)
     sign = 1.0 if metric.greater_is_better else -1.0
     bounds, candidates = np.empty(n + 1), []
     tp, s = np.arange(n + 1)[None, :], np.arange(n + 1)[:, None]
@@ -178,12 +182,12 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
             lifted = np.where(inside, values - slope[:, None] * tp, -math.inf)
             offset = lifted.max(axis=1)
             gains = joint @ slope
-            labels = largest(gains, k)
-            bound = float(gains[labels == 1].sum() + offset @ law)
+            labels = mark_top(gains, k)
+            bound = float(gains[labels == 1].sum() + offset @ pmf)
             if bound < bounds[k]:
                 bounds[k], best = bound, labels
             hits = joint[labels == 1].sum(axis=0)
-            mean = np.divide(hits, law, out=np.zeros(n + 1), where=law > 0)
+            mean = np.divide(hits, pmf, out=np.zeros(n + 1), where=pmf > 0)
             start = np.clip(np.floor(mean).astype(np.int64), low, high)
             stop = np.clip(start + 1, low, high)
         candidates.append(best)
@@ -227,23 +231,23 @@ class SequenceDecision(Result):
 
     @property
     def n(self) -> int:
-        """Number of labels."""
+        """Return the number of labels."""
         return int(self.labels.size)
 
     @property
     def n_positives(self) -> int:
-        """How many labels are 1."""
+        """Return the number of labels that are 1."""
         return int(self.labels.sum())
 
     def distribution(self) -> UtilityDistribution:
-        """Exact distribution of the utility of these labels."""
+        """Return the exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
     _told = ("positives", "expected", "utility")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Return the assumptions behind `expected`."""
         return ("labels follow the model",)
 
     def _columns(self) -> dict[str, Any]:
@@ -272,8 +276,8 @@ class SequenceDecision(Result):
         """Draw the best expectation for every number of positives."""
         if self.curve is None:
             raise ValueError(
-                f"there is no curve to draw: the method {self.method!r} makes none; "
-                "distribution() has a picture of its own"
+                f"there is no curve to draw for the method {self.method!r}; "
+                "distribution() has a plot"
             )
         k, value = self.n_positives, self.expected
         mark = Mark(k, value, f"decision: {k:,} positives, {value:.3f}")
@@ -291,7 +295,7 @@ def decode(
     budget: int = 2000,
     beam: int | None = None,
 ) -> SequenceDecision:
-    """Labels with the best expected utility under a model.
+    """Return the labels with the best expected utility under a model.
 
     Parameters
     ----------
@@ -362,6 +366,7 @@ def decode(
         bound: float,
         curve: Floats | None,
         how: str,
+        *,
         n_states: int | None = None,
     ) -> SequenceDecision:
         closed = CLOSED if beam is None else EXACT
@@ -376,7 +381,7 @@ def decode(
         kept = decode_by_beam(function, chain, width, ranked=ranked)
         how = f"most probable k, beam of {width:,}"
         known = kept.labels, kept.sure, kept.bound, kept.curve
-        return decision(*known, how, kept.n_states)
+        return decision(*known, how, n_states=kept.n_states)
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:

@@ -1,4 +1,4 @@
-"""decode_spans: the spans with the best F of expected counts, or expected F."""
+"""Choose the spans with the best F of expected counts, or the best expected F."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from argmetric.sequence._choose import (
     SpanChoice,
     SpanCounts,
     candidate_marginals,
-    exact,
+    exact_choice,
     exact_steps,
 )
 from argmetric.sequence._crf import LinearChainCRF, segment_sums
 from argmetric.sequence._spans import (
     SpanMarginals,
     check_models,
-    log_chance_of_none,
+    log_p_empty,
     span_marginals,
 )
 
@@ -101,7 +101,7 @@ class SpanDecision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Return the assumptions behind `expected`."""
         return ("spans follow the model",)
 
     def _columns(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def decode_spans(
     method: Method = "auto",
     min_probability: float = 1e-6,
 ) -> SpanDecision:
-    """The non-overlapping spans with the best expected F-measure of entities.
+    """Choose the non-overlapping spans with the best expected F-measure of entities.
 
     A span is right if its borders and its type are. The most probable labels are not
     the best spans: they drop a span of probability 0.45, although it would raise the
@@ -238,18 +238,16 @@ def decode_spans(
     check_choice(method, "method", ("auto", "exact", "counts"))
     per_type = check_flag(per_type, "per_type")
     if not isinstance(reference, Recalibration | None):
-        raise TypeError(
-            f"reference must be what recalibrate gives, not {shown(reference)}"
-        )
+        raise TypeError(f"reference must be a Recalibration, not {shown(reference)}")
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
     if candidates is not None:
         if model is not None or documents is not None:
-            raise ValueError("candidates stand in place of a model and of documents")
+            raise ValueError("pass either candidates, or a model and documents")
         if method == "exact" or chosen_metric.zero_division == 1.0:
             raise ValueError(
-                "candidates have no law of their number: method='exact' and "
-                "zero_division=1 need a model"
+                "the number of spans has no distribution with candidates: "
+                "method='exact' and zero_division=1 need a model"
             )
         method = "counts"
         model = candidate_marginals(candidates, tokens, scheme)
@@ -289,7 +287,8 @@ def decode_spans(
             min_probability=min_probability,
         )
         tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
-    found = _decide(model, tokens, chosen_metric, cuts, per_type, reference, method)
+    how: Any = {"per_type": per_type, "recalibration": reference, "method": method}
+    found = _decide(model, tokens, chosen_metric, cuts, **how)
     if single:
         return replace(found, spans=found.spans[0], labels=found.labels[0])
     back = np.argsort(order)
@@ -305,16 +304,26 @@ def _decide(
     tokens: Sequence[Any] | None,
     metric: FBeta,
     documents: Integers,
+    *,
     per_type: bool,
     recalibration: Recalibration | None,
     method: str,
 ) -> SpanDecision:
+    """Choose the spans and build the result.
+
+    Parameters
+    ----------
+    tokens : sequence of lists of str, or None
+        Words of each sentence.
+    documents : ndarray of shape (n_documents + 1,)
+        First sentence of each document.
+    """
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
     plain = recalibration is None and not per_type
     if method == "exact" and not plain:
         raise ValueError(
-            "method='exact' needs the law of the model: without reference, and "
-            "with all types counted together"
+            "method='exact' needs the distribution of the model: pass neither "
+            "reference nor per_type=True"
         )
     square = metric.coefficients[1][3]  # β²
     if method == "auto":
@@ -325,10 +334,10 @@ def _decide(
         method = "exact" if short else "counts"
     if method == "exact":
         empty = _empty_values(marginals, metric, documents, None)[:, 0]
-        choice = exact(marginals, documents, square, empty)
-        chances = marginals.probability
+        choice = exact_choice(marginals, documents, square, empty)
+        probs = marginals.probability
     else:
-        choice, chances, mean = _by_counts(
+        choice, probs, mean = _by_counts(
             marginals, metric, documents, per_type, recalibration
         )
     least = marginals.min_probability
@@ -336,7 +345,7 @@ def _decide(
         least if recalibration is None else recalibration(least)
     )
     expected = float(choice.values.mean()) if choice.values.size else 0.0
-    spans = _chosen_spans(marginals, choice, chances, tokens)
+    spans = _chosen_spans(marginals, choice, probs, tokens)
     lengths = np.diff(marginals.batch.indptr).tolist()
     labels = [
         write_labels(found, n, marginals.scheme)
@@ -366,7 +375,7 @@ def _by_counts(
     per_type: bool,
     recalibration: Recalibration | None,
 ) -> tuple[SpanChoice, Floats, Floats]:
-    """The choice for F of expected counts, probabilities, expected spans by cell."""
+    """Maximise F of expected counts; return choice, probabilities, expected spans."""
     n_documents, n_types = documents.size - 1, len(marginals.types)
     document = np.repeat(
         np.arange(n_documents), np.diff(marginals.span_indptr[documents])
@@ -382,8 +391,7 @@ def _by_counts(
             weights=p[part],
             minlength=n_documents * n_types,
         )
-        scaled = counted.astype(np.float64) * recalibration.missed
-        by_type = scaled.reshape(n_documents, n_types)
+        by_type = counted.astype(float).reshape(n_documents, -1) * recalibration.missed
     if per_type:
         cell, mean = document * n_types + kind, by_type.ravel()
     else:
@@ -415,14 +423,14 @@ def _empty_values(
     groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
     if metric.zero_division != 1.0 or not groups:
         return np.zeros((documents.size - 1, len(groups)))
-    logs = np.stack([log_chance_of_none(marginals, group) for group in groups], axis=1)
+    logs = np.stack([log_p_empty(marginals, group) for group in groups], axis=1)
     return np.exp(segment_sums(logs, documents))
 
 
 def _chosen_spans(
     marginals: SpanMarginals,
     choice: SpanChoice,
-    chances: Floats,
+    probs: Floats,
     tokens: Sequence[Any] | None,
 ) -> list[list[Span]]:
     n = marginals.batch.n_sentences
@@ -440,7 +448,7 @@ def _chosen_spans(
     spans: list[list[Span]] = [[] for _ in range(n)]
     at = np.flatnonzero(choice.chosen)
     columns = (marginals.sentence, marginals.start, marginals.stop)
-    rows = (column[at].tolist() for column in (*columns, marginals.type, chances))
+    rows = (column[at].tolist() for column in (*columns, marginals.type, probs))
     for g, start, stop, kind, p in zip(*rows, strict=True):
         text = None if tokens is None else " ".join(tokens[g][start:stop])
         spans[g].append(Span(start, stop, kind, p, text))

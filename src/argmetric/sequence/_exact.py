@@ -1,9 +1,9 @@
-"""Exact decoding: metrics that are affine in tp, and utilities of windows.
+"""Decode exactly: metrics that are affine in tp, and utilities of windows.
 
-The general F-maximiser: for any joint law of the labels and Φ(tp, k, s) =
+The general F-maximiser: for any joint distribution of the labels and Φ(tp, k, s) =
 a(k, s)·tp + b(k, s), the best set of k labels is made of the k largest
 Δ_ik = Σ_s P(y_i = 1, S = s)·a(k, s), and the best k wins (Dembczyński et al. 2011). For
-F-measures Δ needs no law of counts: 1/(k + b·S) is a sum of exponentials, and
+F-measures Δ needs no count distribution: 1/(k + b·S) is a sum of exponentials, and
 E[y_i·exp(-t·S)] a forward-backward pass.
 
 The expectation of a utility that adds up over positions or windows is a sum of costs,
@@ -27,7 +27,7 @@ from argmetric.sequence._utilities import Hamming, SimpleFunction, ZeroOne
 
 BLOCK = 256  # columns of Δ at a time
 SMALL_TABLE = 60  # sizes up to which all cells of a custom metric are looked at
-MAX_LENGTH = 4000  # for laws of counts: two cubes of memory, a cube of time
+MAX_LENGTH = 4000  # for distributions of counts: O(n²) memory, O(n³) time
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Maximum:
 
 
 def is_affine(metric: Metric, n: int) -> bool:
-    """Whether the metric is affine in tp at fixed k and t."""
+    """Return whether the metric is affine in tp at fixed k and t."""
     form = metric.form
     if isinstance(form, RatioForm):
         return form.d[1] == 0
@@ -57,7 +57,7 @@ def is_affine(metric: Metric, n: int) -> bool:
 
 
 def maximise(metric: Metric, chain: Chain) -> Maximum:
-    """Labels with the best expected metric under a chain, exactly."""
+    """Return the labels with the best expected metric under a chain, exactly."""
     form = metric.form
     fast = (
         isinstance(form, RatioForm)
@@ -96,21 +96,21 @@ def maximise(metric: Metric, chain: Chain) -> Maximum:
         best = best_size(metric, curve)
         labels = np.zeros(n, dtype=np.int64)
         if best:
-            labels = largest(gains(np.array([best]))[:, 0], best)
+            labels = mark_top(gains(np.array([best]))[:, 0], best)
         return Maximum(labels, float(curve[best]), curve)
-    joint, law = count_laws(chain, metric.name)
-    return _by_counts(metric, joint, law)
+    joint, pmf = count_pmfs(chain, metric.name)
+    return _by_counts(metric, joint, pmf)
 
 
-def count_laws(chain: Chain, name: str) -> tuple[Floats, Floats]:
-    """P(y_i = 1, S = s) for every i and s, and the law of S."""
+def count_pmfs(chain: Chain, name: str) -> tuple[Floats, Floats]:
+    """Return P(y_i = 1, S = s) of shape (n, n + 1), and P(S = s) of shape (n + 1,)."""
     from argmetric.sequence.kernels.automata import count_joint
 
     n = chain.n
     if n > MAX_LENGTH:
         raise ValueError(
-            f"decoding for {name} needs the law of counts, for at most {MAX_LENGTH:,} "
-            f"labels; this sequence has {n:,} (F-measures have no such limit)"
+            f"decoding for {name} supports at most {MAX_LENGTH:,} labels; this "
+            f"sequence has {n:,} (F-measures have no such limit)"
         )
     joint = np.zeros((n + 1, n + 1))
     count_joint(chain.at_least(1).steps, joint)
@@ -120,7 +120,7 @@ def count_laws(chain: Chain, name: str) -> tuple[Floats, Floats]:
 def top_sums(
     gains: Floats, sizes: Integers, keep: Callable[[int, Floats], None] | None = None
 ) -> Floats:
-    """Sum of the k largest entries of every column, k given by column."""
+    """Return the sum of the k largest entries of every column, k by column."""
     n = gains.shape[0]
     sums = np.empty(sizes.size)
     for j, k in enumerate(sizes.tolist()):
@@ -134,15 +134,15 @@ def top_sums(
     return sums
 
 
-def largest(column: Floats, k: int) -> Integers:
-    """Labels that mark the k largest entries, the earlier one of equal ones."""
+def mark_top(column: Floats, k: int) -> Integers:
+    """Return labels that mark the k largest entries; ties go to the earlier one."""
     labels = np.zeros(column.size, dtype=np.int64)
     labels[np.argsort(-column, kind="stable")[:k]] = 1
     return labels
 
 
 def slopes(metric: Metric, k: Integers, n: int) -> tuple[Floats, Floats]:
-    """a(k, s) and b(k, s) with value = a·tp + b: the chord over the feasible tp."""
+    """Return a(k, s) and b(k, s) with value = a·tp + b: the chord over feasible tp."""
     s = np.arange(n + 1)[None, :]
     column = k[:, None]
     low, high = np.maximum(0, column + s - n), np.minimum(column, s)
@@ -152,25 +152,26 @@ def slopes(metric: Metric, k: Integers, n: int) -> tuple[Floats, Floats]:
 
 
 def affine_mean(metric: Metric, z: Integers, chain: Chain) -> tuple[float, int]:
-    """E[metric | defined] of a hypothesis, from E[tp; S = s]; and the states visited.
+    """Return E[metric | defined] from E[tp; S = s], and the number of states.
 
     The metric has to be affine in tp.
     """
     from argmetric.sequence.kernels.automata import hit_counts
 
     n = chain.n
-    law, hits = np.zeros(n + 1), np.zeros(n + 1)
-    total = hit_counts(chain.steps, z, law, hits)
+    pmf, hits = np.zeros(n + 1), np.zeros(n + 1)
+    total = hit_counts(chain.steps, z, pmf, hits)
     slope, offset = slopes(metric, np.array([int(z.sum())]), n)
     known = ~np.isnan(offset[0])
-    mean = float(slope[0][known] @ hits[known] + offset[0][known] @ law[known])
+    mean = float(slope[0][known] @ hits[known] + offset[0][known] @ pmf[known])
     if not known.all():
-        mass = float(law[known].sum())
+        mass = float(pmf[known].sum())
         mean = mean / mass if mass > 0 else math.nan
     return mean, int(total)
 
 
-def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
+def _by_counts(metric: Metric, joint: Floats, pmf: Floats) -> Maximum:
+    """Maximise a metric that is affine in tp, from the distributions of counts."""
     n = joint.shape[0]
     sign = 1.0 if metric.greater_is_better else -1.0
     curve = np.empty(n + 1)
@@ -178,8 +179,8 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
     def gains(k: Integers) -> tuple[Floats, Floats, Floats]:
         slope, offset = slopes(metric, k, n)
         known = ~np.isnan(offset)
-        mass = known @ law
-        base = np.where(known, offset, 0.0) @ law
+        mass = known @ pmf
+        base = np.where(known, offset, 0.0) @ pmf
         return joint @ np.where(known, sign * slope, 0.0).T, base, mass
 
     for first in range(0, n + 1, BLOCK):
@@ -192,12 +193,12 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
             )
         curve[k] = total
     best = best_size(metric, curve)
-    labels = largest(gains(np.array([best]))[0][:, 0], best)
+    labels = mark_top(gains(np.array([best]))[0][:, 0], best)
     return Maximum(labels, float(curve[best]), curve)
 
 
 def best_size(metric: Metric, curve: Floats) -> int:
-    """The best k, the smallest one of those that tie; nan is never chosen."""
+    """Return the best k, the smallest one in a tie; nan is never chosen."""
     sign = 1.0 if metric.greater_is_better else -1.0
     gain = np.where(np.isnan(curve), -math.inf, sign * curve)
     top = float(gain.max())
@@ -211,7 +212,7 @@ MAX_DECODED_WINDOW = 12  # 2**window costs for every position
 
 
 def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
-    """The best labels for a utility of windows; None if this is not one."""
+    """Return the best labels for a utility of windows, or None for another utility."""
     if isinstance(function, Hamming):
         return (chain.marginals() > 0.5).astype(np.int64)
     if isinstance(function, ZeroOne):
@@ -219,7 +220,7 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     if isinstance(function, Pk):
         # Viterbi over the labels since the last boundary of z. O(n·window).
         n, w = chain.n, function.window
-        none = none_in_window(chain, w)
+        none = p_window_empty(chain, w)
         score = np.full(w + 1, np.inf)
         score[w] = 0.0
         jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -251,29 +252,29 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     ):
         # Expected cost of every window of z at every position, 0 before the first.
         w = function.window
-        laws = chain.windows(w)
+        pmfs = chain.windows(w)
         codes = np.arange(1 << w)
         if isinstance(function, WindowDiff):
             ones = count_ones(codes)
             counts = np.eye(w + 1)[ones]
-            costs = 1.0 - (laws @ counts)[:, ones]
+            costs = 1.0 - (pmfs @ counts)[:, ones]
         else:
             sign = -1.0 if function.greater_is_better else 1.0
-            costs = sign * laws @ function.losses(codes).T
+            costs = sign * pmfs @ function.losses(codes).T
         costs[: w - 1] = 0.0
         return shortest_path(np.asarray(costs), 1 << function.window - 1)
     return None
 
 
 def most_probable(chain: Chain) -> Integers:
-    """The label sequence with the highest probability (Viterbi)."""
+    """Return the label sequence with the highest probability (Viterbi)."""
     with np.errstate(divide="ignore"):
         costs = -np.log(chain.at_least(1).steps)
     return shortest_path(costs.reshape(chain.n, -1), costs.shape[1])
 
 
 def shortest_path(costs: Floats, size: int) -> Integers:
-    """Labels with the least sum of costs[i, window that ends at i].
+    """Return the labels with the least sum of costs[i, window that ends at i].
 
     There are `size` histories, those of the window without its last label.
     """
@@ -291,8 +292,8 @@ def shortest_path(costs: Floats, size: int) -> Integers:
     return labels
 
 
-def none_in_window(chain: Chain, window: int) -> Floats:
-    """P(no 1 among the labels of a window), for every window."""
+def p_window_empty(chain: Chain, window: int) -> Floats:
+    """Return P(no 1 among the labels of a window), for every window."""
     count, size = chain.n - window + 1, chain.steps.shape[1]
     mass = chain.histories()[:count]
     after = (np.arange(size) << 1) & (size - 1)

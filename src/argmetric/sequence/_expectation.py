@@ -1,4 +1,4 @@
-"""evaluate, expectation and distribution: Algorithms 3 and 4, with bounds."""
+"""Expected utility of a hypothesis and its distribution: Algorithms 3 and 4."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
-from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
+from argmetric.sequence._runs import Outcome, mean_if_defined, run, run_mean
 from argmetric.sequence._utilities import (
     CountUtility,
     SimpleFunction,
@@ -107,7 +107,7 @@ class VectorExpectation(Shown):
 
 
 def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
-    """Utility of a hypothesis for one outcome (Algorithm 3).
+    """Return the utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
     ----------
@@ -135,6 +135,7 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
 
 
 def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
+    """Return the hypothesis as an array, or raise an error if its length is wrong."""
     size = to_numpy(z, "z").size if chain is None else chain.n
     hypothesis = check_sequence(z, "z", size, "the model")
     if not hypothesis.size:
@@ -175,7 +176,7 @@ def expectation(
     tol: float = 1e-6,
     max_states: int | None = None,
 ) -> Expectation | VectorExpectation:
-    """Expected utility of a hypothesis when the outcome is drawn from a model.
+    """Return the expected utility of a hypothesis under a model of the outcome.
 
     Outcomes for which the utility is undefined (nan, from ``zero_division=nan``) are
     left out, as in :func:`argmetric.decide`.
@@ -225,14 +226,14 @@ def expectation(
         size = outcome.values.shape[1]
         ends = np.broadcast_arrays(outcome.least, outcome.most, np.empty(size))[:2]
         parts = [
-            bounded(replace(outcome, values=x, least=float(a), most=float(b)), width)
+            bound_mean(replace(outcome, values=x, least=float(a), most=float(b)), width)
             for x, a, b in zip(outcome.values.T, *ends, strict=True)
         ]
         mean, lower, upper = np.array([(p.mean, *p.bounds) for p in parts]).T
         exact, dropped = outcome.dropped == 0.0, outcome.dropped
         bounds = Interval(lower, upper)
         return VectorExpectation(mean, bounds, outcome.n_states, exact, dropped, width)
-    return expected(function, hypothesis, chain, beam, tol, max_states)
+    return expected(function, hypothesis, chain, beam, tol=tol, max_states=max_states)
 
 
 def expected(
@@ -240,10 +241,11 @@ def expected(
     z: Integers,
     chain: Chain,
     beam: int | Literal["auto"] | None = None,
+    *,
     tol: float = 1e-6,
     max_states: int | None = None,
 ) -> Expectation:
-    """Expected utility of a hypothesis; the input has been checked."""
+    """Return the expected utility of a hypothesis that has been checked."""
     if beam is None:
         tables = function.tables(z)
         if tables is not None and tables.worth is not None:
@@ -254,33 +256,34 @@ def expected(
             if is_affine(metric, chain.n):
                 mean, total = affine_mean(metric, z, chain)
                 return _exact(mean, total)
-        return bounded(run(function, z, chain, None, max_states), None)
+        return bound_mean(run(function, z, chain, None, max_states), None)
     if isinstance(beam, str) and beam == "auto":
         width = FIRST_WIDTH
         while True:
-            result = bounded(run(function, z, chain, width, max_states), width)
+            result = bound_mean(run(function, z, chain, width, max_states), width)
             low, high = result.bounds
             if result.exact or high - low <= tol:
                 return result
             if math.isnan(result.mean) or width >= 1 << 24:
                 return result
             if math.isinf(high - low):  # nothing bounds a drop
-                return bounded(run(function, z, chain, None, max_states), None)
+                return bound_mean(run(function, z, chain, None, max_states), None)
             width *= 2
     if not is_whole(beam) or beam < 1:
         raise ValueError(
             f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
-    return bounded(run(function, z, chain, int(beam), max_states), int(beam))
+    return bound_mean(run(function, z, chain, int(beam), max_states), int(beam))
 
 
 def _exact(mean: float, n_states: int) -> Expectation:
+    """Return an expectation without dropped states."""
     return Expectation(mean, Interval(mean, mean), n_states, True, partial=mean)
 
 
-def bounded(outcome: Outcome, width: int | None) -> Expectation:
-    """Bounds from what was kept and what was dropped."""
-    total, mass = defined_mean(outcome)
+def bound_mean(outcome: Outcome, width: int | None) -> Expectation:
+    """Return the expectation with bounds from the kept and the dropped states."""
+    total, mass = mean_if_defined(outcome)
     dropped = outcome.dropped
     if math.isnan(mass):
         low, high = total + outcome.least, total + outcome.most
@@ -308,7 +311,7 @@ COVERAGE = 0.9  # of the interval that is shown
 
 @dataclass(frozen=True, repr=False, eq=False)
 class UtilityDistribution(Result, DiscreteDistribution):
-    """The distribution of a utility.
+    """Distribution of a utility.
 
     Attributes
     ----------
@@ -324,18 +327,18 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
     @property
     def mean(self) -> float:
-        """Expected utility."""
+        """Return the expected utility."""
         return float(self.values @ self.probabilities)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the utility."""
+        """Return the standard deviation of the utility."""
         deviation = self.values - self.mean
         return math.sqrt(float(deviation**2 @ self.probabilities))
 
     @property
     def interval(self) -> Interval:
-        """Between the quantiles that leave out as much on either side."""
+        """Return the central interval, with equal probability on either side."""
         tail = (1 - COVERAGE) / 2
         return Interval(self.quantile(tail), self.quantile(1 - tail))
 
@@ -343,7 +346,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the distribution rests on."""
+        """Return the assumptions behind the distribution."""
         return ("labels follow the model",)
 
     def _headline(self) -> Headline | None:
@@ -382,7 +385,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 def distribution(
     utility: Any, z: Any, model: Any, *, max_states: int | None = None
 ) -> UtilityDistribution:
-    """Exact distribution of the utility of a hypothesis.
+    """Return the exact distribution of the utility of a hypothesis.
 
     Parameters
     ----------
@@ -398,10 +401,10 @@ def distribution(
     Examples
     --------
     >>> from argmetric.sequence import Hamming, Independent, distribution
-    >>> law = distribution(Hamming(), [1, 0], Independent([0.9, 0.2]))
-    >>> law.values, law.probabilities.round(2)
+    >>> losses = distribution(Hamming(), [1, 0], Independent([0.9, 0.2]))
+    >>> losses.values, losses.probabilities.round(2)
     (array([0., 1., 2.]), array([0.72, 0.26, 0.02]))
-    >>> law.quantile(0.9)
+    >>> losses.quantile(0.9)
     1.0
     """
     function, chain = as_scalar(utility, "distribution()"), as_chain(model)

@@ -1,4 +1,4 @@
-"""decode_logits: from the logits of a token classifier to spans of a text."""
+"""Decode the logits of a token classifier into spans of a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import SchemeName
 from argmetric.sequence._choose import Recalibration, recalibrate
 from argmetric.sequence._decode_spans import Level, Method, SpanDecision, decode_spans
-from argmetric.sequence._spans import models_of
+from argmetric.sequence._spans import build_models
 from argmetric.sequence._subwords import (
     Subwords,
     Words,
@@ -66,8 +66,8 @@ def decode_logits(
     text : sequence of str, optional
         The texts, for `Span.text`; goes with `offsets`.
     subwords : {"first", "mean"}, default="first"
-        The first token of a word speaks for it, or the mean of the probabilities of
-        its tokens. "first" suits networks that were trained on first tokens.
+        Take the probabilities of the first token of a word, or the mean over its
+        tokens. "first" suits networks that were trained on first tokens.
     probabilities : bool, default=False
         Whether `logits` and the reference hold probabilities instead.
     scheme : {"IOB2", "BIOES"}, optional
@@ -76,8 +76,8 @@ def decode_logits(
         Labelled sentences that the network was not trained on. `gold` holds the number
         of the label of every token; a negative one, such as -100, for tokens that do
         not count. Probabilities of spans are recalibrated on them. Networks are
-        overconfident: `expected` is too high without a reference. In place of the
-        sentences: what `recalibrate` gave.
+        overconfident: `expected` is too high without a reference. Also a result of
+        `recalibrate`.
     level, documents, method
         As for `decode_spans`.
 
@@ -90,9 +90,10 @@ def decode_logits(
     --------
     >>> from argmetric.sequence import decode_logits
     >>> logits = [[[9.0, 0, 0], [0.2, 0.1, -9], [0.3, -9, 0.1], [3, 0, 0]]]
-    >>> found = decode_logits(logits, ["O", "B-PER", "I-PER"], text=["Ana Luz vino"],
-    ...                       offsets=[[[0, 0], [0, 3], [4, 7], [8, 12]]])
-    >>> found.offsets, found.spans[0][0].text
+    >>> offsets = [[[0, 0], [0, 3], [4, 7], [8, 12]]]
+    >>> decision = decode_logits(logits, ["O", "B-PER", "I-PER"], offsets=offsets,
+    ...                          text=["Ana Luz vino"])
+    >>> decision.offsets, decision.spans[0][0].text
     ([[(0, 3)]], 'Ana')
     """
     names = check_texts(label_names(labels), "labels", "a list of names")
@@ -125,8 +126,8 @@ def decode_logits(
             f"offsets has shape {places.shape}, but logits has {np.shape(logits)}"
         )
     if not isinstance(reference, Recalibration | None):
-        reference = _recalibrated(reference, names, scheme, logits=is_logits)
-    models = models_of(words, names, scheme, well_formed_only=True)
+        reference = _fit_reference(reference, names, scheme, logits=is_logits)
+    models = build_models(words, names, scheme, well_formed_only=True)
     found = decode_spans(
         models,
         metric=metric,
@@ -136,15 +137,24 @@ def decode_logits(
         reference=reference,
         method=method,
     )
-    return found if places is None else _with_characters(found, words, places, text)
+    return found if places is None else _add_offsets(found, words, places, text)
 
 
-def _recalibrated(
+def _fit_reference(
     reference: Any, names: list[str], scheme: SchemeName, *, logits: bool
 ) -> Recalibration:
+    """Fit a recalibration on labelled sentences (gold, logits).
+
+    Parameters
+    ----------
+    names : list of str
+        Labels, in the order of the columns.
+    logits : bool
+        Whether the second element holds logits, not probabilities.
+    """
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise TypeError(
-            "reference must be a pair (gold, logits), or what recalibrate gives, not "
+            "reference must be a pair (gold, logits), or a Recalibration, not "
             f"{shown(reference)}"
         )
     gold = to_floats(on_host(reference[0]), "gold")
@@ -160,14 +170,14 @@ def _recalibrated(
     numbers: Integers = gold[counts].astype(np.int64)
     flat = np.array(names, dtype=object)[numbers].tolist()
     sentences = [flat[a:b] for a, b in itertools.pairwise(words.indptr.tolist())]
-    models = models_of(words, names, scheme, well_formed_only=True)
+    models = build_models(words, names, scheme, well_formed_only=True)
     return recalibrate(models, sentences, scheme=scheme)
 
 
-def _with_characters(
+def _add_offsets(
     found: SpanDecision, words: Words, places: Any, text: Sequence[str] | None
 ) -> SpanDecision:
-    """The decision with the characters of every span, and its text."""
+    """Add the characters of every span, and its text, to the decision."""
     flat = places.reshape(-1, 2).astype(np.int64)
     begins, ends = flat[words.first, 0].tolist(), flat[words.last, 1].tolist()
     if text is not None:

@@ -1,4 +1,4 @@
-"""Laws of binary label sequences: independent labels and Markov chains."""
+"""Distributions of binary label sequences: independent labels and Markov chains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The one form that every algorithm runs on."""
+    """Markov chain of any order as an array of steps: the input of all algorithms."""
 
     order: int  # how many labels back the next one looks
     # (n, 2**order, 2): p(y_i | history). The history of label i is the number whose
@@ -28,38 +28,42 @@ class Chain:
         return int(self.steps.shape[0])
 
     def at_least(self, order: int) -> Chain:
-        """This law, with histories of at least so many labels."""
+        """Return the same distribution, with histories of at least `order` labels."""
         if self.order >= order:
             return self
         copies = 1 << (order - self.order)
         return Chain(order, np.tile(self.steps, (1, copies, 1)))
 
     def histories(self) -> Floats:
-        """Law of the history before every label, and after the last: n+1 rows."""
-        laws = np.zeros((self.n + 1, self.steps.shape[1]))
-        laws[0, 0] = 1.0
+        """Return the distribution of the history before each label and after the last.
+
+        The shape is (n + 1, 2**order).
+        """
+        pmfs = np.zeros((self.n + 1, self.steps.shape[1]))
+        pmfs[0, 0] = 1.0
         for i, step in enumerate(self.steps):
-            joint = laws[i][:, None] * step
+            joint = pmfs[i][:, None] * step
             half = len(joint) // 2  # (oldest label, others, new one): it is forgotten
             both = (joint[:half] + joint[half:]).ravel() if half else joint.sum(axis=1)
-            laws[i + 1] = both
-        return laws
+            pmfs[i + 1] = both
+        return pmfs
 
     def windows(self, length: int) -> Floats:
-        """P(the last `length` labels up to i are the bits of v) at [i, v].
+        """Return P(the last `length` labels up to i are the bits of v) at [i, v].
 
         The latest label is the lowest bit; labels before the first are 0.
         """
-        laws = self.at_least(length).histories()[1:]
-        return np.asarray(laws.reshape(self.n, -1, 1 << length).sum(axis=1))
+        pmfs = self.at_least(length).histories()[1:]
+        return np.asarray(pmfs.reshape(self.n, -1, 1 << length).sum(axis=1))
 
     def marginals(self) -> Floats:
+        """Return P(y_i = 1) of every label, of shape (n,)."""
         return np.asarray((self.histories()[:-1] * self.steps[:, :, 1]).sum(axis=1))
 
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """Anything that can say how its two labels follow each other."""
+    """Model of two labels that can be written as a Markov chain."""
 
     def to_markov_chain(self) -> MarkovChain: ...
 
@@ -92,14 +96,14 @@ class Independent:
 
     @property
     def n(self) -> int:
-        """Number of labels."""
+        """Return the number of labels."""
         return int(self.p.size)
 
     def __repr__(self) -> str:
         return f"Independent({self.n} labels)"
 
     def chain(self) -> Chain:
-        """Histories of no label at all."""
+        """Return the chain of order 0."""
         return Chain(0, np.stack([1.0 - self.p, self.p], axis=1)[:, None, :].copy())
 
 
@@ -137,8 +141,8 @@ class MarkovChain:
         size = initial.size
         if initial.ndim != 1 or size < 2 or size & (size - 1):
             raise ValueError(
-                "initial must hold the law of the first m labels, 2**m numbers (2 for "
-                f"order 1, 4 for order 2), but it has shape {initial.shape}"
+                "initial must be the joint distribution of the first m labels, 2**m "
+                f"numbers (2 for order 1, 4 for order 2), not of shape {initial.shape}"
             )
         given = [] if self.transitions is None else self.transitions
         transitions = to_floats(given, "transitions")
@@ -146,29 +150,29 @@ class MarkovChain:
             transitions = np.zeros((0, size, 2))
         if transitions.shape[1:] != (size, 2) or transitions.ndim != 3:
             raise ValueError(
-                f"transitions must have shape (n-m, {size}, 2) beside an initial law "
-                f"of {size} numbers, not {transitions.shape}"
+                f"transitions must have shape (n-m, {size}, 2) for an initial "
+                f"distribution of {size} numbers, not {transitions.shape}"
             )
-        initial = _normalised(initial[None, :], "initial")[0]
-        transitions = _normalised(transitions, "transitions")
+        initial = _check_rows(initial[None, :], "initial")[0]
+        transitions = _check_rows(transitions, "transitions")
         object.__setattr__(self, "initial", initial)
         object.__setattr__(self, "transitions", transitions)
         object.__setattr__(self, "order", size.bit_length() - 1)
 
     @property
     def n(self) -> int:
-        """Number of labels."""
+        """Return the number of labels."""
         return self.order + int(self.transitions.shape[0])
 
     def __repr__(self) -> str:
         return f"MarkovChain(order {self.order}, {self.n} labels)"
 
     def marginals(self) -> Floats:
-        """P(y_i = 1) of every label."""
+        """Return P(y_i = 1) of every label."""
         return self.chain().marginals()
 
     def chain(self) -> Chain:
-        """Steps of all labels, those of the first m from the initial law."""
+        """Return the steps of all labels, those of the first m from `initial`."""
         size = 1 << self.order
         steps = np.zeros((self.n, size, 2))
         steps[:, :, 0] = 1.0
@@ -181,8 +185,8 @@ class MarkovChain:
         return Chain(self.order, steps)
 
 
-def _normalised(rows: Floats, name: str) -> Floats:
-    """Rows of probabilities that sum to 1, or a message with the place of one."""
+def _check_rows(rows: Floats, name: str) -> Floats:
+    """Normalise rows of probabilities, or raise an error that locates a wrong one."""
 
     def at(index: tuple[Any, ...]) -> str:
         places = [int(i) for i in (index if name == "transitions" else index[1:])]
@@ -201,10 +205,7 @@ def _normalised(rows: Floats, name: str) -> Floats:
 
 
 def as_chain(model: Any) -> Chain:
-    """The steps of a model: of labels 0 and 1, each after the ones before it.
-
-    Every object with a method ``to_markov_chain`` will do.
-    """
+    """Return the steps of a model of labels 0 and 1."""
     if isinstance(model, Chain):
         return model
     if isinstance(model, Independent | MarkovChain):

@@ -1,9 +1,8 @@
-"""Algorithm 4: the automaton along the model, layer by layer.
+"""Run an automaton along the model, layer by layer (Algorithm 4).
 
-Three ways of running it, all with the same result: tables in compiled code, those of
-the catalogue or made from a user's automaton; tables without their counter, where a
-mean is all that is asked for; and plain Python, for beams of a user's automaton and for
-automata with too many states to keep.
+Three ways with the same result: tables in compiled code, built in or built from a
+user's automaton; tables without their counter, if only the mean is needed; and plain
+Python, for beams of a user's automaton and for automata with too many states to store.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ MAX_CELLS = 16_000_000  # of the tables of a user's automaton
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Final values with their probabilities, and what was dropped on the way.
+    """Final values with their probabilities, and bounds on the dropped states.
 
-    `least` and `most` bound what the dropped mass would have added. All three have a
+    `least` and `most` bound the contribution of the dropped mass. All three have a
     column for each component of a vector.
     """
 
@@ -44,8 +43,8 @@ class Outcome:
     most: Any = 0.0
 
 
-def too_many(name: str, count: int, position: int, limit: int) -> ValueError:
-    """The error for an automaton with more states than there is room for."""
+def size_error(name: str, count: int, position: int, limit: int) -> ValueError:
+    """Return the error for an automaton with too many states."""
     return ValueError(
         f"the automaton {name} has {count:,} states at position {position}, more than "
         f"the limit of {limit:,}: merge states that have the same future, pass beam=L "
@@ -60,7 +59,7 @@ def run(
     width: int | None = None,
     max_states: int | None = None,
 ) -> Outcome:
-    """The law of the utility: exactly, or with a beam of the given width."""
+    """Return the distribution of the utility: exactly, or with a beam of `width`."""
     tables = utility.tables(z)
     if tables is None or tables.gain is None:
         if width is not None:
@@ -98,14 +97,14 @@ def run_tables(
     tables: AutomatonTables,
     max_states: int | None = None,
 ) -> Outcome:
-    """Every state of a catalogue automaton, in dense arrays."""
+    """Visit every state of a built-in automaton, in dense arrays."""
     from argmetric.sequence.kernels.automata import propagate
 
     limit = MAX_STATES if max_states is None else max_states
     states = tables.follow.shape[1]
     size = (1 << chain.order) * states * tables.cells
     if size > limit:
-        raise too_many(utility.name, size, chain.n, limit)
+        raise size_error(utility.name, size, chain.n, limit)
     assert tables.gain is not None
     final, total = propagate(
         chain.steps, tables.kind, tables.follow, tables.gain, tables.start, tables.cells
@@ -116,7 +115,7 @@ def run_tables(
 
 
 def run_mean(chain: Chain, tables: AutomatonTables) -> tuple[float, int]:
-    """Mean of a utility that adds up, and the number of states."""
+    """Return the mean of a utility that adds up, and the number of states."""
     from argmetric.sequence.kernels.automata import additive_mean
 
     mean, total = additive_mean(
@@ -128,9 +127,9 @@ def run_mean(chain: Chain, tables: AutomatonTables) -> tuple[float, int]:
 def run_layers(
     utility: SimpleFunction, z: Integers, chain: Chain, max_states: int | None = None
 ) -> Outcome:
-    """A user's automaton as tables, one for each position, run in compiled code."""
+    """Turn a user's automaton into tables, one per position, and run compiled code."""
     limit = MAX_PLAIN_STATES if max_states is None else max_states
-    key = _key_of(utility.start())
+    key = _choose_key(utility.start())
     if key is None:
         return run_plain(utility, z, chain, None, max_states)
     layer, tables, widest, total = [utility.start()], [], 1, 0
@@ -151,7 +150,7 @@ def run_layers(
                 row.append(place)
             rows.append(row)
         if len(following) > limit:
-            raise too_many(utility.name, len(following), i + 1, limit)
+            raise size_error(utility.name, len(following), i + 1, limit)
         total, widest = total + len(rows), max(widest, len(following))
         if total > MAX_PLAIN_STATES or widest * z.size > MAX_CELLS:
             return run_plain(utility, z, chain, None, max_states)  # keeps one layer
@@ -176,12 +175,12 @@ def run_plain(
     width: int | None = None,
     max_states: int | None = None,
 ) -> Outcome:
-    """Algorithm 4 as it stands, in plain Python: a map from states to probabilities."""
+    """Run Algorithm 4 in plain Python, with a dict from states to probabilities."""
     limit = MAX_PLAIN_STATES if max_states is None else max_states
     worst, best = utility.bounds(z)
     mask = (1 << chain.order) - 1
     start = utility.start()
-    layer = _StateMap(_key_of(start))
+    layer = _StateMap(_choose_key(start))
     layer.add(0, start, 1.0)
     total, dropped = 1, 0.0
     for i, step in enumerate(chain.steps):
@@ -200,7 +199,7 @@ def run_plain(
                     following.add(((h << 1) | y) & mask, new, p)
         layer = following
         if len(layer.entries) > limit:
-            raise too_many(utility.name, len(layer.entries), i + 1, limit)
+            raise size_error(utility.name, len(layer.entries), i + 1, limit)
         total += len(layer.entries)
     values = final_values(utility, [state for _, state, _ in layer.entries], z)
     kept = np.array([mass for _, _, mass in layer.entries])
@@ -210,7 +209,7 @@ def run_plain(
 
 
 def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Floats:
-    """Utility of every final state: a number each, or a row of components."""
+    """Return the utility of every final state: a number or a row of components."""
     if not isinstance(utility, VectorFunction):
         return np.array([float(utility.value(state, z)) for state in states])
     rows = [np.asarray(utility.value(state, z), dtype=np.float64) for state in states]
@@ -232,6 +231,7 @@ class _StateMap:
         self._place: dict[Any, int] = {}
 
     def add(self, h: int, state: Any, mass: float) -> None:
+        """Add probability to an entry, or append a new one."""
         place = None
         if self.key is not None:
             try:
@@ -254,8 +254,8 @@ class _StateMap:
             self.entries[place][2] += mass
 
 
-def _key_of(state: Any) -> Callable[[Any], Any] | None:
-    """How states become keys of a dict: as they are, frozen, or not at all."""
+def _choose_key(state: Any) -> Callable[[Any], Any] | None:
+    """Return a function from states to keys of a dict, or None if there is none."""
     ways: tuple[Callable[[Any], Any], ...] = (lambda own: own, freeze)
     for key in ways:
         try:
@@ -267,7 +267,7 @@ def _key_of(state: Any) -> Callable[[Any], Any] | None:
 
 
 def freeze(state: Any) -> Any:
-    """A list, set, dict or array as something that can be hashed."""
+    """Return a list, set, dict or array as something that can be hashed."""
     if isinstance(state, np.ndarray):
         return state.shape, state.dtype.str, state.tobytes()
     if isinstance(state, list | tuple):
@@ -279,8 +279,8 @@ def freeze(state: Any) -> Any:
     return state
 
 
-def defined_mean(outcome: Outcome) -> tuple[float, float]:
-    """Sum of probability times value where it is defined, and that probability."""
+def mean_if_defined(outcome: Outcome) -> tuple[float, float]:
+    """Return Σ probability·value where it is defined, and that probability."""
     known = ~np.isnan(outcome.values)
     if known.all():
         return float(outcome.mass @ outcome.values), math.nan

@@ -26,7 +26,7 @@ class _Windowed(SimpleFunction):
             raise ValueError(f"window must be {wanted}")
 
     def check(self, n: int) -> None:
-        """A window has to fit."""
+        """Raise an error if no window fits."""
         if self.window > n:
             raise ValueError(
                 f"window is {self.window} but the sequence has {n} labels: no window "
@@ -34,19 +34,21 @@ class _Windowed(SimpleFunction):
             )
 
     def n_windows(self, z: Integers) -> int:
+        """Return the number of windows."""
         return int(z.size) - self.window + 1
 
     def value(self, state: tuple[int, float], z: Integers) -> float:
-        """Mean over windows."""
+        """Return the mean over windows."""
         return state[1] / self.n_windows(z)
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """A share."""
+        """Return 0 and 1."""
         return 0.0, 1.0
 
     def _tables(
         self, z: Integers, kind: Integers, follow: Integers, gain: Integers
     ) -> AutomatonTables:
+        """Return the tables of an automaton that counts windows."""
         windows = self.n_windows(z)
         counted = (np.arange(z.size) >= self.window - 1).astype(np.int64)
         return AutomatonTables(
@@ -61,7 +63,7 @@ class _Windowed(SimpleFunction):
         )
 
     def _sums(self, z: Integers) -> Integers:
-        """Ones of z in the window that ends at a position; only whole windows count."""
+        """Return the ones of z in the window that ends at each position."""
         total = np.concatenate([[0], np.cumsum(z)])
         ends = np.arange(z.size) + 1
         return np.asarray(total[ends] - total[np.maximum(ends - self.window, 0)])
@@ -87,13 +89,13 @@ class Pk(_Windowed):
     greater_is_better = False
 
     def start(self) -> tuple[int, int]:
-        """No boundary yet, no window."""
+        """Return the state before the first label: no boundary, no window."""
         return self.window, 0
 
     def transition(
         self, state: tuple[int, int], z: Integers, i: int, y_i: int
     ) -> tuple[int, int]:
-        """Labels since the last boundary; one more if the window is unequal."""
+        """Return labels since the last boundary; count the window if it is unequal."""
         distance, count = state
         distance = 0 if y_i else min(distance + 1, self.window)
         if i >= self.window - 1:
@@ -102,7 +104,7 @@ class Pk(_Windowed):
         return distance, count
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """Kinds: no whole window yet; a window of z without, and with a boundary."""
+        """Return tables of three kinds: no window, z without and with a boundary."""
         w = self.window
         after = np.stack([np.minimum(np.arange(w + 1) + 1, w), np.zeros(w + 1)], axis=1)
         follow = np.tile(after.astype(np.int64), (3, 1, 1))
@@ -133,13 +135,16 @@ class WindowDiff(_Windowed):
     greater_is_better = False
 
     def start(self) -> tuple[int, int]:
-        """No label, no window; labels are the bits of a number, the last one lowest."""
+        """Return the state before the first label.
+
+        Labels are bits, the last one lowest.
+        """
         return 0, 0
 
     def transition(
         self, state: tuple[int, int], z: Integers, i: int, y_i: int
     ) -> tuple[int, int]:
-        """Shift the label in; one more if the counts of the window differ."""
+        """Shift the label in; count the window if its boundaries differ in number."""
         labels, count = state
         labels = labels << 1 | y_i
         if i >= self.window - 1:
@@ -148,8 +153,11 @@ class WindowDiff(_Windowed):
         return labels & ((1 << (self.window - 1)) - 1), count
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """Kinds: the number of boundaries of z in the window; the last: no window."""
-        labels = _shifted_in(self.window)
+        """Return tables by the number of boundaries of z in the window.
+
+        The last: none.
+        """
+        labels = _next_windows(self.window)
         ones = count_ones(labels)
         here = np.arange(self.window + 1)[:, None, None]
         gain = (ones[None] != here).astype(np.int64)
@@ -186,13 +194,13 @@ class WindowUtility(_Windowed):
     greater_is_better: bool = True
 
     def start(self) -> tuple[int, float]:
-        """No label, nothing gained."""
+        """Return the state before the first label."""
         return 0, 0.0
 
     def transition(
         self, state: tuple[int, float], z: Integers, i: int, y_i: int
     ) -> tuple[int, float]:
-        """Shift the label in, and add what the function makes of the window."""
+        """Shift the label in, and add the function of the window."""
         labels, total = state
         labels = labels << 1 | y_i
         if i >= self.window - 1:
@@ -201,12 +209,12 @@ class WindowUtility(_Windowed):
         return labels & ((1 << (self.window - 1)) - 1), total
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """Smallest and largest value of the function at the windows of z."""
+        """Return the smallest and largest value of the function at the windows of z."""
         _, worth = self._worth(z)
         return float(worth.min()), float(worth.max())
 
     def losses(self, here: Integers) -> Floats:
-        """The function of each of some windows of z (rows) and all windows of y."""
+        """Return the function of some windows of z (rows) and all windows of y."""
         if self.window > MAX_WINDOW:
             raise ValueError(f"window is {self.window}, more than {MAX_WINDOW}")
         theirs = [_bits(v, self.window) for v in range(1 << self.window)]
@@ -216,6 +224,7 @@ class WindowUtility(_Windowed):
         return np.array(rows, dtype=np.float64)
 
     def _worth(self, z: Integers) -> tuple[Integers, Floats]:
+        """Return the index of each window of z, and the values of the distinct ones."""
         codes = np.zeros(z.size, dtype=np.int64)  # bits: the window that ends there
         for j in range(min(self.window, z.size)):
             codes[j:] += z[: z.size - j] << j
@@ -224,12 +233,12 @@ class WindowUtility(_Windowed):
         return place, self.losses(distinct).reshape(distinct.size, -1, 2)
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """Kinds: the distinct windows of z; the last: no whole window yet."""
+        """Return tables by distinct windows of z; the last: no whole window yet."""
         place, worth = self._worth(z)
         kind = np.full(z.size, worth.shape[0])
         kind[self.window - 1 :] = place
         worth = np.concatenate([worth, np.zeros_like(worth[:1])])
-        labels = _shifted_in(self.window)
+        labels = _next_windows(self.window)
         follow = np.tile(labels & (labels.shape[0] - 1), (worth.shape[0], 1, 1))
         windows = self.n_windows(z)
         whole = bool((worth == np.round(worth)).all() and worth.min() >= 0)
@@ -248,16 +257,17 @@ class WindowUtility(_Windowed):
 
 
 def _bits(code: int, window: int) -> tuple[int, ...]:
-    """Labels of a window from left to right."""
+    """Return the labels of a window from left to right."""
     return tuple(code >> (window - 1 - j) & 1 for j in range(window))
 
 
 def count_ones(codes: Integers) -> Integers:
+    """Return the number of ones of each code."""
     return np.asarray(np.sum([codes >> j & 1 for j in range(MAX_WINDOW)], axis=0))
 
 
-def _shifted_in(window: int) -> Integers:
-    """The window after every history of window-1 labels and every label."""
+def _next_windows(window: int) -> Integers:
+    """Return the window after every history of window-1 labels and every label."""
     if window > MAX_WINDOW:
         raise ValueError(
             f"window is {window}: its automaton would have 2**{window - 1} = "
@@ -285,13 +295,16 @@ class BoundarySimilarity(SimpleFunction):
     """
 
     def start(self) -> tuple[int, int, int]:
-        """Nothing pending, no points (two for a match), no boundary of y alone."""
+        """Return the state: nothing pending, no points, no boundary of y alone."""
         return 0, 0, 0
 
     def transition(
         self, state: tuple[int, int, int], z: Integers, i: int, y_i: int
     ) -> tuple[int, int, int]:
-        """`pending` is 1 for an unpaired boundary of z just before, 2 for one of y."""
+        """Return the next state.
+
+        Pending: 1 for an unpaired boundary of z, 2 for one of y.
+        """
         pending, points, alone = state
         mine = int(z[i])
         if mine != y_i and pending and pending != 1 + y_i:
@@ -302,17 +315,20 @@ class BoundarySimilarity(SimpleFunction):
         return 1 + y_i, points, alone
 
     def value(self, state: tuple[int, int, int], z: Integers) -> float:
-        """Points over twice the number of boundaries, pairs counted once."""
+        """Return points over twice the number of boundaries, pairs counted once."""
         pending, points, alone = state
         total = int(z.sum()) + alone + (pending == 2)
         return points / (2 * total) if total else 1.0
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """A share."""
+        """Return 0 and 1."""
         return 0.0, 1.0
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """The counter is points·(zeros of z + 1) + boundaries of y alone."""
+        """Return tables.
+
+        The counter is points·(zeros of z + 1) + boundaries of y alone.
+        """
         k = int(z.sum())
         width = z.size - k + 1
         follow, gain = np.zeros((2, 3, 2), np.int64), np.zeros((2, 3, 2), np.int64)

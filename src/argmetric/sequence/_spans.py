@@ -1,4 +1,4 @@
-"""Exact probabilities of spans under a chain of labels."""
+"""Compute exact probabilities of spans under a chain of labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from argmetric.search.corpus.labels import (
     roles_of,
     well_formed,
 )
-from argmetric.sequence._crf import ChainBatch, LinearChainCRF, batch_of
+from argmetric.sequence._crf import ChainBatch, LinearChainCRF, build_batch
 from argmetric.sequence._subwords import (
     Subwords,
     Words,
@@ -36,12 +36,12 @@ from argmetric.sequence._subwords import (
     read_words,
 )
 
-MOST_SPANS = 200_000  # of a sentence
+MOST_SPANS = 200_000  # per sentence
 
 
 @dataclass(frozen=True, eq=False)
 class SpanMarginals(Shown):
-    """Spans above a least probability, with their exact probabilities.
+    """Spans above a minimum probability, with their exact probabilities.
 
     Attributes
     ----------
@@ -73,32 +73,32 @@ class SpanMarginals(Shown):
 
     @property
     def cut(self) -> npt.NDArray[np.bool_]:
-        """Which sentences have spans that are longer than what is listed."""
+        """Return which sentences have spans longer than those that are listed."""
         return self.reach < np.diff(self.batch.indptr)
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Names of the types."""
+        """Return the names of the types."""
         return self.roles.types
 
     @cached_property
     def sentence(self) -> Integers:
-        """The sentence of every span."""
+        """Return the sentence of every span."""
         return np.repeat(np.arange(self.batch.n_sentences), np.diff(self.span_indptr))
 
     @property
     def start(self) -> Integers:
-        """The first token of every span, within its sentence."""
+        """Return the first token of every span, within its sentence."""
         return self.flat[:, 0] - self.batch.indptr[self.sentence]
 
     @property
     def stop(self) -> Integers:
-        """The place after the last token of every span, within its sentence."""
+        """Return the token after the last one of every span, within its sentence."""
         return self.flat[:, 1] - self.batch.indptr[self.sentence]
 
     @property
     def type(self) -> npt.NDArray[Any]:
-        """The type of every span."""
+        """Return the type of every span."""
         return np.array(self.types, dtype=object)[self.flat[:, 2]]
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ def token_model(
     mask: Any = None,
     subwords: Subwords = "first",
 ) -> Any:
-    """A chain from the label probabilities of tokens, such as a tagger's softmax.
+    """Build a chain from label probabilities of tokens, such as a tagger's softmax.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ def token_model(
     mask : array-like, optional
         Whether a token counts, such as an attention mask.
     subwords : {"first", "mean"}, default="first"
-        With `word_ids`, the first token of a word speaks for it, or the mean of the
-        probabilities of its tokens.
+        With `word_ids`, take the probabilities of the first token of a word, or the
+        mean over its tokens.
 
     Returns
     -------
@@ -193,14 +193,14 @@ def token_model(
         subwords=subwords,
         single=single,
     )
-    models = models_of(words, names, scheme, well_formed_only=well_formed_only)
+    models = build_models(words, names, scheme, well_formed_only=well_formed_only)
     return models[0] if single else models
 
 
-def models_of(
+def build_models(
     words: Words, labels: list[str], scheme: SchemeName, *, well_formed_only: bool
 ) -> list[LinearChainCRF]:
-    """The chain of every sentence; all share one table of transitions."""
+    """Return the chain of every sentence; all share one table of transitions."""
     with np.errstate(divide="ignore"):
         unary = np.log(words.p)
     pairwise = np.zeros((len(labels), len(labels)))
@@ -220,15 +220,7 @@ def span_marginals(
     scheme: SchemeName = "IOB2",
     min_probability: float = 1e-6,
 ) -> SpanMarginals:
-    r"""Exact probability of every span, with its borders and its type.
-
-    With the chain written as P(y_{t+1} | y_t), which the backward messages give, a span
-    of IOB2 from i to j has probability
-
-    .. math:: P(y_i = B)\, P(I \mid B)\, P(I \mid I)^{j-i-2}\, (1 - P(I \mid \cdot))
-
-    with the factor of each position in its place. Strict reading: an I-X with no B-X
-    before it is no part of a span.
+    """Return the exact probability of every span, with its borders and its type.
 
     Parameters
     ----------
@@ -256,13 +248,13 @@ def span_marginals(
         if one.labels != models[0].labels:
             raise ValueError(f"sentence {number} has other labels than sentence 0")
     roles = roles_of(models[0].labels if models else ("O",), scheme)
-    batch = batch_of(models)
-    chance, other = batch.link_chances(*roles.links)
+    batch = build_batch(models)
+    prob, other = batch.link_probs(*roles.links)
     span_indptr = np.empty(batch.n_sentences + 1, dtype=np.int64)
-    inputs = batch.marginals, batch.indptr, roles.table, roles.closed, chance
+    inputs = batch.marginals, batch.indptr, roles.table, roles.closed, prob
     reach = np.empty(batch.n_sentences, dtype=np.int64)
     chains.reaches(
-        batch.marginals, batch.indptr, roles.table, chance, least, MOST_SPANS, reach
+        batch.marginals, batch.indptr, roles.table, prob, least, MOST_SPANS, reach
     )
     unlisted = np.array([least])
     room = 4 * batch.unary.shape[0] + 64
@@ -303,28 +295,24 @@ def check_models(model: Any) -> list[LinearChainCRF]:
     return models
 
 
-def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:
-    """E[1(span) u^t] / E[u^t] of every listed span and log E[u^t] of every sentence.
-
-    t is the number of spans in the sentence and u = exp(tilt): adding the tilt to the
-    scores of the labels that count a span gives a chain of the same kind.
-    """
+def tilt_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:
+    """Return E[1(span) u^t] / E[u^t] of listed spans, and log E[u^t] of sentences."""
     from argmetric.sequence.kernels import chains
 
     roles, batch, counting = counting_labels(marginals.roles, marginals.batch)
     unary = batch.unary.copy()
     unary[:, counting] += tilt
     tilted = replace(batch, unary=unary)
-    chance, other = tilted.link_chances(*roles.links)
+    prob, other = tilted.link_probs(*roles.links)
     out = np.empty(len(marginals))
-    chains.chances_of_spans(
-        tilted.marginals, roles.table, roles.closed, chance, other, marginals.flat, out
+    chains.span_probs(
+        tilted.marginals, roles.table, roles.closed, prob, other, marginals.flat, out
     )
     return out, tilted.messages[0] - marginals.batch.messages[0]
 
 
-def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
-    """Log P(a sentence has no span of these types)."""
+def log_p_empty(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
+    """Return log P(a sentence has no span of these types)."""
     from argmetric.sequence.kernels import chains
 
     _, batch, counting = counting_labels(marginals.roles, marginals.batch, kinds)
@@ -341,10 +329,10 @@ def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats
 def counting_labels(
     roles: Roles, batch: ChainBatch, kinds: Sequence[int] | None = None
 ) -> tuple[Roles, ChainBatch, Integers]:
-    """A chain in which some labels occur as often as spans do, and those labels.
+    """Return a chain with labels that occur as often as spans do, and those labels.
 
-    In IOB2 those are the B-X. In BIOES a B-X may lead nowhere; what counts is an E-X
-    that ends a span that began, so that I-X and E-X are doubled: in a span or astray.
+    In IOB2 they are the B-X. In BIOES a B-X may lead nowhere; an E-X that ends a span
+    is counted, so that I-X and E-X are doubled: inside and outside of a span.
     """
     chosen = slice(None) if kinds is None else np.asarray(kinds, dtype=np.int64)
     if not roles.closed:

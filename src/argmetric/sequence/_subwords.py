@@ -1,4 +1,4 @@
-"""From the outputs of a network for sub-words to label probabilities of words."""
+"""Turn the outputs of a network for sub-words into label probabilities of words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUBWORDS: tuple[Subwords, ...] = ("first", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of some sentences, one behind the other."""
+    """Words of some sentences, concatenated."""
 
     p: Floats  # (words, labels): label probabilities
     indptr: Integers  # where the words of each sentence begin, and their number
@@ -37,10 +37,16 @@ def read_words(
     subwords: Subwords = "first",
     single: bool = False,
 ) -> Words:
-    """Label probabilities of words, from p of shape (batch, tokens, labels).
+    """Return label probabilities of words, from p of shape (batch, tokens, labels).
 
-    `word_ids` has None for tokens that belong to no word; `mask` says which tokens
-    count. Where the batch is a `single` sentence, messages name rows.
+    Parameters
+    ----------
+    word_ids : array-like of shape (batch, tokens), optional
+        Word of each token; None for tokens that belong to no word.
+    mask : array-like of shape (batch, tokens), optional
+        Whether a token counts.
+    single : bool
+        Whether the batch is one sentence, so that messages name rows.
     """
     check_choice(subwords, "subwords", SUBWORDS)
     values = to_floats(on_host(p), "p")
@@ -52,10 +58,10 @@ def read_words(
     n, length = values.shape[:2]
     kept = np.ones((n, length), dtype=bool)
     if mask is not None:
-        kept &= _of_tokens(mask, "mask", (n, length)) > 0
+        kept &= _per_token(mask, "mask", (n, length)) > 0
     word = np.broadcast_to(np.arange(float(length)), (n, length))
     if word_ids is not None:
-        word = _of_tokens(word_ids, "word_ids", (n, length))
+        word = _per_token(word_ids, "word_ids", (n, length))
         kept &= word >= 0  # which nan is not
     token = np.flatnonzero(kept)
     sentence = token // max(length, 1)
@@ -101,14 +107,14 @@ def read_words(
 
 
 def on_host(values: Any) -> Any:
-    """A tensor as an array of 64-bit floats on the host; anything else as it is."""
+    """Return a tensor as an array of 64-bit floats; anything else unchanged."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         return values.detach().cpu().double().numpy()
     return values
 
 
-def _of_tokens(values: Any, name: str, shape: tuple[int, int]) -> Floats:
-    """A number for every token, nan for None."""
+def _per_token(values: Any, name: str, shape: tuple[int, int]) -> Floats:
+    """Return a number for every token, nan for None."""
     array = to_floats(on_host(values), name)
     if array.shape != shape:
         raise ValueError(
@@ -119,7 +125,7 @@ def _of_tokens(values: Any, name: str, shape: tuple[int, int]) -> Floats:
 
 
 def label_names(labels: Any) -> Sequence[str]:
-    """Names of labels in the order of columns; a dict of numbers and names, too."""
+    """Return names of labels in the order of columns, also from a dict."""
     if not isinstance(labels, dict):
         return labels  # type: ignore[no-any-return]
     try:

@@ -1,4 +1,4 @@
-"""Utilities as automata: the interface, and those of counts, Hamming and zero-one."""
+"""Utilities as automata: the interface, metrics of counts, Hamming and zero-one."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ class SimpleFunction:
 
     @property
     def name(self) -> str:
-        """Name for messages and tables."""
+        """Return the name for messages and tables."""
         return type(self).__name__
 
     def start(self) -> Any:
-        """State before the first label."""
+        """Return the state before the first label."""
         raise TypeError(f"{type(self).__name__} must define the method `start`")
 
     def transition(self, state: Any, z: Integers, i: int, y_i: int) -> Any:
-        """State after label y_i at position i (from 0)."""
+        """Return the state after label y_i at position i (from 0)."""
         raise TypeError(f"{type(self).__name__} must define the method `transition`")
 
     def value(self, state: Any, z: Integers) -> float:
-        """Utility of a final state; nan where it is undefined and left out."""
+        """Return the utility of a final state; nan if it is undefined and left out."""
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """Smallest and largest utility that a sequence can have beside z.
+        """Return the smallest and largest utility of any sequence for z.
 
-        A beam needs them to bound what it drops. By default nothing is known.
+        A beam needs them to bound the dropped states. By default they are infinite.
         """
         return -math.inf, math.inf
 
     def check(self, n: int) -> None:
-        """Refuse a length that this utility is not defined for."""
+        """Raise an error for a length that this utility is not defined for."""
 
     def tables(self, z: Integers) -> AutomatonTables | None:
-        """Array form for compiled code; None for an automaton in plain Python."""
+        """Return arrays for compiled code, or None for an automaton in plain Python."""
         return None
 
 
@@ -97,17 +97,20 @@ class VectorFunction(SimpleFunction):
     """
 
     def value(self, state: Any, z: Integers) -> Any:
-        """Utilities of a final state; nan where one is undefined and left out."""
+        """Return the utilities of a final state.
+
+        Nan if one is undefined and left out.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> Any:
-        """Smallest and largest utilities, component by component, for beams."""
+        """Return the smallest and largest utilities of each component, for beams."""
         return -math.inf, math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class AutomatonTables:
-    """An automaton whose state is (control state s, counter c), in arrays."""
+    """Arrays of an automaton whose state is (control state s, counter c)."""
 
     kind: Integers  # (n,): which table a position uses
     follow: Integers  # (kinds, states, 2): next control state
@@ -126,7 +129,7 @@ class AutomatonTables:
     start: int = 0  # control state before the first label
 
     def values(self) -> Floats:
-        """Utility of every (control state or any, counter)."""
+        """Return the utility of every (control state or any, counter)."""
         if self.table is not None:
             return self.table
         assert self.unit is not None
@@ -134,7 +137,7 @@ class AutomatonTables:
 
 
 def remaining(increments: Integers) -> Integers:
-    """Sum of the increments from every position on."""
+    """Return the sum of the increments from every position on."""
     return np.cumsum(increments[::-1])[::-1].copy()
 
 
@@ -161,38 +164,38 @@ class CountUtility(SimpleFunction):
 
     @property
     def counts(self) -> Metric:
-        """The metric as an object."""
+        """Return the metric as an object."""
         assert isinstance(self.metric, Metric)
         return self.metric
 
     @property
     def name(self) -> str:
-        """The metric's own."""
+        """Return the name of the metric."""
         return self.counts.name
 
     @property
     def greater_is_better(self) -> bool:  # type: ignore[override]
-        """Whether the metric is maximised."""
+        """Return whether the metric is maximised."""
         return self.counts.greater_is_better
 
     def start(self) -> tuple[int, int]:
-        """No hit and no one."""
+        """Return the state: no hits, no ones."""
         return 0, 0
 
     def transition(
         self, state: tuple[int, int], z: Integers, i: int, y_i: int
     ) -> tuple[int, int]:
-        """Count a one, and a hit where z has one too."""
+        """Count a one of y, and a hit if z has one too."""
         hits, ones = state
         return hits + int(z[i]) * y_i, ones + y_i
 
     def value(self, state: tuple[int, int], z: Integers) -> float:
-        """The metric of the counts."""
+        """Return the metric of the counts."""
         hits, ones = state
         return float(self.counts.value(hits, int(z.sum()), ones, z.size))
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """Extremes over all counts that z allows."""
+        """Return the extremes over all counts that z allows."""
         table = self._values(z)
         known = table[~np.isnan(table)]
         if not known.size:  # undefined whatever the outcome
@@ -200,16 +203,17 @@ class CountUtility(SimpleFunction):
         return float(known.min()), float(known.max())
 
     def _values(self, z: Integers) -> Any:
-        """Metric for every number of hits (rows) and misses (columns)."""
+        """Return the metric for every number of hits (rows) and misses (columns)."""
         k = int(z.sum())
         hits, misses = np.arange(k + 1)[:, None], np.arange(z.size - k + 1)[None, :]
         return self.counts.value(hits, k, hits + misses, z.size)
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """The counter is hits·(zeros of z + 1) + misses: a label changes one of them.
+        """Return tables with the counter hits·(zeros of z + 1) + misses.
 
-        Where the metric grows with hits and falls with misses, as most do, the
-        extremes that a state can still reach are known.
+        If the metric grows with hits and falls with misses, as most do, the extremes
+        that a
+        state can still reach are stored.
         """
         width = int((z == 0).sum()) + 1
         values = self._values(z)
@@ -241,7 +245,7 @@ class Hamming(SimpleFunction):
     greater_is_better = False
 
     def start(self) -> int:
-        """No difference."""
+        """Return 0 differences."""
         return 0
 
     def transition(self, state: int, z: Integers, i: int, y_i: int) -> int:
@@ -249,18 +253,18 @@ class Hamming(SimpleFunction):
         return state + int(z[i] != y_i)
 
     def value(self, state: int, z: Integers) -> float:
-        """The count, or its share."""
+        """Return the number of differences, or their share."""
         return state * self._unit(z)
 
     def _unit(self, z: Integers) -> float:
         return 1.0 / z.size if self.normalise else 1.0
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """From none to all."""
+        """Return the bounds: no difference, and all."""
         return 0.0, z.size * self._unit(z)
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """One control state."""
+        """Return tables with one control state."""
         gain = np.array([[[0, 1]], [[1, 0]]])
         unit, up = self._unit(z), np.arange(z.size, 0, -1)
         known: dict[str, Any] = {"unit": unit, "worth": unit * gain, "up": up}
@@ -275,30 +279,30 @@ class ZeroOne(SimpleFunction):
     greater_is_better = False
 
     def start(self) -> bool:
-        """Equal so far."""
+        """Return False: equal so far."""
         return False
 
     def transition(self, state: bool, z: Integers, i: int, y_i: int) -> bool:
-        """Failed at the first difference, and for good."""
+        """Return whether there is a difference so far."""
         return state or bool(z[i] != y_i)
 
     def value(self, state: bool, z: Integers) -> float:
-        """Whether it failed."""
+        """Return 1 if there is a difference."""
         return float(state)
 
     def bounds(self, z: Integers) -> tuple[float, float]:
-        """Right or wrong."""
+        """Return 0 and 1."""
         return 0.0, 1.0
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """Control states: equal so far, failed."""
+        """Return tables with the control states "equal so far" and "different"."""
         follow = np.array([[[0, 1], [1, 1]], [[1, 0], [1, 1]]])
         values, none = np.array([[0.0], [1.0]]), np.zeros_like(follow)
         return AutomatonTables(z, follow, none, cells=1, table=values)
 
 
 def as_utility(utility: Any) -> SimpleFunction:
-    """A utility as it is, or the counting automaton of a metric."""
+    """Return a utility unchanged, or the counting automaton of a metric."""
     if isinstance(utility, SimpleFunction):
         return utility
     if isinstance(utility, type) and issubclass(utility, SimpleFunction):
@@ -307,7 +311,7 @@ def as_utility(utility: Any) -> SimpleFunction:
 
 
 def as_scalar(utility: Any, what: str) -> SimpleFunction:
-    """A utility whose values are numbers; `what` says what needs them."""
+    """Return a utility whose values are numbers; `what` is the caller, for messages."""
     function = as_utility(utility)
     if isinstance(function, VectorFunction):
         raise ValueError(

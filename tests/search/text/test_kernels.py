@@ -122,7 +122,12 @@ def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
     assert (np.diff(lists.totals[0, :legal]) <= 0).all()
     known = np.isneginf(lists.totals)
     forced = score_candidates(
-        policy, rows, lists.static, lists.labels, np.zeros_like(lists.totals), known
+        policy,
+        rows,
+        lists.static,
+        lists.labels,
+        np.zeros_like(lists.totals),
+        known=known,
     )
     np.testing.assert_array_equal(forced[0, :legal], lists.totals[0, :legal])
     for r in range(legal):

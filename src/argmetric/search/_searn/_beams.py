@@ -35,14 +35,14 @@ _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
 
 class _Member(NamedTuple):
-    """A path: where it is, and the actions that led there."""
+    """Path of a beam: its state, and the actions that led there."""
 
     state: Any
     path: tuple[Any, ...]
 
 
 class _Queue(NamedTuple):
-    """Paths to go on from, children kept so far, and (rank, action) still on offer."""
+    """Parents of the beam, children kept so far, and the (rank, action) on offer."""
 
     parents: tuple[_Member, ...]
     kept: tuple[_Member, ...]
@@ -90,7 +90,7 @@ class QueueTask(Task):
         self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, _Named]] = {}
 
     def _open(self, x: Any, parents: tuple[_Member, ...]) -> _Queue:
-        """A queue with everything on offer that its members can become."""
+        """Return a queue that offers all children of its members."""
         offers: list[tuple[int, Any]] = []
         for rank, parent in enumerate(parents):
             legal = moves(self.task, x, parent.state)
@@ -99,15 +99,15 @@ class QueueTask(Task):
 
     @staticmethod
     def _ended(state: _Queue) -> bool:
-        """Whether all members are finished, so that one of them is to be picked."""
+        """Return whether all members are finished, so that one is to be picked."""
         return not state.kept and all(move is None for _, move in state.offers)
 
     def start(self, x: Any) -> _Queue:
-        """The queue of the first state alone."""
+        """Return the queue with only the first state."""
         return self._open(x, (_Member(self.task.start(x), ()),))
 
     def actions(self, x: Any, state: _Queue) -> Sequence[Any]:
-        """What is on offer: the rank of a member and its action."""
+        """Return what is on offer: the rank of a member and its action."""
         return state.offers
 
     def _child(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Member:
@@ -135,7 +135,7 @@ class QueueTask(Task):
     def action_features(
         self, x: Any, state: _Queue, action: tuple[int, Any]
     ) -> Features:
-        """Features of all decisions on the path, each with its action.
+        """Return the features of all decisions on the path, each with its action.
 
         Decisions that all members share add the same to every score: they are left out.
         """
@@ -149,7 +149,7 @@ class QueueTask(Task):
 
     @staticmethod
     def _shared(state: _Queue) -> int:
-        """Number of first decisions that all members have in common."""
+        """Return the number of first decisions that all members have in common."""
         paths = [member.path for member in state.parents]
         n = min(map(len, paths))
         for i in range(n):
@@ -158,7 +158,7 @@ class QueueTask(Task):
         return n
 
     def _local(self, x: Any, path: tuple[Any, ...]) -> _Named:
-        """Features of the last decision on a path."""
+        """Return the features of the last decision on a path."""
         key = id(x), path
         if key not in self._lists:
             state = self.task.start(x)
@@ -178,24 +178,24 @@ class QueueTask(Task):
         return self._lists[key][1]
 
     def output(self, x: Any, state: _Queue) -> Any:
-        """Output of the path that was picked; of the first, before that."""
+        """Return the output of the picked path; of the first one before that."""
         member = state.parents[0] if state.picked is None else state.picked
         return self.task.output(x, member.state)
 
     def loss(self, y: Any, output: Any) -> float:
-        """The task's own."""
+        """Return the loss of the task."""
         return self.task.loss(y, output)
 
     def most_steps(self, x: Any) -> int:
-        """A full beam for each decision of the task, and the last pick."""
+        """Return the steps of a full beam for each decision, and the last pick."""
         return self.width * self.task.most_steps(x) + 1
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """The task's own."""
+        """Return the score of the task."""
         return self.task.score(Y, outputs)
 
     def costs(self, x: Any, y: Any, state: _Queue) -> Sequence[float]:
-        """Least loss in reach of the beam: of what is kept, and of what can be."""
+        """Return the least loss in reach of the beam after each action."""
         children = [self._child(x, state, offer) for offer in state.offers]
         offered = [self._reach(x, y, child.state) for child in children]
         if self._ended(state):
@@ -206,7 +206,7 @@ class QueueTask(Task):
         return [min(kept, *offered)] * len(offered)
 
     def _reach(self, x: Any, y: Any, state: Any) -> float:
-        """Least loss in reach of one path, by the task's own lights."""
+        """Return the least loss in reach of one path, by the task's own costs."""
         key = id(x), id(y)
         if key not in self._known:
             if len(self._known) >= _MOST_INPUTS:
@@ -229,11 +229,11 @@ def beam_search(
     form: BeamScores = "log",
     keys: Hashes | None = None,
 ) -> list[Any]:
-    """Final states of the best path of each input; width 1 is greedy search.
+    """Return the final state of the best path of each input; width 1 is greedy.
 
     All inputs advance together. Finished paths stay in the beam with their scores.
-    With `keys`, one policy is drawn at every depth of an input; without, the mean of
-    all policies decides. A step that is forced has a raw score like any other.
+    With `keys`, a random policy decides at every depth of an input; without, the mean
+    of all policies. A step with a single action has a raw score like any other.
     """
     task = mixture.task
     beams = [[_Hypothesis(0.0, task.start(x))] for x in X]
@@ -283,12 +283,12 @@ def beam_search(
                 *((child[0], child) for child in children[i]),
             ]
             ranked.sort(key=lambda pair: -pair[0])
-            beams[i] = _grown(task, X[i], [one for _, one in ranked[:width]])
+            beams[i] = _grow_beam(task, X[i], [one for _, one in ranked[:width]])
     return [beam[0].state for beam in beams]
 
 
-def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
-    """The next beam; only the last child of a parent may change its state."""
+def _grow_beam(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
+    """Return the next beam; only the last child of a parent may change its state."""
     last = {id(one[1]): number for number, one in enumerate(chosen)}
     beam = []
     for number, one in enumerate(chosen):
@@ -303,7 +303,7 @@ def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a mixture of policies is asked for outputs."""
+    """Decode the outputs of a mixture of policies, greedily or by a beam."""
 
     task: Task  # what the policies decide
     beam: int  # width of the beam; 1 is greedy
@@ -328,7 +328,10 @@ class Decoder:
         return [self.task.output(x, s) for x, s in zip(X, states, strict=True)]
 
     def mean_loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
-        """Mean loss on development inputs; losses that are not finite are refused."""
+        """Return the mean loss on development inputs.
+
+        Refuse losses that are not finite.
+        """
         pairs = zip(Y, self.outputs(mixture, X), strict=True)
         losses = np.array([self.task.loss(y, output) for y, output in pairs], float)
         bad = np.flatnonzero(~np.isfinite(losses))
@@ -346,7 +349,7 @@ def best_share(
     policy: LearnedPolicy,
     dev: tuple[Sequence[Any], Sequence[Any]] | None,
 ) -> tuple[float, float | None]:
-    """β of a new policy, and the loss on development inputs that it comes to."""
+    """Return β of a new policy, and the resulting loss on development inputs."""
     if dev is None:
         return float(beta), None
     searched = _GRID if mixture.learned else (1.0,)

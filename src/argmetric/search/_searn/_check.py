@@ -1,4 +1,4 @@
-"""A conformance kit for tasks that users write."""
+"""Check tasks that users write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TaskReport(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether there is no problem."""
         return not self.problems
 
     def __bool__(self) -> bool:
@@ -91,8 +91,8 @@ def check_task(
 ) -> TaskReport:
     """Check your own task on a few small inputs.
 
-    Walks at random, and by the task's own policy, through the states of each input and
-    looks for: answers that change when asked again; states that are not hashable or
+    Walk at random, and by the task's own policy, through the states of each input and
+    look for: results that change when repeated; states that are not hashable or
     that `step` changes, unless there is a `copy`; copies that share parts; actions that
     are missing or listed twice; bad features; losses and costs that are not finite; a
     reference that is illegal or not best; costs that are not those of the best way to
@@ -137,7 +137,7 @@ def check_task(
     max_outputs = check_count(max_outputs, "max_outputs")
     max_steps = check_count(max_steps, "max_steps", low=1)
     check_seed(random_state)
-    X, Y = unzipped(X) if Y is None else same_number(X, Y)
+    X, Y = unzip_pairs(X) if Y is None else same_number(X, Y)
     kit = _Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):
         kit.check_input(place, x, y, n_paths)
@@ -146,8 +146,8 @@ def check_task(
     return TaskReport(tuple(kit.problems.values()), kit.n_states, kit.n_exact)
 
 
-def unzipped(pairs: Iterable[Any]) -> Data:
-    """Inputs and what outputs are compared with, from pairs of the two."""
+def unzip_pairs(pairs: Iterable[Any]) -> Data:
+    """Split pairs into inputs and their labels."""
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise TypeError(f"X must be a sequence of pairs (x, y), not {shown(pairs)}")
     pairs = list(pairs)  # zip(X, Y) can be read once only
@@ -161,10 +161,10 @@ def unzipped(pairs: Iterable[Any]) -> Data:
 
 
 def same(one: Any, other: Any, *, inside: bool = False) -> bool:
-    """Equality that also holds for arrays and nan.
+    """Return whether two values are equal, also for arrays and nan.
 
-    Objects whose class does not say what equality means are equal, unless `inside` asks
-    for their attributes to be compared.
+    Objects whose class defines no equality are equal, unless `inside` compares their
+    attributes.
     """
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
@@ -188,12 +188,12 @@ def same(one: Any, other: Any, *, inside: bool = False) -> bool:
 
 
 class _BrokenError(Exception):
-    """Nothing more can be said about this path."""
+    """Signal that a path cannot be checked any further."""
 
 
 @dataclass
 class _Kit:
-    """The checks, and what they have found."""
+    """Run the checks and collect the problems."""
 
     task: Task
     max_outputs: int
@@ -209,18 +209,18 @@ class _Kit:
         return self.task._in_place()
 
     def note(self, check: str, what: str) -> None:
-        """Keep the first problem of a kind."""
+        """Store the first problem of a kind."""
         self.problems.setdefault(check, TaskProblem(check, self.where, what))
 
     def broken(self, check: str, what: str) -> _BrokenError:
-        """Note a problem behind which nothing more can be said."""
+        """Store a problem and stop checking this path."""
         self.note(check, what)
         return _BrokenError()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """The answer of a method, asked twice; arguments must stay as they are.
+        """Call a method twice and return its result; arguments must stay unchanged.
 
-        Where a task copies states, a step is taken from a copy, which it may change.
+        If a task copies states, a step is taken from a copy, which it may change.
         """
         before = copy.deepcopy(arguments)
         method, copies = getattr(self.task, name), self.in_place and name == "step"
@@ -252,7 +252,7 @@ class _Kit:
         return answer
 
     def check_input(self, place: int, x: Any, y: Any, n_paths: int) -> None:
-        """All checks on one input."""
+        """Run all checks on one input."""
         self.where = f"input {place}"
         seen: set[Any] = set()
         try:
@@ -270,7 +270,7 @@ class _Kit:
             pass
 
     def usable(self, state: Any) -> None:
-        """States are there, and can be hashed unless they can be copied."""
+        """Check that a state exists, and is hashable unless it can be copied."""
         if self.in_place and state is None:
             raise self.broken("state", "the state is None: does step() return it?")
         try:
@@ -280,7 +280,7 @@ class _Kit:
             raise self.broken("state", what) from None
 
     def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
-        """A random path, with all checks at each new state."""
+        """Follow a random path, with all checks at each new state."""
         for _ in range(self.max_steps + 1):
             self.where = f"input {place}, state {shown(state)}"
             legal = self.legal(x, state)
@@ -314,7 +314,7 @@ class _Kit:
         raise self.endless()
 
     def legal(self, x: Any, state: Any) -> tuple[Any, ...]:
-        """Actions of a state, none if it is final."""
+        """Return the actions of a state, none if it is final."""
         final = self.call("final", x, state)
         legal = () if final else tuple(self.call("actions", x, state))
         if not final and not legal:
@@ -336,7 +336,7 @@ class _Kit:
         return loss
 
     def features(self, x: Any, state: Any, legal: tuple[Any, ...]) -> None:
-        """Whether they stay the same, and can be learned from."""
+        """Check that features do not change, and can be learned from."""
         self.call("features", x, state)
         for action in legal:
             self.call("action_features", x, state, action)
@@ -348,7 +348,7 @@ class _Kit:
     def policy(
         self, x: Any, y: Any, state: Any, legal: tuple[Any, ...], children: list[Any]
     ) -> None:
-        """Costs and reference against losses at the ends of paths."""
+        """Compare costs and reference with losses at the ends of paths."""
         costs = self.call("costs", x, y, state)
         reference = self.call("reference", x, y, state)
         if reference is not None and reference not in legal:
@@ -383,7 +383,7 @@ class _Kit:
             self.note("best", what)
 
     def rises(self, costs: Any, legal: tuple[Any, ...]) -> Any:
-        """Costs above the least, None if they are no numbers for the actions."""
+        """Return costs above the least, or None if they do not fit the actions."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
             what = f"{found.size} costs for {len(legal)} actions: one for each"
@@ -397,7 +397,7 @@ class _Kit:
         return found - found.min()
 
     def follow(self, x: Any, y: Any, state: Any, *, at_random: bool = False) -> float:
-        """Loss at the end of the task's own policy; the state is used up."""
+        """Return the loss at the end of the task's own policy; the state is used up."""
         for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
             if not legal:
@@ -415,7 +415,7 @@ class _Kit:
         raise self.endless()
 
     def endless(self) -> _BrokenError:
-        """Note that a path does not end."""
+        """Store the problem that a path does not end."""
         return self.broken(
             "end",
             f"no final state after {self.max_steps} steps: does step() come back to a "
@@ -424,7 +424,10 @@ class _Kit:
         )
 
     def losses(self, x: Any, y: Any, state: Any) -> list[float]:
-        """Losses of all outputs in reach; of random paths, if there are too many."""
+        """Return the losses of all outputs in reach.
+
+        Of random paths if there are too many.
+        """
         losses: list[float] = []
         stack, n_visited = [state], 0
         while stack:

@@ -1,4 +1,4 @@
-"""Features of decisions as flat arrays: names are hashed to 64 bits."""
+"""Features of decisions as flat arrays, with names hashed to 64 bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _known: dict[Any, int] = {}
 
 
 class Situation(NamedTuple):
-    """A decision to be taken: where, in which state, among which actions."""
+    """Decision to take: the input, the state, and the legal actions."""
 
     place: int  # row of X
     x: Any
@@ -43,8 +43,8 @@ def _joined_ends(parts: Sequence[Integers]) -> Integers:
     return np.cumsum(np.concatenate(sizes))
 
 
-def _taken(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
-    """Where some segments begin when they stand alone, and what they are made of."""
+def _take_rows(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """Return the starts of some segments once concatenated, and their elements."""
     sizes = np.diff(indptr)[rows]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
@@ -52,7 +52,7 @@ def _taken(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, eq=False)
 class HashedRows:
-    """Sparse rows: hashed names and values, one row behind the other."""
+    """Sparse rows of hashed names and values, concatenated."""
 
     indptr: Integers
     hashes: Hashes
@@ -60,7 +60,7 @@ class HashedRows:
 
     @classmethod
     def joined(cls, parts: Sequence[HashedRows]) -> HashedRows:
-        """The rows of all parts, one part behind the other."""
+        """Concatenate the rows of all parts."""
         return cls(
             _joined_ends([part.indptr for part in parts]),
             _joined([part.hashes for part in parts], np.uint64),
@@ -68,7 +68,7 @@ class HashedRows:
         )
 
     def take(self, rows: Integers) -> HashedRows:
-        indptr, where = _taken(self.indptr, rows)
+        indptr, where = _take_rows(self.indptr, rows)
         return HashedRows(indptr, self.hashes[where], self.values[where])
 
 
@@ -90,7 +90,7 @@ class Decisions:
 
     @classmethod
     def joined(cls, parts: Sequence[Decisions]) -> Decisions:
-        """The decisions of all parts, one part behind the other."""
+        """Concatenate the decisions of all parts."""
         return cls(
             HashedRows.joined([part.states for part in parts]),
             _joined_ends([part.indptr for part in parts]),
@@ -100,18 +100,18 @@ class Decisions:
 
     @property
     def owners(self) -> Integers:
-        """The decision that each action belongs to."""
+        """Return the decision that each action belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     def take(self, rows: Integers) -> Decisions:
-        indptr, where = _taken(self.indptr, rows)
+        indptr, where = _take_rows(self.indptr, rows)
         return Decisions(
             self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
         )
 
 
 class Known:
-    """What is found out about situations once: features, and costs of actions."""
+    """Cache of situations: their features, and the costs of actions."""
 
     def __init__(
         self, find: Callable[[], Decisions], costs: list[list[float]] | None
@@ -121,24 +121,24 @@ class Known:
 
     @cached_property
     def decisions(self) -> Decisions:
-        """The features, found when they are first asked for."""
+        """Return the features, computed at the first use."""
         return self._find()
 
     def take(self, rows: Integers) -> Known:
-        """What is known of some of them."""
+        """Return the cache of some situations."""
         costs = self.costs and [self.costs[row] for row in rows]
         return Known(lambda: self.decisions.take(rows), costs)
 
 
 def _plain(name: Any) -> Any:
-    """A name without numpy's types, whose printed form differs."""
+    """Return a name without numpy's types, whose printed form differs."""
     if isinstance(name, tuple):
         return tuple(_plain(part) for part in name)
     return name.item() if isinstance(name, np.generic) else name
 
 
 def hash_name(name: Any) -> int:
-    """64 bits of a name or an action, the same in every process."""
+    """Return 64 bits of a name or an action, the same in every process."""
     try:
         found = _known.get(name)
     except TypeError:
@@ -156,7 +156,7 @@ def hash_name(name: Any) -> int:
 
 
 def read_features(features: Features) -> Iterable[tuple[Any, float]]:
-    """Names and values; anything else is refused by name."""
+    """Return names and values of features; refuse anything else by name."""
     items = features.items() if isinstance(features, Mapping) else features
     for item in items:
         if isinstance(item, tuple):
@@ -183,7 +183,7 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
 
 
 def _names_and_values(features: Features) -> tuple[Collection[Any], Iterable[float]]:
-    """Names and values of features, at once where all are of one plain kind."""
+    """Return names and values of features, at once if all are of one plain kind."""
     names: Collection[Any] = ()
     values: Iterable[Any] = ()
     if type(features) is list and features:
@@ -201,7 +201,7 @@ def _names_and_values(features: Features) -> tuple[Collection[Any], Iterable[flo
 
 
 def _hashes(names: Collection[Any]) -> list[int]:
-    """64 bits of each name; only new names are asked for one by one."""
+    """Return 64 bits of each name; only new names are hashed one by one."""
     try:
         found: list[Any] = list(map(_known.get, names))
     except TypeError:  # one cannot be hashed: say which
@@ -213,7 +213,7 @@ def _hashes(names: Collection[Any]) -> list[int]:
 
 
 class RowGatherer:
-    """Grows sparse rows."""
+    """Collect sparse rows."""
 
     def __init__(self) -> None:
         self.ends = [0]
@@ -239,7 +239,7 @@ class RowGatherer:
 
 
 def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
-    """Features of decisions; a state's own have a constant among them."""
+    """Return the features of decisions; those of a state include a constant."""
     states, pairs = RowGatherer(), RowGatherer()
     codes: list[int] = []
     ends = [0]
@@ -273,7 +273,7 @@ def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
 
 
 def cheapest_regrets(costs: Floats, indptr: Integers) -> Floats:
-    """Costs of actions above the least of their decision."""
+    """Return the costs of actions above the least of their decision."""
     if costs.size == 0:
         return costs
     least = np.minimum.reduceat(costs, indptr[:-1])
@@ -287,7 +287,7 @@ def largest_regrets(regrets: Floats, indptr: Integers) -> Floats:
 
 
 def best_actions(scores: Floats, indptr: Integers) -> Integers:
-    """Index of the first best action of each decision, counted within it."""
+    """Return the index of the first best action of each decision, counted within it."""
     if scores.size == 0:
         return np.zeros(0, dtype=np.int64)
     most = np.maximum.reduceat(scores, indptr[:-1])

@@ -1,8 +1,8 @@
-"""The parts of an iteration of SEARN: costs, roll-in, and how far to trust it.
+"""Parts of an iteration of SEARN: costs, roll-in, and a check for overfitting.
 
-A policy that hardly errs on the inputs that it was trained on meets the states of the
-initial policy there and no others: SEARN becomes training on the right path, without a
-word. A classifier that did not see some of the inputs tells how much it errs on others.
+A policy that hardly errs on its training inputs only meets the states of the initial
+policy there: SEARN silently becomes training on the right path. A classifier trained
+without some of the inputs shows how much it errs on others.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 def rollout_costs(
     task: Task, situations: Sequence[Situation], paths: Paths
 ) -> list[list[float]]:
-    """Mean losses of paths that follow a policy after each action."""
+    """Return mean losses of paths that follow a policy after each action."""
     costs: list[list[float]] = []
     per_block = max(1, _BLOCK // max(1, paths.number))
     block: list[Situation] = []
@@ -107,7 +107,7 @@ def _block_costs(
 
 
 def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
-    """The fold of each input, the same in every iteration."""
+    """Return the fold of each input, the same in every iteration."""
     if n_folds is None:
         return None
     if n < n_folds:
@@ -117,7 +117,7 @@ def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Decisions that a policy met on its way over the training inputs."""
+    """Decisions that a policy met on the training inputs."""
 
     decisions: Any  # their features
     costs: Floats  # one for each action of each decision
@@ -131,7 +131,7 @@ class Examples:
 
     @classmethod
     def joined(cls, parts: Sequence[Examples]) -> Examples:
-        """The examples of all iterations; the loss is that of the last."""
+        """Concatenate the examples of all iterations; the loss is that of the last."""
         return cls(
             type(parts[0].decisions).joined([part.decisions for part in parts]),
             np.concatenate([part.costs for part in parts]),
@@ -143,7 +143,7 @@ class Examples:
 
 
 class _Recorder:
-    """Takes down decisions when they are met: steps may change their states later."""
+    """Record decisions as they are met: steps may change their states later."""
 
     def __init__(self, task: Task, initial: InitialPolicy | None) -> None:
         self.task = task
@@ -181,9 +181,9 @@ def roll_in(
     seed: int,
     out: Mixture | None = None,
 ) -> Examples:
-    """Decisions that a policy meets on its way, with the costs of all actions.
+    """Return the decisions that a policy meets, with the costs of all actions.
 
-    `out` is what paths of "rollout" follow, drawn once for each; by default the policy.
+    Paths of "rollout" follow `out`, sampled once per path; by default the policy.
     """
     X, Y = data
     paths = None
@@ -215,7 +215,7 @@ def _roll_in_python(
     paths: Paths | None,
     keys: Hashes,
 ) -> tuple[Decisions, Floats, Integers, Floats, int]:
-    """What `PreparedInputs.roll_in` gives, of any task."""
+    """Do what `PreparedInputs.roll_in` does, for any task."""
     task = mixture.task
     recorder = _Recorder(task, mixture.initial if paths is None else None)
     walks = start_walks(task, *data, folds)
@@ -240,7 +240,7 @@ def learn_policy(
     n_folds: int | None,
     rng: np.random.Generator,
 ) -> LearnedPolicy:
-    """A classifier of decisions, and one without each fold."""
+    """Train a classifier of decisions, and one without each fold."""
     scorer = learner.fit(examples.decisions, examples.costs, rng)
     folds = [
         fit_on(learner, examples, examples.folds != fold, rng)
@@ -255,21 +255,21 @@ def fit_on(
     taken: Booleans,
     rng: np.random.Generator,
 ) -> Scorer:
-    """A classifier of some of the decisions."""
+    """Train a classifier on some of the decisions."""
     decisions = examples.decisions
     part = decisions.take(np.flatnonzero(taken))
     return learner.fit(part, examples.costs[taken[decisions.owners]], rng)
 
 
 def regrets_of(scores: Floats, examples: Examples) -> Floats:
-    """Regret of the action of greatest score, for each decision."""
+    """Return the regret of the action of greatest score, for each decision."""
     indptr = examples.decisions.indptr
     choices = best_actions(scores, indptr)
     return np.asarray(cheapest_regrets(examples.costs, indptr)[indptr[:-1] + choices])
 
 
 def same_number(X: Any, Y: Any, what: str = "") -> Data:
-    """Refuse unequal numbers of inputs and labels."""
+    """Raise an error if the numbers of inputs and labels differ."""
     check_sequence(X, f"{what}X")
     check_sequence(Y, f"{what}Y")
     if len(X) != len(Y):
@@ -287,7 +287,7 @@ def check_sequence(values: Any, name: str) -> None:
 def split(
     data: Data, dev: Data | float | None, rng: np.random.Generator
 ) -> tuple[Data, Data | None]:
-    """Training and development inputs."""
+    """Split the data into training and development inputs."""
     if dev is None:
         return data, None
     if not isinstance(dev, int | float):
@@ -314,10 +314,10 @@ def split(
 def unseen_mistakes(
     learner: CostSensitiveLearner, examples: Examples, mistakes: float, seed: int
 ) -> float | None:
-    """Share of mistakes on a quarter of the inputs, after training on the others.
+    """Return the error rate on a quarter of the inputs, after training on the others.
 
-    None where it could make no difference, and of learners that are not known to be
-    left as they are by another `fit`. The threshold between in-sample learning and a
+    Return None if it could make no difference, and for learners that another `fit`
+    might change. The threshold between in-sample learning and a
     poor learner was chosen by experiment: rich features on 50 to 1,000 sentences
     (trees, chunks) show a policy 0 to 0.28 of its mistakes, poor ones 0.55 to 1.
     """
@@ -337,7 +337,7 @@ def unseen_mistakes(
 
 
 def in_sample_warning(mistakes: float, unseen: float | None) -> str | None:
-    """What to say where the roll-in is nearly the initial policy's."""
+    """Return the warning for a roll-in that is nearly that of the initial policy."""
     if unseen is None or mistakes >= _SMALL_RATIO * unseen:
         return None
     return (
@@ -357,7 +357,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration."""
+    """Figures of one iteration."""
 
     number: int  # from 1
     beta: float  # share of decisions that the new classifier got in the mixture
@@ -419,7 +419,7 @@ class History(Shown):
         return self.iterations[index]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """One dict for each iteration."""
+        """Return one dict for each iteration."""
         return [asdict(one) for one in self.iterations]
 
     def _lines(self) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Cost-sensitive learners of our own, and weights for classifiers that take none."""
+"""Built-in cost-sensitive learners, and weights for classifiers that take none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from argmetric.search.learning import MOST_EPOCHS
 
 
 def rows_of(hashes: Hashes, wanted: Hashes) -> Integers:
-    """Where each hash stands among sorted ones, -1 where it is not there."""
+    """Return the index of each hash among sorted ones, -1 if it is missing."""
     if hashes.size == 0:
         return np.full(wanted.shape, -1, dtype=np.int64)
     where = np.minimum(np.searchsorted(hashes, wanted), hashes.size - 1)
@@ -50,16 +50,16 @@ class TableDecisions:
 
     @property
     def owners(self) -> Integers:
-        """The decision that each action belongs to."""
+        """Return the decision that each action belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     @property
     def vocabulary(self) -> tuple[Hashes, Hashes]:
-        """All features, sorted, and the code of the action of each column."""
+        """Return all features, sorted, and the code of the action of each column."""
         raise NotImplementedError
 
     def indexed(self) -> tuple[Any, ...]:
-        """Features and decisions as `kernels.weight_tables` takes them."""
+        """Return features and decisions as `kernels.weight_tables` takes them."""
         raise NotImplementedError
 
 
@@ -83,7 +83,7 @@ class _PlainDecisions(TableDecisions):
 
 
 def as_table(decisions: Decisions | TableDecisions) -> TableDecisions:
-    """Decisions of any kind as a learner of tables takes them."""
+    """Return decisions of any kind as a learner of tables takes them."""
     if not isinstance(decisions, Decisions):
         return decisions
     if decisions.pairs.hashes.size:
@@ -103,7 +103,7 @@ class TableScorer:
     codes: Hashes
 
     def table(self, hashes: Hashes, codes: Hashes) -> Floats:
-        """Weights of these features and actions, 0 where they are unknown."""
+        """Return the weights of features and actions, 0 if they are unknown."""
         found = self.weights
         if self.hashes is not hashes:
             rows = rows_of(self.hashes, hashes)
@@ -117,7 +117,10 @@ class TableScorer:
         return found
 
     def scores(self, decisions: Decisions | TableDecisions) -> Floats:
-        """One score for each action of each decision; an unknown action has 0."""
+        """Return one score for each action of each decision.
+
+        0 for an unknown action.
+        """
         from argmetric.search.kernels.weight_tables import score_decisions
 
         table = as_table(decisions)
@@ -133,11 +136,17 @@ def learn_table(
     costs: Floats,
     rng: np.random.Generator,
     epochs: int,
-    kind: int,
-    target: int,
-    step: float,
+    how: tuple[int, int, float],
 ) -> TableScorer:
-    """A table of averaged weights; the steps are those of `LinearLearner`."""
+    """Learn a table of averaged weights by the steps of `LinearLearner`.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_actions,)
+        Cost of each action of each decision.
+    how : tuple
+        Kind of the loss, its target, and the step size.
+    """
     from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE
     from argmetric.search.kernels.weight_tables import learn_decisions
 
@@ -147,7 +156,7 @@ def learn_table(
     shape = hashes.size, codes.size
     weights, squares = np.zeros(shape), np.full(shape, FIRST_SQUARE)
     lags, clock = np.zeros(shape), np.zeros(1)
-    options = kind, target, step, importance_scale(regrets, table)
+    options = *how, importance_scale(regrets, table)
     state = weights, squares, lags, clock
     features, found = table.indexed()
     for _ in range(epochs if len(table) else 0):
@@ -166,13 +175,13 @@ _MOST_DRAWS = 100_000
 
 
 class Scorer(Protocol):
-    """What a learner returns: scores of actions, greater is better."""
+    """Result of a learner: scores of actions, greater is better."""
 
     def scores(self, decisions: Decisions) -> Floats: ...
 
 
 class CostSensitiveLearner(Protocol):
-    """Anything that learns scores of actions from their costs."""
+    """Learner of scores of actions from their costs."""
 
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
@@ -180,7 +189,7 @@ class CostSensitiveLearner(Protocol):
 
 
 def with_products(rows: HashedRows) -> HashedRows:
-    """Rows with the products of every two of their features."""
+    """Return rows with the products of every two of their features."""
     from argmetric.search.kernels.cost_sensitive import count_products, fill_products
 
     indptr = np.empty_like(rows.indptr)
@@ -192,7 +201,7 @@ def with_products(rows: HashedRows) -> HashedRows:
 
 
 def expanded(decisions: Decisions, quadratic: bool) -> Decisions:
-    """Decisions with products of features added, if `quadratic`, or as they are."""
+    """Return decisions with products of features if `quadratic`, else unchanged."""
     if not quadratic:
         return decisions
     return Decisions(
@@ -204,7 +213,7 @@ def expanded(decisions: Decisions, quadratic: bool) -> Decisions:
 
 
 def flat(decisions: Decisions) -> tuple[Any, ...]:
-    """The arrays, as kernels take them."""
+    """Return the arrays, as kernels take them."""
     states, pairs = decisions.states, decisions.pairs
     first = states.indptr, states.hashes, states.values
     last = pairs.indptr, pairs.hashes, pairs.values
@@ -220,7 +229,7 @@ class LinearScorer:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        """One score for each action of each decision."""
+        """Return one score for each action of each decision."""
         from argmetric.search.kernels.cost_sensitive import score_actions
 
         out = np.empty(decisions.codes.size)
@@ -313,7 +322,7 @@ class LinearLearner(Shown):
         code, target = _CODES[self.kind], TARGETS.index(self.target)
         if self.hash_bits is None:
             how = code, target, self.step
-            return learn_table(decisions, costs, rng, self.epochs, *how)
+            return learn_table(decisions, costs, rng, self.epochs, how)
         size = 2**self.hash_bits
         shift = np.uint64(64 - self.hash_bits)
         weights, squares = np.zeros(size), np.full(size, FIRST_SQUARE)
@@ -333,14 +342,14 @@ class LinearLearner(Shown):
 
 
 def importance_scale(regrets: Floats, decisions: Decisions | TableDecisions) -> float:
-    """One over the mean of the largest regrets, where there is one."""
+    """Return one over the mean of the largest regrets; 1 if there is none."""
     largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0
 
 
 @dataclass(frozen=True)
 class Always:
-    """The answer where training showed nothing else."""
+    """Constant classifier, for training rows with a single label."""
 
     value: float
 
@@ -349,7 +358,7 @@ class Always:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what cannot be trained, a class in place of an instance among it."""
+    """Refuse what cannot be trained, such as a class instead of an instance."""
     able = hasattr(estimator, "fit") and hasattr(estimator, "predict")
     if not able or isinstance(estimator, type):
         raise TypeError(
@@ -447,12 +456,12 @@ class Costing(Shown):
         return self
 
     def predict_proba(self, X: Features) -> Floats:
-        """Share of votes for 0 and for 1."""
+        """Return the shares of votes for 0 and for 1."""
         check_features(X)
         votes = [np.asarray(one.predict(X)) > 0.5 for one in self.estimators_]
         ones = np.mean(votes, axis=0)
         return np.stack([1 - ones, ones], axis=1)
 
     def predict(self, X: Features) -> Floats:
-        """The label with most votes, 1 where equal."""
+        """Return the label with most votes, 1 in a tie."""
         return np.asarray(self.predict_proba(X)[:, 1] >= 0.5, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Policies in files: one archive of arrays and JSON, nothing that is executed.
+"""Save policies in files: one archive of arrays and JSON, nothing that is executed.
 
 A task is code and stays out. The file names it, with those arguments of its constructor
-that JSON can hold, so that another one is told at loading.
+that JSON can hold, so that loading refuses another one.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _scorer(name: str, arrays: Arrays, hash_bits: int, quadratic: bool) -> Linea
 
 
 def facts(task: Task) -> dict[str, Any]:
-    """The name of a task and what is known of it, as JSON gives it back."""
+    """Return the name of a task and its arguments, as JSON restores them."""
     found: dict[str, Any] = {"name": type(task).__name__}
     for name, value in vars(task).items():
         if isinstance(value, Task):
@@ -126,7 +126,7 @@ def facts(task: Task) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    """A value as JSON, None where it cannot be told that way."""
+    """Return a value as JSON, or None if JSON cannot hold it."""
     if isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS:
         return None
     try:
@@ -139,7 +139,7 @@ def _text(value: Any) -> str | None:
 def _check_same_task(
     path: str | os.PathLike[str], saved: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """Refuse another task, or one that was made with other arguments."""
+    """Raise an error if the task or one of its arguments differs from the saved one."""
     if saved["name"] != given["name"]:
         raise DataError(
             f"{path} was saved for the task {saved['name']}, not for {given['name']}"

@@ -1,4 +1,4 @@
-"""Tasks made of tasks: from the right, in an order that is learned, two in turn."""
+"""Tasks built from tasks: right to left, in a learned order, or two in turn."""
 
 from __future__ import annotations
 
@@ -30,23 +30,7 @@ from argmetric.search._searn._tasks import (
 
 
 class RightToLeft(Task):
-    """A task on sequences, read from the right.
-
-    Parameters
-    ----------
-    task : Task
-        A task whose inputs are sequences. It sees them reversed.
-    mirror : callable, optional
-        Makes labels of the reversed sequence from labels, and back. By default the
-        task's own `mirrored` (chunks: B-X marks their end) or else the reversed labels.
-
-    Examples
-    --------
-    >>> from argmetric.search import RightToLeft, WordChunking
-    >>> task = RightToLeft(WordChunking(["NP"]))
-    >>> task.mirror(["B-NP", "I-NP", "O"])
-    ('O', 'B-NP', 'I-NP')
-    """
+    """Run a task on sequences from the right."""
 
     def __init__(
         self, task: Task, *, mirror: Callable[[Any], Any] | None = None
@@ -86,7 +70,7 @@ class RightToLeft(Task):
         return self.task.action_features(x[::-1], state, action)
 
     def output(self, x: Any, state: Any) -> Any:
-        """The output, turned round."""
+        """Return the output, reversed."""
         return self.mirror(self.task.output(x[::-1], state))
 
     def loss(self, y: Any, output: Any) -> float:
@@ -153,21 +137,21 @@ class LearnedOrder(Task):
         self._token_features = features or token_features
 
     def start(self, x: Any) -> Any:
-        """No label anywhere."""
+        """Return a state without labels."""
         return ((),) * check_tokens(x)
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Every label at every position without one."""
+        """Return every label at every position without one."""
         free = [i for i, label in enumerate(state) if not label]
         return [(i, label) for i in free for label in self.labels]
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
-        """One position labelled; a label stands in a tuple of its own."""
+        """Label one position; a label is stored in a tuple of its own."""
         i, label = action
         return (*state[:i], (label,), *state[i + 1 :])
 
     def action_features(self, x: Any, state: Any, action: Any) -> Features:
-        """Features of the token and labels of its neighbors, joined with the label."""
+        """Return features of the token and of labels around, joined with the label."""
         i, label = action
         left = state[i - 1] if i > 0 else ("end",)
         right = state[i + 1] if i + 1 < len(state) else ("end",)
@@ -180,15 +164,15 @@ class LearnedOrder(Task):
         return [((name, label), value) for name, value in names]
 
     def output(self, x: Any, state: Any) -> Any:
-        """The labels, None where there is none."""
+        """Return the labels, None where there is none."""
         return tuple(label[0] if label else None for label in state)
 
     def loss(self, y: Any, output: Any) -> float:
-        """Number of wrong labels."""
+        """Return the number of wrong labels."""
         return float(sum(a != b for a, b in zip(y, output, strict=True)))
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """1 for wrong labels, wherever they stand."""
+        """Return 1 for wrong labels, at any position."""
         same_length(x, y)
         unknown = set(y) - set(self.labels)
         if unknown:
@@ -199,7 +183,7 @@ class LearnedOrder(Task):
         return [float(label != y[i]) for i, label in self.actions(x, state)]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """Accuracy over all tokens."""
+        """Return the accuracy over all tokens."""
         n = sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
@@ -251,11 +235,11 @@ class JointTask(Task):
         self._initial = tuple(InitialPolicy(task, search_width) for task in self.tasks)
 
     def start(self, x: Any) -> Any:
-        """Both starts, the last decisions of each, and how many there were."""
+        """Return both starts, the last decisions of each, and their numbers."""
         return tuple(task.start(x) for task in self.tasks), ((), ()), 0
 
     def turn(self, x: Any, state: Any) -> tuple[int, tuple[Any, ...]]:
-        """Whose turn it is, and its actions; the other's when it is finished."""
+        """Return whose turn it is, and its actions; the other's when it is finished."""
         states, _, n = state
         for tier in (n % 2, 1 - n % 2):
             legal = moves(self.tasks[tier], x, states[tier])
@@ -264,12 +248,12 @@ class JointTask(Task):
         return 0, ()
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Actions of the task whose turn it is, with its number."""
+        """Return the actions of the task whose turn it is, with its number."""
         tier, legal = self.turn(x, state)
         return [(tier, action) for action in legal]
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
-        """One decision of one task."""
+        """Take one decision of one task."""
         states, last, n = state
         tier, move = action
         states, last = list(states), list(last)
@@ -278,7 +262,7 @@ class JointTask(Task):
         return tuple(states), tuple(last), n + 1
 
     def copy(self, state: Any) -> Any:
-        """Copies of both states."""
+        """Return copies of both states."""
         states, last, n = state
         pairs = zip(self.tasks, states, strict=True)
         return tuple(task.copy(one) for task, one in pairs), last, n
@@ -287,7 +271,7 @@ class JointTask(Task):
         return any(task._in_place() for task in self.tasks)
 
     def features(self, x: Any, state: Any) -> Features | None:
-        """Those of the task, and the last decisions of the other."""
+        """Return the features of the task, and the last decisions of the other."""
         states, last, _ = state
         tier, _ = self.turn(x, state)
         found = self.tasks[tier].features(x, states[tier])
@@ -297,7 +281,7 @@ class JointTask(Task):
         return named + [((tier, *one), 1.0) for one in self._crossing(last, tier)]
 
     def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
-        """Those of the task, and its action with the last decisions of the other."""
+        """Return the features, and the action with the other's last decisions."""
         states, last, _ = state
         tier, move = action
         found = self.tasks[tier].action_features(x, states[tier], move)
@@ -309,7 +293,7 @@ class JointTask(Task):
 
     @staticmethod
     def _crossing(last: Any, tier: int) -> list[tuple[Any, ...]]:
-        """Tag and chunk of one time, of two, and both with the own last decision."""
+        """Return names that combine decisions of both tasks."""
         own, other = last[tier], last[1 - tier]
         return [
             ("crossing", other[-1:]),
@@ -318,21 +302,21 @@ class JointTask(Task):
         ]
 
     def output(self, x: Any, state: Any) -> Any:
-        """Both outputs."""
+        """Return both outputs."""
         pairs = zip(self.tasks, state[0], strict=True)
         return tuple(task.output(x, one) for task, one in pairs)
 
     def loss(self, y: Any, output: Any) -> float:
-        """Weighted sum of both losses."""
+        """Return the weighted sum of both losses."""
         parts = zip(self.weights, self.tasks, y, output, strict=True)
         return float(sum(w * task.loss(a, b) for w, task, a, b in parts))
 
     def most_steps(self, x: Any) -> int:
-        """Those of both tasks."""
+        """Return the sum of the limits of both tasks."""
         return sum(task.most_steps(x) for task in self.tasks)
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """Costs of the task whose turn it is; the other's stay as they are."""
+        """Return the costs of the task whose turn it is; the other's do not change."""
         tier, legal = self.turn(x, state)
         one = Situation(-1, x, y[tier], state[0][tier], legal)
         return list(np.multiply(self.weights[tier], self._initial[tier].costs(one)))

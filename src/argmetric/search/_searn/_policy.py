@@ -1,4 +1,4 @@
-"""Policies, the stochastic mixture of all of them, and walks that they decide."""
+"""Policies, their stochastic mixture, and the walks that they decide."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ BeamScores = Literal["log", "raw"]
 
 
 class ActionPolicy(Protocol):
-    """Anything that chooses actions."""
+    """Policy that chooses actions."""
 
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None
     ) -> Integers:
-        """The number of an action for each situation; `draws` are in [0, 1)."""
+        """Return the number of an action for each situation; `draws` are in [0, 1)."""
         ...
 
 
 @dataclass
 class Walk:
-    """One path through the states of an input, from `state` on."""
+    """Path through the states of an input, from `state` on."""
 
     place: int
     x: Any
@@ -58,10 +58,11 @@ def scatter(keys: Hashes) -> Hashes:
 
 
 def make_keys(seed: int, *parts: Any) -> Hashes:
-    """Keys of walks from a seed and arrays of numbers.
+    """Return keys of walks from a seed and arrays of numbers.
 
-    Draws depend on the key and the depth alone: neither on the order in which walks
-    are run nor on how many run together. Equal keys tie the draws of several walks.
+    Random numbers depend on the key and the depth alone: neither on the order in which
+    walks are run nor on how many run together. Equal keys tie the numbers of several
+    walks.
     """
     first = np.asarray(parts[0]) if parts else np.zeros(1)
     keys = scatter(np.full(first.shape, seed, dtype=np.uint64))
@@ -71,7 +72,7 @@ def make_keys(seed: int, *parts: Any) -> Hashes:
 
 
 def draw(keys: Hashes, depths: Integers) -> Floats:
-    """Numbers in [0, 1), one for each key and depth."""
+    """Return random numbers in [0, 1), one for each key and depth."""
     bits = scatter(keys ^ scatter(depths.astype(np.uint64)))
     return np.asarray((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
@@ -83,11 +84,11 @@ def run(
     keys: Hashes,
     visit: Callable[[list[Situation]], Known] | None = None,
 ) -> list[Any]:
-    """Final states of walks under a policy; their first states are used up.
+    """Return the final states of walks under a policy; first states are used up.
 
-    `visit` hears of every decision between two actions or more, before it is taken,
-    and tells the policy what it found out; where there is one action only nobody is
-    asked.
+    `visit` is called with every decision between two actions or more, before it is
+    taken, and returns what it computed for the policy. A single action is taken
+    without a call.
     """
     states = [walk.state for walk in walks]
     active = list(range(len(walks)))
@@ -133,7 +134,7 @@ def start_walks(
     Y: Sequence[Any] | None = None,
     folds: Integers | None = None,
 ) -> list[Walk]:
-    """Walks from the first state of every input."""
+    """Return walks from the first state of every input."""
     return [
         Walk(
             place,
@@ -148,7 +149,7 @@ def start_walks(
 
 
 def final_losses(task: Task, walks: Sequence[Walk], states: Sequence[Any]) -> Floats:
-    """Losses at the end of walks; non-finite ones are refused with their input."""
+    """Return losses at the end of walks; refuse non-finite ones with their input."""
     losses = np.empty(len(walks))
     for i, (walk, state) in enumerate(zip(walks, states, strict=True)):
         losses[i] = final_loss(task, walk.place, walk.x, walk.y, state)
@@ -156,7 +157,7 @@ def final_losses(task: Task, walks: Sequence[Walk], states: Sequence[Any]) -> Fl
 
 
 def mixture_weights(betas: Sequence[Any]) -> list[Any]:
-    """Weights of the initial policy and of each learned one after interpolations.
+    """Return the weights of the initial and of each learned policy.
 
     h ← βh' + (1 - β)h: the initial policy is left with Π_j (1 - β_j), classifier i with
     β_i Π_{j>i} (1 - β_j). Exact for fractions.
@@ -168,7 +169,7 @@ def mixture_weights(betas: Sequence[Any]) -> list[Any]:
 
 
 def without_first(weights: Sequence[Any]) -> list[Any]:
-    """The weights that are left without the first, renormalized."""
+    """Return the weights without the first, renormalized."""
     rest = sum(weights[1:])
     if not rest > 0:
         raise ValueError(
@@ -181,8 +182,8 @@ def without_first(weights: Sequence[Any]) -> list[Any]:
 class LearnedPolicy:
     """A classifier of situations.
 
-    In cross-validation, inputs of the training set are answered by the classifier that
-    did not see them (section 7), all others by the one trained on everything.
+    In cross-validation, training inputs are decided by the classifier that was trained
+    without them (section 7), all others by the one trained on everything.
     """
 
     task: Task
@@ -190,11 +191,11 @@ class LearnedPolicy:
     folds: tuple[Scorer, ...] = ()
 
     def scores(self, situations: Sequence[Situation], decisions: Decisions) -> Floats:
-        """Scores of all actions of situations, greater is better."""
+        """Return scores of all actions of situations, greater is better."""
         return self.fold_scores(decisions, [one.fold for one in situations])
 
     def fold_scores(self, decisions: Decisions, folds: npt.ArrayLike) -> Floats:
-        """Scores of all actions of decisions, by the classifiers of their folds."""
+        """Return scores of all actions, by the classifiers of the folds."""
         if not self.folds:
             return self.scorer.scores(decisions)
         fold_of = np.array(folds, dtype=np.int64)
@@ -209,14 +210,14 @@ class LearnedPolicy:
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None
     ) -> Integers:
-        """The action of greatest score, the first of equals."""
+        """Return the action of greatest score, the first of equals."""
         decisions = known.decisions if known else describe(self.task, situations)
         return best_actions(self.scores(situations, decisions), decisions.indptr)
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Shown):
-    """A mixture of policies: each decision is taken by one of them, drawn at random.
+    """Mixture of policies: each decision is taken by one of them at random.
 
     Attributes
     ----------
@@ -248,44 +249,47 @@ class Mixture(Shown):
 
     @property
     def initial_weight(self) -> float:
-        """Share of decisions that the initial policy takes."""
+        """Return the share of decisions that the initial policy takes."""
         return 0.0 if self.initial is None else float(self.weights[0])
 
     @property
     def deterministic(self) -> bool:
-        """Whether one policy takes all decisions."""
+        """Return whether one policy takes all decisions."""
         return bool(self.weights.max() == 1.0)
 
     def interpolate(self, policy: LearnedPolicy, beta: float) -> Mixture:
-        """β of the new policy and 1 - β of this mixture; β = 1 leaves no others."""
+        """Return β of the new policy plus 1 - β of this mixture.
+
+        Β = 1 leaves no others.
+        """
         if beta == 1:
             return Mixture(self.initial, (policy,), (beta,))
         return Mixture(self.initial, (*self.learned, policy), (*self.betas, beta))
 
     def without_initial(self) -> Mixture:
-        """The learned policies alone, their weights divided by 1 - Π(1 - β_j)."""
+        """Return the learned policies alone, weights divided by 1 - Π(1 - β_j)."""
         return Mixture(None, self.learned, self.betas)
 
     def components(self) -> list[Any]:
-        """All policies, in the order of the weights."""
+        """Return all policies, in the order of the weights."""
         first = [] if self.initial is None else [self.initial]
         return [*first, *self.learned]
 
     @property
     def _edges(self) -> Floats:
-        """Cumulated weights, the last of them above every draw."""
+        """Return the cumulated weights, the last of them above every random number."""
         edges = np.cumsum(self.weights)
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
         return edges
 
     def drawn(self, draws: Floats) -> Integers:
-        """The component that each draw from [0, 1) stands for."""
+        """Return the component for each random number in [0, 1)."""
         return np.searchsorted(self._edges, draws, side="right")
 
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None
     ) -> Integers:
-        """Actions of the policies that are drawn."""
+        """Return the actions of randomly chosen policies."""
         drawn = self.drawn(draws)
         components = self.components()
         if known is not None and (drawn == drawn[0]).all():
@@ -301,9 +305,10 @@ class Mixture(Shown):
     def action_scores(
         self, situations: Sequence[Situation], draws: Floats | None, form: BeamScores
     ) -> tuple[Floats, Integers]:
-        """Scores that add up along a path, and where those of each situation begin.
+        """Return scores that add up along a path, and the first of each situation.
 
-        Without draws, of the mean of the policies; else of the one that is drawn.
+        Without `draws` they are those of the mean of the policies, else of a random
+        one.
         """
         decisions = describe(self.task, situations)
         if draws is None:
@@ -328,13 +333,13 @@ class Mixture(Shown):
 
     @property
     def task(self) -> Task:
-        """The task of its policies."""
+        """Return the task of the policies."""
         task: Task = self.components()[0].task
         return task
 
 
 def _in_form(scores: Floats, indptr: Integers, form: BeamScores) -> Floats:
-    """Raw scores, or their softmax within each decision."""
+    """Return raw scores, or their softmax within each decision."""
     if form == "raw":
         return scores
     sizes = np.diff(indptr)

@@ -26,7 +26,7 @@ _LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
 
 
 def joint_rows(decisions: Decisions) -> HashedRows:
-    """One row for each action, from the features of its state and its own."""
+    """Return one row for each action, from the features of its state and its own."""
     from argmetric.search.kernels.cost_sensitive import fill_joint
 
     per_state = np.diff(decisions.states.indptr)[decisions.owners]
@@ -39,17 +39,17 @@ def joint_rows(decisions: Decisions) -> HashedRows:
 
 @dataclass(frozen=True, eq=False)
 class FeatureColumns:
-    """The features seen in training, as columns of a sparse matrix."""
+    """Features seen in training, as columns of a sparse matrix."""
 
     hashes: Hashes
 
     @classmethod
     def of(cls, rows: HashedRows) -> FeatureColumns:
-        """Columns of all features of some rows."""
+        """Build columns for all features of some rows."""
         return cls(np.unique(rows.hashes))
 
     def matrix(self, rows: HashedRows) -> Any:
-        """A sparse matrix; features never seen are left out."""
+        """Return a sparse matrix; features not seen in training are left out."""
         from scipy.sparse import csr_matrix
 
         where = np.searchsorted(self.hashes, rows.hashes)
@@ -64,12 +64,12 @@ class FeatureColumns:
 
 
 def has_pairs(decisions: Decisions) -> bool:
-    """Whether actions have features of their own."""
+    """Return whether actions have features of their own."""
     return decisions.pairs.hashes.size > 0
 
 
 def class_table(decisions: Decisions, classes: Hashes) -> Integers:
-    """Where the action of each class stands in each decision, -1 where not legal."""
+    """Return the index of each class's action in each decision, -1 if not legal."""
     table = np.full((len(decisions), classes.size), -1, dtype=np.int64)
     if classes.size == 0:
         return table
@@ -92,7 +92,7 @@ def pairs_of(indptr: Integers) -> tuple[Integers, Integers]:
 
 
 def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
-    """V of weighted all pairs, whose differences are the importances of pairs.
+    """Return v of weighted all pairs, whose differences are the importances of pairs.
 
     v_(1) = 0 and v_(i) = v_(i-1) + (c_(i) - c_(i-1)) / (i - 1), costs in rising order:
     the integral of 1/|{j : c_j ≤ t}| from the least cost to c_i.
@@ -111,8 +111,8 @@ def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
     return values
 
 
-def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
-    """A clone fitted to weighted rows, or a constant where there is one answer only."""
+def fit_copy(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
+    """Return a clone fitted to weighted rows, or a constant for a single label."""
     clone = load_module("sklearn.base").clone
     has_fit_parameter = load_module("sklearn.utils.validation").has_fit_parameter
 
@@ -129,9 +129,9 @@ def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
 
 
 def log_odds_of_zero(chance: Floats) -> Floats:
-    """log((1 - p) / p), finite where p is 0 or 1.
+    """Return log((1 - p) / p), finite if p is 0 or 1.
 
-    Sure models differ in p by less than a softmax can tell, not in the log odds.
+    Confident models differ too little in p for a softmax, not in the log-odds.
     """
     return -bounded_logit(chance, _LEAST_CHANCE, _MOST_CHANCE)
 
@@ -222,7 +222,7 @@ class AllPairs(Shown):
             if not difference.any():
                 continue  # nothing to say about these two
             labels = (difference > 0).astype(np.float64)
-            models[i, j] = fitted(self.estimator, X[rows], labels, np.abs(difference))
+            models[i, j] = fit_copy(self.estimator, X[rows], labels, np.abs(difference))
         return _PairModels(columns, classes, models, self.quadratic)
 
     def _fit_differences(
@@ -240,7 +240,7 @@ class AllPairs(Shown):
         labels = (values[j] > values[i]).astype(np.float64)
         both = vstack([differences, -differences]).tocsr()  # no side is favored
         weight = np.abs(values[i] - values[j])
-        model = fitted(
+        model = fit_copy(
             self.estimator,
             both,
             np.concatenate([labels, 1 - labels]),
@@ -354,9 +354,9 @@ class OneAgainstAll(Shown):
 
     def _fit_one(self, X: Any, regrets: Floats, most: Floats) -> Any:
         if not self._classifies:
-            return fitted(self.estimator, X, regrets, np.ones(regrets.size))
+            return fit_copy(self.estimator, X, regrets, np.ones(regrets.size))
         from scipy.sparse import vstack
 
         labels = np.repeat([1.0, 0.0], regrets.size)
         weight = np.concatenate([regrets, most - regrets])
-        return fitted(self.estimator, vstack([X, X]).tocsr(), labels, weight)
+        return fit_copy(self.estimator, vstack([X, X]).tocsr(), labels, weight)

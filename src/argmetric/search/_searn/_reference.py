@@ -1,4 +1,4 @@
-"""The initial policy: from costs, from a reference, or found by search."""
+"""Initial policy: from costs, from a reference action, or by search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argmetric.search._searn._task import Task, find_action, moves, named, shown
 
 
 class InitialPolicy:
-    """Actions and costs that are known because the right output is (Definition 2).
+    """Policy that knows the right output, with the costs of actions (Definition 2).
 
     If the task gives costs, the first cheapest action is taken; if it gives a reference
     action, that one, and costs are losses at the end of following it. If neither, a
@@ -37,7 +37,7 @@ class InitialPolicy:
     def choose(
         self, situations: list[Situation], draws: Floats, known: Known | None = None
     ) -> Integers:
-        """The best action of each situation, as its number."""
+        """Return the number of the best action of each situation."""
         if known is not None and known.costs is not None:
             found = map(self.best, situations, known.costs)
         else:
@@ -45,7 +45,7 @@ class InitialPolicy:
         return np.fromiter(found, np.int64, len(situations))
 
     def best(self, situation: Situation, costs: list[float] | None = None) -> int:
-        """Number of the best action; of the first, where several are."""
+        """Return the number of the best action, the first in a tie."""
         place, x, y, state, actions, *_ = situation
         action = self.task.reference(x, y, state)
         if action is not None:
@@ -55,7 +55,7 @@ class InitialPolicy:
         return costs.index(min(costs))
 
     def costs(self, situation: Situation) -> list[float]:
-        """Cost of each action if all later ones are best (optimal approximation)."""
+        """Return the cost of each action if all later ones are best."""
         if self._in_place or situation.place < 0:
             return self._new_costs(situation)
         key = situation.place, situation.state
@@ -72,7 +72,7 @@ class InitialPolicy:
         children = [step(x, copy(state), action) for action in actions]
         follows = self.task.reference(x, y, state) is not None
         if not follows:
-            ends = [self._searched(place, x, y, child) for child in children]
+            ends = [self._search_loss(place, x, y, child) for child in children]
         else:  # losses at the end of following the reference
             kept = self._kept(place)
             ends = [self.reach(place, x, y, child, kept) for child in children]
@@ -85,9 +85,9 @@ class InitialPolicy:
     def reach(
         self, place: int, x: Any, y: Any, state: Any, known: dict[Any, float]
     ) -> float:
-        """Loss at the end of the policy's path from a state, which is used up.
+        """Return the loss at the end of the policy's path; the state is used up.
 
-        `known` is added to, where states can be kept.
+        Results are added to `known` if states can be stored.
         """
         path = []
         for _ in range(self.task.most_steps(x) + 1):
@@ -107,21 +107,26 @@ class InitialPolicy:
         known.update(dict.fromkeys(path, value))
         return value
 
-    def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
-        """Least loss that a beam search finds."""
+    def _search_loss(self, place: int, x: Any, y: Any, state: Any) -> float:
+        """Return the least loss by beam search."""
         if self._in_place:
-            return least_loss(self.task, place, x, y, state, self.width)
+            return least_loss(self.task, place, x, y, state, width=self.width)
         known = self._kept(place)
         if state not in known:
-            known[state] = least_loss(self.task, place, x, y, state, self.width)
+            known[state] = least_loss(self.task, place, x, y, state, width=self.width)
         return known[state]
 
     def _kept(self, place: int) -> dict[Any, float]:
         return {} if place < 0 else self._values.setdefault(place, {})
 
 
-def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -> float:
-    """Least loss found by beam search from a state; ties in the order of actions."""
+def least_loss(
+    task: Task, place: int, x: Any, y: Any, state: Any, *, width: int
+) -> float:
+    """Return the least loss by beam search from a state.
+
+    Ties in the order of actions.
+    """
     least = math.inf
     beam = [state]
     hashed = not task._in_place()
@@ -144,7 +149,10 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
 
 
 def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
-    """Loss of a final state; one that is not finite is refused with its input."""
+    """Return the loss of a final state.
+
+    Refuse one that is not finite, with its input.
+    """
     loss = float(task.loss(y, task.output(x, state)))
     if not math.isfinite(loss):
         raise ValueError(
@@ -154,7 +162,7 @@ def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
 
 
 def endless(task: Task, place: int, x: Any, state: Any) -> str:
-    """What to say of a search that does not end."""
+    """Return the error for a search that does not end."""
     return (
         f"{named(place)} is not finished after {task.most_steps(x)} decisions, at "
         f"state {shown(state)}: does step() come back to a state it left, or actions() "
@@ -164,7 +172,7 @@ def endless(task: Task, place: int, x: Any, state: Any) -> str:
 
 
 def check_costs(costs: Iterable[Any], situation: Situation) -> list[float]:
-    """Costs as floats; a wrong number of them and non-finite ones are refused."""
+    """Return costs as floats; refuse a wrong number of them and non-finite ones."""
     found = [float(cost) for cost in costs]
     n = len(situation.actions)
     if len(found) == n and math.isfinite(sum(found)):

@@ -1,4 +1,4 @@
-"""SEARN: search and learning in turn."""
+"""SEARN: alternate search and learning."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The mixture to keep, and where it came from."""
+    """Mixture to keep, and the iteration that it came from."""
 
     mixture: Mixture
     number: int
@@ -281,7 +281,7 @@ class Searn(Parameters):
         return QueueTask(self.task, self.beam, search_width=self.search_width)
 
     def _prepared(self, X: Sequence[Any]) -> Sequence[Any]:
-        """Inputs as kernels take them, where learner and task allow."""
+        """Return inputs as kernels take them, if learner and task allow."""
         learner, task = self.learner, self._search_task
         # Kernels know no mean of policies, and a table knows chunks only by kernels
         mean = self.prediction == "mean" and isinstance(task, SpanChunking)
@@ -300,7 +300,7 @@ class Searn(Parameters):
         return Decoder(self._search_task, beam, form, prediction, seed)
 
     def _loop(self, data: Data, dev: Data | None, rng: np.random.Generator) -> None:
-        """Fig. 1, until the iterations are done or the losses say stop."""
+        """Run Fig. 1 until the iterations are done or the losses stop falling."""
         initial = InitialPolicy(self._search_task, self.search_width)
         mixture = Mixture(initial)
         self._gathered: list[Examples] = []
@@ -343,7 +343,7 @@ class Searn(Parameters):
         dev: Data | None,
         rng: np.random.Generator,
     ) -> tuple[Mixture, Iteration, int]:
-        """The next mixture, what happened, and the longest path."""
+        """Return the next mixture, its figures, and the longest path."""
         begin = time.perf_counter()
         task, n_folds = self._search_task, self.cross_validation
         initial = mixture.initial
@@ -396,7 +396,7 @@ class Searn(Parameters):
         return mixture, row, examples.longest
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """Outputs for inputs.
+        """Return outputs for inputs.
 
         Parameters
         ----------
@@ -408,7 +408,7 @@ class Searn(Parameters):
         return self._decoder().outputs(policy, self._prepared(X))
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
-        """`task.score` of the predictions; by default minus the mean loss.
+        """Return `task.score` of the predictions; by default minus the mean loss.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""SEARN's loop on sequences, compiled: what `Searn` runs where task and learner allow.
+"""Compiled loop of SEARN on sequences, used if task and learner allow.
 
 Features are read once (`PreparedInputs`); then roll-in, costs and decoding are kernels.
-All decisions are those of the generic way, which asks the task in Python.
+All decisions equal those of the generic loop, which calls the task in Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_HISTORIES = 2**19
 
 
 def words_known(task: Any) -> bool:
-    """Whether kernels know a task: token after token, under a loss that they know."""
+    """Return whether kernels support a task: token by token, with a known loss."""
     known = type(task) is SequenceLabelling and task.order == "left"
     if type(task) is WordChunking:
         f1 = isinstance(task.metric, FBeta) and task.metric.beta == 1
@@ -36,7 +36,7 @@ def words_known(task: Any) -> bool:
 
 
 class Paths(NamedTuple):
-    """Paths whose mean loss at the end is the cost of the action that they follow."""
+    """Paths whose mean loss at the end is the cost of their first action."""
 
     policy: Mixture  # which takes their decisions
     seed: int
@@ -48,7 +48,7 @@ class Paths(NamedTuple):
 
 
 class PreparedInputs(Sequence[Any]):
-    """Inputs of a sequence task, and the hashed features of all their tokens."""
+    """Inputs of a sequence task, with the hashed features of all their tokens."""
 
     starts: Integers  # where the tokens of each input begin
     firsts: Integers  # the first row of features of each token, and their number
@@ -94,7 +94,7 @@ class PreparedInputs(Sequence[Any]):
 
     @property
     def read(self) -> Any:
-        """What reads features, called by `_features`."""
+        """Return the function that reads features, called by `_features`."""
         return self.task._token_features
 
     @staticmethod
@@ -103,19 +103,19 @@ class PreparedInputs(Sequence[Any]):
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """What the columns of a table of weights stand for."""
+        """Return the meaning of the columns of a table of weights."""
         return tuple(self.task.labels)
 
     @property
     def form(self) -> int:
-        """The loss, as kernels know it."""
+        """Return the loss, as kernels number it."""
         from argmetric.search.kernels.sequences import CHUNKS
 
         return CHUNKS * isinstance(self.task, WordChunking)
 
     @cached_property
     def allowed(self) -> Booleans:
-        """Which actions may follow each last label; one row where all may."""
+        """Return which actions may follow each last label; one row if all may."""
         labels = self.task.labels
         if not isinstance(self.task, WordChunking):
             return np.ones((1, len(labels)), dtype=np.bool_)
@@ -124,7 +124,7 @@ class PreparedInputs(Sequence[Any]):
         return np.array([[label in own for label in labels] for own in after])
 
     def _histories(self) -> tuple[list[Any], Integers]:
-        """Names of the features of last labels, and which of them each history has.
+        """Return names of features of last labels, and which of them each history has.
 
         A constant is the last of them, as every state has it.
         """
@@ -143,7 +143,7 @@ class PreparedInputs(Sequence[Any]):
         return [*names, BIAS], which
 
     def outputs(self, chosen: Integers) -> list[tuple[Any, ...]]:
-        """Labels by name, input by input."""
+        """Return labels by name, input by input."""
         names = self.task.labels
         edges = itertools.pairwise(self.starts.tolist())
         flat = chosen.tolist()
@@ -155,18 +155,18 @@ class PreparedInputs(Sequence[Any]):
 
     @cached_property
     def places(self) -> Integers:
-        """Where the actions of each token begin, all laid end to end."""
+        """Return where the actions of each token begin in the concatenated list."""
         sizes = 1 + (self.codes.size - 1) * np.diff(self.firsts)
         return np.concatenate([[0], np.cumsum(sizes)])
 
     @cached_property
     def codes(self) -> Hashes:
-        """The columns of a table of weights."""
+        """Return the columns of a table of weights."""
         return np.array([hash_name(x) for x in self.names], dtype=np.uint64)
 
     @cached_property
     def _index(self) -> tuple[Hashes, tuple[Any, ...], Integers]:
-        """All features that decisions can have; rows of tokens and of histories."""
+        """Return all features of decisions, and the rows of tokens and of histories."""
         names, which = self._histories()
         own = np.array([hash_name(name) for name in names], dtype=np.uint64)
         every = np.concatenate([self.rows.hashes, own])
@@ -177,11 +177,11 @@ class PreparedInputs(Sequence[Any]):
 
     @property
     def vocabulary(self) -> tuple[Hashes, Hashes]:
-        """All features that decisions can have; the columns."""
+        """Return all features of decisions, and the columns."""
         return self._index[0], self.codes
 
     def gold(self, Y: Sequence[Any]) -> tuple[Integers, ...]:
-        """Right labels, and the right chunks, as kernels take them."""
+        """Return right labels and right chunks, as kernels take them."""
         n = int(self.starts[-1])
         for x, y in zip(self.items, Y, strict=True):
             same_length(x, y)
@@ -208,7 +208,7 @@ class PreparedInputs(Sequence[Any]):
         return labels, kinds, stops, future, totals
 
     def runs(self, mixture: Mixture) -> bool:
-        """Whether kernels can run a mixture over these inputs."""
+        """Return whether kernels can run a mixture over these inputs."""
         return mixture.task is self.task and all(
             isinstance(one, TableScorer) and np.array_equal(one.codes, self.codes)
             for policy in mixture.learned
@@ -216,7 +216,7 @@ class PreparedInputs(Sequence[Any]):
         )
 
     def _fixed(self) -> tuple[Any, ...]:
-        """Scheme and text, as kernels take them."""
+        """Return scheme and text, as kernels take them."""
         from argmetric.search.kernels.sequences import WHOLE
 
         form = self.form + WHOLE * self.task.whole
@@ -226,7 +226,7 @@ class PreparedInputs(Sequence[Any]):
     def _voters(
         self, mixture: Mixture, folds: Integers | None, keys: Hashes
     ) -> tuple[Any, ...]:
-        """Features and the weights of policies; how the policies are drawn.
+        """Return the features, the weights of policies, and how policies are sampled.
 
         With folds, each policy has a table for each of them.
         """
@@ -243,7 +243,10 @@ class PreparedInputs(Sequence[Any]):
         return (self._index[1], weights), draws
 
     def _walked(self, voters: tuple[Any, ...], gold: Any) -> tuple[Any, ...]:
-        """What a policy did and met: see `kernels.sequences.walk`."""
+        """Return the actions of a policy and the states that it met.
+
+        See `sequences.walk`.
+        """
         from argmetric.search.kernels.sequences import walk
 
         n, known = int(self.starts[-1]), gold is not None
@@ -263,10 +266,11 @@ class PreparedInputs(Sequence[Any]):
         paths: Paths | None,
         keys: Hashes,
     ) -> tuple[SequenceDecisions, Floats, Integers, Floats, int]:
-        """Decisions that a policy meets on its way, and the cost of each action.
+        """Return the decisions that a policy meets, and the cost of each action.
 
-        Then the number of the input of each decision, the losses of the inputs, and the
-        decisions of the longest path.
+        Also return the number of the input of each decision, the losses of the inputs,
+        and
+        the number of decisions of the longest path.
         """
         from argmetric.search.kernels.sequences import roll_out
 
@@ -292,7 +296,7 @@ class PreparedInputs(Sequence[Any]):
     def decode(
         self, mixture: Mixture, *, width: int, logs: bool, keys: Hashes
     ) -> list[tuple[Any, ...]]:
-        """Outputs of a mixture without the initial policy, greedily or by a beam."""
+        """Return the outputs of a mixture without the initial policy."""
         from argmetric.search.kernels.sequences import search_beams
 
         voters = self._voters(mixture, None, keys)
@@ -314,7 +318,7 @@ class SequenceDecisions(TableDecisions):
 
     @classmethod
     def joined(cls, parts: Sequence[SequenceDecisions]) -> SequenceDecisions:
-        """The decisions of all parts, one part behind the other."""
+        """Concatenate the decisions of all parts."""
         tokens = np.concatenate([part.tokens for part in parts])
         histories = np.concatenate([part.histories for part in parts])
         return cls(parts[0].inputs, tokens, histories)
@@ -324,7 +328,7 @@ class SequenceDecisions(TableDecisions):
 
     @property
     def _legal(self) -> Booleans | None:
-        """Which actions each decision has; None: all that its token has."""
+        """Return which actions each decision has; None for all that its token has."""
         allowed = self.inputs.allowed
         return allowed[self.histories % len(allowed)] if len(allowed) > 1 else None
 
@@ -335,7 +339,7 @@ class SequenceDecisions(TableDecisions):
 
     @property
     def numbers(self) -> Integers:
-        """The number of each action among those of its token."""
+        """Return the number of each action among those of its token."""
         if self._legal is not None:
             return np.nonzero(self._legal)[1]
         first = np.repeat(self.indptr[:-1], np.diff(self.indptr))

@@ -1,4 +1,4 @@
-"""SEARN chunk at a time, compiled: `SpanChunking` at the size of whole corpora."""
+"""Compiled SEARN for `SpanChunking`, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OUT = "O"
 
 
 def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
-    """Inputs with their features read where kernels know the task, else as they are."""
+    """Return inputs with their features read if kernels support the task."""
     spans = type(task) is SpanChunking and bool(task.types)
     known = spans and isinstance(task.metric, FBeta) and task.metric.beta == 1
     if not known and not words_known(task):
@@ -57,12 +57,12 @@ class PreparedSpans(PreparedInputs):
         return np.ones((1, 1 + len(self.task.types) * self.longest), dtype=np.bool_)
 
     def _histories(self) -> tuple[list[Any], Integers]:
-        """The column before; "outside" before the first."""
+        """Return the features of the column before; "outside" before the first."""
         which = np.append(0, np.arange(len(self.names)))[:, None]
         return [("the chunk before", x) for x in self.names], which
 
     def outputs(self, chosen: Integers) -> list[tuple[Any, ...]]:
-        """Labels of the chunks, input by input."""
+        """Return the labels of the chunks, input by input."""
         outputs, sizes = [], np.diff(self.firsts)
         for a, b in itertools.pairwise(self.starts.tolist()):
             begins = a + np.flatnonzero(chosen[a:b] > 0)

@@ -1,4 +1,4 @@
-"""How a structured problem is described: pure functions on small states."""
+"""Interface of structured problems: pure functions on small states."""
 
 from __future__ import annotations
 
@@ -89,79 +89,87 @@ class Task:
     target: Target = "cheapest"
 
     def start(self, x: Any) -> Any:
-        """The first state."""
+        """Return the first state."""
         raise NotImplementedError(f"{type(self).__name__} must define start(x)")
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Legal actions, always in the same order; none in a final state."""
+        """Return legal actions, always in the same order; none in a final state."""
         raise NotImplementedError(
             f"{type(self).__name__} must define actions(x, state)"
         )
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
-        """The state after an action."""
+        """Return the state after an action."""
         raise NotImplementedError(
             f"{type(self).__name__} must define step(x, state, action)"
         )
 
     def copy(self, state: Any) -> Any:
-        """A state that stays as it is when `step` changes the other.
+        """Return a state that does not change when `step` changes the other.
 
-        By default the state itself, since steps change nothing. With a copy of your
-        own, `step` may change states and `start` gives a new one each time; all other
-        methods still leave them as they are.
+        By default it is the state itself, since steps change nothing. With a copy of
+        your
+        own, `step` may change states and `start` returns a new one each time; all other
+        methods still leave them unchanged.
         """
         return state
 
     def _in_place(self) -> bool:
-        """Whether steps may change states, which then are never hashed."""
+        """Return whether steps may change states, which then are never hashed."""
         return type(self).copy is not Task.copy
 
     def features(self, x: Any, state: Any) -> Features | None:
-        """Features of the state; None where only those of actions are used."""
+        """Return features of the state; None if only those of actions are used."""
         return None
 
     def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
-        """Features of an action in a state, with weights that all actions share."""
+        """Return features of an action, with weights that all actions share."""
         return None
 
     def output(self, x: Any, state: Any) -> Any:
-        """The output that a state stands for."""
+        """Return the output of a state."""
         raise NotImplementedError(f"{type(self).__name__} must define output(x, state)")
 
     def loss(self, y: Any, output: Any) -> float:
-        """How bad an output is."""
+        """Return how bad an output is."""
         raise NotImplementedError(f"{type(self).__name__} must define loss(y, output)")
 
     def final(self, x: Any, state: Any) -> bool:
-        """Whether the output is complete; by default, whether no action is left."""
+        """Return whether the output is complete.
+
+        By default, whether no action is left.
+        """
         return not self.actions(x, state)
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float] | None:
-        """Least loss within reach after each action, up to a constant, where known."""
+        """Return the least loss in reach after each action, up to a constant."""
         return None
 
     def reference(self, x: Any, y: Any, state: Any) -> Any | None:
-        """A best action, where known."""
+        """Return a best action."""
         return None
 
     def estimate(self, x: Any, y: Any, state: Any) -> float:
-        """A guess of the least loss in reach, which steers beam search for a policy.
+        """Return an estimate of the least loss in reach, which guides beam search.
 
-        By default the loss of the output as it stands, which `output` and `loss` must
-        then be able to tell of unfinished states.
+        By default it is the loss of the output so far, which `output` and `loss` must
+        then
+        support for unfinished states.
         """
         return float(self.loss(y, self.output(x, state)))
 
     def most_steps(self, x: Any) -> int:
-        """How many decisions an output may take; a path with more is refused."""
+        """Return how many decisions an output may take; a path with more is refused."""
         try:
             return max(_STEPS, _STEPS_FOR_EACH * len(x))
         except TypeError:  # a number; a sparse matrix, which has no single length
             return _STEPS
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """What `Searn.score` reports, greater is better; by default minus mean loss."""
+        """Return the value of `Searn.score`, greater is better.
+
+        By default minus mean loss.
+        """
         losses = [float(self.loss(y, o)) for y, o in zip(Y, outputs, strict=True)]
         return -sum(losses) / len(losses) if losses else 0.0
 
@@ -172,18 +180,18 @@ def check_is_task(value: Any, name: str = "task") -> None:
 
 
 def shown(value: Any) -> str:
-    """A value in an error message, cut to a line."""
+    """Return a value for an error message, cut to a line."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 
 def named(place: int) -> str:
-    """An input in an error message."""
+    """Return the name of an input for an error message."""
     return f"input {place}" if place >= 0 else "an input"
 
 
 def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
-    """Legal actions of a state, none of a final one."""
+    """Return the legal actions of a state, none of a final one."""
     if type(task).final is Task.final:
         found = task.actions(x, state)
         return () if found is None else tuple(found)
@@ -199,7 +207,7 @@ def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
 
 
 def find_action(legal: Sequence[Any], action: Any, place: int, state: Any) -> int:
-    """Where an action stands among the legal ones; others are refused by name."""
+    """Return the index of an action among the legal ones; refuse others by name."""
     try:
         return legal.index(action)
     except ValueError:

@@ -7,12 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.arguments import (
-    check_count,
-    check_flag,
-    check_items,
-    is_sized,
-)
+from argmetric._ground.arguments import check_count, check_flag, check_items, is_sized
 from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown
@@ -23,7 +18,7 @@ TokenFeatures = Callable[[Any, int], Features]
 
 
 def own_features(token: Any) -> list[tuple[Any, float]]:
-    """Features of a token by itself: of a word, a vector, a mapping or a list."""
+    """Return the features of a single token: word, vector, mapping or list."""
     if isinstance(token, str):
         return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
     if isinstance(token, np.ndarray):
@@ -40,7 +35,7 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
 
 
 def check_tokens(x: Any) -> int:
-    """Number of tokens of what can be looked at token by token."""
+    """Return the number of tokens of an input."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
     other = hasattr(x, "columns") or hasattr(x, "tocsr")  # a table, a sparse matrix
     if not sized or isinstance(x, Mapping | Set) or other:
@@ -49,7 +44,7 @@ def check_tokens(x: Any) -> int:
 
 
 def distinct_labels(labels: Any) -> tuple[Any, ...]:
-    """All labels of a task; a text stands for its letters."""
+    """Return all labels of a task; a text stands for its letters."""
     text = isinstance(labels, str)
     found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
     for position, label in enumerate(found):
@@ -65,13 +60,13 @@ def distinct_labels(labels: Any) -> tuple[Any, ...]:
 
 
 def check_callable(value: Any, name: str) -> None:
-    """Refuse what is neither a function nor None."""
+    """Raise an error if the value is neither a function nor None."""
     if value is not None and not callable(value):
         raise TypeError(f"{name} must be a function or None, not {shown(value)}")
 
 
 def token_features(x: Sequence[Any], i: int) -> Features:
-    """Features of token i and of its neighbors.
+    """Return the features of token i and of its neighbors.
 
     Parameters
     ----------
@@ -101,7 +96,7 @@ def token_features(x: Sequence[Any], i: int) -> Features:
 
 
 def history_features(labels: Sequence[Any], length: int) -> list[tuple[Any, float]]:
-    """The last labels: one, two, up to `length` of them."""
+    """Return the last labels: one, two, up to `length` of them."""
     tail = tuple(labels[-length:]) if length else ()
     return [(("last", *tail[-n:]), 1.0) for n in range(1, len(tail) + 1)]
 
@@ -153,38 +148,44 @@ class SequenceLabelling(Task):
         self._token_features = features or token_features
 
     def start(self, x: Any) -> Any:
-        """No label yet."""
+        """Return a state without labels."""
         return ()
 
     def position(self, x: Any, state: Any) -> int:
-        """The token that is labelled next."""
+        """Return the token that is labelled next."""
         return len(state) if self.order == "left" else len(x) - 1 - len(state)
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """All labels."""
+        """Return all labels."""
         return self.labels if len(state) < check_tokens(x) else ()
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
-        """One label more."""
+        """Append one label."""
         return (*state, action)
 
     def features(self, x: Any, state: Any) -> Features:
-        """Those of the token, and the last labels."""
+        """Return the features of the token, and the last labels."""
         found = self._token_features(x, self.position(x, state))
         return [*read_features(found), *history_features(state, self.history)]
 
     def output(self, x: Any, state: Any) -> Any:
-        """The labels, in the order of the tokens."""
+        """Return the labels, in the order of the tokens."""
         return state if self.order == "left" else state[::-1]
 
     def loss(self, y: Any, output: Any) -> float:
-        """Number of wrong labels, or whether any is; missing ones do not count."""
+        """Return the number of wrong labels, or whether any is.
+
+        Missing ones do not count.
+        """
         check_labels(y)
         wrong = sum(a != b for a, b in zip(y, output, strict=False))
         return float(min(wrong, 1) if self.whole else wrong)
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """1 for wrong labels, 0 for the right one; all 1 where the whole is lost."""
+        """Return 1 for wrong labels, 0 for the right one.
+
+        All 1 if the whole is lost.
+        """
         same_length(x, y)
         right = y[self.position(x, state)]
         if right not in self.labels:
@@ -194,20 +195,20 @@ class SequenceLabelling(Task):
         return [float(lost or label != right) for label in self.labels]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """Accuracy over all tokens, or over whole sequences."""
+        """Return the accuracy over all tokens, or over whole sequences."""
         n = len(Y) if self.whole else sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
 
 
 def same_length(x: Any, y: Any) -> None:
-    """Refuse labels that are not one for each token."""
+    """Raise an error if there is not one label for each token."""
     if len(x) != check_labels(y):
         raise ValueError(f"{len(x)} tokens of x have {len(y)} labels in y")
 
 
 def check_labels(y: Any) -> int:
-    """Number of the labels of a sequence."""
+    """Return the number of labels of a sequence."""
     if not is_sized(y):
         raise TypeError(f"y must be a sequence of labels, not {shown(y)}")
     return len(y)

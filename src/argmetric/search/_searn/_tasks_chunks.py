@@ -31,7 +31,7 @@ _RIGHT = 1e-9  # a loss below is that of the right chunks, rounded
 
 
 def chunk_metric(metric: MetricLike) -> Metric:
-    """A metric that never falls when a right chunk is added; 0/0 is 1 (no chunks)."""
+    """Return a metric that never falls when a right chunk is added; 0/0 is 1."""
     found = get_metric(metric)
     if not isinstance(found, FBeta | Jaccard | Tversky):
         raise ValueError(
@@ -44,7 +44,7 @@ def chunk_metric(metric: MetricLike) -> Metric:
 def chunk_losses(
     metric: Metric, hits: Sequence[int], predicted: Sequence[int], gold: int
 ) -> list[float]:
-    """1 - metric of counts of chunks."""
+    """Return 1 - metric of counts of chunks."""
     n = np.asarray(predicted) + gold
     losses: list[float] = (1.0 - metric.value(hits, predicted, gold, n)).tolist()
     return losses
@@ -62,7 +62,7 @@ class _Reading(NamedTuple):
 def _read_on(
     reading: _Reading, t: int, label: str, gold: frozenset[Chunk], dangling: str
 ) -> _Reading:
-    """The reading after label t."""
+    """Return the reading after label t."""
     prefix, _, kind = label.partition("-")
     hits, opened, start, open_kind = reading
     if prefix == "I" and start is not None and kind == open_kind:
@@ -76,7 +76,7 @@ def _read_on(
 
 @lru_cache(maxsize=4096)  # costs ask for the same labels at every state
 def gold_chunks(labels: tuple[str, ...], dangling: Dangling) -> tuple[Chunk, ...]:
-    """Chunks of labels; a dangling I-X opens one, or is passed over."""
+    """Return the chunks of labels; a dangling I-X opens one, or is skipped."""
     known = check_texts(labels, "labels")
     return tuple(chunks_of(known, lenient=dangling == "open"))
 
@@ -89,18 +89,18 @@ class _ChunkScore:
     whole: bool
 
     def loss(self, y: Any, output: Any) -> float:
-        """1 - F1 of the chunks of a sentence; 0 where there are none at all."""
-        return self._counted([self._loss([y], [output])])[0]
+        """Return 1 - F1 of the chunks of a sentence; 0 if there are none at all."""
+        return self._as_losses([self._loss([y], [output])])[0]
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
-        """F1 of the chunks of all sentences together; or the share of right ones."""
+        """Return F1 of the chunks of all sentences, or the share of right sentences."""
         if not self.whole:
             return 1.0 - self._loss(Y, outputs)
         losses = [self.loss(y, z) for y, z in zip(Y, outputs, strict=True)]
         return 1.0 - sum(losses) / len(losses) if losses else 1.0
 
-    def _counted(self, losses: list[float]) -> list[float]:
-        """Losses; or whether there is any, where the whole sentence counts."""
+    def _as_losses(self, losses: list[float]) -> list[float]:
+        """Return losses; or whether there is any, if the whole sentence counts."""
         return [float(x > _RIGHT) for x in losses] if self.whole else losses
 
     def _loss(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
@@ -162,13 +162,13 @@ class WordChunking(_ChunkScore, SequenceLabelling):
                 self._legal[last] = tuple(after)
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """All labels, or those that may follow."""
+        """Return all labels, or those that may follow."""
         if len(state) == len(x):
             return ()
         return self._legal[state[-1] if state else ""]
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """Least loss in reach after each label."""
+        """Return the least loss in reach after each label."""
         same_length(x, y)
         chunks = gold_chunks(tuple(y), self.dangling)
         gold = frozenset(chunks)
@@ -185,17 +185,17 @@ class WordChunking(_ChunkScore, SequenceLabelling):
             stop = stops.get((after.start, after.kind), -1)
             hits.append(after.hits + (stop >= t) + future)
             opened.append(after.opened + future)
-        return self._counted(chunk_losses(self.metric, hits, opened, len(chunks)))
+        return self._as_losses(chunk_losses(self.metric, hits, opened, len(chunks)))
 
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Labels of the sentence read backwards: B-X then marks the end of a chunk."""
+        """Return labels of the reversed sentence: B-X then marks the end of a chunk."""
         n = len(labels)
         chunks = gold_chunks(tuple(labels), self.dangling)
         return tuple(write_labels([(n - b, n - a, kind) for a, b, kind in chunks], n))
 
 
 def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
-    """Features of a whole chunk: its words, its neighbors, all of it, its length.
+    """Return features of a whole chunk: words, neighbors, text and length.
 
     Parameters
     ----------
@@ -282,11 +282,11 @@ class SpanChunking(_ChunkScore, Task):
         self._span_features = features or span_features
 
     def start(self, x: Any) -> Any:
-        """Position 0, no chunks."""
+        """Return position 0 without chunks."""
         return 0, ()
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Outside, and every type with every length that still fits."""
+        """Return outside, and every type with every length that still fits."""
         position, _ = state
         left = len(x) - position
         if left == 0:
@@ -295,14 +295,14 @@ class SpanChunking(_ChunkScore, Task):
         return [(_OUT, 1), *((kind, m) for kind in self.types for m in sizes)]
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
-        """Behind the chunk."""
+        """Return the state after the chunk."""
         position, spans = state
         kind, length = action
         stop = position + length
         return stop, spans if kind == _OUT else (*spans, (position, stop, kind))
 
     def action_features(self, x: Any, state: Any, action: Any) -> Features:
-        """Features of the chunk, joined with its type."""
+        """Return features of the chunk, joined with its type."""
         position, spans = state
         kind, length = action
         found = self._span_features(x, position, position + length)
@@ -313,11 +313,11 @@ class SpanChunking(_ChunkScore, Task):
         ]
 
     def output(self, x: Any, state: Any) -> Any:
-        """Labels B-X, I-X and O."""
+        """Return labels B-X, I-X and O."""
         return tuple(write_labels(state[1], len(x)))
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """Least loss in reach after each action."""
+        """Return the least loss in reach after each action."""
         same_length(x, y)
         position, spans = state
         gold = gold_chunks(tuple(y), self.dangling)
@@ -330,4 +330,4 @@ class SpanChunking(_ChunkScore, Task):
             future = sum(start >= stop for start in starts)
             right.append(hits + ((position, stop, kind) in known) + future)
             opened.append(len(spans) + (kind != _OUT) + future)
-        return self._counted(chunk_losses(self.metric, right, opened, len(gold)))
+        return self._as_losses(chunk_losses(self.metric, right, opened, len(gold)))

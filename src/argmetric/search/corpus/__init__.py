@@ -1,1 +1,1 @@
-"""Labelled text: sentences and trees in files, chunks, and how many are right."""
+"""Labelled text: sentences and trees in files, and counts of chunks."""

@@ -1,4 +1,4 @@
-"""Sentences from and into files: CoNLL columns and JSON lines."""
+"""Read and write sentences: CoNLL columns and JSON lines."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_sentences(
 def _from_columns(
     text: ColumnFile, labels: HasLabels, scheme: SchemeName
 ) -> list[Sentence]:
-    """Take the last column for labels, if it holds them."""
+    """Take the last column as labels, if it holds labels."""
     last = text.columns[-1]
     if labels == "yes" and text.width == 1:
         raise DataError("there is one column only: it cannot be words and labels")
@@ -105,7 +105,7 @@ def _from_columns(
 
 
 def _read_label(label: str, scheme: SchemeName) -> str:
-    """A label of the scheme, converted from BIOES where that is IOB2."""
+    """Return a label of the scheme, converted from BIOES to IOB2 if needed."""
     if scheme == "IOB2" and is_label(label, "BIOES"):
         return as_iob2(label)
     split_label(label, scheme)  # refuses what is none
@@ -240,7 +240,7 @@ def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
 
 
 def _for_each(given: Any, name: str, what: str, n: int) -> list[Any]:
-    """A list with an item for each of n sentences."""
+    """Return a list with an item for each of n sentences."""
     items = check_items(given, name, f"{what} for each sentence")
     if len(items) != n:
         raise ValueError(f"{name} has {len(items)} sentences but there are {n}")

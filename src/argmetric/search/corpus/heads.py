@@ -1,4 +1,4 @@
-"""Heads of words: which of them form trees."""
+"""Heads of words, and whether they form trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_HEAD = -1
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """The heads of all words of a text, sentence behind sentence."""
+    """Heads of all words of a text, sentences concatenated."""
 
     # numbers of heads within their sentence, counted from 1; 0 is the root
     values: Integers
@@ -24,43 +24,43 @@ class Heads:
 
     @classmethod
     def of(cls, heads: Sequence[AnyArray]) -> Heads:
-        """Lay the heads of sentences behind each other."""
+        """Concatenate the heads of sentences."""
         sizes = np.fromiter(map(len, heads), np.int64, len(heads))
         values = np.concatenate([np.zeros(0, np.int64), *heads], dtype=np.int64)
         return cls(values, np.append(0, np.cumsum(sizes)))
 
     @property
     def sizes(self) -> Integers:
-        """Number of words of each sentence."""
+        """Return the number of words of each sentence."""
         return np.diff(self.sentences)
 
     def sentence_of_words(self) -> Integers:
-        """The number of each word's sentence."""
+        """Return the number of each word's sentence."""
         return np.repeat(np.arange(len(self.sentences) - 1), self.sizes)
 
     def outside(self) -> Integers:
-        """Words whose head is no word of the sentence, and not the root."""
+        """Return words whose head is no word of the sentence, and not the root."""
         sizes = np.repeat(self.sizes, self.sizes)
         return np.flatnonzero((self.values < 0) | (self.values > sizes))
 
     def roots(self) -> Integers:
-        """Number of roots of each sentence."""
+        """Return the number of roots of each sentence."""
         where = self.sentence_of_words()[self.values == 0]
         return np.bincount(where, minlength=len(self.sentences) - 1)
 
     def unrooted(self) -> Integers:
-        """Words from which heads do not lead to the root: in a cycle, or below one."""
+        """Return words whose heads do not lead to the root: in or below a cycle."""
         ahead, root = self._with_roots()
         for _ in range(self._doublings()):
             ahead = ahead[ahead]
         return np.flatnonzero(ahead[self._slots()] != np.repeat(root, self.sizes))
 
     def _slots(self) -> Integers:
-        """Places of words where each sentence has one more, for the root, before it."""
+        """Return indices of words, with a slot for the root before each sentence."""
         return np.arange(len(self.values)) + self.sentence_of_words() + 1
 
     def _with_roots(self) -> tuple[Integers, Integers]:
-        """The slot of each slot's head (a root is its own), and the slots of roots."""
+        """Return the head of each slot (a root is its own), and the slots of roots."""
         root = self.sentences[:-1] + np.arange(len(self.sentences) - 1)
         above = np.empty(len(self.values) + len(root), dtype=np.int64)
         above[root] = root
@@ -72,7 +72,7 @@ class Heads:
 
 
 def check_heads(value: Any, name: str) -> Integers:
-    """Heads of one sentence as an array."""
+    """Return the heads of one sentence as an array."""
     wanted = "a list of whole numbers"
     items = value if isinstance(value, np.ndarray) else check_items(value, name, wanted)
     try:

@@ -1,4 +1,4 @@
-"""Labels that write chunks (IOB2, BIOES): what they mean, and how many are right."""
+"""Labels of chunks (IOB2, BIOES): their meaning, and counts of right chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TOKENS = 10**8  # of a sentence; more would fill the memory
 
 
 def split_label(label: str, scheme: str) -> tuple[str, str]:
-    """Prefix and type of a label; the type of "O" is empty."""
+    """Return the prefix and type of a label; the type of "O" is empty."""
     if label == OUTSIDE:
         return OUTSIDE, ""
     prefix, dash, kind = label.partition("-")
@@ -35,7 +35,7 @@ def split_label(label: str, scheme: str) -> tuple[str, str]:
 
 
 def is_label(value: str, scheme: str = "IOB2") -> bool:
-    """Whether a text is a label of a scheme."""
+    """Return whether a text is a label of a scheme."""
     try:
         split_label(value, scheme)
     except ValueError:
@@ -44,7 +44,7 @@ def is_label(value: str, scheme: str = "IOB2") -> bool:
 
 
 def as_iob2(label: str) -> str:
-    """A label of BIOES as that of IOB2: S-X is B-X, and E-X is I-X."""
+    """Convert a label from BIOES to IOB2: S-X to B-X, and E-X to I-X."""
     prefix, kind = split_label(label, "BIOES")
     return label if not kind else f"{_IOB2_PREFIXES.get(prefix, prefix)}-{kind}"
 
@@ -52,9 +52,9 @@ def as_iob2(label: str) -> str:
 def roles_and_kinds(
     labels: Sequence[str], types: dict[str, int] | None = None, scheme: str = "IOB2"
 ) -> tuple[Integers, Integers]:
-    """Number of the role (see `ROLES`) and of the type of each label, -1 for no type.
+    """Return the role (see `ROLES`) and the type of each label, -1 for no type.
 
-    Types that `types` lacks get the next numbers and are put into it.
+    Types that `types` lacks get the next numbers and are added to it.
     """
     known = {} if types is None else types
     parts = [split_label(label, scheme) for label in labels]
@@ -65,7 +65,7 @@ def roles_and_kinds(
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What each label means."""
+    """Role and type of each label."""
 
     types: tuple[str, ...]  # types in the order of first appearance
     # (types, 4): labels that begin, go on, end and stand alone, -1 where there is none
@@ -74,7 +74,7 @@ class Roles:
 
     @property
     def links(self) -> tuple[Integers, Integers]:
-        """Sources and targets: begin-inside, inside-inside, begin-end, inside-end."""
+        """Return sources and targets of the links begin-inside, ..., inside-end."""
         begin, inside, end, _ = self.table.T
         sources = np.stack([begin, inside, begin, inside], axis=1)
         targets = np.stack([inside, inside, end, end], axis=1)
@@ -82,7 +82,7 @@ class Roles:
 
 
 def roles_of(labels: Sequence[str] | None, scheme: str) -> Roles:
-    """The roles that named labels play in a scheme."""
+    """Return the roles of named labels in a scheme."""
     check_choice(scheme, "scheme", SCHEMES)
     if labels is None:
         raise ValueError("spans need the names of the labels: pass labels=[...]")
@@ -106,7 +106,7 @@ def roles_of(labels: Sequence[str] | None, scheme: str) -> Roles:
 def well_formed(
     labels: Sequence[str], scheme: str
 ) -> tuple[Booleans, Booleans, Booleans]:
-    """Which labels may come first, follow another, and come last."""
+    """Return which labels may come first, follow another, and come last."""
     check_choice(scheme, "scheme", SCHEMES)
     role, kind = roles_and_kinds(labels, scheme=scheme)
     inner = np.isin(role, [INSIDE, END])
@@ -140,7 +140,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CodedLabels:
-    """The labels of all tokens of a text, sentence behind sentence."""
+    """Labels of all tokens of a text as numbers, sentences concatenated."""
 
     # roles, kinds: the role of each label (0 outside, 1 begin, 2 inside, 3 end, 4
     # single), and the number of its type, -1 for none
@@ -156,14 +156,14 @@ class CodedLabels:
         types: dict[str, int] | None = None,
         scheme: str = "IOB2",
     ) -> CodedLabels:
-        """Code the labels of all tokens; Python splits each different one once."""
+        """Code the labels of all tokens; each distinct one is parsed once."""
         number = {name: i for i, name in enumerate(dict.fromkeys(labels))}
         roles, kinds = roles_and_kinds(list(number), types, scheme)
         places = np.fromiter(map(number.__getitem__, labels), np.int64, len(labels))
         return cls(roles[places], kinds[places], sentences)
 
     def _begin_runs(self) -> Booleans:
-        """Tokens that do not go on with an open chunk; the end of the text is one."""
+        """Return tokens that do not continue an open chunk, and the end of the text."""
         roles, kinds = self.roles, self.kinds
         begins = np.ones(len(roles) + 1, dtype=np.bool_)
         inner = (roles == INSIDE) | (roles == END)
@@ -173,11 +173,11 @@ class CodedLabels:
         return begins
 
     def dangling(self) -> Integers:
-        """Tokens whose label goes on with a chunk that is not open."""
+        """Return tokens whose label continues a chunk that is not open."""
         return np.flatnonzero(self._begin_runs()[:-1] & (self.roles == INSIDE))
 
     def chunks(self, *, closed: bool = False, lenient: bool = False) -> Chunks:
-        """All chunks, in the order of the text.
+        """Return all chunks, in the order of the text.
 
         Strictly, only B-X begins one, and where they are `closed` (BIOES), only E-X
         ends it; a `lenient` reader lets a dangling I-X begin one, as conlleval does.
@@ -197,14 +197,17 @@ class CodedLabels:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Chunks of a text: first tokens, tokens behind the last ones, numbers of types."""
+    """Chunks of a text: first tokens, tokens after the last ones, numbers of types."""
 
     start: Integers
     stop: Integers
     kind: Integers
 
     def counts(self, predicted: Chunks, n_types: int) -> Integers:
-        """Gold, predicted and right chunks: a row for each type; self is gold."""
+        """Return gold, predicted and right chunks, a row for each type.
+
+        Self is gold.
+        """
         same = np.zeros(len(predicted.start), dtype=np.bool_)
         if len(self.start):
             twin = np.searchsorted(self.start, predicted.start, side="right") - 1
@@ -216,7 +219,7 @@ class Chunks:
 
 
 class ChunkCounts(NamedTuple):
-    """Gold, predicted and right chunks; nothing of nothing is all of it."""
+    """Numbers of gold, predicted and right chunks; 0/0 is 1."""
 
     gold: int
     predicted: int
@@ -224,12 +227,12 @@ class ChunkCounts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Share of the predicted chunks that are right."""
+        """Return the share of the predicted chunks that are right."""
         return self.right / self.predicted if self.predicted else float(not self.gold)
 
     @property
     def recall(self) -> float:
-        """Share of the gold chunks that are found."""
+        """Return the share of the gold chunks that are predicted."""
         return self.right / self.gold if self.gold else float(not self.predicted)
 
     @property
@@ -245,7 +248,7 @@ def count_chunks(
     *,
     lenient: bool = False,
 ) -> ChunkCounts:
-    """Count the chunks of sentences that are there, predicted, and both."""
+    """Count the gold, the predicted and the right chunks of sentences."""
     longest = [max(len(a), len(b)) for a, b in zip(gold, predicted, strict=True)]
     sentences = np.cumsum([0, *longest], dtype=np.int64)
     types: dict[str, int] = {}
@@ -267,7 +270,7 @@ def count_chunks(
 def chunks_of(
     labels: Sequence[str], scheme: SchemeName = "IOB2", *, lenient: bool = False
 ) -> list[Chunk]:
-    """Chunks of the labels of one sentence, which are known to be text."""
+    """Return the chunks of the labels of one sentence, which are text."""
     types: dict[str, int] = {}
     coded = CodedLabels.read(labels, np.array([0, len(labels)]), types, scheme)
     found = coded.chunks(closed=scheme == "BIOES", lenient=lenient)
@@ -277,7 +280,7 @@ def chunks_of(
 
 
 def repaired(labels: Sequence[str], dangling: Integers) -> list[str]:
-    """The labels in which every chunk begins with B-X, as conlleval reads them."""
+    """Return labels in which every chunk begins with B-X, as conlleval reads them."""
     mended = list(labels)
     for token in dangling.tolist():
         mended[token] = f"B-{mended[token][2:]}"
@@ -285,9 +288,9 @@ def repaired(labels: Sequence[str], dangling: Integers) -> list[str]:
 
 
 def read_chunks(labels: Sequence[str], scheme: SchemeName = "IOB2") -> list[Chunk]:
-    """Chunks of a sequence of labels, as seqeval reads them in strict mode.
+    """Return the chunks of a sequence of labels, as seqeval reads them in strict mode.
 
-    IOB2: a chunk starts at B-X and goes on with I-X. BIOES: S-X, or B-X, any I-X and
+    IOB2: a chunk starts at B-X and continues with I-X. BIOES: S-X, or B-X, any I-X and
     E-X. Anything else, such as an I-X with no B-X before it, is no part of a chunk.
 
     Parameters
@@ -310,7 +313,7 @@ def read_chunks(labels: Sequence[str], scheme: SchemeName = "IOB2") -> list[Chun
 def write_labels(
     chunks: Sequence[tuple[Any, ...]], n: int, scheme: SchemeName = "IOB2"
 ) -> list[str]:
-    """Labels of a sentence with the given chunks, which must not overlap.
+    """Return the labels of a sentence with some chunks, which must not overlap.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sentences as files of columns (CoNLL) and plain text have them.
+"""Sentences from files of columns (CoNLL) and from plain text.
 
 Columns are separated by tabs or, in a line without one, by blanks. Any other white
 space, such as a no-break space, is part of a word.
@@ -90,7 +90,7 @@ class Sentence:
 
     @property
     def tokens(self) -> list[str]:
-        """The words."""
+        """Return the words."""
         return self.columns[0]
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Sentence:
 def corpus_format(
     path: str | os.PathLike[str], given: CorpusFormat | None = None
 ) -> CorpusFormat:
-    """The format that is given, or else what the name says: JSON lines, or columns."""
+    """Return `given`, or the format by the file name: JSON lines or columns."""
     if given is not None:
         check_choice(given, "format", get_args(CorpusFormat))
         return given
@@ -137,7 +137,7 @@ class ColumnFile:
     def objects(
         self, columns: Sequence[Column], labels: Column | None = None
     ) -> list[Sentence]:
-        """Sentences with some columns."""
+        """Return sentences with some columns."""
         flat = [list(column) for column in columns]
         known = None if labels is None else list(labels)
         bounds = pairwise(self.sentences.tolist())
@@ -156,7 +156,7 @@ class ColumnFile:
         ]
 
     def with_columns(self, added: Sequence[Column]) -> str:
-        """The text of the file, with columns added to the lines of tokens."""
+        """Return the text of the file, with columns added to the lines of tokens."""
         lines = self.lines.copy()
         for place, *values in zip(self.places.tolist(), *added, strict=True):
             line = lines[place]
@@ -169,7 +169,7 @@ class ColumnFile:
 def read_columns(
     path: str, *, encoding: str = "UTF-8", otherwise: str = CONVERT
 ) -> ColumnFile:
-    """Read a file of tokens; what is wrong with it is told with the line.
+    """Read a file of tokens; errors name the line.
 
     ``"-"`` is standard input. `otherwise` says what to do about text that is written in
     another encoding, for the message.
@@ -201,7 +201,7 @@ def read_columns(
 def columns_of(
     tokens: list[str], places: Integers, n_sentences: int, name: str
 ) -> tuple[list[str], ...]:
-    """The columns of the lines of tokens, by one split of all of them.
+    """Return the columns of the lines of tokens, by one split of all of them.
 
     A list for each line, turned into columns, would take twice the time.
     """
@@ -221,7 +221,7 @@ def columns_of(
 def split_rows(
     rows: list[str], separator: str, places: Integers, name: str
 ) -> tuple[list[str], int]:
-    """The cells of rows with the same number of columns, none empty; that number."""
+    """Return the cells of rows of equal width, none empty, and that width."""
     counts = map(str.count, rows, repeat(separator))
     widths = np.fromiter(counts, np.int64, len(rows)) + 1
     width, text = int(widths[0]), separator.join(rows)
@@ -236,7 +236,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def _refuse_rows(rows: Sequence[Sequence[str]], places: Integers, name: str) -> None:
-    """Refuse the first line with another number of columns, or with an empty one."""
+    """Raise an error for the first line with another width or an empty cell."""
     width = len(rows[0])
     token = next(i for i, row in enumerate(rows) if len(row) != width or not all(row))
     row, where = rows[token], f"{name}, line {places[token] + 1}"
@@ -250,7 +250,7 @@ def _refuse_rows(rows: Sequence[Sequence[str]], places: Integers, name: str) -> 
 
 
 def _text_hint(rows: Iterable[Sequence[str]]) -> str:
-    """A hint if lines are words and no columns of labels: most cells in lower case."""
+    """Return a hint if lines are words, not columns: most cells in lower case."""
     behind = [cell for cells in rows for cell in cells[1:]]
     words = sum(map(str.islower, behind))
     return f"; {_TEXT_HINT}" if 2 * words > len(behind) else ""
@@ -259,7 +259,7 @@ def _text_hint(rows: Iterable[Sequence[str]]) -> str:
 def read_text(
     path: str, encoding: str = "UTF-8", otherwise: str = CONVERT
 ) -> tuple[str, str]:
-    """What messages call a file, and its text."""
+    """Return the name of a file for messages, and its text."""
     name = "standard input" if path == STREAM else path
     try:
         data = sys.stdin.buffer.read() if path == STREAM else read_whole(path)
@@ -284,13 +284,13 @@ class PlainText:
         return len(self.sentences) - 1
 
     def objects(self) -> list[Sentence]:
-        """Sentences with words alone."""
+        """Return sentences with words only."""
         bounds = pairwise(self.sentences.tolist())
         return [Sentence((self.tokens[a:b],)) for a, b in bounds]
 
 
 def tokenized(text: str, name: str = "text") -> PlainText:
-    """Find the tokens and the sentences of a text, which messages call by its name.
+    """Find the tokens and the sentences of a text; messages use `name`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Refusals of heads that form no tree."""
+"""Refuse heads that form no tree."""
 
 from __future__ import annotations
 

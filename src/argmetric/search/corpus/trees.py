@@ -1,4 +1,4 @@
-"""Dependency trees from files: CoNLL-U, and ``.dp`` (word, tag, head)."""
+"""Read dependency trees from files: CoNLL-U, and ``.dp`` (word, tag, head)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Tree(Shown):
     relations : list of str or None
         The relation of each word to its head, where the file has some.
     source : str
-        The piece of the file that the sentence was read from: comments, multi-word
+        The part of the file that the sentence was read from: comments, multi-word
         tokens, empty nodes, all columns, and the empty lines behind it.
     format : {"conllu", "dp"} or None
         How `source` is written; None where there is none.
@@ -93,7 +93,7 @@ class Tree(Shown):
         return len(self.words)
 
     def _lines(self) -> Sequence[tuple[str, ...]]:
-        """Each word with its tag, its head and its relation."""
+        """Return each word with its tag, its head and its relation."""
         names = dict(enumerate(("root", *self.words)))
         heads = [names.get(head, "") for head in self.heads.tolist()]
         columns = [self.words, self.tags, heads, self.relations]
@@ -101,7 +101,7 @@ class Tree(Shown):
 
     @property
     def comments(self) -> list[str]:
-        """Lines of comment before and among the tokens."""
+        """Return the lines of comment before and among the tokens."""
         lines = self.source.removeprefix(BYTE_ORDER).split("\n")
         if self.format != "conllu":  # where # is a word
             return []
@@ -109,7 +109,7 @@ class Tree(Shown):
 
 
 def token_lines(tree: Tree) -> list[int]:
-    """Which lines of a tree's source are those of words."""
+    """Return which lines of a tree's source are those of words."""
     lines = tree.source.removeprefix(BYTE_ORDER).split("\n")
     if tree.format == "conllu":
         firsts = [line.partition("\t")[0] for line in lines]
@@ -118,7 +118,7 @@ def token_lines(tree: Tree) -> list[int]:
 
 
 def place_of(tree: Tree, number: int, token: int) -> str:
-    """File, line, sentence and token for a message.
+    """Return file, line, sentence and token for a message.
 
     A sentence of a file has its number in that file, counted from 1; any other one
     has its place in the list, counted from 0.
@@ -229,7 +229,7 @@ def _format_of_lines(bodies: list[str], filled: Booleans, name: str) -> TreeForm
 
 
 def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
-    """Words, tags, heads and relations of all tokens, and their lines."""
+    """Return words, tags, heads and relations of all tokens, and their lines."""
     is_comment = map(str.startswith, bodies, repeat("#"))
     is_node = filled & ~np.fromiter(is_comment, np.bool_, len(bodies))
     places = np.flatnonzero(is_node)
@@ -275,7 +275,7 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
             f"({shown(columns[FORM][i])}) has the number {numbers[i]}"
         )
     if not is_token.all():
-        _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name)
+        _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name=name)
     tags = _known(columns[UPOS]) or _known(columns[XPOS])
     return columns[FORM], tags, columns[HEAD], _known(columns[RELATION]), places
 
@@ -286,9 +286,10 @@ def _check_ranges(
     filled: Booleans,
     places: Integers,
     sentences: Integers,
+    *,
     name: str,
 ) -> None:
-    """Refuse a line of several tokens that does not stand right before its first.
+    """Refuse a line of several tokens that is not right before its first.
 
     Nodes are the lines of all `ids`, places those of the tokens.
     """
@@ -333,18 +334,18 @@ def _dp(bodies: list[str], filled: Booleans, name: str) -> Parts:
 
 
 def _known(column: Column) -> Column | None:
-    """A column, unless nothing in it is known."""
+    """Return a column, or None if all of its cells are unknown."""
     return None if column.count(UNKNOWN) == len(column) else column
 
 
 def _sentences(filled: Booleans, places: Integers) -> Integers:
-    """Tokens where sentences start, and the number of tokens: empty lines part them."""
+    """Return the first token of each sentence, and the number of tokens."""
     block = np.searchsorted(np.flatnonzero(~filled), places)
     return np.append(np.flatnonzero(np.diff(block, prepend=-1)), len(places))
 
 
 def _cuts(filled: Booleans, places: Integers, sentences: Integers) -> Integers:
-    """Lines where the sources start, and the number of lines.
+    """Return the lines where the sources start, and the number of lines.
 
     Empty lines go with the sentence before them, comments with the one behind.
     """
@@ -359,7 +360,7 @@ def _cuts(filled: Booleans, places: Integers, sentences: Integers) -> Integers:
 
 
 class _Codes(dict[str, int]):
-    """Numbers of texts; each different text is looked at once."""
+    """Numbers of texts; each distinct text is parsed once."""
 
     def __init__(self, number_of: Callable[[str], int]) -> None:
         self._number_of = number_of

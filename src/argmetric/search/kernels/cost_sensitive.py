@@ -22,13 +22,13 @@ FIRST_SQUARE = 0.01  # keeps AdaGrad's first steps from being all of one size
 
 @kernel
 def with_action(feature, action):
-    """Hash of a feature of a state with an action."""
+    """Return the hash of a feature of a state with an action."""
     return mix(feature + action * GOLDEN)
 
 
 @kernel
 def fill_scores(rows, decision, shift, weights, scores):
-    """Scores of the actions of one decision."""
+    """Set the scores of the actions of one decision."""
     state_ptr, hashes, values, indptr, codes, pair_ptr, pair_hashes, pair_values = rows
     for a in range(indptr[decision], indptr[decision + 1]):
         total = 0.0
@@ -41,7 +41,7 @@ def fill_scores(rows, decision, shift, weights, scores):
 
 @kernel
 def score_actions(rows, shift, weights, scores):
-    """Scores of all actions of all decisions."""
+    """Set the scores of all actions of all decisions."""
     indptr = rows[3]
     for decision in range(indptr.shape[0] - 1):
         out = scores[indptr[decision] : indptr[decision + 1]]
@@ -50,7 +50,7 @@ def score_actions(rows, shift, weights, scores):
 
 @kernel
 def fill_slopes(kind, target, costs, scale, scores, slopes):
-    """Derivative of the loss by the score of each action, at costs whose least is 0.
+    """Set the derivative of the loss by the score of each action; least cost 0.
 
     Perceptron: the regret of the chosen action, between it and the best cheapest one.
     SVM: max_a (s_a + scale c_a) - s_best, a margin as wide as the regret.
@@ -107,7 +107,7 @@ def fill_slopes(kind, target, costs, scale, scores, slopes):
 
 @kernel
 def gather(where, gradient, gradients, touched, n_touched):
-    """Add to the gradient of one weight, and remember which one it was."""
+    """Add to the gradient of one weight, and record its index."""
     touched[n_touched] = where
     gradients[where] += gradient
     return n_touched + 1
@@ -115,7 +115,7 @@ def gather(where, gradient, gradients, touched, n_touched):
 
 @kernel
 def most_touched(rows):
-    """Largest number of (action, feature) pairs of a decision, and of actions."""
+    """Return the largest numbers of (action, feature) pairs and of actions."""
     state_ptr, _, _, indptr, _, pair_ptr, _, _ = rows
     most = 1
     longest = 1
@@ -129,7 +129,7 @@ def most_touched(rows):
 
 @kernel
 def learn(rows, costs, order, shift, kind, target, step, scale, state):
-    """One pass over the decisions; `state`: weights, squares, lags and the clock.
+    """Make a pass over the decisions; `state`: weights, squares, lags, clock.
 
     A weight that several actions share is changed once, by their total. The averaged
     weights are weights - lags / clock.
@@ -176,7 +176,7 @@ def learn(rows, costs, order, shift, kind, target, step, scale, state):
 
 @kernel
 def count_products(indptr, values, out):
-    """Where rows with the products of features end (no squares of 0 and 1)."""
+    """Set where rows with the products of features end (no squares of 0 and 1)."""
     out[0] = 0
     for row in range(indptr.shape[0] - 1):
         n = indptr[row + 1] - indptr[row]
@@ -189,7 +189,7 @@ def count_products(indptr, values, out):
 
 @kernel
 def fill_products(indptr, hashes, values, new_hashes, new_values):
-    """Every feature, then every product of two, whatever the order they come in."""
+    """Set every feature, then every product of two, independent of their order."""
     place = 0
     for row in range(indptr.shape[0] - 1):
         for f in range(indptr[row], indptr[row + 1]):
@@ -207,7 +207,7 @@ def fill_products(indptr, hashes, values, new_hashes, new_values):
 
 @kernel
 def fill_joint(rows, ends, new_hashes, new_values):
-    """One row for each action: features of its state with its code, then its own."""
+    """Set a row for each action: features of its state with its code, then its own."""
     state_ptr, hashes, values, indptr, codes, pair_ptr, pair_hashes, pair_values = rows
     place = 0
     ends[0] = 0

@@ -1,4 +1,4 @@
-"""A decision among labels by hashed features: scores, probabilities, one step, a beam.
+"""Decide among labels by hashed features: scores, probabilities, steps, beams.
 
 A decision adds up rows of weights: those of its static features, and those of its
 history features, which are hashed here from the code of the last labels. The code
@@ -38,13 +38,13 @@ def add_row(scores, weights, start, n_labels, value):
 
 @borrowing
 def history_row(half, code, mask, shift):
-    """Row of a history feature: its static half, with the labels that it sees."""
+    """Return the row of a history feature: its static half, with the labels it sees."""
     return np.int64(mix(half ^ ((code & mask) * GOLDEN)) >> shift)
 
 
 @borrowing
 def history_rows(rows, scheme, position, stream, code, found):
-    """Row numbers of the history features of a decision; returns how many."""
+    """Set the rows of the history features of a decision; return their number."""
     first = scheme[HISTORY][stream]
     n = 0
     for j in range(scheme[HISTORY][stream + 1] - first):
@@ -58,20 +58,20 @@ def history_rows(rows, scheme, position, stream, code, found):
 
 @borrowing
 def last_label(scheme, code, n_streams):
-    """1 + the last label of the stream whose turn it is, 0 where there is none."""
+    """Return 1 + the last label of the current stream, 0 if there is none."""
     here = (ONE << scheme[BITS]) - ONE
     return np.int64((code >> (scheme[BITS] * np.uint64(n_streams - 1))) & here)
 
 
 @borrowing
 def next_code(scheme, code, label):
-    """The code of the history with one label more."""
+    """Return the code of the history with one more label."""
     return ((code << scheme[BITS]) | np.uint64(label + 1)) & scheme[STATE_MASK]
 
 
 @borrowing
 def best_label(scores, allowed, K):
-    """The first of the highest allowed scores."""
+    """Return the first of the highest allowed scores."""
     best = -1
     for k in range(K):
         if allowed[k] and (best < 0 or scores[k] > scores[best]):
@@ -81,7 +81,7 @@ def best_label(scores, allowed, K):
 
 @borrowing
 def log_total(scores, allowed, K):
-    """The logarithm of Σ exp(score) over the allowed labels."""
+    """Return log Σ exp(score) over the allowed labels."""
     top = np.float64(scores[best_label(scores, allowed, K)])
     total = 0.0
     for k in range(K):
@@ -94,7 +94,7 @@ def log_total(scores, allowed, K):
 
 @borrowing
 def softmax(scores, allowed, K, norm, out):
-    """Probabilities exp(score - norm) of the allowed labels; `norm` is `log_total`."""
+    """Set probabilities exp(score - norm) of the allowed labels; see `log_total`."""
     for k in range(K):
         out[k] = 0.0
         if allowed[k]:
@@ -105,7 +105,7 @@ def softmax(scores, allowed, K, norm, out):
 
 @borrowing
 def list_active(gradient, K, active):
-    """Labels whose gradient is worth a step; returns how many."""
+    """List labels with a gradient that matters; return their number."""
     n = 0
     for k in range(K):
         if abs(gradient[k]) >= _SMALL:
@@ -116,7 +116,7 @@ def list_active(gradient, K, active):
 
 @borrowing
 def descend(learned, start, value, gradient, active, step, when):
-    """One step down the gradient for the active labels of a row of weights.
+    """Take a step down the gradient for the active labels of a row of weights.
 
     AdaGrad: w -= step · g / √(Σ g²). The sums gather the changes times their time, for
     the average.
@@ -133,7 +133,7 @@ def descend(learned, start, value, gradient, active, step, when):
 
 @borrowing
 def place(beam, n, width, total, raw, parent, choice):
-    """Keep a candidate among the best `width`, sorted; returns how many are kept.
+    """Insert a candidate among the best `width`, sorted; return their number.
 
     Sorted by total, then raw score, then order of arrival: where the total rounds two
     labels of one parent to the same number, the raw score still tells them apart, so
@@ -164,7 +164,7 @@ def place(beam, n, width, total, raw, parent, choice):
 
 @borrowing
 def longest_of(sentences):
-    """The longest sentence, at least 1."""
+    """Return the length of the longest sentence, at least 1."""
     longest = 1
     for s in range(sentences.shape[0] - 1):
         longest = max(longest, sentences[s + 1] - sentences[s])

@@ -40,20 +40,20 @@ _S11 = np.uint64(11)
 
 @borrowing
 def scatter(key):
-    """The splitmix64 of `_policy.scatter`."""
+    """Return the splitmix64 of `_policy.scatter`."""
     return mix(key + GOLDEN)
 
 
 @borrowing
 def reset(state):
-    """The state before the first decision."""
+    """Set the state before the first decision."""
     state[0] = state[1] = 0
     state[2] = state[3] = -1
 
 
 @borrowing
 def advance(form, gold, token, column, size, state):
-    """Read one action more."""
+    """Read one more action."""
     labels, kinds, stops, _, _ = gold
     if form & SPANS:
         if column > 0:
@@ -77,7 +77,7 @@ def advance(form, gold, token, column, size, state):
 
 @borrowing
 def loss_in_reach(form, gold, token, stop, state):
-    """Least loss in reach once `token` is the next one to decide on."""
+    """Return the least loss in reach once `token` is the next one to decide."""
     _, kinds, stops, future, n_gold = gold
     if not form & CHUNKS:
         return float(min(state[0], 1)) if form & WHOLE else float(state[0])
@@ -93,7 +93,7 @@ def loss_in_reach(form, gold, token, stop, state):
 
 @borrowing
 def fill_costs(scheme, gold, token, stop, n_sizes, history, state, after, costs):
-    """Fill `costs` with the least loss in reach after each action; the cheapest one.
+    """Set the least loss in reach after each action; return the cheapest action.
 
     Infinite where illegal; numbers of wrong labels less those made so far. `after` is
     scratch.
@@ -118,13 +118,13 @@ def fill_costs(scheme, gold, token, stop, n_sizes, history, state, after, costs)
 
 @borrowing
 def after_column(scheme, history, column, n_columns):
-    """The history with one column more."""
+    """Return the history with one more column."""
     return (history * (n_columns + 1) + column + 1) % scheme[3].shape[0]
 
 
 @borrowing
 def drawn_policy(draws, sequence, key, depth):
-    """The table of the policy that is drawn at a depth, -1 for the initial one."""
+    """Return the table of the random policy at a depth, -1 for the initial one."""
     has_initial, edges, _, n_folds, folds = draws
     bits = scatter(key ^ scatter(np.uint64(depth)))
     value = float(bits >> _S11) * 2.0**-53
@@ -138,7 +138,7 @@ def drawn_policy(draws, sequence, key, depth):
 
 @borrowing
 def fill_path_scores(scheme, text, policies, begin, now, who, history, room, scores):
-    """Scores of actions under a policy, those of illegal ones -inf; the best one.
+    """Set scores of actions, -inf for illegal ones; return the best action.
 
     Sums of features are worked out once a sequence, which begins at `begin`.
     """
@@ -163,7 +163,7 @@ def fill_path_scores(scheme, text, policies, begin, now, who, history, room, sco
 
 @kernel
 def make_room(scheme, text, policies):
-    """Room for the longest sequence under all policies, and for scores of actions."""
+    """Return scratch space for the longest sequence, and for scores of actions."""
     starts, n_lengths = text[0], scheme[1]
     longest = 1
     for i in range(starts.shape[0] - 1):
@@ -176,7 +176,7 @@ def make_room(scheme, text, policies):
 
 @kernel
 def walk(scheme, text, gold, policies, draws, known, out):
-    """Actions of a policy from the left; what it met, costs if `known`, and losses.
+    """Run a policy from the left; record actions, costs if `known`, and losses.
 
     `out` is by token: action, history, depth (-1: no decision) and state before; costs
     from `places` on. The losses are by sequence.
@@ -286,7 +286,7 @@ def roll_out(scheme, text, gold, policies, draws, how, path, costs):
 
 @borrowing
 def enter(total, member, totals, members, n):
-    """Enter a member into a beam in order; equal ones stay behind. The new size."""
+    """Insert a member into a beam in order, after equal ones; return the new size."""
     place = n
     while place > 0 and totals[place - 1] < total:
         place -= 1
@@ -305,7 +305,7 @@ def enter(total, member, totals, members, n):
 
 @kernel
 def search_beams(scheme, text, policies, draws, width, logs, out):
-    """Actions of the best path by their tokens; `logs`: sum logs of probabilities.
+    """Find the actions of the best path; with `logs`, sum log probabilities.
 
     Members of a beam have taken equally many decisions, or are finished. A member: its
     next token, history, parent, and the action that led to it.

@@ -1,4 +1,4 @@
-"""Summaries that grow: what belongs together, and what each next piece would bring.
+"""Grow summaries: sets of words that belong together, and the gain of each.
 
 Words of a cluster lie end to end, those of sentence s from sentences[s] up to, not
 including, sentences[s + 1]. A word has no, one or several tokens: those of word w are
@@ -22,7 +22,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 @borrowing
 def number_of(pair, keys, numbers):
-    """Number of a pair, -1 for one that is not in the table."""
+    """Return the number of a pair, -1 for one that is not in the table."""
     mask = len(keys) - 1
     place = np.int64((np.uint64(pair) * _SPREAD) >> np.uint64(20)) & mask
     while keys[place] >= 0 and keys[place] != pair:
@@ -32,7 +32,7 @@ def number_of(pair, keys, numbers):
 
 @kernel
 def word_heads(heads, sentences, words, is_mark, result, chosen):
-    """Heads of white-space words from those of the parts that they are made of.
+    """Set the heads of white-space words from those of their parts.
 
     heads count the parts of a sentence from 1, 0 is the root. A word stands at its
     part nearest the root that is not a punctuation mark, and hangs on the word of the
@@ -67,7 +67,7 @@ def word_heads(heads, sentences, words, is_mark, result, chosen):
 
 @kernel
 def close_spans(sentences, places, needs, longest, pieces, members, owners):
-    """All spans of at most `longest` words with what they need, and whole sentences.
+    """List spans of up to `longest` words with the words they need, and sentences.
 
     Word w needs needs[places[w] : places[w + 1]], words of its own sentence. Equal sets
     are listed once. Returns the numbers of pieces and of members; where `members` is
@@ -137,7 +137,7 @@ def close_spans(sentences, places, needs, longest, pieces, members, owners):
 
 @borrowing
 def edges_of(sentences, places, tokens, kept, before, after):
-    """The last kept token before each sentence, and the first one behind it."""
+    """Set the last kept token before each sentence, and the first one after it."""
     last = -1
     for s in range(len(sentences) - 1):
         before[s] = last
@@ -154,7 +154,7 @@ def edges_of(sentences, places, tokens, kept, before, after):
 
 @borrowing
 def change_gram(gram, sign, counts, steps, gains):
-    """Add or remove one occurrence; gains change by what it is worth."""
+    """Add or remove one occurrence; change the gains by its value."""
     if sign < 0:
         counts[gram] -= 1
     times = counts[gram]
@@ -167,7 +167,7 @@ def change_gram(gram, sign, counts, steps, gains):
 
 @borrowing
 def change_pair(left, right, sign, table, counts, steps, gains):
-    """Add or remove one pair of neighbours, if it is one that counts."""
+    """Add or remove one pair of neighbours, if it is in the table."""
     n_types, keys, numbers = table
     if left >= 0 and right >= 0:
         number = number_of(left * n_types + right, keys, numbers)
@@ -210,7 +210,7 @@ def measure_pieces(
     sizes,
     gains,
 ):
-    """What each piece costs and what it would bring now.
+    """Set the cost and the current gain of each piece.
 
     sizes[c] is the cost of the words of piece c that are not kept, and -1 where that is
     more than room; gains[c, k] the change of value k of the whole text. The grams of
@@ -257,7 +257,7 @@ def measure_pieces(
 
 @borrowing
 def count_grams(sentences, text, table, kept, counts):
-    """Occurrences of each gram in the kept words."""
+    """Count the occurrences of each gram in the kept words."""
     places, tokens = text
     n_types, keys, numbers = table
     counts[:] = 0
@@ -278,7 +278,7 @@ _EQUAL = 1e-12  # values that differ by less are equal: sums are taken in any or
 
 @borrowing
 def gram_of(left, right, pairs):
-    """The gram of two neighbouring tokens, -1 for none; -1 is an end of the text."""
+    """Return the gram of two neighbouring tokens, -1 for none or an end of the text."""
     return pairs[left, right] if left >= 0 and right >= 0 else -1
 
 
@@ -303,7 +303,7 @@ def change_node(node, sign, edges, text, pairs, counts, steps, gains):
 
 @borrowing
 def gain_node(node, edges, text, pairs, counts, steps, gains):
-    """What `change_node` would add, nothing being changed."""
+    """Return what `change_node` would add, without a change."""
     places, tokens = text
     first = places[node]
     if places[node + 1] == first + 1:
@@ -327,7 +327,7 @@ def gain_node(node, edges, text, pairs, counts, steps, gains):
 
 @borrowing
 def is_better(one, others, i):
-    """Whether value 0 is greater than that of row i, or equal and value 1 greater."""
+    """Return whether value 0 exceeds that of row i; in a tie, whether value 1 does."""
     if one[0] > others[i, 0] + _EQUAL:
         return True
     return one[0] >= others[i, 0] - _EQUAL and one[1] > others[i, 1] + _EQUAL
@@ -335,7 +335,7 @@ def is_better(one, others, i):
 
 @kernel
 def complete(parents, is_useful, text, pairs, steps, costs, kept, room, beam, path):
-    """The most that can be added to value 0 of a summary, by beam search.
+    """Maximise what can be added to value 0 of a summary, by beam search.
 
     Tokens are grams 0, 1, ...; pairs[a, b] is the gram of a followed by b, or -1;
     steps[k, gram, j] is what occurrence j + 1 of a gram adds to value k.

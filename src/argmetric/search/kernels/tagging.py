@@ -1,4 +1,4 @@
-"""Sequences labelled one decision after the other: search, and learning."""
+"""Label sequences one decision after the other: search and learning."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_history(rows, scheme, weights, position, stream, code, found, scores):
 
 @borrowing
 def static_scores(rows, scheme, weights, scores):
-    """Scores of the static features of every decision: scores[position, :n_labels]."""
+    """Set scores[position, :n_labels] of the static features of every decision."""
     n_streams = scheme[N_LABELS].shape[0]
     weighted = rows[VALUES].shape[0] > 0
     for s in range(rows[SENTENCES].shape[0] - 1):
@@ -64,7 +64,7 @@ def static_scores(rows, scheme, weights, scores):
 
 @kernel
 def greedy(rows, scheme, weights, static, labels):
-    """Label every sentence, each decision the best one at its place.
+    """Label every sentence greedily, the best label at each decision.
 
     `static` holds the scores of `static_scores` for all decisions and is used up.
     """
@@ -88,7 +88,7 @@ def score_hypothesis(
     rows, scheme, weights, static, position, stream, allowed, codes, h, log_scale,
     found, scores, norms,
 ):  # fmt: skip
-    """Scores and norm of hypothesis h at a decision.
+    """Set the scores and norm of hypothesis h at a decision.
 
     One that has its history in common with an earlier one copies what that one has.
     """
@@ -108,7 +108,7 @@ def score_hypothesis(
 
 @kernel
 def beam(rows, scheme, weights, static, width, log_scale, labels, totals):
-    """The `width` best label sequences of every sentence that a beam finds.
+    """Find the `width` best label sequences of every sentence by a beam.
 
     labels[r, position] is the r-th best, totals[sentence, r] its score, the sum of log
     probabilities (log_scale) or of raw scores; -inf where there are fewer.
@@ -159,7 +159,7 @@ def beam(rows, scheme, weights, static, width, log_scale, labels, totals):
 
 @kernel
 def forced(rows, scheme, weights, static, candidates, known, totals):
-    """Log probabilities of given label sequences.
+    """Set log probabilities of candidate label sequences.
 
     candidates[r, position] is the r-th candidate of the sentence there; totals[s, r]
     is filled in where known[s, r] is 0.
@@ -206,7 +206,10 @@ _UNIT = 1.0 / (1 << 24)
 
 @borrowing
 def keep_features(rows, position, dropout, state, kept, values):
-    """The static features that stay, and their values; returns how many."""
+    """Set the static features left by dropout, and their values.
+
+    Return their number.
+    """
     weighted = rows[VALUES].shape[0] > 0
     limit = np.uint64(dropout * 65536.0)
     scale = np.float32(1.0 / (1.0 - dropout))
@@ -231,7 +234,7 @@ def keep_features(rows, position, dropout, state, kept, values):
 
 @borrowing
 def slopes(scores, allowed, K, target, gradient, active):
-    """Gradient of the logistic loss in the scores; returns how many entries count."""
+    """Set the gradient of the logistic loss; return how many entries count."""
     softmax(scores, allowed, K, log_total(scores, allowed, K), gradient)
     if 1.0 - gradient[target] < LEAST_DOUBT:
         return 0
@@ -241,7 +244,7 @@ def slopes(scores, allowed, K, target, gradient, active):
 
 @borrowing
 def all_features(rows, scheme, dropout, position, stream, code, state, kept, values):
-    """Rows and values of the features of a decision; returns how many."""
+    """Set rows and values of the features of a decision; return their number."""
     n = keep_features(rows, position, dropout, state, kept, values)
     more = history_rows(rows, scheme, position, stream, code, kept[n:])
     for e in range(n, n + more):
@@ -251,7 +254,7 @@ def all_features(rows, scheme, dropout, position, stream, code, state, kept, val
 
 @kernel
 def train(rows, scheme, settings, gold, order, learned, when, state):
-    """Learn from the sentences in `order`; returns the wrong decisions and the time.
+    """Learn from the sentences in `order`; return the wrong decisions and the time.
 
     Each decision is scored with its roll-in history, the weights take a step towards
     the gold label, or, for "in X" after something else, "outside". The history goes on

@@ -15,7 +15,7 @@ _EDGE = np.uint64(1 << 40)  # beyond the 32 bits of every attribute
 
 @borrowing
 def attribute_at(attributes, column, there, begin, end):
-    """Code of an attribute; places outside the sentence count by their distance."""
+    """Return the code of an attribute; outside the sentence it is the distance."""
     if there < begin:
         return _EDGE + np.uint64(begin - there)
     if there >= end:
@@ -25,7 +25,7 @@ def attribute_at(attributes, column, there, begin, end):
 
 @borrowing
 def joined(attributes, plan, j, token, begin, end):
-    """Hash of the parts of template j at a token; 0 where one is absent.
+    """Return the hash of the parts of template j at a token; 0 if one is absent.
 
     Part i reads the attribute columns[i] of the token offsets[i] places away; template
     j has the parts parts[j]..parts[j+1].
@@ -43,7 +43,7 @@ def joined(attributes, plan, j, token, begin, end):
 
 @kernel
 def hash_rows(attributes, sentences, plan, shift, indptr, indices):
-    """Features of every decision; the decisions of a token stand side by side.
+    """Set the features of every decision; those of a token are side by side.
 
     plan: columns, offsets, parts and salts of templates, and `streams`: stream s has
     the templates streams[s]..streams[s+1]. Fills indptr and indices and returns their
@@ -68,7 +68,7 @@ def hash_rows(attributes, sentences, plan, shift, indptr, indices):
 
 @kernel
 def hash_halves(attributes, sentences, plan, halves):
-    """The static half of every history template: halves[decision, template]."""
+    """Set halves[decision, template], the static half of every history template."""
     streams = plan[4]
     n_streams = streams.shape[0] - 1
     for s in range(sentences.shape[0] - 1):
@@ -82,7 +82,7 @@ def hash_halves(attributes, sentences, plan, halves):
 
 @kernel
 def remembered(words, order, owners, labels, n_labels, window, past_only, memory):
-    """Majority label of the same word in other sentences near by.
+    """Set the majority label of the same word in nearby sentences.
 
     `order` lists the tokens by word, then place; owners[i] is the sentence of token i.
     memory[i] = 1 + the label most frequent among tokens of the same word at most
@@ -142,7 +142,7 @@ class FeatureRows(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What may be decided, and where the weights of a decision stand.
+    """Legal decisions, and the rows of their weights.
 
     The decisions of a sentence take turns among the tiers: one tier for labels,
     two for a tag and a chunk label of each token.

@@ -1,4 +1,4 @@
-"""Weights in a table, a row for each feature: scores of actions, and learning.
+"""Score actions and learn by a table of weights, a row for each feature.
 
 An action takes a column and a size. Word by word, every size is 1 and the number of an
 action is its column. Chunk by chunk, column 0 is one word outside and column k + 1 a
@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-3  # slopes; weights of actions whose slope is smaller stay
 
 @borrowing
 def action_of(number, n_sizes):
-    """Column and size of an action."""
+    """Return the column and size of an action."""
     if number == 0:
         return 0, 1
     return (number - 1) // n_sizes + 1, (number - 1) % n_sizes + 1
@@ -33,7 +33,7 @@ def action_of(number, n_sizes):
 
 @borrowing
 def fill_static(features, row, weights, static):
-    """Sums of weights of the features of each size, from a row of features on."""
+    """Set sums of weights of the features of each size, from a row of features on."""
     indptr, indices, values = features
     for size in range(static.shape[0]):
         sums = static[size]
@@ -46,7 +46,7 @@ def fill_static(features, row, weights, static):
 
 @borrowing
 def fill_action_scores(static, weights, extra, scores):
-    """Scores of all actions: of their features, and of the rows besides."""
+    """Set scores of all actions, by their features and the extra rows."""
     n_sizes, n_columns = static.shape
     if n_sizes == 1:
         for column in range(n_columns):
@@ -68,7 +68,7 @@ def fill_action_scores(static, weights, extra, scores):
 
 @borrowing
 def fill_few(features, decisions, decision, weights, static, every, few):
-    """Scores of the actions of one decision; `static` and `every` are scratch."""
+    """Set scores of the actions of one decision; `static` and `every` are scratch."""
     firsts, sizes, extra, action_ptr, numbers = decisions
     fill_static(features, firsts[decision], weights, static[: sizes[decision]])
     fill_action_scores(static[: sizes[decision]], weights, extra[decision], every)
@@ -78,7 +78,7 @@ def fill_few(features, decisions, decision, weights, static, every, few):
 
 @kernel
 def score_decisions(features, decisions, weights, out):
-    """Scores of all actions of all decisions."""
+    """Set scores of all actions of all decisions."""
     _, sizes, _, action_ptr, _ = decisions
     n_lengths, n_columns = sizes.max(), weights.shape[1]
     static, every = np.empty((n_lengths, n_columns)), np.empty(n_lengths * n_columns)
@@ -89,7 +89,7 @@ def score_decisions(features, decisions, weights, out):
 
 @borrowing
 def change_row(step, gradients, columns, kind, clock, row, tables):
-    """One step of AdaGrad, or of the perceptron, for the weights of one feature."""
+    """Take a step of AdaGrad, or of the perceptron, for the weights of one feature."""
     weights, squares, lags = tables
     for j in range(columns.shape[0]):
         column, gradient = columns[j], gradients[j]
@@ -103,7 +103,7 @@ def change_row(step, gradients, columns, kind, clock, row, tables):
 
 @borrowing
 def list_slopes(slopes, numbers, n_sizes, table, columns):
-    """Lay slopes that are not negligible out by size; how many columns have some."""
+    """Lay out slopes that matter by size; return how many columns have some."""
     for size in range(n_sizes):
         for at in range(table.shape[1]):
             table[size, at] = 0.0
@@ -122,7 +122,7 @@ def list_slopes(slopes, numbers, n_sizes, table, columns):
 
 @borrowing
 def add_slopes(row, value, slopes, marks, touched, gradients, n):
-    """Add to the gradients of the row of a feature; the number of rows touched.
+    """Add to the gradients of the row of a feature; return the rows touched.
 
     The row after those is scratch: products are rounded before they are added.
     """
@@ -140,7 +140,7 @@ def add_slopes(row, value, slopes, marks, touched, gradients, n):
 
 @borrowing
 def most_rows(indptr, decisions):
-    """Largest number of rows of weights that a decision has."""
+    """Return the largest number of rows of weights that a decision has."""
     firsts, sizes, extra, _, _ = decisions
     most = 0
     for decision in range(firsts.shape[0]):
@@ -193,7 +193,7 @@ def learn_one(features, decisions, decision, regrets, options, state, room):
 
 @kernel
 def learn_decisions(features, decisions, regrets, order, options, state):
-    """One pass over the decisions; `state` as in `cost_sensitive.learn`."""
+    """Make a pass over the decisions; `state` as in `cost_sensitive.learn`."""
     weights, _, _, clock = state
     n_lengths, n_columns = decisions[1].max(), weights.shape[1]
     most = most_rows(features[0], decisions)

@@ -1,1 +1,1 @@
-"""Summaries: words of the sources that fit a budget, chosen by search."""
+"""Summaries: words of the sources within a budget, chosen by search."""

@@ -55,24 +55,24 @@ class Cluster:
 
     @property
     def word_sentences(self) -> Integers:
-        """The sentence of each word, counted over all documents."""
+        """Return the sentence of each word, counted over all documents."""
         return np.repeat(np.arange(self.n_sentences), np.diff(self.sentence_starts))
 
     @property
     def lead(self) -> int:
-        """The first sentence that has an end mark, or else the first: not a title."""
+        """Return the first sentence with an end mark, so no title; or the first."""
         last = (self.words[i - 1] for i in self.sentence_starts[1:].tolist())
         return next((s for s, word in enumerate(last) if has_end_mark(word)), 0)
 
     @property
     def document_starts(self) -> Integers:
-        """The first sentence of each document, and the number of sentences."""
+        """Return the first sentence of each document, and the number of sentences."""
         numbers = np.arange(len(self.documents) + 1)
         return np.searchsorted(self.sentence_documents, numbers)
 
 
 def read_clusters(clusters: Any) -> list[Cluster]:
-    """Clusters of any kind that `Summarizer.predict` takes."""
+    """Read clusters of any kind that `Summarizer.predict` takes."""
     if isinstance(clusters, str):
         raise TypeError(
             "clusters must be a list of clusters, each a list of documents, not text: "
@@ -85,7 +85,7 @@ def read_clusters(clusters: Any) -> list[Cluster]:
 def read_cluster(
     documents: Any, name: str, document_names: Sequence[str] | None = None
 ) -> Cluster:
-    """Check and cut one cluster, which messages call by its name.
+    """Check and split one cluster; messages use `name`.
 
     A document is text, a list of sentences (text), or a list of Tree; they are called
     "document 0" and so on where they have no names.
@@ -192,7 +192,7 @@ def _refuse_empty(starts: Integers, name: str) -> None:
 
 
 def _cut(text: str, hidden: Booleans | None = None) -> tuple[list[str], Integers]:
-    """White-space words and their characters, without a step for each of them.
+    """Return white-space words and their characters, in vectorised steps.
 
     Characters that are hidden are no part of words, but may be between their parts.
     """

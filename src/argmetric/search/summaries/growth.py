@@ -1,4 +1,4 @@
-"""A summary that grows piece by piece within a budget, and what users ask of it."""
+"""Grow a summary step by step within a budget, and read the options of users."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Growth:
         self._content = self._found[:, self._own].copy()
 
     def branch(self) -> Growth:
-        """A growth that goes on from here on its own."""
+        """Return a copy that grows independently from here."""
         other = copy(self)
         for name in ("step_of_word", "gains", "sizes", "_found", "_kept", "_counts"):
             setattr(other, name, getattr(self, name).copy())
@@ -88,46 +88,46 @@ class Growth:
 
     @property
     def values(self) -> Floats:
-        """What each piece would add to each of the values."""
+        """Return how much each piece would add to each of the values."""
         return self._found[:, : self._own]
 
     @property
     def kept_words(self) -> Integers:
-        """How many words of each sentence are kept."""
+        """Return how many words of each sentence are kept."""
         starts = self.material.cluster.sentence_starts[:-1]
         return np.add.reduceat(self._kept, starts, dtype=np.int64)
 
     @property
     def kept_pieces(self) -> Integers:
-        """1 for pieces of which a word is kept, 0 for the others."""
+        """Return 1 for pieces of which a word is kept, 0 for the others."""
         pieces = self.material.pieces
         return np.maximum.reduceat(self._kept[pieces.words], pieces.starts[:-1])
 
     @property
     def token_counts(self) -> Integers:
-        """How often the summary has each token."""
+        """Return how often the summary has each token."""
         return self._counts[: len(self.material.grams.types)]
 
     @property
     def used(self) -> float:
-        """What the kept words cost."""
+        """Return the cost of the kept words."""
         return self.budget.room - self.room
 
     @property
     def size(self) -> int:
-        """How much of the budget the summary takes."""
+        """Return how much of the budget the summary takes."""
         return self.budget.size(text_of(self.material.cluster.words, self._kept))
 
     @property
     def piece_costs(self) -> Floats:
-        """What each piece costs in an empty summary."""
+        """Return the cost of each piece in an empty summary."""
         pieces = self.material.pieces
         found: Floats = np.add.reduceat(self._costs[pieces.words], pieces.starts[:-1])
         return found
 
     @property
     def shortest(self) -> int | None:
-        """Size of the shortest piece, whether or not it fits; None: none is open."""
+        """Return the size of the shortest piece, even if it does not fit, or None."""
         pieces = self.material.pieces
         costs = self.piece_costs
         can = self._is_open & (np.diff(pieces.starts) >= self._min_words)
@@ -138,7 +138,7 @@ class Growth:
         return self.budget.size(text_of(self.material.cluster.words, kept))
 
     def cost_of(self, parts: list[int]) -> float:
-        """What the words of pieces cost that are not kept; no two pieces share one."""
+        """Return the cost of the words of disjoint pieces that are not kept yet."""
         words = np.concatenate(list(map(self.material.pieces.words_of, parts)))
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
@@ -152,7 +152,7 @@ class Growth:
         )
 
     def measure(self) -> bool:
-        """Bring `sizes` and `values` up to date; whether there is a piece to add."""
+        """Update `sizes` and `values`; return whether there is a piece to add."""
         self._measure()
         pieces = self.material.pieces
         kept = self.kept_words[pieces.sentences]
@@ -169,7 +169,10 @@ class Growth:
         return bool(self.sizes.any())
 
     def take(self, piece: int, gain: float) -> bool:
-        """Add a piece; False, and never again, where the user's own count says no."""
+        """Add a piece.
+
+        Return False, and close it, if the user's own count refuses it.
+        """
         from argmetric.search.kernels.summaries import count_grams
 
         words = self.material.pieces.words_of(piece)
@@ -189,7 +192,7 @@ class Growth:
 
 
 class Chooser(NamedTuple):
-    """How a policy looks at one cluster."""
+    """Policy applied to one cluster."""
 
     steps: Floats  # (n_values, n_grams, n_times): what grams are worth
     # from a growth to the expected gain of each piece for each unit of the budget that
@@ -198,20 +201,20 @@ class Chooser(NamedTuple):
 
 
 class SummaryPolicy(Protocol):
-    """What chooses the next piece."""
+    """Policy that chooses the next piece."""
 
     def chooser(self, material: Material) -> Chooser: ...
 
 
 def gain_per_unit(growth: Growth) -> Floats:
-    """What each piece adds to the first of the values, by what it costs."""
+    """Return how much each piece adds to the first value, per unit of cost."""
     sizes = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
     found: Floats = growth.values[:, 0] / sizes
     return found
 
 
 def best_of(scores: Floats, growth: Growth) -> int:
-    """The first piece with the highest score, but for rounding, of those that fit."""
+    """Return the first piece with the highest score, up to rounding, that fits."""
     can = np.where(growth.sizes > 0.0, scores, -np.inf)
     highest = can.max()
     return int((can >= highest - _ROUNDING * abs(highest)).argmax())
@@ -228,7 +231,7 @@ def grow(growth: Growth, chooser: Chooser) -> None:
 
 
 class SummaryOptions(NamedTuple):
-    """Arguments of `Summarizer` as Python's own."""
+    """Checked arguments of `Summarizer` as plain Python values."""
 
     min_words: int
     redundancy: float
@@ -258,17 +261,17 @@ class SummaryOptions(NamedTuple):
 
 
 def best_path(growth: Growth, beam: int) -> list[int]:
-    """Pieces that bring the most of the first value; by greedy search for a beam of 1.
+    """Return the pieces with the most of the first value; greedy for a beam of 1.
 
-    Summaries of a beam are compared by what they have for what they took; the greedy
-    one is always among those that are compared in the end.
+    Summaries of a beam are compared by value per unit of cost; the greedy one is always
+    compared in the end.
     """
     paths = [_run(growth.branch(), 1), *([_run(growth, beam)] if beam > 1 else [])]
     return max(paths, key=lambda found: found[0])[1]
 
 
 def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
-    """Value and pieces of the best path of a beam, ranked by value per unit of length.
+    """Return value and pieces of the best path of a beam, by value per unit of length.
 
     Paths that keep the same words count once.
     """
@@ -301,7 +304,7 @@ def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
 
 
 def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
-    """Numbers of sentences from pairs (document, sentence), each once, by cluster."""
+    """Return numbers of sentences from pairs (document, sentence), by cluster."""
     if given is None:
         return [[] for _ in clusters]
     wanted = "a list for each cluster of pairs (document, sentence)"
@@ -340,7 +343,7 @@ def _number(pair: Any, cluster: Cluster, name: str) -> int:
 
 
 def take_whole(growth: Growth, sentence: int) -> None:
-    """Add a sentence, or say that it does not fit."""
+    """Add a sentence, or raise an error if it does not fit."""
     pieces, cluster = growth.material.pieces, growth.material.cluster
     own = np.flatnonzero(pieces.sentences == sentence)
     whole = (
@@ -358,7 +361,7 @@ def take_whole(growth: Growth, sentence: int) -> None:
 
 
 def refuse_tight(growth: Growth) -> None:
-    """A budget that no sentence or part of one fits is a slip."""
+    """Raise an error if no sentence or part of one fits the budget."""
     if growth.gains:
         return
     cluster, budget, shortest = growth.material.cluster, growth.budget, growth.shortest
@@ -381,7 +384,7 @@ def read_budget(
     count: Callable[[str], int] | None,
     usual: int,
 ) -> Budget:
-    """The one budget that was named; `usual` words where none was."""
+    """Return the one budget that the user passed; `usual` words if there is none."""
     given = {"words": words, "characters": characters, "budget": budget}
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:

@@ -1,4 +1,4 @@
-"""How a plain text is laid out: what is markup, where blocks and sentences begin.
+"""Detect the layout of a plain text: markup, blocks and sentences.
 
 Headings, tables, fenced code and rules are no sentences. The marks of lists, quotes,
 emphasis and links are no part of words. Rules for the ends of sentences are written for
@@ -68,7 +68,7 @@ class TextLayout:
 
 
 def plain_layout(text: str) -> TextLayout:
-    """The layout of a text without markup: empty lines part its blocks."""
+    """Return the layout of a text without markup: empty lines separate blocks."""
     lines = text.split("\n")
     filled = np.array([bool(line.strip()) for line in lines])
     none = np.zeros(len(lines), dtype=np.bool_)
@@ -79,7 +79,7 @@ def plain_layout(text: str) -> TextLayout:
 
 
 def read_layout(text: str) -> TextLayout:
-    """The layout of a text that may have marks of Markdown."""
+    """Return the layout of a text that may have marks of Markdown."""
     lines = text.split("\n")
     quotes = [_length(_QUOTE.match(line)) for line in lines]
     bodies = [line[n:].strip() for line, n in zip(lines, quotes, strict=True)]
@@ -119,7 +119,7 @@ def _length(found: re.Match[str] | None) -> int:
 
 
 def _left_out(bodies: list[str]) -> Booleans:
-    """Lines of headings, tables, fenced code, rules, and definitions of links."""
+    """Return lines of headings, tables, fenced code, rules and link definitions."""
     out = np.array(
         [
             any(one.match(body) for one in (_HEADING, _RULE, _BORDER, _DEFINITION))
@@ -174,7 +174,7 @@ _STARTERS = _set_of(
 def cut_sentences(
     words: list[str], spans: Integers, layout: TextLayout
 ) -> tuple[Integers, Booleans]:
-    """Numbers of the words that begin sentences, and which sentences are whole.
+    """Return the words that begin sentences, and which sentences are whole.
 
     An item of a list is whole where it has an end mark; any other sentence is. There is
     at least one white-space word; spans are their first characters, and those behind
@@ -197,12 +197,12 @@ def cut_sentences(
 
 
 def has_end_mark(word: str) -> bool:
-    """Whether a word ends with a mark that may end a sentence."""
+    """Return whether a word ends with a mark that may end a sentence."""
     return word.rstrip(_CLOSERS).endswith(_EACH_MARK)
 
 
 def _is_end(words: list[str], i: int) -> bool:
-    """Whether a word with an end mark ends its sentence."""
+    """Return whether a word with an end mark ends its sentence."""
     word, following = words[i], words[i + 1] if i + 1 < len(words) else ""
     body = word.rstrip(_CLOSERS)
     stem = body.rstrip(_MARKS)
@@ -234,7 +234,7 @@ def _is_end(words: list[str], i: int) -> bool:
 
 
 def _is_spaced(word: str, following: str) -> bool:
-    """Whether two words are parts of an abbreviation with blanks, such as z. B."""
+    """Return whether two words are an abbreviation with blanks, such as z. B."""
     pair = f"{word.lstrip(_OPENERS)} {following}"
     return _SPACED.match(pair) is not None and not pair.isupper()
 
@@ -246,7 +246,7 @@ def _line_ends(
     lines: Integers,
     layout: TextLayout,
 ) -> Booleans:
-    """Words behind which a line ends a sentence, whatever their marks.
+    """Return words after which the end of a line ends a sentence.
 
     The last line of a block always does, another one where the block is not wrapped.
     Wrapped is a block where most lines that end inside of sentences have no room for
@@ -269,7 +269,7 @@ def _line_ends(
     inside = ~marked[breaks]
 
     def share(of: Booleans) -> Floats:
-        """The share of such lines among those that end inside of sentences."""
+        """Return the share of such lines among those that end inside sentences."""
         n = np.bincount(block, inside, len(widths))
         return np.bincount(block, inside & of, len(widths)) / np.maximum(n, 1)
 

@@ -1,4 +1,4 @@
-"""How a summarizer learns its policy, and what its file holds."""
+"""Learn the policy of a summarizer, and pack it for a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COUNTS = ("clusters", "shares", "references")  # of `Rates`, in files
 
 
 def present_name(policy: str | None) -> str | None:
-    """The name that a policy has now; an old one is warned of."""
+    """Return the current name of a policy; warn of an old one."""
     if not isinstance(policy, str) or policy not in RENAMED:
         return policy
     warnings.warn(
@@ -57,9 +57,10 @@ def learn_policies(
     shares: Sequence[Shares],
     weights: Weights,
     budget: Budget,
+    *,
     options: SummaryOptions,
 ) -> Iterator[tuple[SummaryIteration, LearnedPolicy]]:
-    """Policies as they are learned, with rows of `history_`; none for "weights"."""
+    """Yield policies as they are learned, with rows of `history_`."""
     pairs = list(zip(materials, shares, strict=True))
     start = partial(options.start, budget=budget)
     beam, iterations = options.oracle_beam, options.iterations
@@ -92,7 +93,7 @@ def learn_policies(
 
 
 def pack_policy(policy: LearnedPolicy) -> Arrays:
-    """What a learned policy knows, as arrays."""
+    """Return the arrays of a learned policy."""
     weights = policy.weights
     linear = {"tokens": weights.of_tokens, "pairs": weights.of_pairs}
     arrays: Arrays = {}

@@ -1,4 +1,4 @@
-"""A cluster made ready for search: its pieces, its grams, and what its words cost."""
+"""Prepare a cluster for search: its pieces, its grams, and the costs of words."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Grams:
 
 
 def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> Grams:
-    """Grams of the sentences, and pairs of the references (lists of tokens) beside."""
+    """Return the grams of the sentences, and pairs of the references (token lists)."""
     kinds, codes = np.unique(np.array(cluster.words, dtype=str), return_inverse=True)
     cut = [tokens_of(kind) for kind in kinds.tolist()]
     known = dict.fromkeys(chain.from_iterable(cut))
@@ -121,7 +121,7 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
 
 
 def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
-    """What occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
+    """Return what occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
 
     Recall is averaged over references: Σ_r Σ_gram min(times, times in r) / total_r / R.
     """
@@ -147,7 +147,7 @@ def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a summary of a cluster is made of."""
+    """Pieces, grams and costs of a cluster."""
 
     cluster: Cluster
     pieces: SummaryPieces  # what can be added in one step
@@ -161,20 +161,20 @@ class Material:
 
     @cached_property
     def parents(self) -> Integers:
-        """The piece that each piece hangs on, -1 for none: of vines alone."""
+        """Return the parent of each piece, -1 for none; only for vines."""
         if self.is_vine and self.needs is not None:
             return self.needs.heads
         return np.full(len(self.pieces), -1)
 
     @cached_property
     def asked(self) -> Booleans:
-        """Which tokens the query has, by their stems."""
+        """Return which tokens are in the query, by their stems."""
         query = self.query or frozenset()
         return np.array([stem(t) in query for t in self.grams.types], dtype=bool)
 
     @cached_property
     def relevance(self) -> Floats:
-        """For each gram, how much of it the query is about.
+        """Return the relevance of each gram to the query.
 
         1 where it has a word of the query, else half the share of its sentences that
         have one.
@@ -198,7 +198,7 @@ class Material:
 
     @cached_property
     def is_content(self) -> Floats:
-        """1 for tokens that are not words of grammar, 0 for all other grams."""
+        """Return 1 for tokens that are not function words, 0 for all other grams."""
         found = np.zeros(len(self.grams))
         found[: len(self.is_stop_word)] = ~self.is_stop_word
         return found
@@ -213,7 +213,7 @@ def make_material(
     vine: bool = False,
     query: frozenset[str] | None = None,
 ) -> Material:
-    """Pieces that a search may add, numbered grams, and the tokens of the references.
+    """Return pieces that a search may add, grams, and tokens of the references.
 
     Pieces are whole sentences; in the mode "compressed" parts of them, or with `vine`
     single words. `parse` is asked for sentences without a tree.
@@ -236,12 +236,12 @@ _ENDINGS = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|s|ly|e|y)\Z")
 
 
 def stem(token: str) -> str:
-    """A token without its English ending: "rooms" and "room" have one stem."""
+    """Return a token without its English ending: "rooms" and "room" have one stem."""
     return _ENDINGS.sub("", token)
 
 
 def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] | None]:
-    """The stems of each query without words of grammar; None where none was passed.
+    """Return the stems of each query without function words; None without query.
 
     There is one for each of the clusters, which are named for messages.
     """
@@ -280,7 +280,7 @@ def _query(given: Any, cluster: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """How long a summary may be."""
+    """Maximum length of a summary."""
 
     limit: int  # the most that `size` may be
     unit: str  # what is counted
@@ -288,7 +288,7 @@ class Budget:
     count: Callable[[str], int] | None = None
 
     def costs(self, words: list[str]) -> Floats:
-        """What each word costs in the midst of a text, with the blank behind it."""
+        """Return the cost of each word inside a text, with the blank after it."""
         if self.unit == "words":
             return np.ones(len(words))
         if self.unit == "characters":
@@ -302,16 +302,16 @@ class Budget:
 
     @property
     def room(self) -> float:
-        """What the costs may sum up to: there is no blank behind the last word."""
+        """Return the maximum sum of costs: the last word has no blank after it."""
         return float(self.limit + (self.unit != "words"))
 
     def size(self, text: str) -> int:
-        """How much of the budget a text takes."""
+        """Return how much of the budget a text takes."""
         if self.count is not None:
             return check_count(self.count(text), "what count gives")
         return len(text.split()) if self.unit == "words" else len(text)
 
 
 def text_of(words: list[str], kept: AnyArray) -> str:
-    """The kept words, joined by blanks."""
+    """Return the kept words, joined by blanks."""
     return " ".join(words[i] for i in np.flatnonzero(kept).tolist())

@@ -1,4 +1,4 @@
-"""What can be added to a summary in one step, and what a word needs beside it.
+"""Sets of words that one step may add to a summary, and the words that a word needs.
 
 A compressed sentence is a part of its tree that hangs together. That alone inverts
 meanings ("not" is a leaf), so negations, determiners, comparatives, subjects,
@@ -35,7 +35,7 @@ LONGEST = 5  # words of a span: one word makes no bigram, hence brings nothing
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
+    """Return the words of a text, as a set."""
     return frozenset(text.split())
 
 
@@ -92,7 +92,7 @@ _ASIDES = DEGREES | words("though however also just still either anyway ever alw
 
 
 def parts_of(word: str) -> list[str]:
-    """The parts of a white-space word as the Penn Treebank has them.
+    """Return the parts of a white-space word as in the Penn Treebank.
 
     Marks, signs of money and clitics (n't, 's) are parts of their own; "cannot" is
     two words.
@@ -100,7 +100,7 @@ def parts_of(word: str) -> list[str]:
     word = word.replace("’", "'").replace("‘", "'")
     found = _WORD.fullmatch(word)
     if found is None:  # nothing but marks
-        return [_written(mark, 0) for mark in _MARK.findall(word)]
+        return [_as_treebank(mark, 0) for mark in _MARK.findall(word)]
     before, money, core, after = found.groups()
     if after.startswith(".") and _SHORT.fullmatch(core + "."):
         core, after = core + ".", after[1:]
@@ -110,15 +110,18 @@ def parts_of(word: str) -> list[str]:
         clitic = _CLITIC.fullmatch(core)
         parts = list(clitic.groups()) if clitic else [core]
     return [
-        *(_written(mark, 0) for mark in _MARK.findall(before)),
+        *(_as_treebank(mark, 0) for mark in _MARK.findall(before)),
         *([money] if money else []),
         *parts,
-        *(_written(mark, 1) for mark in _MARK.findall(after)),
+        *(_as_treebank(mark, 1) for mark in _MARK.findall(after)),
     ]
 
 
-def _written(mark: str, side: int) -> str:
-    """A mark as the treebank writes it; side is 0 before a word and 1 behind it."""
+def _as_treebank(mark: str, side: int) -> str:
+    """Return a mark as the treebank writes it.
+
+    Side is 0 before a word and 1 after it.
+    """
     if mark in '"“”':
         return ("``", "''")[side]
     return _BRACKETS.get(mark, mark)
@@ -151,7 +154,7 @@ _RELATIONS = words(
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """Which words each word needs, and the trees that say so."""
+    """Words that each word needs, and the trees behind them."""
 
     # starts, words: word w needs words[starts[w] : starts[w + 1]]
     starts: Integers
@@ -162,7 +165,7 @@ class Needs:
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
-    """Parse the sentences that came without a tree, and tell what words need."""
+    """Parse the sentences without a tree, and return which words need which."""
     text = np.array(cluster.words, dtype=str)
     kinds, codes = np.unique(text, return_inverse=True)
     cuts = [parts_of(kind) for kind in kinds.tolist()]
@@ -228,7 +231,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     glued |= np.where(
         relation != "",
         _among(relation, _RELATIONS),
-        _glued_by_tags(parts[at], tags[at], head, has_head),
+        _glue_by_tags(parts[at], tags[at], head, has_head),
     )
     glued &= has_head
     # A negation and the word behind it: its scope must not become another one.
@@ -263,7 +266,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
 def _neighbours(
     cluster: Cluster, forms: AnyArray, tags: AnyArray, heads: Integers
 ) -> list[tuple[Integers, Integers]]:
-    """Pairs (needing, needed) of words that stand side by side, by parts of speech.
+    """Return pairs (needing, needed) of neighbouring words, by parts of speech.
 
     A determiner and its noun need each other, "a" and "an" all words between; what is
     before a noun that no other word governs is all that is said of it. A word of degree
@@ -324,10 +327,10 @@ def _neighbours(
     ]
 
 
-def _glued_by_tags(
+def _glue_by_tags(
     forms: AnyArray, tags: AnyArray, head: Integers, has_head: Booleans
 ) -> Booleans:
-    """Which words are kept with their heads, by parts of speech."""
+    """Return which words are kept with their heads, by parts of speech."""
     word = np.arange(len(head))
     is_right = word > head
     verb = _among(tags, _VERBS)
@@ -399,7 +402,7 @@ class SummaryPieces:
 
 
 def spans_and_needs(cluster: Cluster, needs: Needs) -> SummaryPieces:
-    """Spans of words with all that they need, and sentences, each set once."""
+    """Return spans of words with all that they need, and sentences, each set once."""
     from argmetric.search.kernels.summaries import close_spans
 
     nothing = np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What chooses the next piece of a summary, and how it is learned from states."""
+"""Policies that choose the next piece of a summary, and how they are learned."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ByFrequency:
     """
 
     def chooser(self, material: Material) -> Chooser:
-        """New pairs and tokens by their documents, by cost."""
+        """Score new pairs and tokens by their number of documents, per cost."""
         found = frequency_of_pairs(material)
         n_types = len(material.grams.types)
         tokens = material.grams.documents + material.grams.in_lead
@@ -50,7 +50,7 @@ class ByFrequency:
 
 
 def frequency_of_pairs(material: Material) -> Floats:
-    """In how many documents a pair is, where in several; pairs of grammar have 0.
+    """Return the number of documents of each pair, 0 for one or for function words.
 
     Of one document, its sentences are counted, and the lead as one more.
     """
@@ -71,23 +71,23 @@ class ByWeights:
     weights: Weights
 
     def chooser(self, material: Material) -> Chooser:
-        """Weights of new pairs, by cost; tokens alone have none."""
+        """Score new pairs by their weights, per cost; tokens alone have none."""
         found = self.weights.of(material)
         found[: len(material.grams.types)] = 0.0
         return Chooser(found[None, :, None], gain_per_unit)
 
 
 class ByReferences:
-    """The oracle: ROUGE-2 recall itself, averaged over the references."""
+    """Oracle that maximises ROUGE-2 recall, averaged over the references."""
 
     def chooser(self, material: Material) -> Chooser:
-        """Gain in recall, by cost."""
+        """Score pieces by their gain in recall, per cost."""
         steps = recall_steps(material.grams, material.references)
         return Chooser(steps, gain_per_unit)
 
 
 def value_steps(material: Material, weights: Weights, own: Shares | None) -> Floats:
-    """Values of grams: learned weights of pairs and of tokens, and their frequency."""
+    """Return values of grams: learned weights of pairs and tokens, and frequencies."""
     grams = material.grams
     n_types = len(grams.types)
     is_token = np.arange(len(grams)) < n_types
@@ -104,7 +104,7 @@ def value_steps(material: Material, weights: Weights, own: Shares | None) -> Flo
 
 
 def fixed_features(material: Material) -> Floats:
-    """What does not change while a summary grows, for each piece."""
+    """Return the features of each piece that do not change while a summary grows."""
     cluster, pieces, grams = material.cluster, material.pieces, material.grams
     sentence = pieces.sentences
     document = cluster.sentence_documents
@@ -157,7 +157,7 @@ def _per_piece(of_words: AnyArray, material: Material) -> Floats:
 
 
 def features(growth: Growth, fixed: Floats) -> Floats:
-    """Of each piece, as things stand: one row for each.
+    """Return the features of each piece in the current state, one row each.
 
     The first values of the growth are those of `value_steps`.
     """
@@ -191,17 +191,17 @@ def features(growth: Growth, fixed: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ByStates:
-    """What the weights say, and what they miss: linear in features of the state."""
+    """Weights of pairs, corrected by a linear function of features of the state."""
 
     weights: Weights
     linear: Linear
 
     def rates(self, growth: Growth, rows: Floats) -> Floats:
-        """The recall that pieces are expected to bring, in percent of the budget."""
+        """Return the expected recall of pieces, in percent of the budget."""
         return _by_weights(growth) + self.linear.predict(rows)
 
     def chooser(self, material: Material) -> Chooser:
-        """The recall that a piece is expected to bring, by cost."""
+        """Score pieces by their expected recall, per cost."""
         fixed = fixed_features(material)
 
         def scores(growth: Growth) -> Floats:
@@ -222,7 +222,7 @@ class Lesson:
 
 
 def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
-    """Values of grams by what other clusters say, and behind them recall itself."""
+    """Return values of grams from other clusters, followed by recall itself."""
     values = value_steps(material, weights, own)
     recall = ByReferences().chooser(material).steps
     steps = np.zeros((len(values) + 1, *recall.shape[1:]))
@@ -233,7 +233,7 @@ def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
 
 @dataclass(frozen=True)
 class SummaryIteration:
-    """What the theory of SEARN speaks of, on the clusters that are learned from."""
+    """Quantities of the theory of SEARN, on the training clusters."""
 
     iteration: int  # 0 is the initial policy
     # of the policy: 1 - ROUGE-2 recall, averaged over references and clusters
@@ -318,12 +318,12 @@ def learn_dagger(
 
 
 def _by_weights(growth: Growth) -> Floats:
-    """Rates by the first of the values, which the weights say."""
+    """Return rates by the first of the values, the learned weights."""
     return _PERCENT * growth.budget.room * gain_per_unit(growth)
 
 
 def _weights(rates: Floats) -> Floats:
-    """Weights of the pieces of a state: those with the best rates have half of it.
+    """Return weights of the pieces of a state: half of it for the best rates.
 
     Up to twice `_MOST_BEST` pieces all weigh the same. Of more, nearly all bring next
     to nothing, and would be all that is learned.

@@ -1,4 +1,4 @@
-"""Sources and references from files: folders of text, and JSON lines."""
+"""Read sources and references from files: folders of text, and JSON lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAYOUT = (
 
 @dataclass(frozen=True, eq=False)
 class ClusterFiles:
-    """Clusters that were read, with their references where there are some."""
+    """Clusters read from files, with their references if there are any."""
 
     name: str  # what messages call the file or the folder
     clusters: list[Cluster] = field(default_factory=list)  # the sources
@@ -38,7 +38,7 @@ class ClusterFiles:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads texts, and notes which are empty."""
+    """Read texts, and record which are empty."""
 
     encoding: str
     otherwise: str
@@ -53,7 +53,7 @@ class _Reader:
         return read_trees(path) if format_of_name(path) else self.text(path)
 
     def cluster(self, paths: Sequence[str | Path], name: str) -> Cluster:
-        """The files as the documents of one cluster; empty ones are left out."""
+        """Read the files as the documents of one cluster; empty ones are left out."""
         documents = list(map(self.document, paths))
         names = ["standard input" if p == STREAM else os.fspath(p) for p in paths]
         pairs = list(zip(names, documents, strict=True))
@@ -205,7 +205,7 @@ def _from_folders(path: str, references: str, reader: _Reader) -> ClusterFiles:
 
 
 def _own_references(entry: Path, gold: Sequence[Path]) -> tuple[str, list[Path]]:
-    """The name of a cluster, and the folder or the files of its references.
+    """Return the name of a cluster, and the folder or files of its references.
 
     The name is that of the file without as many extensions as it takes to find some:
     NAME.txt.data belongs to the folder NAME.
@@ -220,14 +220,14 @@ def _own_references(entry: Path, gold: Sequence[Path]) -> tuple[str, list[Path]]
 
 
 def _shorter(name: str) -> Iterator[str]:
-    """A name, and what is left of it without its last, last two, ... extensions."""
+    """Yield a name without its last, last two, ... extensions."""
     yield name
     while (stem := os.path.splitext(name)[0]) != name:
         yield (name := stem)
 
 
 def _entries(path: str | Path) -> list[Path]:
-    """What is in a folder by name, without hidden entries; a file is itself."""
+    """Return the entries of a folder by name, without hidden ones; a file is itself."""
     folder = Path(path)
     if folder.is_file():
         return [folder]

@@ -38,7 +38,7 @@ _FIELDS = ("rouge_1", "rouge_2", "rouge_1_best", "rouge_2_best")
 
 
 def tokens(text: str) -> list[str]:
-    """What ROUGE counts: runs of a-z and 0-9 in lower case, no stemming.
+    """Return the tokens of ROUGE: runs of a-z and 0-9 in lower case, no stemming.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def tokens(text: str) -> list[str]:
 def rouge_recall(
     text: str, references: Sequence[str], n: int = 2
 ) -> tuple[float, float]:
-    """Mean and maximum over the references, one or more, of ROUGE-n recall.
+    """Return the mean and maximum over the references of ROUGE-n recall.
 
     Of a reference without n-grams, recall is 0.
     """
@@ -68,7 +68,7 @@ def _ngrams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
 def read_references(
     references: Any, clusters: Sequence[str], of: str = "clusters"
 ) -> list[list[str]]:
-    """The references of each cluster; none is missing, none is without a token.
+    """Read the references of each cluster; refuse missing and empty ones.
 
     Text in the place of a list is the only reference. Messages name the clusters, and
     what there is one `of` for each cluster.
@@ -119,22 +119,22 @@ class SummaryScores(Result):
 
     @property
     def rouge_1(self) -> float:
-        """Mean ROUGE-1 recall."""
+        """Return the mean ROUGE-1 recall."""
         return float(self.by_cluster["rouge_1"].mean())
 
     @property
     def rouge_2(self) -> float:
-        """Mean ROUGE-2 recall."""
+        """Return the mean ROUGE-2 recall."""
         return float(self.by_cluster["rouge_2"].mean())
 
     @property
     def words(self) -> float:
-        """Mean number of words of a summary: recall rewards long ones."""
+        """Return the mean number of words of a summary: recall rewards long ones."""
         return float(self.by_cluster["words"].mean())
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
-        """95 % intervals of the means, from 10,000 bootstrap samples of clusters."""
+        """Return 95 % intervals of the means by the bootstrap over clusters."""
         values = np.stack([self.by_cluster[name] for name in _FIELDS], axis=1)
         # Ends of the central interval of the mean of each column.
         n = len(values)
@@ -177,7 +177,7 @@ class SummaryScores(Result):
         ]
 
     def _recall(self, name: str) -> Any:
-        """Mean, interval and mean with the best reference; words and text of them."""
+        """Return mean, interval and mean with the best reference, as text."""
         mean, interval = getattr(self, name), self.intervals[name]
         best = float(self.by_cluster[f"{name}_best"].mean())
         text = f"{number(mean)}, {with_interval(interval, COVERAGE)}"
@@ -189,7 +189,7 @@ class SummaryScores(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How recall is averaged."""
+        """Return how recall is averaged."""
         return (CONVENTION,)
 
     @documented
@@ -204,7 +204,7 @@ class SummaryScores(Result):
 
 
 def score_summaries(summaries: Any, references: Any) -> SummaryScores:
-    """ROUGE-1 and ROUGE-2 recall of summaries.
+    """Return ROUGE-1 and ROUGE-2 recall of summaries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Summaries within a budget, from words of the sources."""
+"""Summarise documents within a budget, with words of the sources."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Summarizer(SavedEstimator):
         return Summarizer(**self.get_params())  # with a parser that has learned
 
     def _options(self) -> SummaryOptions:
-        """The arguments, checked and as Python's own."""
+        """Return the checked arguments as plain Python values."""
         check_choice(self.mode, "mode", get_args(Mode))
         name = present_name(self.policy)
         if name is not None:
@@ -235,7 +235,8 @@ class Summarizer(SavedEstimator):
         weights = learn_weights(materials, shares)
         policy: LearnedPolicy = ByWeights(weights)
         budget = Budget(limit, "words")
-        learned = learn_policies(name, materials, shares, weights, budget, options)
+        data = materials, shares
+        learned = learn_policies(name, *data, weights, budget, options=options)
         try:
             for row, found in learned:
                 policy = found
@@ -278,7 +279,7 @@ class Summarizer(SavedEstimator):
 
     @property
     def policy_(self) -> str:
-        """The policy in use."""
+        """Return the policy in use."""
         return self._present()[0]
 
     def _present(self) -> tuple[str, SummaryPolicy]:
@@ -308,7 +309,7 @@ class Summarizer(SavedEstimator):
         never: Any = None,
         queries: Any = None,
     ) -> list[Summary]:
-        """Summaries of clusters.
+        """Return summaries of clusters.
 
         Parameters
         ----------
@@ -381,7 +382,7 @@ class Summarizer(SavedEstimator):
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None
     ) -> list[Summary]:
-        """Summaries by a policy that knows the references: an upper limit for recall.
+        """Return summaries by a policy that knows the references, to bound recall.
 
         Parameters
         ----------
@@ -434,7 +435,7 @@ class Summarizer(SavedEstimator):
         words: int | None = None,
         queries: Any = None,
     ) -> SummaryScores:
-        """ROUGE recall of the summaries that `predict` makes.
+        """Return ROUGE recall of the summaries of `predict`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A summary: words of the sources, where they stand, what each step was worth."""
+"""A summary: its words, their places in the sources, and the gain of each step."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ class Summary(Result):
 
     @property
     def is_kept(self) -> Booleans:
-        """Which words of the sources are in the summary."""
+        """Return which words of the sources are in the summary."""
         return self.step_of_word >= 0
 
     @property
     def n_words(self) -> int:
-        """Number of white-space words: what ``wc -w`` counts in `text`."""
+        """Return the number of white-space words: ``wc -w`` of `text`."""
         return int(self.is_kept.sum())
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What is kept of each sentence that something is kept of."""
+        """Return the kept words of each sentence that has some."""
         kept = np.flatnonzero(self.is_kept)
         sentence = self.cluster.word_sentences[kept]
         bounds = np.flatnonzero(np.diff(sentence, prepend=-1, append=-1)).tolist()
@@ -91,12 +91,12 @@ class Summary(Result):
 
     @property
     def text(self) -> str:
-        """The summary: the kept words, joined by blanks."""
+        """Return the summary: the kept words, joined by blanks."""
         return " ".join(self.sentences)
 
     @cached_property
     def positions(self) -> AnyArray:
-        """Where each word of the summary stands in the sources.
+        """Return the position of each word of the summary in the sources.
 
         A structured array with the fields document, sentence (of that document), start
         and end, all counted from 0:
@@ -113,7 +113,7 @@ class Summary(Result):
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The steps of the search in their order."""
+        """Return the steps of the search in their order."""
         by_step = np.argsort(self.step_of_word, kind="stable")
         order = by_step[len(by_step) - self.n_words :]
         bounds = np.searchsorted(
@@ -152,7 +152,7 @@ class Summary(Result):
         ]
 
     def _places(self) -> list[dict[str, int]]:
-        """Where each word stands and the step that added it, counted from 0."""
+        """Return where each word is, and the step that added it, counted from 0."""
         steps = self.step_of_word[self.is_kept].tolist()
         columns = [self.positions[name].tolist() for name in _PLACE.names or ()]
         keys = ("document", "sentence", "start", "end", "step")
@@ -179,7 +179,7 @@ class Summary(Result):
         )
 
     def to_html(self) -> str:
-        """A page of its own: the sources with what was kept and what was dropped.
+        """Return a page that marks which parts of the sources were kept.
 
         Returns
         -------
@@ -264,7 +264,7 @@ thead th { color: var(--dim); font-weight: 500; border: 0; }
 
 
 class _Run(NamedTuple):
-    """Words one behind the other of which the same is to be told."""
+    """Consecutive words with the same document and step."""
 
     document: int
     start: int
@@ -319,7 +319,7 @@ def _articles(summary: Summary) -> str:
 
 
 def _runs(summary: Summary) -> list[_Run]:
-    """Runs of words of one document and one step, in the order of the sources."""
+    """Return runs of words of one document and one step, in source order."""
     cluster, steps = summary.cluster, summary.step_of_word
     sentence = cluster.word_sentences
     touched = np.zeros(cluster.n_sentences, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Vine growth and extraction as published: SEARN with costs by the best completion.
+"""Grow vines or extract sentences by SEARN, with costs by the best completion.
 
 Daumé, Langford and Marcu (2009, section 6.2). A step adds the root of a sentence or a
 direct child of a word that is in; for whole sentences, a sentence. The cost of a step
@@ -40,7 +40,7 @@ _TAGS = tuple(map(words, [
 
 
 class Completions:
-    """The best summaries that go on from given ones, by a beam that knows references.
+    """Best completions of summaries, by a beam that knows the references.
 
     Pieces are nodes of vines; the beam keeps so many summaries of equal size.
     """
@@ -87,11 +87,11 @@ class Completions:
         self._path = np.empty(len(pieces), dtype=np.int64)
 
     def gain(self, kept: AnyArray, room: float) -> float:
-        """The recall that can still be added to the kept pieces."""
+        """Return the recall that can still be added to the kept pieces."""
         return self.best(kept, room)[0]
 
     def best(self, kept: AnyArray, room: float) -> tuple[float, list[int]]:
-        """That recall, and the pieces that bring it, in turn."""
+        """Return that recall, and the pieces that bring it, in order."""
         from argmetric.search.kernels.summaries import complete
 
         vines = self._parents, self._is_useful, self._text
@@ -101,7 +101,7 @@ class Completions:
 
 
 def subtree_sums(values: Floats, parents: Integers) -> Floats:
-    """For each node the sum over itself and all nodes below it; nodes are rows."""
+    """Return for each node (row) the sum over itself and all nodes below it."""
     found = values.astype(np.float64)
     depth = np.zeros(len(parents), dtype=np.int64)
     above = parents
@@ -185,7 +185,7 @@ class VineFeatures:
         return found
 
     def rows(self, growth: Growth) -> Floats:
-        """A row for each node, as things stand."""
+        """Return a row for each node in the current state."""
         material = self.material
         sentence, parents = material.pieces.sentences, material.parents
         counts = growth.token_counts[material.grams.tokens]
@@ -214,7 +214,7 @@ class VineFeatures:
 
 
 def _mean(sums: Floats, n: Floats) -> Floats:
-    """Means over tokens; 0 where there is none."""
+    """Return means over tokens; 0 if there is none."""
     n = np.maximum(n, 1.0)
     found: Floats = sums / (n[:, None] if sums.ndim == 2 else n)
     return found
@@ -223,7 +223,7 @@ def _mean(sums: Floats, n: Floats) -> Floats:
 def _tag_columns(
     material: Material, first: Integers, parents: Integers
 ) -> list[AnyArray]:
-    """Parts of speech of words and of their parents; sentences have none."""
+    """Return parts of speech of words and of their parents; sentences have none."""
     if material.needs is None:
         return []
     tags = material.needs.tags[first]
@@ -234,7 +234,7 @@ def _tag_columns(
 
 @dataclass(frozen=True, eq=False)
 class ByVines:
-    """Learned policies, one of which is drawn for each step."""
+    """Learned policies, of which a random one decides each step."""
 
     weights: Weights  # what the references of many clusters say of words and pairs
     # from features to the regret that is expected, in points of recall
@@ -243,7 +243,7 @@ class ByVines:
     seed: int  # of the draws, which start anew for each cluster
 
     def chooser(self, material: Material) -> Chooser:
-        """exp(-expected regret) by the policy that is drawn: the least is best."""
+        """Score by exp(-expected regret) of a random policy."""
         features = VineFeatures(material, self.weights, None)
         rng = np.random.default_rng(self.seed)
 
@@ -256,7 +256,7 @@ class ByVines:
 
 
 def mixture_shares(betas: Sequence[float]) -> Floats:
-    """Shares of the initial policy and of each learned one: h ← βh' + (1 - β)h."""
+    """Return the shares of the initial and the learned policies: h ← βh' + (1 - β)h."""
     shares = np.ones(1)
     for beta in betas:
         shares = np.append(shares * (1.0 - beta), beta)
@@ -282,9 +282,9 @@ def learn_vines(
     beta: float,
     seed: int,
 ) -> Iterator[tuple[SummaryIteration, ByVines]]:
-    """SEARN: from the states of the mixture so far, a new policy gets a share β of it.
+    """Run SEARN: learn a policy in the states of the mixture, and add it with share β.
 
-    Yields a row for each mixture that was followed, the initial policy first, and the
+    Yield a row for each mixture that was followed, the initial policy first, and the
     learned policies so far, without the initial one. The row of the last is a walk
     without the initial policy, from which nothing is learned.
     """
@@ -341,10 +341,10 @@ def learn_vines(
 def _some(
     can: Integers, chosen: int, growth: Growth, rng: np.random.Generator
 ) -> Integers:
-    """Actions whose costs are asked for: the one that is taken, some that look best.
+    """Return actions whose costs are computed: the chosen one and the most promising.
 
-    All others are as likely as each other. Most of them are roots that nobody would
-    take, and were all that is learned from if none was singled out.
+    The others are sampled uniformly. Most of them are useless roots, which would
+    dominate the training data otherwise.
     """
     if len(can) <= _ACTIONS:
         return can
@@ -356,7 +356,7 @@ def _some(
 
 
 def _costs(completions: Completions, growth: Growth, actions: Integers) -> Floats:
-    """Regrets of actions, in points: the recall that the best summary loses by them."""
+    """Return regrets of actions, in points of recall of the best summary."""
     kept = growth.kept_pieces
     totals = np.empty(len(actions))
     for i, action in enumerate(actions.tolist()):

@@ -1,4 +1,4 @@
-"""What a token or a pair of tokens is worth: the recall that it should bring."""
+"""Expected recall of a token or a pair of tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PERCENT = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A linear function: means and scales of the features, weights, and the mean."""
+    """Linear function: means and scales of the features, weights, and the mean."""
 
     # means, scales, weights: one value for each feature
     means: Floats
@@ -29,7 +29,7 @@ class Linear:
     mean: float  # the value where all features have their means
 
     def predict(self, features: Floats) -> Floats:
-        """Values of the rows."""
+        """Return the values of the rows."""
         slopes = self.weights / self.scales
         found: Floats = features @ slopes + (self.mean - self.means @ slopes)
         return found
@@ -46,7 +46,7 @@ class RidgeSums:
         self._squares += rows.T @ (weights[:, None] * rows)
 
     def fit(self, penalty: float) -> Linear:
-        """Least Σ weight (y - f(x))² + penalty |weights|²; features have spread 1."""
+        """Minimise Σ weight (y - f(x))² + penalty |weights|²; features are scaled."""
         total = self._squares[0, 0] or 1.0  # no row: the function is 0
         moments = self._squares / total
         means, mean = moments[0, 1:-1], float(moments[0, -1])
@@ -70,7 +70,7 @@ def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Of one cluster: in which share of its references each gram is."""
+    """Share of the references of one cluster that have each gram."""
 
     sources: Floats  # for the grams of the sources, in their order
     # tokens, token_shares: for the tokens of the references
@@ -82,7 +82,7 @@ class Shares:
 
 
 def share_of_references(material: Material) -> Shares:
-    """In which share of the references each token and each pair is."""
+    """Return the share of the references that have each token and each pair."""
     references = material.references
     n = len(references)
     tokens = _once([sorted(set(one)) for one in references], n)
@@ -92,13 +92,13 @@ def share_of_references(material: Material) -> Shares:
     names = gram_names(material)
     n_types = len(material.grams.types)
     sources = np.append(
-        _looked_up(names[:n_types], *tokens), _looked_up(names[n_types:], *pairs)
+        _look_up(names[:n_types], *tokens), _look_up(names[n_types:], *pairs)
     )
     return Shares(sources, *tokens, *pairs)
 
 
 def gram_names(material: Material) -> AnyArray:
-    """All grams as text: tokens, then pairs with a blank between."""
+    """Return all grams as text: tokens, then pairs with a blank between."""
     types = np.array(material.grams.types, dtype=str)
     left, right = types[material.grams.lefts], types[material.grams.rights]
     pairs = np.char.add(np.char.add(left, " "), right) if len(left) else left
@@ -111,8 +111,8 @@ def _once(lists: Sequence[Sequence[str]], n: int) -> tuple[AnyArray, Floats]:
     return names, counts / max(n, 1)
 
 
-def _looked_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
-    """Values of names; 0 for those that are not known."""
+def _look_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
+    """Return the values of names; 0 for unknown ones."""
     if not len(known):
         return np.zeros(len(names))
     place = np.minimum(np.searchsorted(known, names), len(known) - 1)
@@ -121,7 +121,7 @@ def _looked_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """What many clusters say of tokens and pairs."""
+    """Rates of tokens and pairs over many clusters."""
 
     names: AnyArray  # tokens, and pairs with a blank between, in order
     clusters: Floats  # how many clusters have each in their sources
@@ -132,15 +132,15 @@ class Rates:
     def of(
         self, material: Material, own: Shares | None
     ) -> tuple[Floats, Floats, Floats]:
-        """For each gram: rate, log of its use in references, clusters that know it.
+        """Return rate, log use in references, and number of clusters of each gram.
 
-        own : what the cluster itself said, where it is among those learned from: it is
+        own : counts of the cluster itself, if it is a training cluster; they are
         left out.
         """
         names = gram_names(material)
-        clusters = _looked_up(names, self.names, self.clusters)
-        shares = _looked_up(names, self.names, self.shares)
-        used = _looked_up(names, self.names, self.references)
+        clusters = _look_up(names, self.names, self.clusters)
+        shares = _look_up(names, self.names, self.shares)
+        used = _look_up(names, self.names, self.references)
         own_clusters = own_shares = own_used = np.zeros(len(names))
         n = self.n_clusters
         if own is not None:
@@ -167,7 +167,7 @@ class Rates:
 
 
 def count_rates(materials: Sequence[Material], shares: Sequence[Shares]) -> Rates:
-    """Add up what clusters say."""
+    """Sum the rates of all clusters."""
     sources = [gram_names(m)[m.grams.times > 0] for m in materials]
     source_shares = [
         s.sources[m.grams.times > 0] for m, s in zip(materials, shares, strict=True)
@@ -202,7 +202,7 @@ class Weights:
     of_pairs: Linear
 
     def of(self, material: Material, own: Shares | None = None) -> Floats:
-        """The expected recall of each gram, own as in `Rates.of`."""
+        """Return the expected recall of each gram; `own` as in `Rates.of`."""
         tokens, pairs = _features(material, self.rates, own)
         found = np.append(self.of_tokens.predict(tokens), self.of_pairs.predict(pairs))
         found *= material.grams.times > 0  # pairs of references only are not on offer
@@ -210,7 +210,7 @@ class Weights:
 
 
 def learn_weights(materials: Sequence[Material], shares: Sequence[Shares]) -> Weights:
-    """Ridge regression; what a cluster itself says is left out of its features."""
+    """Fit by ridge regression; the features of a cluster leave itself out."""
     rates = count_rates(materials, shares)
     tokens, pairs, token_targets, pair_targets = [], [], [], []
     for material, own in zip(materials, shares, strict=True):
@@ -234,7 +234,7 @@ def learn_weights(materials: Sequence[Material], shares: Sequence[Shares]) -> We
 def _features(
     material: Material, rates: Rates, own: Shares | None
 ) -> tuple[Floats, Floats]:
-    """Features of tokens and of pairs; with a query, what it is about, too."""
+    """Return features of tokens and of pairs; with a query, also its relevance."""
     grams = material.grams
     n_types = len(grams.types)
     a, b = grams.lefts, grams.rights

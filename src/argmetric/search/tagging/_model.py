@@ -1,4 +1,4 @@
-"""A learned tagger: policies of one or two directions, and how they search."""
+"""A learned tagger: policies of one or two directions, and their search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Recode = Callable[[Integers], Integers]
 
 @dataclass(frozen=True, eq=False)
 class TaggerPolicy:
-    """What may be decided, and the weights that decide it."""
+    """Legal decisions of a tagger, and its weights."""
 
     choices: Choices
     weights: SingleFloats
@@ -37,12 +37,12 @@ class TaggerPolicy:
     def on(
         self, rows: FeatureRows
     ) -> tuple[tuple[Any, ...], tuple[Any, ...], SingleFloats]:
-        """The first arguments of every search."""
+        """Return the first arguments of every search."""
         return tuple(rows), tuple(self.choices), self.weights
 
 
 def static_of(policy: TaggerPolicy, rows: FeatureRows) -> SingleFloats:
-    """Scores of the static features of every decision."""
+    """Return the scores of the static features of every decision."""
     from argmetric.search.kernels.tagging import static_scores
 
     shape = int(rows.sentences[-1]), int(policy.choices.n_labels.max())
@@ -52,7 +52,7 @@ def static_of(policy: TaggerPolicy, rows: FeatureRows) -> SingleFloats:
 
 
 def greedy(policy: TaggerPolicy, rows: FeatureRows) -> Integers:
-    """The label of every decision, by greedy search."""
+    """Return the label of every decision, by greedy search."""
     from argmetric.search.kernels.tagging import greedy as run
 
     labels = np.empty(int(rows.sentences[-1]), dtype=np.int64)
@@ -78,7 +78,7 @@ def beam(
     n_best: int = 1,
     scores: BeamScores = "log",
 ) -> Lists:
-    """The `n_best` sequences that a beam search finds, the best first."""
+    """Return the `n_best` sequences of a beam search, the best first."""
     from argmetric.search.kernels.tagging import beam as run
 
     static = static_of(policy, rows)
@@ -94,9 +94,10 @@ def score_candidates(
     static: SingleFloats,
     candidates: Integers,
     totals: npt.NDArray[np.float64],
+    *,
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.float64]:
-    """Log probabilities of given sequences; those that are `known` stay."""
+    """Set log probabilities of candidate sequences; `known` ones stay."""
     from argmetric.search.kernels.tagging import forced
 
     totals = totals.copy()
@@ -110,7 +111,7 @@ def combine(
     recode: Recode,
     weight: float,
 ) -> tuple[Integers, Floats]:
-    """Candidates of both lists with their scores, the best first.
+    """Return the candidates of both lists with their scores, the best first.
 
     score(y) = log P_left(y) + weight · log P_right(y) over the union of both lists.
     A candidate in both lists has both scores already; the others are scored by force.
@@ -145,10 +146,10 @@ def combine(
     known_left[:, :n_left] = True
     known_right[:, n_left:] = True
     forward = score_candidates(
-        left[0], left[1], left[2].static, candidates, forward, known_left
+        left[0], left[1], left[2].static, candidates, forward, known=known_left
     )
     backward = score_candidates(
-        right[0], right[1], right[2].static, mirrored, backward, known_right
+        right[0], right[1], right[2].static, mirrored, backward, known=known_right
     )
     totals = np.where(missing | twice, -np.inf, forward + weight * backward)
     order = np.argsort(-totals, axis=1, kind="stable")
@@ -158,14 +159,14 @@ def combine(
 
 
 def _without_empty(lists: Lists) -> Lists:
-    """The lists without the ranks that no sentence has sequences for."""
+    """Return the lists without ranks that no sentence has."""
     n = int((lists.totals > -np.inf).sum(axis=1).max(initial=1))
     return replace(lists, labels=lists.labels[:n], totals=lists.totals[:, :n])
 
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """How to look for the best sequence."""
+    """Settings of the search for the best sequence."""
 
     width: int
     scores: BeamScores = "log"
@@ -181,7 +182,10 @@ class TaggerSide:
 
 
 def recode(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) -> Any:
-    """Labels of mirrored sentences, or back; decisions of a token side by side."""
+    """Return labels of mirrored sentences, or back.
+
+    Decisions of a token side by side.
+    """
     shape = decisions.shape
     split = decisions.reshape(*shape[:-1], -1, len(codecs))
     parts = [c.mirrored(split[..., s], sentences) for s, c in enumerate(codecs)]
@@ -195,7 +199,7 @@ def search_lists(
     search: BeamSearch,
     n_best: int = 1,
 ) -> tuple[Integers, Floats]:
-    """The best sequences of every sentence, left to right, and their scores."""
+    """Return the best sequences of every sentence, left to right, and their scores."""
     sentences = source.sentences
     if len(sides) == 1:
         side = sides[0]
@@ -226,9 +230,9 @@ def search_lists(
 
 @dataclass(frozen=True, eq=False)
 class TextModel:
-    """Everything that tagging of text needs.
+    """Fitted model that tags text.
 
-    `first` is the extractor and policy of the first pass, where words are remembered.
+    `first` is the extractor and policy of the first pass, if words are remembered.
     """
 
     codecs: tuple[Codec, ...]
@@ -238,7 +242,7 @@ class TextModel:
     first: tuple[Extractor, TaggerSide] | None = None
 
     def source(self, corpus: Corpus) -> Source:
-        """Features of a text, by a first pass where words are remembered."""
+        """Return features of a text, after a first pass if words are remembered."""
         source = text_source(self.extractor, corpus)
         if self.first is None:
             return source
@@ -257,7 +261,7 @@ class TextModel:
     def lists(
         self, corpus: Corpus, search: BeamSearch, n_best: int = 1
     ) -> tuple[Integers, Floats]:
-        """The best label sequences of every sentence and their scores."""
+        """Return the best label sequences of every sentence and their scores."""
         labels, totals = search_lists(
             self.sides, self.source(corpus), self.codecs, search, n_best
         )
@@ -270,7 +274,7 @@ class TextModel:
 
 
 def text_source(extractor: Extractor, corpus: Corpus) -> TextSource:
-    """Attributes of the tokens of a corpus."""
+    """Return the attributes of the tokens of a corpus."""
     if len(corpus.columns) < extractor.n_columns and corpus.n_tokens:
         raise ValueError(
             f"the tagger reads {extractor.n_columns} columns of each token (words "
@@ -284,7 +288,7 @@ def text_source(extractor: Extractor, corpus: Corpus) -> TextSource:
 def label_lists(
     labels: Integers, codecs: Sequence[Codec], sentences: Integers
 ) -> list[list[Any]]:
-    """Decisions as lists of labels, or of tuples of labels, one for each sentence."""
+    """Return decisions as lists of labels, or of tuples of labels, by sentence."""
     split = labels.reshape(-1, len(codecs))
     tiers = [
         np.array(codec.labels, dtype=object)[split[:, s]].tolist()

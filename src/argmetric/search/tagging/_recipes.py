@@ -1,4 +1,4 @@
-"""What each task starts from, found by experiment, and options made whole by it."""
+"""Default settings of each task, chosen by experiment, and checks of options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WHOLE = {
 
 @dataclass(frozen=True)
 class Defaults:
-    """The settings of a task where the user names none."""
+    """Default settings of a task."""
 
     tiers: tuple[str, ...]
     spans: tuple[bool, ...]
@@ -69,10 +69,11 @@ DEFAULTS: dict[str, Defaults] = {
 
 @dataclass(frozen=True, eq=False)
 class TaggerOptions:
-    """The options of a tagger, with the recipe where the user named none.
+    """Options of a tagger, with the defaults of the task filled in.
 
-    While it learns, its tiers are known too: the codecs of their labels, and where the
-    rows of history features begin (see `make_choices`).
+    During learning its tiers are known too: the codecs of their labels, and the first
+    rows
+    of history features (see `make_choices`).
     """
 
     defaults: Defaults
@@ -127,7 +128,7 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> TaggerOpt
 
 
 def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, Any]:
-    """The arguments of a `Tagger`, checked and with the recipe where they are None."""
+    """Return the checked arguments of a `Tagger`, with defaults for None."""
     options = resolve(given, n_columns)
     texts = [[template.text for template in table] for table in options.tables]
     by_tier = dict(zip(options.defaults.tiers, texts, strict=True))
@@ -142,7 +143,7 @@ def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, 
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are numbers, as plain ones; those out of range are refused."""
+    """Return options that are numbers as plain ones; refuse those out of range."""
     found: dict[str, Any] = {}
     for name, (low, high) in _WHOLE.items():
         value = values[name]
@@ -168,7 +169,7 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 def _tables(
     task: str, templates: Tables | None, n_columns: int | None
 ) -> tuple[tuple[Template, ...], ...]:
-    """The templates of each tier of a task."""
+    """Return the templates of each tier of a task."""
     if task != "joint":
         if isinstance(templates, Mapping):
             raise ValueError("a dict of templates is for task='joint'")

@@ -1,4 +1,4 @@
-"""Learning of the policies of a tagger, from text and from feature vectors."""
+"""Learn the policies of a tagger, from text and from feature vectors."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def make_learning(
     rows: FeatureRows,
     gold: Integers,
     seed: int,
+    *,
     chosen: Integers | None = None,
 ) -> Learning:
-    """The learning of a policy from rows of features, before its first epoch."""
+    """Prepare the learning of a policy from rows of features."""
     from argmetric.search.kernels.tagging import train
 
     sizes, fixed = np.diff(rows.sentences), (tuple(rows), tuple(choices))
@@ -81,7 +82,7 @@ class Development:
 
 
 def without_memory(tables: Sequence[Sequence[Template]]) -> tuple[Any, ...]:
-    """The templates that remember nothing."""
+    """Return the templates that do not use the memory."""
     return tuple(
         tuple(x for x in t if all(name != MEMORY for name, _ in x.parts))
         for t in tables
@@ -94,6 +95,7 @@ def learn_side(
     gold: Integers,
     reverse: bool,
     log: Log,
+    *,
     stage: str,
     dev: Development | None = None,
     chosen: Integers | None = None,
@@ -113,7 +115,7 @@ def learn_side(
     )
     score = None if dev is None else _scorer(plan.codecs, dev, reverse)
     seed = plan.random_state + int(reverse)
-    learning = make_learning(choices, plan.recipe, rows, target, seed, chosen)
+    learning = make_learning(choices, plan.recipe, rows, target, seed, chosen=chosen)
     weights, interrupted = learning.run(
         score and (lambda weights: score(TaggerPolicy(choices, weights))),
         partial(log.add, stage),
@@ -150,11 +152,11 @@ def learn_sides(
     log: Log,
     dev: Development | None,
 ) -> tuple[TaggerSide, ...]:
-    """Learn every side; an interrupt ends the one and leaves out the others."""
+    """Learn every side; an interrupt ends the current one and skips the others."""
 
     def side(reverse: bool) -> TaggerSide:
         stage = "right" if reverse else "left"
-        return learn_side(plan, source, gold, reverse, log, stage, dev)
+        return learn_side(plan, source, gold, reverse, log, stage=stage, dev=dev)
 
     return tuple(learn_directions(plan.reverse, side, log))
 
@@ -171,10 +173,10 @@ def learn_text(
     source: Any = text_source(extractor, corpus)
     if memory == "none" or not extractor.uses_memory:
         whole = TextModel(plan.codecs, extractor, ())
-        return _second_pass(plan, whole, source, gold, log, dev)
+        return _second_pass(plan, whole, source, gold, log, dev=dev)
     earlier = text_source(Extractor(first.tables, first.hash_bits), corpus)
     rows = earlier.rows()
-    side = learn_side(first, earlier, gold, False, log, "first pass", rows=rows)
+    side = learn_side(first, earlier, gold, False, log, stage="first pass", rows=rows)
     alone = TextModel(plan.codecs, earlier.extractor, (side,))
     if log.interrupted:
         return alone
@@ -189,7 +191,7 @@ def learn_text(
         source = source.with_memory(found)
         pair = earlier.extractor, side
         whole = TextModel(plan.codecs, extractor, (), memory, pair)
-        model = _second_pass(plan, whole, source, gold, log, dev)
+        model = _second_pass(plan, whole, source, gold, log, dev=dev)
     except KeyboardInterrupt:
         log.interrupted = True
         return alone
@@ -203,9 +205,10 @@ def _second_pass(
     source: Source,
     gold: Integers,
     log: Log,
+    *,
     dev: Corpus | None,
 ) -> TextModel:
-    """The model with its sides learned."""
+    """Return the model with its sides learned."""
     development = None
     if dev is not None and dev.labels is not None:
         development = Development(model.source(dev), dev.labels)
@@ -216,10 +219,10 @@ def _second_pass(
 def _unseen_labels(
     plan: TaggerOptions, source: Source, rows: FeatureRows, gold: Integers, log: Log
 ) -> Integers:
-    """What the policy of the first pass would say of its own sentences.
+    """Return out-of-fold labels of the training sentences by the first pass.
 
-    Each fold of sentences is labelled by a policy that has not seen it: the memory of
-    a text to be tagged comes from such labels too.
+    Each fold is labelled by a policy that has not seen it, as the memory of a new text
+    comes from such labels too.
     """
     n = len(source.sentences) - 1
     labels = np.zeros(len(gold), dtype=np.int64)
@@ -235,7 +238,7 @@ def _unseen_labels(
             gold,
             False,
             log,
-            f"first pass, fold {fold + 1}",
+            stage=f"first pass, fold {fold + 1}",
             chosen=others,
             rows=rows,
         ).policy
@@ -250,7 +253,7 @@ def _unseen_labels(
 
 @dataclass(frozen=True, eq=False)
 class MatrixModel:
-    """Everything that labelling of feature vectors needs."""
+    """Fitted model that labels feature vectors."""
 
     codecs: tuple[Codec, ...]
     sides: tuple[TaggerSide, ...]
@@ -318,8 +321,10 @@ def learn_matrix(
     y: Any,
     lengths: Any,
     log: Log,
+    *,
     dev: tuple[Any, Any, Any] | None,
 ) -> MatrixModel:
+    """Learn to label sequences of feature vectors."""
     templates = options.tables[0]
     source = matrix_source(X, lengths, templates)
     values = matrix_labels(y, source.X.shape[0])

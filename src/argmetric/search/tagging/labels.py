@@ -1,4 +1,4 @@
-"""Labels of tokens: their numbers, which may follow, and how good predictions are."""
+"""Labels of tokens: their numbers, legal successors, and scores of predictions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from argmetric.search.tagging.templates import Template, lags
 
 @dataclass(frozen=True)
 class Tier:
-    """A sequence of labels to decide."""
+    """Sequence of labels to decide."""
 
     name: str  # what templates call it
     labels: tuple[str, ...]  # the labels, in the order of their numbers
@@ -47,10 +47,11 @@ def make_choices(
     base: int = 0,
     value: float = 1.0,
 ) -> Choices:
-    """Arrays that say what may be decided and where its weights stand.
+    """Return arrays of the legal decisions and of the rows of their weights.
 
-    Static features have the rows below 2**hash_bits, or, where `base` is given, those
-    below `base`, and history features those from there on.
+    Static features have the rows below 2**hash_bits, or below `base` if it is passed,
+    and
+    history features those from there on.
     """
     most = max(len(tier.labels) for tier in tiers)
     bits = 8 if most < 255 else 16
@@ -92,7 +93,7 @@ def make_choices(
 
 
 def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any]:
-    """Which labels may follow which, and the number of the label "O" of each tier."""
+    """Return which labels may follow which, and the label "O" of each tier."""
     allowed = np.zeros((len(tiers), most + 1, most), dtype=np.bool_)
     outside = np.full(len(tiers), -1, dtype=np.int64)
     for s, tier in enumerate(tiers):
@@ -119,7 +120,7 @@ class Codec:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of their numbers."""
+        """Return the labels, in the order of their numbers."""
         return self.tier.labels
 
     @cached_property
@@ -127,13 +128,16 @@ class Codec:
         return {label: number for number, label in enumerate(self.labels)}
 
     def encode(self, labels: Sequence[str]) -> Integers:
-        """Numbers of labels, -1 for an unknown one."""
+        """Return the numbers of labels, -1 for an unknown one."""
         get = self._numbers.get
         return np.fromiter((get(v, -1) for v in labels), np.int64, len(labels))
 
     @cached_property
     def _tables(self) -> tuple[Integers, Integers, Integers, Integers]:
-        """Role and type of each label; the labels that begin and go on in a type."""
+        """Return role and type of each label.
+
+        And labels that begin or continue a type.
+        """
         roles, kinds = roles_and_kinds(self.labels)
         n = int(kinds.max(initial=-1)) + 1
         begins, insides = np.full((2, max(n, 1)), -1, dtype=np.int64)
@@ -142,9 +146,9 @@ class Codec:
         return roles, kinds, begins, insides
 
     def mirrored(self, numbers: Integers, sentences: Integers) -> Integers:
-        """Labels of the reversed sentences; `numbers` has tokens along its last axis.
+        """Return labels of the reversed sentences; tokens are the last axis.
 
-        Its own inverse.
+        The function is its own inverse.
         """
         back = reversal(sentences)
         if not self.tier.spans:
@@ -162,9 +166,9 @@ class Codec:
 def codec_of(
     name: str, labels: Sequence[str], corpus: Corpus, *, spans: bool
 ) -> tuple[Codec, Integers]:
-    """The codec of training labels, and their numbers.
+    """Return the codec of training labels, and their numbers.
 
-    Labels of chunks are put right first: I-X with no X open before it is read as B-X,
+    Labels of chunks are repaired first: I-X with no X open before it is read as B-X,
     as conlleval does, with a warning.
     """
     kinds_of = sorted(set(labels))
@@ -199,7 +203,7 @@ def read_training(
     labels: Sequence[Any] | None,
     tiers: Sequence[tuple[str, bool]],
 ) -> tuple[Corpus, tuple[Codec, ...], Integers]:
-    """Sentences to learn from, the codecs of their labels, and these as numbers.
+    """Read training sentences; return the codecs and the numbers of their labels.
 
     Each tier has a name, and whether its labels are those of chunks.
     """
@@ -244,7 +248,7 @@ class Evaluation(Result):
 
     @property
     def score(self) -> float:
-        """F1 of chunks, or accuracy if the labels are not chunks."""
+        """Return F1 of chunks, or accuracy if the labels are not chunks."""
         return self.accuracy if self.f1 is None else self.f1
 
     def _headline(self) -> Headline:
@@ -281,7 +285,7 @@ class Evaluation(Result):
 
 
 class RightLabels:
-    """Right labels, coded once and compared many times."""
+    """True labels, coded once and compared many times."""
 
     def __init__(self, codec: Codec, labels: Sequence[str], sentences: Integers):
         self._codec = codec

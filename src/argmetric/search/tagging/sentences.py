@@ -17,7 +17,7 @@ from argmetric.search.corpus.sentences import DOCUMENT, Sentence
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences laid end to end."""
+    """Sentences, concatenated."""
 
     columns: tuple[Sequence[str], ...]  # the columns of all tokens; words first
     sentences: Integers  # token numbers where sentences start, and the number of tokens
@@ -26,7 +26,7 @@ class Corpus:
     numbers: Integers  # which of them the sentences of the corpus are
 
     def where(self, token: int) -> str:
-        """Sentence and token for a message, with file and line where they are known."""
+        """Return sentence and token for a message, with file and line if known."""
         s = int(np.searchsorted(self.sentences, token, side="right")) - 1
         place = f"token {token - self.sentences[s]}"
         sentence = self.given[self.numbers[s]]
@@ -40,7 +40,7 @@ class Corpus:
 
     @property
     def documents(self) -> npt.NDArray[np.bool_]:
-        """Which sentences are -DOCSTART- lines."""
+        """Return which sentences are -DOCSTART- lines."""
         first = self.sentences[:-1]
         single = np.flatnonzero(np.diff(self.sentences) == 1)
         words = self.columns[0] if self.columns else ()
@@ -49,7 +49,7 @@ class Corpus:
         return found
 
     def part(self, first: int, last: int) -> Corpus:
-        """The sentences from `first` up to, not including, `last`."""
+        """Return the sentences from `first` up to, not including, `last`."""
         a, b = int(self.sentences[first]), int(self.sentences[last])
         labels = self.labels and tuple(column[a:b] for column in self.labels)
         columns = tuple(column[a:b] for column in self.columns)
@@ -57,7 +57,7 @@ class Corpus:
         return Corpus(columns, sentences, labels, self.given, self.numbers[first:last])
 
     def only(self, keep: npt.NDArray[np.bool_]) -> Corpus:
-        """The sentences that are marked."""
+        """Return the marked sentences."""
         if keep.all():
             return self
         lengths = np.diff(self.sentences)
@@ -87,7 +87,7 @@ def read_corpus(
     *,
     labelled: bool,
 ) -> Corpus:
-    """Sentences as lists of words, of tuples of columns, or as read from a file.
+    """Read sentences: lists of words, of tuples of columns, or from a file.
 
     Where sentences must be `labelled` and `labels` is None, the labels are the last
     `n_tiers` columns; those of a `Sentence` count as its last column.
@@ -116,7 +116,7 @@ def read_corpus(
 
 
 def _lists(values: Any, name: str, wanted: str) -> tuple[list[Any], Integers]:
-    """The lists within a list, and their lengths."""
+    """Return the lists within a list, and their lengths."""
     lists = check_items(values, name, f"a list of {wanted}")
     try:
         return lists, np.fromiter(map(len, lists), np.int64, len(lists))
@@ -149,7 +149,7 @@ def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str]
 
 
 def _is_text(values: Sequence[Any]) -> bool:
-    """Whether all are text, that of numpy among it."""
+    """Return whether all values are text, also numpy's."""
     return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
@@ -240,7 +240,7 @@ def _label_columns(
 def read_labelled(
     sentences: Sequence[Any], labels: Sequence[Any] | None, n_tiers: int
 ) -> tuple[Corpus, tuple[Sequence[str], ...]]:
-    """Sentences without the -DOCSTART- lines, and their labels."""
+    """Return sentences without the -DOCSTART- lines, and their labels."""
     corpus = read_corpus(sentences, labels, n_tiers, labelled=True)
     corpus = corpus.only(~corpus.documents)
     return corpus, corpus.labels or ()

@@ -1,4 +1,4 @@
-"""A tagger for text and for sequences of feature vectors."""
+"""Tag text and sequences of feature vectors."""
 
 from __future__ import annotations
 
@@ -47,11 +47,7 @@ from argmetric.search.tagging.labels import (
     make_choices,
     read_training,
 )
-from argmetric.search.tagging.sentences import (
-    Corpus,
-    read_corpus,
-    read_labelled,
-)
+from argmetric.search.tagging.sentences import Corpus, read_corpus, read_labelled
 from argmetric.search.tagging.templates import (
     Extractor,
     Memory,
@@ -64,7 +60,7 @@ MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
 
 class Tagger(SavedEstimator):
-    """Tagger that learns to label the tokens of a sentence one after another.
+    """Label the tokens of a sentence one after another.
 
     Options that are None take the default of the task.
 
@@ -174,23 +170,23 @@ class Tagger(SavedEstimator):
 
     @property
     def labels_(self) -> tuple[Any, ...]:
-        """The labels, or one tuple for each of the two tiers of the joint task."""
+        """Return the labels, or a tuple for each of the two tiers of the joint task."""
         found = tuple(codec.labels for codec in self._learned_model().codecs)
         return found[0] if len(found) == 1 else found
 
     @property
     def direction_(self) -> Direction:
-        """From which end sentences are read; Ctrl-C may leave one direction of two."""
+        """Return the end from which sentences are read; Ctrl-C may leave one of two."""
         first, *more = [side.reverse for side in self._learned_model().sides]
         return "both" if more else "right" if first else "left"
 
     @property
     def n_columns_(self) -> int:
-        """Number of columns that the templates read, words first."""
+        """Return the number of columns that the templates read, words first."""
         return self._text_model().extractor.n_columns
 
     def recipe(self) -> dict[str, Any]:
-        """All arguments, with the task's defaults in place of None.
+        """Return all arguments, with the task's defaults in place of None.
 
         After `fit` on words alone, only templates of words are left. Contradictory
         options and invalid templates are refused, as in `fit`.
@@ -272,7 +268,7 @@ class Tagger(SavedEstimator):
         if self.task != "label":
             raise ValueError(f"a matrix needs task='label', not {self.task!r}")
         log = Log(on_epoch, self.verbose)
-        model = learn_matrix(options, X, y, lengths, log, dev)
+        model = learn_matrix(options, X, y, lengths, log, dev=dev)
         return self._learned(options, model, log)
 
     def _learned(
@@ -297,7 +293,7 @@ class Tagger(SavedEstimator):
         return BeamSearch(options.beam, options.beam_scores, weight)
 
     def predict(self, sentences: Sequence[Any]) -> list[list[Any]]:
-        """Labels of the tokens of each sentence.
+        """Return the labels of the tokens of each sentence.
 
         Parameters
         ----------
@@ -318,7 +314,7 @@ class Tagger(SavedEstimator):
         return found
 
     def _parts(self, sentences: Sequence[Any]) -> Iterator[Corpus]:
-        """Sentences in portions, or all of them at once where that is needed."""
+        """Yield sentences in portions, or all of them at once if that is needed."""
         model = self._text_model()
         corpus = read_corpus(sentences, None, len(model.codecs), labelled=False)
         if model.first is not None:
@@ -372,7 +368,7 @@ class Tagger(SavedEstimator):
         *,
         tags: Sequence[Any] | None = None,
     ) -> float:
-        """Strict F1 of chunks, or accuracy where labels are no chunks.
+        """Return strict F1 of chunks, or accuracy if labels are no chunks.
 
         The joint task is scored by the F1 of its chunks; `evaluate` has the rest.
 
@@ -391,7 +387,7 @@ class Tagger(SavedEstimator):
     def predict_nbest(
         self, sentences: Sequence[Any], n: int = 5
     ) -> list[list[tuple[list[Any], float]]]:
-        """The best label sequences of each sentence with their scores.
+        """Return the best label sequences of each sentence with their scores.
 
         Parameters
         ----------
@@ -421,14 +417,14 @@ class Tagger(SavedEstimator):
         return found
 
     def predict_matrix(self, X: Features, lengths: Any) -> npt.NDArray[Any]:
-        """Labels of sequences of feature vectors, in the order of the rows of X."""
+        """Return the labels of sequences of feature vectors, one per row of X."""
         model = self._learned_model()
         if not isinstance(model, MatrixModel):
             raise ValueError("the tagger learned from text: call predict")
         return model.predict(X, lengths, self._search())
 
     def score_matrix(self, X: Features, y: ArrayLike, lengths: Any) -> float:
-        """Accuracy on sequences of feature vectors."""
+        """Return the accuracy on sequences of feature vectors."""
         found = self.predict_matrix(X, lengths)
         right = matrix_labels(y, len(found))
         return float(np.mean(found == right)) if len(found) else 1.0

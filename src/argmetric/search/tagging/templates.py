@@ -1,4 +1,4 @@
-"""Feature templates of tokens, which people can extend, and rows of features."""
+"""Feature templates of tokens, which users can extend, and rows of features."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ MEMORY = "memory"
 
 
 def _near(part: str, reach: int) -> str:
-    """A part of the tokens up to `reach` away: w[-1], w[0], w[1]."""
+    """Return a part of the tokens up to `reach` away: w[-1], w[0], w[1]."""
     return "\n".join(f"{part}[{i}]" for i in range(-reach, reach + 1))
 
 
 def _ends(part: str, longest: int) -> str:
-    """First or last letters of the token, one to `longest` of them."""
+    """Return first or last letters of the token, one to `longest` of them."""
     return "\n".join(f"{part}{n}[0]" for n in range(1, longest + 1))
 
 
 def _labels(most: int) -> str:
-    """The last label, the last two, up to `most` of them."""
+    """Return the last label, the last two, up to `most` of them."""
     back = [f"t[-{n}]" for n in range(most, 0, -1)]
     return "\n".join("|".join(back[-n:]) for n in range(1, most + 1))
 
@@ -143,7 +143,7 @@ class Template:
 
 
 def default_templates(task: str, *, n_columns: int | None = None) -> str:
-    r"""The default templates of a task, one per line.
+    r"""Return the default templates of a task, one per line.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
 def read_templates(
     table: str | Iterable[str], tiers: Sequence[str] = ("t",)
 ) -> tuple[Template, ...]:
-    """Templates of a table: text with one template a line, or a list of them.
+    """Read templates: text with one template per line, or a list of them.
 
     ``|`` joins parts, ``#`` starts a comment. ``t[-1]`` is the label before in the same
     tier; parts with a tier's name read that tier.
@@ -226,7 +226,7 @@ def _known(name: str, size: str) -> bool:
 
 
 def column_of(attribute: str) -> int | None:
-    """Number of the column that an attribute is made of; None for the memory."""
+    """Return the column that an attribute is computed from; None for the memory."""
     if attribute == MEMORY:
         return None
     if attribute.startswith("column"):
@@ -245,14 +245,14 @@ class Compiled(NamedTuple):
 
     @property
     def widest(self) -> int:
-        """Templates of the tier that has most of them."""
+        """Return the templates of the tier with the most of them."""
         return int(np.diff(self.tiers).max(initial=0))
 
 
 def compile_templates(
     tables: Sequence[Sequence[Template]], attributes: Sequence[str]
 ) -> Compiled:
-    """Arrays for the kernels; one list of templates for each tier."""
+    """Return arrays for the kernels, from a list of templates for each tier."""
     flat = [template for table in tables for template in table]
     number = {name: i for i, name in enumerate(attributes)}
     parts = [part for template in flat for part in template.parts]
@@ -267,7 +267,7 @@ def compile_templates(
 
 
 def lags(template: Template, tier: int, tiers: Sequence[str]) -> list[int]:
-    """How many decisions ago the labels of a template were taken, the last one 1."""
+    """Return how many decisions ago the labels of a template were taken."""
     found = []
     for name, offset in template.labels:
         other = tier if name == "t" else list(tiers).index(name)
@@ -310,13 +310,13 @@ class Extractor:
 
     @property
     def n_columns(self) -> int:
-        """How many columns of text the templates need."""
+        """Return how many columns of text the templates need."""
         return max(self._columns, default=0) + 1
 
     def attributes(
         self, columns: Sequence[Sequence[str]], n_tokens: int
     ) -> npt.NDArray[np.uint32]:
-        """Codes of the attributes of every token, the memory's column last."""
+        """Return codes of the attributes of every token, the memory's column last."""
         if n_tokens == 0:  # of no token, nobody knows how many columns it has
             columns = [()] * self.n_columns
         blocks = [self._makers[c].codes(columns[c]) for c in self._columns]
@@ -326,7 +326,7 @@ class Extractor:
     def rows(
         self, attributes: npt.NDArray[np.uint32], sentences: Integers
     ) -> FeatureRows:
-        """Features of the tokens of all sentences, laid end to end."""
+        """Return features of the tokens of all sentences, concatenated."""
         from argmetric.search.kernels.tagging_features import hash_halves
 
         found = hashed_rows(attributes, sentences, self._static, self.hash_bits)
@@ -342,7 +342,7 @@ def hashed_rows(
     templates: Compiled,
     hash_bits: int,
 ) -> FeatureRows:
-    """Static features of every decision, hashed to 2**hash_bits rows."""
+    """Return static features of every decision, hashed to 2**hash_bits rows."""
     from argmetric.search.kernels.tagging_features import hash_rows
 
     n, n_tiers = int(sentences[-1]), len(templates.tiers) - 1
@@ -369,7 +369,7 @@ class TextSource:
         return self.extractor.rows(found, self.sentences)
 
     def with_memory(self, memory: npt.NDArray[np.uint32]) -> TextSource:
-        """These attributes, with the memory's column filled in."""
+        """Return these attributes, with the memory's column filled in."""
         attributes = self.attributes.copy()
         attributes[:, -1] = memory
         return TextSource(self.extractor, attributes, self.sentences)
@@ -377,7 +377,7 @@ class TextSource:
 
 @dataclass(frozen=True, eq=False)
 class MatrixSource:
-    """Decisions that are given as the rows of a CSR matrix."""
+    """Decisions as the rows of a CSR matrix."""
 
     X: Any
     sentences: Integers
@@ -401,7 +401,7 @@ Source = TextSource | MatrixSource
 
 
 def history_salts(templates: Sequence[Template]) -> npt.NDArray[np.uint64]:
-    """The constant halves of templates that read nothing but labels."""
+    """Return the constant halves of templates that read only labels."""
     for template in templates:
         if template.parts or not template.labels:
             raise ValueError(
@@ -412,7 +412,7 @@ def history_salts(templates: Sequence[Template]) -> npt.NDArray[np.uint64]:
 
 
 def word_numbers(words: Sequence[str]) -> Integers:
-    """A number for each lower-cased word."""
+    """Return a number for each lower-cased word."""
     lower = {word: word.lower() for word in set(words)}
     numbers: dict[str, int] = {}
     number = {w: numbers.setdefault(low, len(numbers)) for w, low in lower.items()}
@@ -426,7 +426,7 @@ def memory_of(
     n_labels: int,
     memory: Memory,
 ) -> npt.NDArray[np.uint32]:
-    """1 + the majority label of the same word in other sentences near by; 0 for none.
+    """Return 1 + the majority label of a word in nearby sentences; 0 for none.
 
     Sentences at most 2000 tokens away count: on both sides, or the earlier ones only.
     """

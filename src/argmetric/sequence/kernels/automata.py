@@ -16,9 +16,9 @@ from argmetric._ground.jit import kernel
 
 @kernel
 def propagate(steps, kind, follow, gain, start, cells):
-    """Probability of every final (history, control state, counter).
+    """Return the probability of every final (history, control state, counter).
 
-    Also the number of states with a positive probability, over all positions.
+    Also return the number of states with a positive probability, over all positions.
     O(n · histories · states · cells).
     """
     n, histories = steps.shape[0], steps.shape[1]
@@ -60,7 +60,7 @@ def propagate(steps, kind, follow, gain, start, cells):
 
 @kernel
 def additive_mean(steps, kind, follow, worth, start):
-    """E[Σ worth], and the number of states: no counter is needed for a mean."""
+    """Return E[Σ worth], and the number of states; a mean needs no counter."""
     n, histories = steps.shape[0], steps.shape[1]
     states = follow.shape[1]
     now, then = np.zeros((histories, states)), np.zeros((histories, states))
@@ -89,7 +89,7 @@ def additive_mean(steps, kind, follow, worth, start):
 
 @kernel
 def nth_largest(values, count, rank):
-    """The value of the given rank, 0 for the largest; `values` is shuffled. O(count).
+    """Return the value of a rank, 0 for the largest; `values` is shuffled. O(count).
 
     Hoare's selection with the middle element as pivot.
     """
@@ -147,10 +147,10 @@ def keep_strongest(keys, mass, count, width, other_keys, other_mass):
 
 
 @kernel
-def merged_states(
+def merge_states(
     step, follow, gain, cells, keys, mass, count, new_keys, new_mass, slots, used, stamp
 ):
-    """The states after one label, merged where they are equal; returns their number.
+    """Compute the states after one label, merge equal ones, and return their number.
 
     `slots` is a hash table of places in `new_keys`; those where `used` has the stamp
     of this call are taken.
@@ -159,12 +159,12 @@ def merged_states(
     last = slots.shape[0] - 1
     found = 0
     for e in range(count):
-        key, chance = keys[e], mass[e]
+        key, prob = keys[e], mass[e]
         c = key % cells
         s = (key // cells) % states
         h = key // cells // states
         for y in range(2):
-            p = chance * step[h, y]
+            p = prob * step[h, y]
             if p == 0.0:
                 continue
             row = (((h << 1) | y) & (histories - 1)) * states + follow[s, y]
@@ -183,7 +183,7 @@ def merged_states(
 
 @kernel
 def hash_size(width):
-    """A power of two that leaves three of four slots free."""
+    """Return a power of two that leaves three of four slots free."""
     size = 4
     while size < 8 * width:
         size *= 2
@@ -210,16 +210,16 @@ def beam_run(
     for i in range(steps.shape[0]):
         kept = keep_strongest(keys, mass, count, width, new_keys, new_mass)
         for e in range(kept, count):
-            c, chance = keys[e] % cells, mass[e]
-            dropped += chance
+            c, prob = keys[e] % cells, mass[e]
+            dropped += prob
             if down.shape[0] == 0:
-                least += chance * low[0]
-                most += chance * high[0]
+                least += prob * low[0]
+                most += prob * high[0]
             else:
-                least += chance * low[c + down[i]]
-                most += chance * high[c + up[i]]
+                least += prob * low[c + down[i]]
+                most += prob * high[c + up[i]]
         j = kind[i]
-        count = merged_states(
+        count = merge_states(
             steps[i],
             follow[j],
             gain[j],
@@ -241,7 +241,7 @@ def beam_run(
 
 @kernel
 def count_layers(steps, z, first, width, keys, mass, sizes, kept):
-    """Layers of states (history, hits, misses) beside z, from position `first` on.
+    """Compute layers of states (history, hits, misses) for z, from `first` on.
 
     Row i of `keys` and `mass` holds the sizes[i] states before label i; the first
     kept[i] of them are expanded. The rows up to `first` are there already, from a
@@ -260,7 +260,7 @@ def count_layers(steps, z, first, width, keys, mass, sizes, kept):
         kept[i] = keep_strongest(
             keys[i], mass[i], sizes[i], width, keys[i + 1], mass[i + 1]
         )
-        sizes[i + 1] = merged_states(
+        sizes[i + 1] = merge_states(
             steps[i],
             follow,
             gain[z[i]],
@@ -280,7 +280,7 @@ def count_layers(steps, z, first, width, keys, mass, sizes, kept):
 
 @kernel
 def dropped_counts(keys, mass, sizes, kept, zeros, low, high, down, up):
-    """Mass of the states that were not expanded, and bounds on what it would add.
+    """Return the mass of dropped states, and bounds on their contribution.
 
     `zeros` is the number of labels 0 of z; `low`, `high`, `down` and `up` as in
     `beam_run`, for the counter hits·(zeros + 1) + misses.
@@ -290,23 +290,23 @@ def dropped_counts(keys, mass, sizes, kept, zeros, low, high, down, up):
     dropped, least, most = 0.0, 0.0, 0.0
     for i in range(n):
         for e in range(kept[i], sizes[i]):
-            state, chance = keys[i, e] % cells, mass[i, e]
+            state, prob = keys[i, e] % cells, mass[i, e]
             c = (state // (n + 1)) * (zeros + 1) + state % (n + 1)
-            dropped += chance
+            dropped += prob
             if down.shape[0] == 0:
-                least += chance * low[0]
-                most += chance * high[0]
+                least += prob * low[0]
+                most += prob * high[0]
             else:
-                least += chance * low[c + down[i]]
-                most += chance * high[c + up[i]]
+                least += prob * low[c + down[i]]
+                most += prob * high[c + up[i]]
     return dropped, least, most
 
 
 @kernel
 def count_joint(steps, joint):
-    """joint[i, s] = P(y_i = 1, s ones in all), and the law of s in the last row.
+    """Set joint[i, s] = P(y_i = 1, S = s), and the last row to P(S = s).
 
-    Forward law of (history, ones so far) times backward law of the ones to come.
+    Forward distribution of (history, ones so far) times backward one of later ones.
     O(n³ · histories / 12) for the convolutions; histories hold one label at least.
     """
     n, histories = steps.shape[0], steps.shape[1]
@@ -350,10 +350,10 @@ def count_joint(steps, joint):
 
 
 @kernel
-def hit_counts(steps, z, law, hits):
-    """law[s] = P(S = s) and hits[s] = E[hits of z; S = s]. O(n² · histories).
+def hit_counts(steps, z, pmf, hits):
+    """Set pmf[s] = P(S = s) and hits[s] = E[hits of z; S = s]. O(n² · histories).
 
-    Also the number of states (history, s) with a positive probability.
+    Return the number of states (history, s) with a positive probability.
     """
     n, histories = steps.shape[0], steps.shape[1]
     now, then = np.zeros((histories, n + 1)), np.zeros((histories, n + 1))
@@ -380,14 +380,14 @@ def hit_counts(steps, z, law, hits):
         now, then = then, now
         now_hits, then_hits = then_hits, now_hits
     for h in range(histories):
-        law += now[h]
+        pmf += now[h]
         hits += now_hits[h]
     return total
 
 
 @kernel
 def tilted_joint(steps, tilt, joint):
-    """joint[i, q] = E[y_i · exp(-tilt[q] · S)] for the number of ones S.
+    """Set joint[i, q] = E[y_i · exp(-tilt[q] · S)] for the number of ones S.
 
     A forward-backward pass for each q, with the weight exp(-tilt) on every one,
     scaled at every position. O(n · histories) each.

@@ -28,7 +28,7 @@ def largest(values):
 
 @kernel
 def log_sum(values):
-    """Logarithm of Σ exp(values), -inf for none."""
+    """Return the logarithm of Σ exp(values), -inf for none."""
     top = largest(values)
     if top == -np.inf:
         return top
@@ -40,7 +40,7 @@ def log_sum(values):
 
 @kernel
 def step(scores, table, odds, shift, forwards, spare, out):
-    """out[y] = log Σ_x exp(scores[x] + table[x, y]); the transpose when backwards.
+    """Set out[y] = log Σ_x exp(scores[x] + table[x, y]); the transpose backwards.
 
     One exponential for each label: `odds` is exp(table - shift). Where that underflows
     the sum is made in logarithms.
@@ -68,7 +68,7 @@ def step(scores, table, odds, shift, forwards, spare, out):
 
 @kernel
 def exponentials(pairs, odds, shift):
-    """exp(pairs - shift), shift the largest score of each table."""
+    """Set odds = exp(pairs - shift), with shift the largest score of each table."""
     for w in range(pairs.shape[0]):
         top = -np.inf
         for x in range(pairs.shape[1]):
@@ -81,7 +81,7 @@ def exponentials(pairs, odds, shift):
 
 @kernel
 def forward_backward(unary, pair_of, pairs, indptr, log_z, forward, backward):
-    """Log messages and log partition of every sentence.
+    """Compute log messages and the log partition of every sentence.
 
     forward[t, y] sums over the labels up to t, backward[t, y] over those after t.
     """
@@ -113,7 +113,7 @@ def forward_backward(unary, pair_of, pairs, indptr, log_z, forward, backward):
 
 @kernel
 def label_marginals(indptr, log_z, forward, backward, out):
-    """P(y_t = y): normalised, so that rounding of long sums leaves no trace."""
+    """Set out = P(y_t = y), normalised against rounding in long sums."""
     for g in range(indptr.shape[0] - 1):
         for t in range(indptr[g], indptr[g + 1]):
             total = 0.0
@@ -126,7 +126,7 @@ def label_marginals(indptr, log_z, forward, backward, out):
 
 @kernel
 def pair_marginals(unary, pair_of, pairs, indptr, log_z, forward, backward, out):
-    """P(y_{t-1} = x, y_t = y) at row t; rows of first tokens are 0."""
+    """Set out[t] = P(y_{t-1} = x, y_t = y); rows of first tokens are 0."""
     n_labels = unary.shape[1]
     for g in range(indptr.shape[0] - 1):
         for t in range(indptr[g], indptr[g + 1]):
@@ -145,7 +145,7 @@ def pair_marginals(unary, pair_of, pairs, indptr, log_z, forward, backward, out)
 
 @kernel
 def viterbi(unary, pair_of, pairs, indptr, labels, scores):
-    """The most probable labels of every sentence and their score."""
+    """Find the most probable labels of every sentence and their score."""
     n_labels = unary.shape[1]
     back = np.empty(unary.shape, np.int32)
     best = np.empty(n_labels)
@@ -180,13 +180,11 @@ def viterbi(unary, pair_of, pairs, indptr, labels, scores):
 
 
 @kernel
-def link_chances(
-    unary, pair_of, pairs, indptr, backward, sources, targets, chance, other
-):
-    """P(y_{t+1} = target | y_t = source) and its complement, for listed links.
+def link_probs(unary, pair_of, pairs, indptr, backward, sources, targets, prob, other):
+    """Compute P(y_{t+1} = target | y_t = source) and its complement, for listed links.
 
-    Past the last token: never the target. A label of -1 does not exist. The
-    complement is a sum of its own, not 1 - chance.
+    Past the last token it is 0. A label of -1 does not exist. The complement is
+    summed itself, not 1 - prob.
     """
     n_labels = unary.shape[1]
     terms = np.empty(n_labels)
@@ -195,7 +193,7 @@ def link_chances(
         for t in range(start, stop):
             for link in range(sources.shape[0]):
                 source, target = sources[link], targets[link]
-                chance[t, link], other[t, link] = 0.0, 1.0
+                prob[t, link], other[t, link] = 0.0, 1.0
                 if t == stop - 1 or source < 0 or backward[t, source] == -np.inf:
                     continue
                 table = pairs[pair_of[t + 1]]
@@ -209,16 +207,16 @@ def link_chances(
                         hit = value
                     else:
                         rest += value
-                chance[t, link] = hit / (hit + rest)
+                prob[t, link] = hit / (hit + rest)
                 other[t, link] = rest / (hit + rest)
 
 
 @kernel
-def reaches(marginals, indptr, roles, chance, least, most, reach):
-    """Number of tokens up to which spans of a sentence are followed.
+def reaches(marginals, indptr, roles, prob, least, most, reach):
+    """Set the maximum length of spans that are followed in each sentence.
 
-    All of them, unless that were more than `most` steps: then so many that it is not,
-    but one. Spans are followed side by side, each as long as it may be listed.
+    It is the length of the sentence, or the largest, at least 1, that takes no more
+    than `most` steps. Spans are followed as long as they may be listed.
     """
     n_kinds = roles.shape[0]
     longest = 0
@@ -246,7 +244,7 @@ def reaches(marginals, indptr, roles, chance, least, most, reach):
                 if going[i] > 0.0 and going[i] >= least and t + length < indptr[g + 1]:
                     link = 4 * kind + (0 if length == 0 else 1)
                     heads[left] = heads[i]
-                    going[left] = going[i] * chance[t + length, link]
+                    going[left] = going[i] * prob[t + length, link]
                     left += 1
             alive, steps = left, steps + left
             if steps > most and length > 0:
@@ -256,11 +254,11 @@ def reaches(marginals, indptr, roles, chance, least, most, reach):
 
 
 @kernel
-def emit(place, room, start, stop, kind, p, spans, chances):
-    """Put a span at its place if there is room; the next place."""
+def emit(place, room, start, stop, kind, p, spans, probs):
+    """Store a span if there is room; return the next place."""
     if place < room:
         spans[place, 0], spans[place, 1], spans[place, 2] = start, stop, kind
-        chances[place] = p
+        probs[place] = p
     return place + 1
 
 
@@ -270,16 +268,16 @@ def list_spans(
     indptr,
     roles,
     closed,
-    chance,
+    prob,
     other,
     least,
     reach,
     spans,
-    chances,
+    probs,
     span_indptr,
     unlisted,
 ):
-    """Spans whose probability is at least `least`, by sentence, start, type, end.
+    """List spans of probability `least` or more, by sentence, start, type and end.
 
     Those of a sentence are followed over `reach` tokens; unlisted[0] is the largest
     probability that a longer one may have.
@@ -300,7 +298,7 @@ def list_spans(
                     p = marginals[start, single]
                     if p > 0.0:
                         place = emit(
-                            place, room, start, start + 1, kind, p, spans, chances
+                            place, room, start, start + 1, kind, p, spans, probs
                         )
                 if roles[kind, 0] < 0:
                     continue
@@ -312,20 +310,20 @@ def list_spans(
                         break
                     link = 4 * kind + (0 if stop == start + 1 else 1)
                     if closed:
-                        p, end = going * chance[stop - 1, link + 2], stop + 1
+                        p, end = going * prob[stop - 1, link + 2], stop + 1
                     else:
                         p, end = going * other[stop - 1, link], stop
                     if p > 0.0 and p >= least:
-                        place = emit(place, room, start, end, kind, p, spans, chances)
-                    going *= chance[stop - 1, link]
+                        place = emit(place, room, start, end, kind, p, spans, probs)
+                    going *= prob[stop - 1, link]
                     stop += 1
         span_indptr[g + 1] = place
     return place
 
 
 @kernel
-def chances_of_spans(marginals, roles, closed, chance, other, spans, out):
-    """Probabilities of the listed spans."""
+def span_probs(marginals, roles, closed, prob, other, spans, out):
+    """Compute the probabilities of the listed spans."""
     for s in range(spans.shape[0]):
         start, stop, kind = spans[s, 0], spans[s, 1], spans[s, 2]
         if closed and stop == start + 1:
@@ -334,14 +332,14 @@ def chances_of_spans(marginals, roles, closed, chance, other, spans, out):
         p = marginals[start, roles[kind, 0]]
         last = stop - 2 if closed else stop - 1
         for t in range(start, last):
-            p *= chance[t, 4 * kind + (0 if t == start else 1)]
+            p *= prob[t, 4 * kind + (0 if t == start else 1)]
         link = 4 * kind + (0 if last == start else 1)
-        out[s] = p * (chance[last, link + 2] if closed else other[last, link])
+        out[s] = p * (prob[last, link + 2] if closed else other[last, link])
 
 
 @kernel
-def expected_spans(marginals, indptr, roles, closed, chance, out):
-    """E[number of spans] of every sentence and type, without listing them."""
+def expected_spans(marginals, indptr, roles, closed, prob, out):
+    """Compute E[number of spans] of every sentence and type, without listing them."""
     for g in range(indptr.shape[0] - 1):
         for kind in range(roles.shape[0]):
             begin, single = roles[kind, 0], roles[kind, 3]
@@ -354,14 +352,14 @@ def expected_spans(marginals, indptr, roles, closed, chance, out):
                 if single >= 0:
                     total += marginals[t, single]
                 link = 4 * kind
-                total += p * chance[t, link + 2] + inside * chance[t, link + 3]
-                inside = p * chance[t, link] + inside * chance[t, link + 1]
+                total += p * prob[t, link + 2] + inside * prob[t, link + 3]
+                inside = p * prob[t, link] + inside * prob[t, link + 1]
             out[g, kind] = total
 
 
 @kernel
 def state_scores(attributes, values, token_indptr, weight_indptr, labels, weights, out):
-    """Σ value·weight over the attributes of every token; -1 is an unknown attribute."""
+    """Add Σ value·weight over the attributes of every token; -1 is unknown."""
     for t in range(token_indptr.shape[0] - 1):
         for i in range(token_indptr[t], token_indptr[t + 1]):
             a = attributes[i]

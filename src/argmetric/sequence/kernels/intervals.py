@@ -1,4 +1,4 @@
-"""Non-overlapping spans of largest weight: weighted interval scheduling.
+"""Choose non-overlapping spans of largest weight: weighted interval scheduling.
 
 Spans are rows (first token, past the last token, type), by sentence and start.
 """
@@ -13,10 +13,10 @@ from argmetric._ground.jit import kernel
 
 @kernel
 def schedule(weights, spans, span_indptr, indptr, chosen):
-    """Non-overlapping spans of largest total weight in every sentence.
+    """Choose the non-overlapping spans of largest total weight in every sentence.
 
-    best[i] is the most that tokens from i on can give; spans are listed by start, and
-    only positive weights are worth a place.
+    best[i] is the largest weight from token i on; spans are listed by start, and only
+    positive weights are used.
     """
     longest = 0
     for g in range(indptr.shape[0] - 1):
@@ -45,7 +45,7 @@ def schedule(weights, spans, span_indptr, indptr, chosen):
 
 @kernel
 def schedule_exactly(weights, spans, first, stop, size, best, take, chosen):
-    """Exactly `size` non-overlapping spans of largest total weight, -inf if too many.
+    """Choose exactly `size` non-overlapping spans; return their weight, or -inf.
 
     Tokens `first` to `stop`; `best` and `take` are tables of (tokens + 1, size + 1)
     or more.
@@ -94,11 +94,11 @@ def exact_sets(
     power,
     most,
 ):
-    """Per document the set with the largest E[F_β], over all sizes; exact.
+    """Find the set with the largest E[F_β] of each document, over all sizes.
 
-    `tilted[s, q]`·`decay[q]`^k sums to the worth of span s in a set of size k. Sizes
-    beyond k with (1+β²)μ/(k + β²μ) < best are not worth a look: that bounds E[F_β] of
-    any such set by Jensen's inequality, since tp ≤ t. out[d] is the best value, and
+    Σ_q tilted[s, q]·decay[q]^k is the value of span s in a set of size k. Sizes beyond
+    k with (1+β²)μ/(k + β²μ) < best are skipped: that bounds E[F_β] of any such set by
+    Jensen's inequality, since tp ≤ t. out[d] is the best value, and
     `empty[d]` that of no span at all.
 
     Returns after about `most` steps: True if it is done, else to be called again with
