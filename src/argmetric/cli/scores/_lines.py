@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import argmetric as am
-from argmetric import _report as pages
 from argmetric._ground.display import part_text
 from argmetric._ground.types import Floats
 from argmetric._verbs.guarantees import promise_of
@@ -203,12 +202,14 @@ def report(o: Given) -> int:
     argmetric report scores.csv --metric f1 --report report.html
     argmetric report scores.csv --group order --reference val.csv
     """
+    from argmetric._report import require_scores
+
     source = gathered(o.file, o.more)
     checked("report", o)
     rows = layout.read(o, source)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
-        pages.require_scores(rows.scale, logits=rows.logits)
+        require_scores(rows.scale, logits=rows.logits)
         page = _page(rows, o, rows.decide(**o.only(*LIMITS.split()), prior=o.prior))
     for note in rows.notes:
         say(note)
@@ -237,6 +238,8 @@ def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
 
 
 def _page(rows: TableRows, o: Given, decision: Any, **labels: Any) -> Report:
+    from argmetric import _report as pages
+
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}
     named = {"file": rows.table.source, **rows.used}
     roles = ("file", "score", "scores", "label", "labels", "group")
