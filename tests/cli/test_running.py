@@ -54,7 +54,7 @@ SENTENCES = "the an DT\ncat an NN\nsees an VB\n\n" * 5
         ),
         ("decide s.csv --scores scor* -o o.csv", "deciding 60 rows, writing"),
         ("forecast s.csv", "checking 60 rows, forecasting 60 rows"),
-        ("report s.csv -o o.md", "checking 60 rows, reporting on 60 rows"),
+        ("report s.csv --report o.md", "checking 60 rows, reporting on 60 rows"),
         ("evaluate s.csv", "evaluating 60 rows"),
         ("tune s.csv --report o.md", "tuning on 60 rows, reporting"),
         ("calibrate s.csv -o m.json", "calibrating on 60 rows"),
