@@ -18,7 +18,7 @@ from sets_parts.quality import Sets, f1
 K = 10
 REFERENCES = (50, 200)
 BATCH = 300
-DRAWS = 10
+DRAWS = 40
 QUESTIONS = 1_500  # of a pool
 
 

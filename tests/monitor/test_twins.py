@@ -18,6 +18,7 @@ from argmetric._monitor._cells import (
     weigh_readings,
 )
 from argmetric._monitor._law import (
+    ALLOWED,
     NOT_RULED_OUT,
     Maps,
     PeriodLaw,
@@ -139,6 +140,9 @@ def test_known_labels_tell_of_the_share() -> None:
         positive = rng.binomial(known, q)
         table[side, 0] -= known
         table[side, 1], table[side, 2] = known - positive, positive
+    # Draws of a score outside of its interval: a part of what the coverage leaves
+    law, (low, high) = before.mixed.score, before.summary(0.9)[1]
+    assert max(outside(law, low, high)) <= ALLOWED * 0.05 + 1e-9
     after = PeriodLaw(table, old, maps, am.FBeta())
     true = (table[:, 2].sum() + q @ table[:, 0].sum(axis=0)) / table.sum()
     _, (low, high) = after.mixed.share_summary(0.9)

@@ -75,16 +75,32 @@ def test_votes_are_taken_where_they_score_more_on_the_reference(most):
     assert d.interval[0] <= score <= d.interval[1]
 
 
+def honest(rng, n, k=10):
+    """Samples and truth of a model whose samples are like the truth."""
+    odds = rng.normal(-1.5, 1.5, (n, 1, 8)) + rng.normal(0.0, 1.0, (n, 1, 1))
+    draws = rng.random((n, k + 1, 8)) < 1 / (1 + np.exp(-odds))
+    return [named(one[:k]) for one in draws], named(draws[:, k])
+
+
 def test_an_honest_model_keeps_the_sums_over_its_samples():
-    rng = np.random.default_rng(1)
-    odds = rng.normal(-1.5, 1.5, (400, 1, 8)) + rng.normal(0.0, 1.0, (400, 1, 1))
-    draws = rng.random((400, 11, 8)) < 1 / (1 + np.exp(-odds))
-    samples = [named(one[:10]) for one in draws]
-    truth = named(draws[:, 10])
+    samples, truth = honest(np.random.default_rng(1), 400)
     d = am.sets.decide(samples[:200], reference=(truth[200:], samples[200:]))
     assert d.vote_share is None
     assert d.labels == am.sets.decide(samples[:200]).labels
     assert not d.notes
+
+
+def test_sums_are_taken_where_no_vote_share_scores_more_on_the_reference():
+    rng = np.random.default_rng(3)
+    by_sums = []
+    for _ in range(12):
+        old, truth = honest(rng, 40)
+        plain = am.sets.decide(old).labels
+        score = np.mean([f1(a, b) for a, b in zip(plain, truth, strict=True)])
+        d = am.sets.decide(old, reference=(truth, old))
+        by_sums.append(d.vote_share is None)
+        assert by_sums[-1] == (score >= tuned(old, truth)[1])
+    assert 2 <= sum(by_sums) <= 10
 
 
 def test_no_reference_is_far_below_the_vote_share_that_is_tuned_on_it():
