@@ -64,7 +64,7 @@ def test_a_soft_f_that_is_far_from_the_expected_one_is_told(
         "published",
         lambda alpha, **settings: fit(alpha, max_iter=1, n_restarts=1),
     )
-    with pytest.warns(UserWarning, match="the best climb stopped"):
+    with pytest.warns(UserWarning, match="the best search stopped"):
         found = paper._approximately(True, n=6)
     assert judged(paper, "section-1", found) != "holds"
 

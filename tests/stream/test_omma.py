@@ -424,7 +424,7 @@ def test_a_wrapped_model_of_several_classes(model):
     wanted = float(am.classes.evaluate(y, wrapped.predict(X), "f1"))
     assert wrapped.score(X, y) == pytest.approx(wanted)
     assert wrapped.predict_proba(X).shape == (3000, 4)
-    with pytest.raises(AttributeError, match="two classes"):
+    with pytest.raises(AttributeError, match="only available for binary"):
         _ = wrapped.threshold_
 
 
@@ -514,9 +514,9 @@ def test_refusals_of_the_estimators():
         OnlineClassifier(detector=OnlineClassifier()).fit(X, y)
     model = OnlineClassifier().partial_fit(X, y, classes=list("abcd"))
     refuses(ValueError, "y is 'e' at row 1", model.partial_fit, X[:2], ["a", "e"])
-    refuses(ValueError, "two classes", model.predict_id, X)
+    refuses(ValueError, "binary", model.predict_id, X)
     for name in ("threshold_", "history_"):
-        refuses(AttributeError, "two classes", getattr, model, name)
+        refuses(AttributeError, "binary", getattr, model, name)
     labels = OnlineClassifier().fit(X, Y)
     refuses(ValueError, "y has shape", labels.partial_fit, X, Y[:, :2])
     with pytest.raises(ValueError, match="Only binary classification"):
