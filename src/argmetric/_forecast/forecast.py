@@ -17,9 +17,9 @@ from argmetric._calibrate.resolve import (
     warn_of_lost_map,
     with_positives,
 )
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.effects import LARGEST_EFFECT
-from argmetric._forecast.groups import Batch
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
     check_flag,

@@ -24,8 +24,8 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.draws import DRAWS, Posterior, ScoreBins, sums
-from argmetric._forecast.groups import Batch
 from argmetric._forecast.posterior_score import (
     MOVES,
     GroupSample,
