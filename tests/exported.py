@@ -13,7 +13,7 @@ import numpy as np
 
 import argmetric as am
 import postgres
-from argmetric._calibrate.maps import (
+from argmetric._calibrate.calibrators import (
     BetaMap,
     IsotonicMap,
     PlattMap,

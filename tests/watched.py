@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.maps import PlattMap
+from argmetric._calibrate.calibrators import PlattMap
 from argmetric._forecast.draws import Posterior
-from argmetric._monitor._law import Maps
+from argmetric._monitor._distribution import Maps
 
 
 class CertainPosterior(Posterior):

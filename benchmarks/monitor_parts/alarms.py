@@ -18,7 +18,7 @@ from harness import Target, emit
 from scipy.special import xlogy
 
 import argmetric as am
-from argmetric._monitor._cells import CANNOT_SAY, rows_of, weigh_readings
+from argmetric._monitor._bins import CANNOT_SAY, rows_of, weigh_readings
 from argmetric._monitor._watch import WINDOWS, critical_value, movements
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned

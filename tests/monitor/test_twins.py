@@ -10,14 +10,14 @@ from scipy.stats import multivariate_normal, norm
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._forecast.distributions import ALWAYS_UNDEFINED, ScorePMF
-from argmetric._monitor._cells import (
+from argmetric._monitor._bins import (
     MonitorCells,
     Readings,
     binned_change,
     rows_of,
     weigh_readings,
 )
-from argmetric._monitor._law import (
+from argmetric._monitor._distribution import (
     ALLOWED,
     NOT_RULED_OUT,
     Maps,

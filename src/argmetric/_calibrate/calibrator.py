@@ -260,7 +260,7 @@ class Calibrator(Saved["Calibrator"]):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         # Any kind may be in a file, and one is known once its module is loaded
-        from argmetric._calibrate import maps, prior, spline  # noqa: F401
+        from argmetric._calibrate import calibrators, prior, spline  # noqa: F401
 
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")

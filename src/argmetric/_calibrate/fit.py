@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import (
+from argmetric._calibrate.bins import (
     MapCells,
     cells_of,
     counted_cells,
     first_of_equals,
 )
-from argmetric._calibrate.maps import (
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.calibrators import (
     N_DRAWS,
     BetaMap,
     IdentityMap,

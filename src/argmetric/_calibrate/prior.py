@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, check_columns, check_finite
-from argmetric._calibrate.maps import fit_logistic
+from argmetric._calibrate.calibrators import fit_logistic
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_flag, check_number, check_share
 from argmetric._ground.discrete import dot

@@ -31,10 +31,10 @@ from argmetric._ground.validation import (
 )
 
 if TYPE_CHECKING:
+    from argmetric._calibrate.bins import ScoreCells
     from argmetric._calibrate.calibrator import Calibrator
-    from argmetric._calibrate.cells import ScoreCells
+    from argmetric._calibrate.prevalence import EstimatedShare
     from argmetric._calibrate.reference import Reference
-    from argmetric._calibrate.share import EstimatedShare
 
 
 _Y = "the y of reference=(y, p)"
@@ -212,9 +212,9 @@ def at_share(
     if prior is None and (found is None or rows is None):
         return AtShare(found, None, ())
     if rows is not None and prior in (None, "estimate"):
+        from argmetric._calibrate.prevalence import estimate_share, moved_note
         from argmetric._calibrate.prior import warn_of_resampling
         from argmetric._calibrate.reference import Reference
-        from argmetric._calibrate.share import estimate_share, moved_note
 
         assert found is not None  # it was fitted on the rows
         if isinstance(rows, Reference):

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from argmetric._calibrate.bins import MapCells
 from argmetric._calibrate.calibrator import (
     FORMAT,
     Calibrator,
@@ -29,8 +30,7 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._calibrate.cells import MapCells
-from argmetric._calibrate.maps import (
+from argmetric._calibrate.calibrators import (
     N_DRAWS,
     Mode,
     Prior,

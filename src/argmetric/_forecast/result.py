@@ -28,7 +28,7 @@ from argmetric._ground.types import (
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import EstimatedShare
+    from argmetric._calibrate.prevalence import EstimatedShare
 
 
 class DistributionResult(Result, ScoreDistribution):

@@ -31,18 +31,18 @@ from argmetric._ground.validation import (
     warn_of_scale,
     warn_user,
 )
-from argmetric._monitor._cells import CANNOT_SAY as CANNOT_SAY
-from argmetric._monitor._cells import KNOWN as KNOWN
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, MonitorCells
-from argmetric._monitor._cells import PRIOR as PRIOR
-from argmetric._monitor._cells import SIZES as SIZES
-from argmetric._monitor._cells import VERDICTS as VERDICTS
-from argmetric._monitor._cells import Readings as Readings
+from argmetric._monitor._bins import CANNOT_SAY as CANNOT_SAY
+from argmetric._monitor._bins import KNOWN as KNOWN
+from argmetric._monitor._bins import NEGATIVE, POSITIVE, MonitorCells
+from argmetric._monitor._bins import PRIOR as PRIOR
+from argmetric._monitor._bins import SIZES as SIZES
+from argmetric._monitor._bins import VERDICTS as VERDICTS
+from argmetric._monitor._bins import Readings as Readings
+from argmetric._monitor._distribution import DEVIATIONS as DEVIATIONS
+from argmetric._monitor._distribution import SHIFTS as SHIFTS
+from argmetric._monitor._distribution import Shift as Shift
 from argmetric._monitor._labelling import LabelledEstimate as LabelledEstimate
 from argmetric._monitor._labelling import LabellingPlan as LabellingPlan
-from argmetric._monitor._law import DEVIATIONS as DEVIATIONS
-from argmetric._monitor._law import SHIFTS as SHIFTS
-from argmetric._monitor._law import Shift as Shift
 from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
 from argmetric._monitor._period import Period as Period
 from argmetric._monitor._period import values_of as values_of

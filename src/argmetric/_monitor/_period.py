@@ -13,7 +13,7 @@ from argmetric._ground.discrete import beside
 from argmetric._ground.display import Field, between, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import (
+from argmetric._monitor._bins import (
     BELOW,
     CANNOT_SAY,
     FINE,
@@ -23,7 +23,7 @@ from argmetric._monitor._cells import (
     Readings,
     outside,
 )
-from argmetric._monitor._law import Maps, PeriodLaw, population_share
+from argmetric._monitor._distribution import Maps, PeriodLaw, population_share
 from argmetric._monitor._watch import (
     FLOOR_WINDOW,
     OWN_MOVE,

@@ -19,7 +19,7 @@ from argmetric._ground.validation import (
     read_scores,
     to_numpy,
 )
-from argmetric._monitor._cells import UNKNOWN, MonitorCells
+from argmetric._monitor._bins import UNKNOWN, MonitorCells
 
 if TYPE_CHECKING:
     from argmetric._monitor._watch import PeriodCounts, Watch

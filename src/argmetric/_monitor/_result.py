@@ -23,7 +23,7 @@ from argmetric._ground.types import (
     LabelsLike,
     RandomState,
 )
-from argmetric._monitor._cells import UNKNOWN, VERDICTS
+from argmetric._monitor._bins import UNKNOWN, VERDICTS
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
     NAMES,

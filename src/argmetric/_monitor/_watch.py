@@ -36,8 +36,14 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, Interval
 from argmetric._ground.validation import check_length, to_floats
-from argmetric._monitor._cells import POSITIVE, UNKNOWN, MonitorCells, rows_of
-from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_of
+from argmetric._monitor._bins import POSITIVE, UNKNOWN, MonitorCells, rows_of
+from argmetric._monitor._distribution import (
+    CERTAIN,
+    Maps,
+    PeriodLaw,
+    Shift,
+    likelihood_of,
+)
 from argmetric._monitor._periods import Every, GroupTable, check_every
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict

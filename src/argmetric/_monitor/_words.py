@@ -20,7 +20,7 @@ from argmetric._ground.display import (
 from argmetric._ground.pictures import BLUE, GREY, RED, SmallPicture, drawing
 from argmetric._ground.saving import Kept, Saved, check_version
 from argmetric._ground.types import Axes
-from argmetric._monitor._cells import CANNOT_SAY, KNOWN, VERDICTS
+from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS
 
 WORSE, BETTER, _ = ALARM
 NOT_PROMISED = "not promised"

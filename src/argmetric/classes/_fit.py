@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.calibrators import rounded, row_blocks
 from argmetric._calibrate.fit import HOTTEST, root_of
-from argmetric._calibrate.maps import rounded, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST

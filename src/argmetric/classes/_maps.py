@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, FunctionMap, check_finite
-from argmetric._calibrate.maps import check_temperature, row_blocks
+from argmetric._calibrate.calibrators import check_temperature, row_blocks
 from argmetric._ground.display import Lines
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import argmetric._calibrate.calibrate as in_memory
+from argmetric._calibrate.bins import CountedScores
 from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import CountedScores
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference, refuse_useless
 from argmetric._ground.arguments import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate.maps import Prior, likeliest
+from argmetric._calibrate.calibrators import Prior, likeliest
 from argmetric._ground.arguments import check_items, check_texts, shown
 from argmetric._ground.display import Field, Result, documented
 from argmetric._ground.odds import bounded_logit, expit

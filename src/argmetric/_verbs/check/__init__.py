@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
+from argmetric._calibrate.calibrators import row_blocks
 from argmetric._calibrate.fit import METHODS, Method, fit_map
-from argmetric._calibrate.maps import row_blocks
 from argmetric._calibrate.prior import warn_of_resampling
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._forecast.forecast import forecast

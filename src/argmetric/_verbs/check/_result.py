@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from argmetric._calibrate.cells import cell_numbers, first_of_equals
-from argmetric._calibrate.maps import fit_logistic, row_blocks
+from argmetric._calibrate.bins import cell_numbers, first_of_equals
+from argmetric._calibrate.calibrators import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import Field, as_frame, documented, metric_title, number

@@ -28,7 +28,7 @@ from argmetric._verbs.plots import ExpectedMetricDisplay
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import EstimatedShare
+    from argmetric._calibrate.prevalence import EstimatedShare
     from argmetric._expected import Plan
     from argmetric._forecast.result import Forecast
     from argmetric._verbs.guarantees import Guarantee

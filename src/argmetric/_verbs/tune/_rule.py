@@ -55,7 +55,7 @@ from argmetric._verbs.tune.files import (
 from argmetric.metrics import Metric, get_metric, metric_from_dict, metric_to_dict
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.cells import KeptReference
+    from argmetric._calibrate.bins import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
 DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"

@@ -1,11 +1,11 @@
-"""The law of the score of a period, from its table of counts.
+"""The distribution of the score of a period, from its table of counts.
 
-Every map of the reference draws some θ, the change of all log-odds, from its posterior
-under each of three readings. What may be true at these maps and θ is drawn as for a
-forecast (`_forecast/draws.py`): the share of positives on either side of the decision,
-and counts. The posterior has the two-sample likelihood ℓ(θ) of `_calibrate/share.py`,
-which has the formula, on tables of counts: at a few points for every map, and by a
-cubic spline between them.
+Every calibrator that the reference allows draws some θ, the change of all log-odds,
+from its posterior under each of three readings. What may be true at these calibrators
+and θ is drawn as for a forecast (`_forecast/draws.py`): the prevalence on either side
+of the decision, and counts. The posterior has the two-sample likelihood ℓ(θ), whose
+formula is in `_calibrate/prevalence.py`, on tables of counts: at a few points for every
+calibrator, and by a cubic spline between them.
 
 The mean is that of the mixture of the readings. The interval of a mixture would miss as
 often as stated on average over the readings, and so take the likeliest one for granted
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
+from argmetric._calibrate.prevalence import ScoreTable, ShareLikelihood, drawn_theta
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.draws import (
     COUNTS,
@@ -45,7 +45,7 @@ from argmetric._forecast.posterior_score import MOVES
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import (
+from argmetric._monitor._bins import (
     NEGATIVE,
     POSITIVE,
     UNKNOWN,

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.cells import finite
+from argmetric._calibrate.bins import finite
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.display import PERIOD, PeriodVerdict
 from argmetric._ground.odds import bounded_logit, expit

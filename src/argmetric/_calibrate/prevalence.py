@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.bins import ScoreCells
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores

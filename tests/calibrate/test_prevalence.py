@@ -10,14 +10,14 @@ from scipy.optimize import minimize, minimize_scalar
 
 import argmetric as am
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.prior import MatchedShare
-from argmetric._calibrate.resolve import FittedReference, resolve_reference
-from argmetric._calibrate.share import (
+from argmetric._calibrate.prevalence import (
     ScoreTable,
     ShareLikelihood,
     estimate_share,
     moved_note,
 )
+from argmetric._calibrate.prior import MatchedShare
+from argmetric._calibrate.resolve import FittedReference, resolve_reference
 from refusing import refuses
 
 MOVED = "the scores moved since the reference"
