@@ -239,7 +239,7 @@ def test_few_positives_and_scores_beyond_the_reference_are_told() -> None:
     far = watch(high)
     assert far.periods[0].n_outside == 100
     assert "100.0% of the last period's scores lie outside" in repr(far)
-    assert np.isfinite([far.periods[0].mean, far.periods[0].share]).all()
+    assert np.isfinite([far.periods[0].mean, far.periods[0].prevalence]).all()
 
 
 def test_one_predicted_class() -> None:
@@ -248,7 +248,7 @@ def test_one_predicted_class() -> None:
     assert everything.interval.low <= everything.mean <= everything.interval.high
     never = watch(labels=np.zeros(100), metric="precision", zero_division=np.nan)
     assert np.isnan(never.periods[0].mean)
-    assert np.isfinite(never.periods[0].share)
+    assert np.isfinite(never.periods[0].prevalence)
 
 
 def test_a_reference_among_the_rows_is_told() -> None:
@@ -267,7 +267,7 @@ def test_all_labels_give_the_actual_score() -> None:
     assert one.actual == pytest.approx(actual)
     assert (one.mean, *one.interval) == pytest.approx((actual,) * 3)
     assert one.actual_interval.low < actual < one.actual_interval.high
-    assert one.share == pytest.approx(Y[400:].mean())
+    assert one.prevalence == pytest.approx(Y[400:].mean())
     assert one.n_known == 500
 
 
@@ -306,7 +306,7 @@ def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     assert "whole reference" in made.notes[0]
     assert made.segments["south"].periods[0].verdict == "cannot say without labels"
     south = made.segments["south"].periods[0]
-    shown = f"{south.if_other_rows:.3f} or {south.if_share:.3f}"
+    shown = f"{south.if_covariate_shift:.3f} or {south.if_prevalence_shift:.3f}"
     assert shown in repr(made.segments["south"])
     assert "no interval holds" in repr(made.segments["south"])
     with pytest.raises(ValueError, match="by is needed"):
@@ -327,7 +327,7 @@ def test_segments_may_have_their_own_reference() -> None:
         p[800:], 0.3, reference=(y[:800], p[:800], ids[:800]), by=ids[800:]
     )
     assert made.segments["large"].watch.cells.size != made.watch.cells.size
-    assert made.segments["large"].periods[0].verdict == "fine"
+    assert made.segments["large"].periods[0].verdict == "no shift"
     few = am.monitor(
         p[800:], 0.3, reference=(y[:200], p[:200], ids[:200]), by=ids[800:]
     )

@@ -148,7 +148,7 @@ def test_known_labels_tell_of_the_share() -> None:
     _, (low, high) = after.mixed.share_summary(0.9)
     assert low <= true <= high
     assert high - low < 0.6 * np.diff(before.mixed.share_summary(0.9)[1])[0]
-    assert after.readings.share > 0.99 > before.readings.share
+    assert after.readings.prevalence_shift > 0.99 > before.readings.prevalence_shift
 
 
 CELLS = 30
@@ -270,9 +270,9 @@ def test_readings_are_weighed_as_normal_laws_say(moved: float) -> None:
 @pytest.mark.parametrize(
     ("weights", "verdict"),
     [
-        ((0.1, 0.1, 0.8), "fine"),
-        ((0.0999, 0.1, 0.8001), "share moved"),
-        ((0.0, 0.2, 0.8), "share moved"),
+        ((0.1, 0.1, 0.8), "no shift"),
+        ((0.0999, 0.1, 0.8001), "prevalence shift"),
+        ((0.0, 0.2, 0.8), "prevalence shift"),
         ((0.0, 0.21, 0.79), "cannot say without labels"),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._expected import Tables, by_size, kernels
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.draws import (
     COUNTS,
@@ -18,7 +19,7 @@ from argmetric._forecast.draws import (
     match_total,
 )
 from argmetric._forecast.effects import fix_known
-from argmetric._forecast.groups import TABLE_LIMIT, Batch
+from argmetric._forecast.groups import TABLE_LIMIT
 from argmetric._ground.groups import Segments
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers

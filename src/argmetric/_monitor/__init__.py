@@ -60,6 +60,7 @@ from argmetric._monitor._words import PRINTED as PRINTED
 from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
+from argmetric._monitor._words import restore_period as restore_period
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
@@ -93,12 +94,13 @@ def monitor(
     pos_label: Label | None = None,
     logits: bool = False,
 ) -> Monitoring:
-    """Forecast the score of every period, and say whether something moved.
+    """Forecast the score of every period, and say whether something changed.
 
-    A period has scores and no labels. Nothing may have happened to it, the share of
-    positives may have moved, or other rows came. We weight the explanations by how well
-    they fit, and mix them into one forecast, whose interval holds under each of them
-    that is not ruled out; where none fits, the verdict is "cannot say without labels".
+    A period has scores and no labels. Either nothing changed, the prevalence changed
+    (label shift), or the inputs changed (covariate shift). The explanations are
+    weighted by how well they fit, and mixed into one forecast, whose interval holds
+    under each of them that is not ruled out; where none fits, the verdict is "cannot
+    say without labels".
     More on the page :doc:`/production`.
 
     Parameters
@@ -135,13 +137,13 @@ def monitor(
         unproven.
     shift : {"auto", "none", "prior"}, default="auto"
         "auto" mixes the three explanations. "none": nothing but the rows changed.
-        "prior": the share of positives moved and nothing else did.
+        "prior": the prevalence changed and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
         Score that is still good enough: raises an alarm where the score is below it.
     false_alarms : float, default=0.05
-        Chance of a false alarm of each kind per year, or in 52 periods.
+        Probability of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
@@ -162,7 +164,7 @@ def monitor(
     >>> y = rng.random(6000) < p
     >>> m = am.monitor(p[2000:], 0.3, reference=(y[:2000], p[:2000]), every=1000)
     >>> [one.verdict for one in m.periods]
-    ['fine', 'fine', 'fine', 'fine']
+    ['no shift', 'no shift', 'no shift', 'no shift']
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")

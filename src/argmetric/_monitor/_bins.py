@@ -4,20 +4,22 @@ A table has the shape (predicted label, what is known of the row, cell). Tables 
 of a period add up to the table of the period, in any order.
 
 Three readings of a period whose scores moved are weighed by their evidence: nothing
-happened; other rows came, and a row of a given score is as likely to be
-positive as before; or the share of positives moved, and each class looks as before. The
+happened; covariate shift, under which a row of a given score is as likely to be
+positive as before; or prevalence shift, under which each class looks as before. The
 evidence is in g, the log of rows now over rows then in each of 20 bins of the score:
 
     g_b = log((new_b + ν)/(old_b + ω)) - log(n/m),   V_b = 1/(new_b + ν) + 1/(old_b + ω)
 
 ν = ½·max(1, n/m) and ω = ½·max(1, m/n): half a row of the smaller sample, and as much
 of the larger one. Half a row of both would raise g where rows are few in a short
-period, which looks like a moved share.
+period, which looks like a prevalence shift.
 With S = diag(V) + 1, the 1 for a constant that is free:
 
-    nothing      N(g; 0, S)
-    other rows   mean over σ, λ of N(g; 0, S + σ²·exp(-(u - u')²/2λ²)), u = (b + ½)/20
-    share moved  mean over maps and θ ~ N(0, 1) of N(g; log(1 - c_b + c_b·e^θ), S)
+    nothing           N(g; 0, S)
+    covariate shift   mean over σ, λ of N(g; 0, S + σ²·exp(-(u - u')²/2λ²)),
+                      u = (b + ½)/20
+    prevalence shift  mean over calibrators and θ ~ N(0, 1) of
+                      N(g; log(1 - c_b + c_b·e^θ), S)
 """
 
 from __future__ import annotations
@@ -172,34 +174,36 @@ def outside(table: Integers) -> int:
 
 
 VERDICTS: tuple[PeriodVerdict, ...] = tuple(PERIOD)  # from good to bad
-FINE, KNOWN, SHARE_MOVED, CANNOT_SAY, BELOW = VERDICTS
+NO_SHIFT, NO_ALARM, KNOWN, PREVALENCE_SHIFT, CANNOT_SAY, BELOW = VERDICTS
 BINS = 20
 PRIOR = np.array([0.4, 0.2, 0.4])  # of the three readings
 SIZES = (0.25, 0.5, 1.0)  # σ of a smooth change of density
 LENGTHS = (0.15, 0.4, 1.0)  # λ, in parts of all bins
 THETAS = np.linspace(-3.0, 3.0, 61)
-ENOUGH_FOR_FINE = 0.1  # probability of no change
-ENOUGH_FOR_SHARE = 0.8  # probability of the share among the two changes
+MIN_NO_SHIFT_PROBABILITY = 0.1
+MIN_SHIFT_PROBABILITY = 0.8  # of a prevalence shift among the two shifts
 
 
 class Readings(NamedTuple):
     """Probabilities of the three readings; they sum to 1."""
 
     nothing: float
-    other_rows: float
-    share: float
+    covariate_shift: float
+    prevalence_shift: float
 
     def verdict(self, n_segments: int = 1, *, alarmed: bool = False) -> PeriodVerdict:
-        """What to say of the period, where it is one of so many segments.
+        """Return the verdict on a period that is one of `n_segments` segments.
 
-        The odds of no change are multiplied by the number of segments, as a level is
-        divided by the number of tests. What raised an alarm on movement is not fine.
+        The odds of no shift are multiplied by the number of segments, as a level is
+        divided by the number of tests. A period that raised an alarm on movement has
+        shifted.
         """
-        fine = n_segments * self.nothing
-        moved = self.share + self.other_rows
-        if not alarmed and fine >= ENOUGH_FOR_FINE * (fine + moved):
-            return FINE
-        return SHARE_MOVED if self.share >= ENOUGH_FOR_SHARE * moved else CANNOT_SAY
+        nothing = n_segments * self.nothing
+        moved = self.prevalence_shift + self.covariate_shift
+        if not alarmed and nothing >= MIN_NO_SHIFT_PROBABILITY * (nothing + moved):
+            return NO_SHIFT
+        likely = self.prevalence_shift >= MIN_SHIFT_PROBABILITY * moved
+        return PREVALENCE_SHIFT if likely else CANNOT_SAY
 
 
 def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
@@ -217,7 +221,7 @@ def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
         [
             log_normal(g, np.diag(variance) + 1.0),
             float(log_sum(np.array(levels)) - np.log(len(levels))),
-            _share_moved(g, variance, binned),
+            _shift_evidence(g, variance, binned),
         ]
     )
     weight = PRIOR * np.exp(level - level.max())
@@ -258,7 +262,7 @@ def log_normal(g: Floats, covariance: Floats) -> float:
     return float(-0.5 * (x @ x + size) - np.log(np.diag(factor)).sum())
 
 
-def _share_moved(g: Floats, variance: Floats, binned: Floats) -> float:
+def _shift_evidence(g: Floats, variance: Floats, binned: Floats) -> float:
     """All maps and θ share S, whose inverse and determinant are closed forms.
 
     (D + 11ᵀ)⁻¹ = D⁻¹ - D⁻¹11ᵀD⁻¹/(1 + 1ᵀD⁻¹1), |D + 11ᵀ| = |D|·(1 + 1ᵀD⁻¹1).

@@ -188,14 +188,14 @@ class PeriodLaw:
     def mixed(self) -> Draws:
         """The law, with the readings mixed that the shift allows."""
         if self._shift == "prior":
-            return self.share_moved
+            return self.prevalence_shift
         if self._shift == "auto":
             return mixture(self._of_readings, np.array(self.readings))
         return self.unmoved
 
     @cached_property
     def _of_readings(self) -> tuple[Draws, Draws, Draws]:
-        return self._drawn(0), self.other_rows, self.share_moved
+        return self._drawn(0), self.covariate_shift, self.prevalence_shift
 
     def summary(self, coverage: float) -> tuple[float, Interval]:
         """Mean and interval of the score."""
@@ -218,13 +218,13 @@ class PeriodLaw:
         return self._draws(self._kept, None, np.zeros(len(self._kept.chances)))
 
     @cached_property
-    def other_rows(self) -> Draws:
-        """The law if other rows came."""
+    def covariate_shift(self) -> Draws:
+        """Draws under covariate shift."""
         return self._drawn(1)
 
     @cached_property
-    def share_moved(self) -> Draws:
-        """The law if the share of positives moved."""
+    def prevalence_shift(self) -> Draws:
+        """Draws under prevalence shift."""
         return self._drawn(2)
 
     @cached_property

@@ -11,14 +11,13 @@ import numpy as np
 
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import Field, between, only_shown
-from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._bins import (
     BELOW,
     CANNOT_SAY,
-    FINE,
     KNOWN,
     NEGATIVE,
+    NO_ALARM,
     POSITIVE,
     Readings,
     outside,
@@ -34,7 +33,7 @@ from argmetric._monitor._watch import (
     floor_statistic,
     movements,
 )
-from argmetric._monitor._words import BETTER, WORSE, OnePeriod
+from argmetric._monitor._words import BETTER, WORSE, OnePeriod, restore_period
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -42,7 +41,12 @@ ACTUAL_DRAWS = 2000
 
 LATE = (  # values of a period that are computed when they are asked for
     "population_interval",
-    *("if_share", "if_share_interval", "if_other_rows", "if_other_rows_interval"),
+    *(
+        "if_prevalence_shift",
+        "if_prevalence_shift_interval",
+        "if_covariate_shift",
+        "if_covariate_shift_interval",
+    ),
 )
 
 
@@ -59,7 +63,7 @@ class LateValues(dict[str, Any]):
             self[name] = share
         else:
             kind = name.removesuffix("_interval")
-            drawn = law.share_moved if kind == "if_share" else law.other_rows
+            drawn = getattr(law, kind.removeprefix("if_"))
             self[kind], self[f"{kind}_interval"] = drawn.summary(watch.coverage)
         return self[name]
 
@@ -82,23 +86,24 @@ class Period(OnePeriod):
     # without labels"; `answer` says so.
     mean: float
     interval: Interval
-    # share, share_interval: share of positives among the rows, and its interval
-    share: float
-    share_interval: Interval
-    # p_nothing, p_other_rows, p_share: probabilities of the three readings: nothing
-    # happened, other rows came, the share of positives moved
+    # prevalence among the rows, and its interval
+    prevalence: float
+    prevalence_interval: Interval
+    # probabilities of the three readings: nothing happened, covariate shift, and
+    # prevalence shift
     p_nothing: float
-    p_other_rows: float
-    p_share: float
-    # "fine", "share moved" or "cannot say without labels". A period that moved itself
-    # is not fine where there is an alarm on movement. Where all labels are known they
-    # decide: "fine" or "below the floor", and without a floor "all labels known".
+    p_covariate_shift: float
+    p_prevalence_shift: float
+    # "no shift", "prevalence shift" or "cannot say without labels". A period that moved
+    # itself has shifted where there is an alarm on movement. Where all labels are known
+    # they decide: "no alarm" or "below the floor"; "all labels known" without a floor,
+    # and where there is another alarm.
     verdict: str
-    # from_map, from_share, from_chance: parts of the variance of the score that the
-    # map, the share of positives and chance are behind
-    from_map: float
-    from_share: float
-    from_chance: float
+    # parts of the variance of the score that are due to the calibrator, to the
+    # prevalence and to the labels given their probabilities
+    from_calibrator: float
+    from_prevalence: float
+    from_labels: float
     # actual, actual_interval: score of the rows whose label is known, and an interval
     # for such rows. A mean over groups or samples takes those all of whose labels are
     # known.
@@ -125,29 +130,29 @@ class Period(OnePeriod):
 
     @property
     def population_interval(self) -> Interval:
-        """Share of positives where the rows come from, if only this moved.
+        """Prevalence where the rows come from, if only this moved.
 
-        It is from the scores alone.
+        It is estimated from the scores alone.
         """
         return cast(Interval, self.later["population_interval"])
 
     @property
-    def if_share(self) -> float:
-        """Forecast of the score if the share of positives moved."""
-        return float(self.later["if_share"])
+    def if_prevalence_shift(self) -> float:
+        """Forecast of the score under prevalence shift."""
+        return float(self.later["if_prevalence_shift"])
 
     @property
-    def if_share_interval(self) -> Interval:
-        return cast(Interval, self.later["if_share_interval"])
+    def if_prevalence_shift_interval(self) -> Interval:
+        return cast(Interval, self.later["if_prevalence_shift_interval"])
 
     @property
-    def if_other_rows(self) -> float:
-        """Forecast of the score if other rows came."""
-        return float(self.later["if_other_rows"])
+    def if_covariate_shift(self) -> float:
+        """Forecast of the score under covariate shift."""
+        return float(self.later["if_covariate_shift"])
 
     @property
-    def if_other_rows_interval(self) -> Interval:
-        return cast(Interval, self.later["if_other_rows_interval"])
+    def if_covariate_shift_interval(self) -> Interval:
+        return cast(Interval, self.later["if_covariate_shift_interval"])
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
@@ -156,23 +161,23 @@ class Period(OnePeriod):
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Period:
         """The period with these `values()`; the late ones are taken, not computed."""
-        values = with_intervals(values)
+        values = restore_period(values)
         late = {name: values.pop(name) for name in LATE}
         return cls(**values, later=late)
 
-    def _share_text(self) -> str:
-        return f"share {self.share:.3f}"
+    def _prevalence_text(self) -> str:
+        return f"prevalence {self.prevalence:.3f}"
 
     def fields(self) -> list[Field]:
-        share, floor = f"{self.share:.3f} ({between(self.share_interval)})", "none"
+        ends, floor = between(self.prevalence_interval), "none"
         if not math.isnan(self.z_floor):
             z, _, above = beside(
                 self.z_floor, -math.inf, self.critical_floor, "{:.2f}".format
             )
             floor = f"z {z}, an alarm above {above}"
         labels = f"{self.n_positives:,} predicted positive, "
-        still = "the score does not depend on the share"
-        lines = self._in_lines(labels, ("share", share), "share", still)
+        line = "prevalence", f"{self.prevalence:.3f} ({ends})"
+        lines = self._in_lines(labels, line, "the score does not depend on prevalence")
         values = [Field(*pair) for pair in values_of(self).items()]
         return [*only_shown([*lines, ("floor", floor)]), *values]
 
@@ -181,7 +186,7 @@ def _names() -> tuple[str, ...]:
     """Names of all values, the late ones in their places among the others."""
     names = [one.name for one in fields(Period) if one.name != "later"]
     for before, late in (
-        ("share_interval", LATE[:1]),
+        ("prevalence_interval", LATE[:1]),
         ("verdict", LATE[1:]),
     ):
         place = names.index(before) + 1
@@ -322,7 +327,9 @@ class FoundPeriods:
 
 def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     """A period with its verdict and its alarm, as one of so many segments."""
-    readings = Readings(period.p_nothing, period.p_other_rows, period.p_share)
+    readings = Readings(
+        period.p_nothing, period.p_covariate_shift, period.p_prevalence_shift
+    )
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
@@ -334,7 +341,8 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     own = math.copysign(period.z_reference, period.z * period.z_reference)
     verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
     if period.labelled:
-        verdict = KNOWN if watch.floor is None else BELOW if BELOW in alarms else FINE
+        verdict = BELOW if BELOW in alarms else KNOWN
+        verdict = NO_ALARM if watch.floor is not None and not alarms else verdict
     return replace(
         period,
         verdict=verdict,

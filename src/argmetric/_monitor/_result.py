@@ -13,7 +13,6 @@ import numpy as np
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
 from argmetric._ground.display import Field, as_frame, documented
-from argmetric._ground.saving import restored
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -406,10 +405,7 @@ class Monitoring(AllPeriods["Monitoring"]):
             if damaged:
                 raise ValueError(f"the counts of {start} are damaged")
             counts.append(PeriodCounts(int(number), start, end, array, found_groups))
-        periods = [
-            Period.from_values({key: restored(x) for key, x in one.items()})
-            for one in values["periods"]
-        ]
+        periods = [Period.from_values(one) for one in values["periods"]]
         if len(periods) != len(counts):
             raise ValueError("there are not as many periods as counts")
         numbers = [one.number for one in counts]
@@ -446,7 +442,7 @@ class Monitoring(AllPeriods["Monitoring"]):
             )
         if any(math.isnan(one.z) for one in self.periods):
             notes.append(
-                f"{self.metric.name} does not depend on the share of positives: there "
-                "is no alarm on movement; floor= and to_label watch its level"
+                f"{self.metric.name} does not depend on the prevalence: there is "
+                "no alarm on movement; floor= and to_label watch its level"
             )
         return (*notes, *self._meanings(), self.watch.unseen)

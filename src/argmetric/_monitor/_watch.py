@@ -95,8 +95,8 @@ class Watch:
         if self.grouped or self.columns:
             way = "label some groups, drawn at random, and pass them as known="
         return (
-            "scores alone cannot reveal a changed label definition, not even in a fine "
-            f"period: {way}"
+            "scores alone cannot reveal a changed label definition, not even where "
+            f"the verdict is 'no shift': {way}"
         )
 
     def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:
