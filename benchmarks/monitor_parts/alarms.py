@@ -89,11 +89,11 @@ def _emit_delays(
     delays = np.array([row[seen] for row in rows])
     later = delays[delays >= 1]
     told = {"fall": fall, "seen": seen, "falls": len(rows), **about}
-    judged = seen == "scores" and about == {"half": "show"}
+    judge_period = seen == "scores" and about == {"half": "show"}
     emit("alarms", "alarm before the fall", int((delays < 1).sum()), "falls", **told)
     emit("alarms", "median delay", float(np.median(later)), "weeks", **told)
     for weeks in (1, 4, 12):
-        goal = FOUND.get((fall, weeks)) if judged else None
+        goal = FOUND.get((fall, weeks)) if judge_period else None
         value = float((later <= weeks).mean())
         emit("alarms", f"found in {weeks} weeks", value, "share", goal, **told)
 
@@ -145,16 +145,17 @@ def first_alarm(
     given.
     """
     watch = am.monitor(p[:n], cut, reference=reference, every=n).watch
-    chances = watch.own if true is None else true.apply(watch.cells.scores)
+    probabilities = watch.own if true is None else true.apply(watch.bins.scores)
     weeks = np.arange(p.size) // n
-    tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
+    tables = watch.bins.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
     critical = critical_value(watch.every.per_year, watch.false_alarms)
     readings = (
-        weigh_readings(watch.old, rows_of(x), watch.maps.chances) for x in tables
+        weigh_readings(watch.old, rows_of(x), watch.probabilities.probabilities)
+        for x in tables
     )
     known = np.array([one.verdict() != CANNOT_SAY for one in readings])
-    how = watch.old, chances, watch.metric, 0, known
-    for i, (z, _) in enumerate(movements(list(tables), *how)):
+    how = watch.old, probabilities, watch.metric, 0
+    for i, (z, _) in enumerate(movements(list(tables), *how, usual=known)):
         way = "worse" if z > 0 else "better"
         if abs(z) > critical and way in ways:
             return Alarm(i, way)

@@ -94,7 +94,7 @@ def test_every_surface_gives_the_same_answer() -> None:
     verdicts = [one.verdict for one in found.periods]
     assert verdicts[6:] == ["cannot say without labels", "prevalence shift"]
     page = am.report(found).render("md")
-    saved = json.loads(json.dumps(found.to_dict()))["told"]
+    saved = json.loads(json.dumps(found.to_dict()))["texts"]
     frame = found.to_frame()
     for i, one in enumerate(found.periods):
         score, interval = one.answer
@@ -128,7 +128,9 @@ def test_labels_decide_where_all_are_there() -> None:
     found = am.monitor(
         p, CUT, reference=REFERENCE, every=1000, known=known, floor=floor
     ).periods
-    assert [one.verdict for one in found] == ["below the floor"] * 3 + ["no alarm"] * 2
+    assert [one.verdict for one in found[:3]] == ["below the floor"] * 3
+    for one in found[3:]:  # the floor holds, and other alarms stand beside it
+        assert one.verdict == ("all labels known" if one.alarm else "no alarm")
     for one, score in zip(found, actual, strict=True):
         assert ("below the floor" in one.alarm) == (score < floor)
         assert one.answer == (f"{score:.3f}", "all labels known")

@@ -326,7 +326,7 @@ def test_segments_may_have_their_own_reference() -> None:
     made = am.monitor(
         p[800:], 0.3, reference=(y[:800], p[:800], ids[:800]), by=ids[800:]
     )
-    assert made.segments["large"].watch.cells.size != made.watch.cells.size
+    assert made.segments["large"].watch.bins.size != made.watch.bins.size
     assert made.segments["large"].periods[0].verdict == "no shift"
     few = am.monitor(
         p[800:], 0.3, reference=(y[:200], p[:200], ids[:200]), by=ids[800:]
@@ -345,7 +345,7 @@ def test_segments_may_have_their_own_reference() -> None:
         (lambda d: d.pop("watch"), "lacks 'watch'"),
         (lambda d: d["counts"][0].__setitem__(3, [[1]]), "damaged"),
         (lambda d: d["periods"].clear(), "not as many periods as counts"),
-        (lambda d: d["watch"]["cells"]["edges"].reverse(), "rising edges"),
+        (lambda d: d["watch"]["bins"]["edges"].reverse(), "edges .* must rise"),
     ],
 )
 def test_damaged_states_are_refused(change: Any, message: str) -> None:

@@ -62,9 +62,15 @@ class Batch:
         metric, layout = self.metric, self.layout
         p, q, known, selected = self.p, self.q, self.known, self.selected
         if layout.single:
-            n = int(layout.sizes[0])
-            how = {"known": known, "selected": selected}
-            return segment_pmf(metric, n, p, q, **how, deviation=self.deviation)
+            return segment_pmf(
+                metric,
+                int(layout.sizes[0]),
+                p,
+                q,
+                known=known,
+                selected=selected,
+                deviation=self.deviation,
+            )
         from argmetric._forecast.group_mean import mean_distribution  # loads much
 
         if layout.rows is not None:

@@ -125,7 +125,7 @@ class ForecastDisplay(Display):
         title = metric_title(self.forecast.metric.name)
         return {"xlabel": title, "ylabel": "Probability"}
 
-    def _draw(self, ax: Any) -> Any:
+    def _draw(self, ax: Axes) -> object:
         one = self.forecast
         line = draw_distribution(ax, one, one.interval, one.coverage)
         if self.score is not None:

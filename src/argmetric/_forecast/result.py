@@ -20,15 +20,11 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.pictures import draw_distribution, drawing, small_distribution
-from argmetric._ground.types import (
-    Axes,
-    Floats,
-    Interval,
-)
+from argmetric._ground.types import Axes, Floats, Interval
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.prevalence import EstimatedShare
+    from argmetric._calibrate.prevalence import EstimatedPrevalence
 
 
 class DistributionResult(Result, ScoreDistribution):
@@ -86,7 +82,7 @@ class Forecast(DistributionResult):
         Expected number of actual positives.
     assumptions : tuple of str
         Conditions under which the forecast is valid.
-    share : EstimatedShare or None
+    share : EstimatedPrevalence or None
         Estimated prevalence, with `prior="estimate"`: `mean`, an `interval` of the same
         coverage, and the prevalence of the `reference`.
     notes : tuple of str
@@ -107,7 +103,7 @@ class Forecast(DistributionResult):
     expected_positives: float
     assumptions: tuple[str, ...] = ()
     interval_given_map: Interval | None = None
-    share: EstimatedShare | None = None
+    share: EstimatedPrevalence | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -1,6 +1,6 @@
-"""Cells of the score, and rows counted in them: all that is kept of a period.
+"""Bins of the score, and rows counted in them: all that is kept of a period.
 
-A table has the shape (predicted label, what is known of the row, cell). Tables of parts
+A table has the shape (predicted label, what is known of the row, bin). Tables of parts
 of a period add up to the table of the period, in any order.
 
 Three readings of a period whose scores moved are weighed by their evidence: nothing
@@ -25,70 +25,64 @@ With S = diag(V) + 1, the 1 for a constant that is free:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.bins import finite
+from argmetric._calibrate.bins import BinEdges, bound_logits
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.display import PERIOD, PeriodVerdict
 from argmetric._ground.odds import bounded_logit, expit
-from argmetric._ground.saving import plain
 from argmetric._ground.types import Booleans, Floats, Integers
 
 UNKNOWN, NEGATIVE, POSITIVE = range(3)  # the second axis of a table
-EDGES_OF_ROWS, EDGES_OF_POSITIVES = 62, 44  # quantiles that bound cells
-EVEN_EDGES = 62  # bounds at even steps of the log-odds
-SURE = 1e-9  # probability below which steps end
-BLOCK = 1 << 17  # rows that are counted at once: they stay in cache
-BUCKETS = 1 << 16  # even steps of the score, most of which lie within one cell
+N_ROW_EDGES, N_POSITIVE_EDGES = 62, 44  # quantiles that bound bins
+N_EVEN_EDGES = 62  # bounds at even steps of the log-odds
+MIN_PROBABILITY = 1e-9  # below which steps end
+ROWS_PER_BLOCK = 1 << 17  # they stay in cache
 
 
 @dataclass(frozen=True)
-class MonitorCells:
-    """Cells of neighbouring scores; the first and the last lie beyond the reference."""
+class PeriodBins(BinEdges):
+    """Bins of neighbouring scores; the first and the last lie beyond the reference.
 
-    edges: Floats  # rising bounds; cell i holds edges[i-1] <= score < edges[i]
-    # The score that stands for each cell: the mean of the reference's rows in it
+    scores : ndarray of shape (n_bins,)
+        The score that stands for each bin: the mean of the reference's rows in it.
+    """
+
     scores: Floats
-    logits: bool  # whether scores are log-odds
 
     @classmethod
-    def of(cls, reference: Reference, cut: float | None) -> MonitorCells:
-        """Cells between quantiles of all rows and of the positives; the cut is a bound.
+    def from_reference(cls, reference: Reference, cut: float | None) -> PeriodBins:
+        """Place edges at quantiles of all rows and of the positives, and at the cut.
 
-        A score that many rows have makes several quantiles, and so fewer cells. Bounds
-        at even steps of the log-odds divide cells that are wide because few rows of the
-        reference are there: inside of those the chance of a positive differs, and the
-        expected score would be too low.
+        A score that many rows have makes several quantiles, and so fewer bins. Edges
+        at even steps of the log-odds divide bins that are wide because few rows of the
+        reference are there: inside of those the probability of a positive differs, and
+        the expected score would be too low.
         """
-        s = reference.scores
+        s, logits = reference.scores, reference.logits
         bounds = [
             np.quantile(part, np.arange(k) / k, method="inverted_cdf")
-            for part, k in ((s, EDGES_OF_ROWS), (s[reference.y], EDGES_OF_POSITIVES))
+            for part, k in ((s, N_ROW_EDGES), (s[reference.y], N_POSITIVE_EDGES))
         ]
-        # Scores between the least and the largest one, at even steps of the log-odds.
-        x = finite(s) if reference.logits else bounded_logit(s, SURE, 1.0 - SURE)
-        steps = np.linspace(x.min(), x.max(), EVEN_EDGES + 2)[1:-1]
-        steps = steps if reference.logits else expit(steps)
-        bounds.append(np.asarray(steps[(steps > s.min()) & (steps < s.max())]))
-        bounds.append(np.nextafter(s.max(keepdims=True), np.inf))
-        if cut is not None and s.min() < cut <= s.max():
+        low, high = s.min(), s.max()
+        margin = MIN_PROBABILITY
+        x = bound_logits(s) if logits else bounded_logit(s, margin, 1.0 - margin)
+        steps = np.linspace(x.min(), x.max(), N_EVEN_EDGES + 2)[1:-1]
+        steps = steps if logits else expit(steps)
+        inside = steps[(steps > low) & (steps < high)]
+        bounds += [inside, np.array([np.nextafter(high, np.inf)])]
+        if cut is not None and low < cut <= high:
             bounds.append(np.array([cut]))
         edges = np.unique(np.concatenate(bounds))
-        base = finite(np.concatenate([edges[:1], edges[:-1], s.max(keepdims=True)]))
-        cell = np.searchsorted(edges, s, side="right")
-        count = np.bincount(cell, minlength=base.size)
+        bins = BinEdges(edges, logits)
+        count, above = bins.sums(s)
         # Equal scores have themselves as their mean, to the last digit.
-        above = np.bincount(cell, finite(s) - base[cell], base.size)
-        half = np.diff(finite(edges), prepend=edges[:1], append=edges[-1:]) / 2
-        above = np.where(count > 0, above / np.maximum(count, 1), half)
-        return cls(edges, base + above, reference.logits)
-
-    @property
-    def size(self) -> int:
-        return int(self.scores.size)
+        half = np.diff(bound_logits(edges), prepend=edges[:1], append=edges[-1:]) / 2
+        scores = bins.base + np.where(count > 0, above / np.maximum(count, 1), half)
+        scores[-1] = bound_logits(high)
+        return cls(edges, logits, scores)
 
     def count(
         self,
@@ -98,11 +92,17 @@ class MonitorCells:
         part: Integers | None = None,
         n_parts: int = 1,
     ) -> Integers:
-        """A table for every part."""
+        """Return a table (n_parts, 2, 3, n_bins) of rows.
+
+        known : ndarray of shape (n_rows,) or None
+            True labels, nan where unknown.
+        part : ndarray of shape (n_rows,) or None
+            The part that a row belongs to.
+        """
         shape = (n_parts, 2, 3, self.size)
         total = np.zeros(shape, dtype=np.int64).ravel()
-        for begin in range(0, scores.size, BLOCK):
-            rows = slice(begin, begin + BLOCK)
+        for begin in range(0, scores.size, ROWS_PER_BLOCK):
+            rows = slice(begin, begin + ROWS_PER_BLOCK)
             there = None if known is None else known[rows]
             code = self.places(scores[rows], selected[rows], there)
             if part is not None:
@@ -113,63 +113,29 @@ class MonitorCells:
     def places(
         self, scores: Floats, selected: Booleans, known: Floats | None
     ) -> Integers:
-        """The place of every row in a flat table."""
+        """Return the place of every row in a flat table."""
         code = 3 * selected.astype(np.int64)
         if known is not None:
             there = ~np.isnan(known)
             code[there] += 1 + known[there].astype(np.int64)
         code *= self.size
-        code += self.of_scores(scores)
+        code += self.assign(scores)
         return code
 
-    def of_scores(self, scores: Floats) -> Integers:
-        """The cell of every score: that of its bucket, or by search where it has two.
-
-        Rounding keeps the order: no score in a bucket below that of an edge reaches it.
-        """
-        if scores.size < BUCKETS:
-            return np.searchsorted(self.edges, scores, side="right")
-        first, several = self._buckets
-        bucket = self._bucket(scores)
-        cell = first[bucket]
-        unsure = np.flatnonzero(several[bucket])
-        cell[unsure] = np.searchsorted(self.edges, scores[unsure], side="right")
-        return cell
-
-    def _bucket(self, scores: Floats) -> Integers:
-        low, high = finite(self.edges[[0, -1]])
-        with np.errstate(over="ignore"):
-            place = (scores - low) * ((BUCKETS - 3) / max(high - low, 1e-300)) + 1.0
-        place = np.minimum(np.maximum(place, 0.0), BUCKETS - 1.0)
-        return np.asarray(place.astype(np.int64))
-
-    @cached_property
-    def _buckets(self) -> tuple[Integers, Booleans]:
-        """Cell of the first score of every bucket, and whether an edge lies in it."""
-        edges = np.bincount(self._bucket(self.edges), minlength=BUCKETS)
-        return np.cumsum(edges) - edges, edges > 0
-
-    def to_dict(self) -> dict[str, Any]:
-        known = {"edges": self.edges, "scores": self.scores, "logits": self.logits}
-        return plain(known)  # type: ignore[no-any-return]
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> MonitorCells:
-        edges, scores = (
-            np.array([float(x) for x in values[name]]) for name in ("edges", "scores")
-        )
-        if scores.size != edges.size + 1 or not (np.diff(edges) > 0).all():
-            raise ValueError("cells must have rising edges and one score more")
-        return cls(edges, scores, bool(values["logits"]))
+    def from_dict(cls, values: dict[str, Any]) -> PeriodBins:
+        """Return the bins that `to_dict` described, checked."""
+        edges, scores = cls.read_arrays(values, "scores")
+        return cls(edges, values["logits"], scores)
 
 
 def rows_of(table: Integers) -> Floats:
-    """Rows of each cell, whatever their labels."""
+    """Return the rows of each bin, whatever their labels."""
     return np.asarray(table.sum(axis=(0, 1)), dtype=np.float64)
 
 
-def outside(table: Integers) -> int:
-    """Rows whose scores lie outside of those of the reference."""
+def n_outside(table: Integers) -> int:
+    """Return the number of rows with scores outside of those of the reference."""
     return int(table[..., 0].sum() + table[..., -1].sum())
 
 
@@ -206,9 +172,15 @@ class Readings(NamedTuple):
         return PREVALENCE_SHIFT if likely else CANNOT_SAY
 
 
-def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
-    """Probabilities of the readings, from rows in cells."""
-    g, variance, binned = binned_change(old, new, chances)
+def weigh_readings(old: Floats, new: Floats, probabilities: Floats) -> Readings:
+    """Return the probabilities of the readings.
+
+    old, new : ndarray of shape (n_bins,)
+        Rows of the reference and of the period.
+    probabilities : ndarray of shape (n_calibrators, n_bins)
+        Probability of a positive in each bin.
+    """
+    g, variance, binned = binned_change(old, new, probabilities)
     u = (np.arange(g.size) + 0.5) / g.size
     apart = (u[:, None] - u) ** 2
     free = np.diag(variance) + 1.0
@@ -229,16 +201,16 @@ def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
 
 
 def binned_change(
-    old: Floats, new: Floats, chances: Floats
+    old: Floats, new: Floats, probabilities: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return g, V, and the mean chance in every bin under every map.
+    """Return g, V, and mean probabilities (n_calibrators, BINS), in 20 coarse bins.
 
-    Bins hold equal sums of rows and of expected positives of both samples, all scaled.
+    These hold equal sums of rows and of expected positives of both samples, all scaled.
     """
-    usual = chances.mean(axis=0)
+    mean = probabilities.mean(axis=0)
     mass = np.zeros(old.size)
     for rows in (old, new):
-        for part in (rows, rows * usual):
+        for part in (rows, rows * mean):
             mass += part / max(part.sum(), 1e-300)
     middle = np.cumsum(mass) - mass / 2
     number = np.minimum((BINS * middle / mass.sum()).astype(np.int64), BINS - 1)
@@ -250,12 +222,12 @@ def binned_change(
     g = np.log(now / then) - np.log(ratio)
     # Label shift multiplies the rows of a bin by the mean of h over the rows then.
     weight = in_bin * np.where((in_bin @ old)[:, None] > 0.0, old, old + new)
-    binned = chances @ weight.T / np.maximum(weight.sum(axis=1), 1e-300)
+    binned = probabilities @ weight.T / np.maximum(weight.sum(axis=1), 1e-300)
     return g, 1.0 / now + 1.0 / then, binned
 
 
 def log_normal(g: Floats, covariance: Floats) -> float:
-    """Log-density of N(0, covariance) at g."""
+    """Return the log-density of N(0, covariance) at g."""
     factor = np.linalg.cholesky(covariance)
     x = np.linalg.solve(factor, g)
     size = g.size * np.log(2.0 * np.pi)
@@ -263,7 +235,7 @@ def log_normal(g: Floats, covariance: Floats) -> float:
 
 
 def _shift_evidence(g: Floats, variance: Floats, binned: Floats) -> float:
-    """All maps and θ share S, whose inverse and determinant are closed forms.
+    """Return the log-evidence of prevalence shift; S is the same for all θ.
 
     (D + 11ᵀ)⁻¹ = D⁻¹ - D⁻¹11ᵀD⁻¹/(1 + 1ᵀD⁻¹1), |D + 11ᵀ| = |D|·(1 + 1ᵀD⁻¹1).
     """
@@ -278,7 +250,7 @@ def _shift_evidence(g: Floats, variance: Floats, binned: Floats) -> float:
 
 
 def log_sum(levels: Floats) -> Floats:
-    """Logarithm of the sum of exp(levels), over the last axis."""
+    """Return the logarithm of the sum of exp(levels), over the last axis."""
     top = levels.max(axis=-1)
     total = np.exp(levels - top[..., None]).sum(axis=-1)
     return np.asarray(top + np.log(total))

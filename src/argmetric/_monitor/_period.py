@@ -20,13 +20,17 @@ from argmetric._monitor._bins import (
     NO_ALARM,
     POSITIVE,
     Readings,
-    outside,
+    n_outside,
 )
-from argmetric._monitor._distribution import Maps, PeriodLaw, population_share
+from argmetric._monitor._distribution import (
+    BinProbabilities,
+    PeriodDistribution,
+    population_prevalence,
+)
+from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._watch import (
     FLOOR_WINDOW,
     OWN_MOVE,
-    PeriodCounts,
     Watch,
     critical_value,
     floor_critical_value,
@@ -39,32 +43,30 @@ from argmetric.metrics import Metric
 ACTUAL_DRAWS = 2000
 
 
-LATE = (  # values of a period that are computed when they are asked for
+LATE = (  # values of a period that are computed when they are used
     "population_interval",
-    *(
-        "if_prevalence_shift",
-        "if_prevalence_shift_interval",
-        "if_covariate_shift",
-        "if_covariate_shift_interval",
-    ),
+    "if_prevalence_shift",
+    "if_prevalence_shift_interval",
+    "if_covariate_shift",
+    "if_covariate_shift_interval",
 )
 
 
 class LateValues(dict[str, Any]):
-    """Those values, each computed once."""
+    """Values that are computed when they are used, each once."""
 
-    def __init__(self, law: PeriodLaw, watch: Watch) -> None:
-        self._law, self._watch = law, watch
+    def __init__(self, distribution: PeriodDistribution, watch: Watch) -> None:
+        self._law, self._watch = distribution, watch
 
-    def __missing__(self, name: str) -> Any:
-        law, watch = self._law, self._watch
+    def __missing__(self, name: str) -> object:
+        distribution, watch = self._law, self._watch
         if name == "population_interval":
-            share = population_share(watch.old, law.new, watch.own, watch.coverage)
-            self[name] = share
+            rows = watch.old, distribution.new, watch.own
+            self[name] = population_prevalence(*rows, watch.coverage)
         else:
             kind = name.removesuffix("_interval")
-            drawn = getattr(law, kind.removeprefix("if_"))
-            self[kind], self[f"{kind}_interval"] = drawn.summary(watch.coverage)
+            draws = getattr(distribution, kind.removeprefix("if_"))
+            self[kind], self[f"{kind}_interval"] = draws.summary(watch.coverage)
         return self[name]
 
 
@@ -110,7 +112,7 @@ class Period(OnePeriod):
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    # what costs more than all others together, and follows from the same rows
+    # values that cost more than all others together, and follow from the same rows
     later: dict[str, Any] = field(compare=False)
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
@@ -155,12 +157,12 @@ class Period(OnePeriod):
         return cast(Interval, self.later["if_covariate_shift_interval"])
 
     def values(self) -> dict[str, Any]:
-        """All that it tells, by name."""
+        """Return all values by name."""
         return {name: getattr(self, name) for name in NAMES}
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Period:
-        """The period with these `values()`; the late ones are taken, not computed."""
+        """Return the period with these `values()`, late ones among them."""
         values = restore_period(values)
         late = {name: values.pop(name) for name in LATE}
         return cls(**values, later=late)
@@ -183,12 +185,9 @@ class Period(OnePeriod):
 
 
 def _names() -> tuple[str, ...]:
-    """Names of all values, the late ones in their places among the others."""
+    """Return the names of all values, the late ones in their places."""
     names = [one.name for one in fields(Period) if one.name != "later"]
-    for before, late in (
-        ("prevalence_interval", LATE[:1]),
-        ("verdict", LATE[1:]),
-    ):
+    for before, late in (("prevalence_interval", LATE[:1]), ("verdict", LATE[1:])):
         place = names.index(before) + 1
         names[place:place] = late
     return tuple(names)
@@ -198,18 +197,25 @@ NAMES = _names()
 
 
 def values_of(period: Period) -> dict[str, Any]:
-    """What a period tells, by name, and its answer in words."""
+    """Return the values of a period by name, and its answer in words."""
     values = {key: value for key, value in period.values().items() if key != "rho"}
     return values | period.answer._asdict()
 
 
-def period_of(
-    counts: PeriodCounts, watch: Watch, weighted: Maps | None = None
+def forecast_period(
+    counts: PeriodCounts, watch: Watch, weighted: BinProbabilities | None = None
 ) -> Period:
-    """All that a period tells by itself; `weighted` as for `PeriodLaw`."""
+    """Forecast a period by itself; `weighted` as for `PeriodDistribution`."""
     table = counts.table
     score = watch.score([counts])
-    law = PeriodLaw(table, watch.old, watch.maps, score, watch.shift, weighted)
+    distribution = PeriodDistribution(
+        table,
+        watch.old,
+        watch.probabilities,
+        score,
+        shift=watch.shift,
+        weighted=weighted,
+    )
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -218,7 +224,7 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    later: dict[str, Any] = LateValues(law, watch)
+    later: dict[str, Any] = LateValues(distribution, watch)
     if watch.shift == "auto":  # its draws are there, and need not be kept
         later = {name: later[name] for name in LATE}
     return Period(
@@ -227,13 +233,13 @@ def period_of(
         int(table.sum()),
         int(table[1].sum()),
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
-        *law.summary(coverage),
-        *law.share_summary(coverage),
-        *law.readings,
-        law.readings.verdict(),
-        *law.mixed.parts(),
+        *distribution.summary(coverage),
+        *distribution.prevalence_summary(coverage),
+        *distribution.readings,
+        distribution.readings.verdict(),
+        *distribution.mixture.parts(),
         *actual,
-        outside(table),
+        n_outside(table),
         later,
     )
 
@@ -241,7 +247,7 @@ def period_of(
 def actual_score(
     known: Integers, metric: Metric, coverage: float
 ) -> tuple[float, Interval]:
-    """Score of the rows whose label is known, and an interval for such rows.
+    """Return the score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
     a row added to each (Jeffreys). The score is a mean over columns.
@@ -260,9 +266,9 @@ def actual_score(
         return np.where(count > 0, total / np.maximum(count, 1), math.nan)
 
     rng = np.random.default_rng(0)
-    drawn = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
+    draws = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    values = mean(drawn * (n / drawn.sum(axis=2, keepdims=True)))
+    values = mean(draws * (n / draws.sum(axis=2, keepdims=True)))
     low, high = np.nanquantile(values, tails)
     return float(mean(counts)), Interval(float(low), float(high))
 
@@ -270,26 +276,26 @@ def actual_score(
 def with_alarms(
     periods: list[Period], counts: list[PeriodCounts], watch: Watch, first: int
 ) -> list[Period]:
-    """Periods with the statistics of the alarms, from the first that changed on."""
+    """Add the statistics of the alarms, from the first period that changed on."""
     tables = [one.table for one in counts]
-    known = np.array([one.verdict != CANNOT_SAY for one in periods])
+    usual = np.array([one.verdict != CANNOT_SAY for one in periods])
     reference = watch.old, watch.own
-    found = movements(tables, *reference, watch.metric, first, known)
-    for i, (z, against) in enumerate(found, first):
+    statistics = movements(tables, *reference, watch.metric, first, usual=usual)
+    for i, (z, against) in enumerate(statistics, first):
         changes: dict[str, Any] = {"z": z, "z_reference": against}
         if watch.floor is not None and periods[i].labelled:
             changes |= {"z_floor": _known_floor(periods[i].actual, watch), "rho": 0.0}
         elif watch.floor is not None:
             last = slice(max(i + 1 - FLOOR_WINDOW, 0), i + 1)
-            how = watch.score(counts[last]), watch.shift, watch.floor
-            stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
-            changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
+            score = watch.score(counts[last])
+            below = floor_statistic(tables[last], watch, score, watch.floor)
+            changes |= dict(zip(("z_floor", "rho"), below, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods
 
 
 def _known_floor(actual: float, watch: Watch) -> float:
-    """Statistic of the floor for a score that is known: infinite."""
+    """Return the statistic of the floor for a score that is known: infinite."""
     assert watch.floor is not None
     if math.isnan(actual):
         return math.nan
@@ -298,8 +304,8 @@ def _known_floor(actual: float, watch: Watch) -> float:
     return math.inf if below else -math.inf
 
 
-class FoundPeriods:
-    """Periods by number; those that changed are computed once, when asked for."""
+class PeriodCache:
+    """Periods by number; those that changed are computed once, when used."""
 
     def __init__(
         self, known: dict[int, Period] | None = None, first: float = math.inf
@@ -307,26 +313,26 @@ class FoundPeriods:
         self._known = known or {}
         self._first = first  # the number of the first period that changed
 
-    def without(self, numbers: list[int]) -> FoundPeriods:
-        """Those that are still right when periods of these numbers have changed."""
+    def without(self, numbers: list[int]) -> PeriodCache:
+        """Return the cache without periods of these numbers, which have changed."""
         known = {i: one for i, one in self._known.items() if i not in set(numbers)}
-        return FoundPeriods(known, min([self._first, *numbers]))
+        return PeriodCache(known, min([self._first, *numbers]))
 
-    def of(self, counts: Sequence[PeriodCounts], watch: Watch) -> list[Period]:
-        """All periods, in the order of their counts."""
+    def periods(self, counts: Sequence[PeriodCounts], watch: Watch) -> list[Period]:
+        """Return all periods, in the order of their counts."""
         known = self._known
         if self._first < math.inf:
-            found = [known.get(one.number) or period_of(one, watch) for one in counts]
+            periods = [known.get(x.number) or forecast_period(x, watch) for x in counts]
             first = sum(one.number < self._first for one in counts)
-            found = with_alarms(found, list(counts), watch, first)
+            periods = with_alarms(periods, list(counts), watch, first)
             numbers = (one.number for one in counts)
-            known = self._known = dict(zip(numbers, found, strict=True))
+            known = self._known = dict(zip(numbers, periods, strict=True))
             self._first = math.inf
         return [known[one.number] for one in counts]
 
 
-def judged(period: Period, watch: Watch, n_segments: int) -> Period:
-    """A period with its verdict and its alarm, as one of so many segments."""
+def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
+    """Add the verdict and the alarm, as of one of `n_segments` segments."""
     readings = Readings(
         period.p_nothing, period.p_covariate_shift, period.p_prevalence_shift
     )

@@ -1,4 +1,4 @@
-"""The words for a period: what every surface says of its score, and no other."""
+"""The words for a period, which are the same on every surface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORSE, BETTER, _ = ALARM
 NOT_PROMISED = "not promised"
 SHOWN = 10  # last periods that notes are on
 PRINTED = 4  # last periods that are printed
-MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
+MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is noted
 SUSPECT = (
     "an alarm says that the forecast moved for the better: without a cause that is "
     "suspect, so ask what changed the scores, and label some rows"
@@ -44,7 +44,7 @@ CANNOT_SAY_MEANS = (
 
 
 class Answer(NamedTuple):
-    """What is said of the score of a period: the score, and its interval."""
+    """The score of a period and its interval, in words."""
 
     score_text: str
     interval_text: str
@@ -85,7 +85,7 @@ def restore_period(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class OnePeriod(Result):
-    """What a period says of itself, whether its rows have two classes or several."""
+    """The words of a period, whether its rows have two classes or several."""
 
     start: Any
     end: Any
@@ -139,7 +139,7 @@ class OnePeriod(Result):
     def _in_lines(
         self, labels: str, prevalence: tuple[str, str], still: str
     ) -> list[tuple[str, str]]:
-        """The period in named lines; `still`: why there may be no alarm."""
+        """Return the period in named lines; `still`: why there may be no alarm."""
         actual, moved = "no labels", f"no alarm: {still}"
         if self.n_known:
             actual = f"{number(self.actual)} ({between(self.actual_interval)})"
@@ -165,16 +165,16 @@ class OnePeriod(Result):
         raise NotImplementedError
 
     def cells(self) -> tuple[str, ...]:
-        """The period in the cells of a printed line."""
+        """Return the period in the cells of a printed line."""
         alarm, actual = f"ALARM: {self.alarm}" if self.alarm else "", ""
         if self.n_known and not self.labelled:
             actual = f"actual {number(self.actual)}"
-        told = self.answer.line, self._prevalence_text(), self.verdict, actual, alarm
-        return tuple(cell for cell in (f"{self.n:>7,} rows", *told) if cell)
+        texts = self.answer.line, self._prevalence_text(), self.verdict, actual, alarm
+        return tuple(text for text in (f"{self.n:>7,} rows", *texts) if text)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecast, what it is under each reading, and the actual score."""
+        """Draw the forecast, that under each reading, and the actual score."""
         rows = {
             "forecast": (self.mean, self.interval),
             "prevalence shift": (
@@ -201,11 +201,11 @@ class OnePeriod(Result):
 
 
 class AllPeriods(Saved[Kept]):
-    """What all periods say together, whether rows have two classes or several."""
+    """The words of all periods, whether rows have two classes or several."""
 
     watch: Any
     periods: Any
-    _file: ClassVar[str]  # what the key "file" of the saved form says
+    _file: ClassVar[str]  # the key "file" of the saved form
     _format: ClassVar[int] = 2
     _told = ("periods",)
 
@@ -215,7 +215,7 @@ class AllPeriods(Saved[Kept]):
         return tuple(one for one in self.periods if one.alarm)
 
     @classmethod
-    def _kind_of(cls, values: Any) -> str:
+    def _kind_of(cls, values: object) -> str:
         if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
@@ -232,7 +232,7 @@ class AllPeriods(Saved[Kept]):
         return ASSUMED
 
     def _headline(self) -> Headline | None:
-        """The score of the last period, its verdict, and how many alarms there were."""
+        """Return score and verdict of the last period, and the number of alarms."""
         if not self.periods:
             return None
         last, watch = self.periods[-1], self.watch
@@ -246,7 +246,7 @@ class AllPeriods(Saved[Kept]):
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
-        """What the last alarms and verdicts mean."""
+        """Return what the last alarms and verdicts mean."""
         notes, shown = [], self.periods[-SHOWN:]
         if any(BETTER in one.alarm for one in shown):
             notes.append(SUSPECT)
@@ -255,7 +255,7 @@ class AllPeriods(Saved[Kept]):
         return notes
 
     def _picture(self) -> str:
-        """Forecasts and intervals; both readings where nobody can say."""
+        """Draw forecasts and intervals; both readings where nobody can say."""
         all_ = list(enumerate(self.periods))
         unknown = [(i, one) for i, one in all_ if one.verdict == CANNOT_SAY]
         known = [(i, one) for i, one in all_ if one.verdict != CANNOT_SAY]
@@ -267,14 +267,14 @@ class AllPeriods(Saved[Kept]):
         ends = [end for _, one in known for end in one.interval]
         values = [*ends, *(x for _, x in readings)]
         name = f"{metric_title(self.watch.metric.name)} by period, alarms in red"
-        drawn = SmallPicture(name, [-0.5, len(all_) - 0.5], values)
+        picture = SmallPicture(name, [-0.5, len(all_) - 0.5], values)
         for i, one in known:
             colour = RED if one.alarm else BLUE
-            drawn.whiskers([i], [one.interval], colour).points(i, one.mean, colour)
+            picture.whiskers([i], [one.interval], colour).points(i, one.mean, colour)
         for i, x in readings:
-            drawn.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
+            picture.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
         first, last = self.periods[0], self.periods[-1]
-        return drawn.scaled().named(first.start[:10], last.start[:10])
+        return picture.scaled().named(first.start[:10], last.start[:10])
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:

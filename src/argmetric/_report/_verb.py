@@ -226,7 +226,7 @@ def _histogram(
     bins = np.minimum((middle * BINS / 2).astype(np.int64), BINS - 1)
     bins = np.unique(bins, return_inverse=True)[1]
     first = np.searchsorted(bins, np.arange(1, bins.max() + 1))
-    between = watch.cells.edges[first - 1]
+    between = watch.bins.edges[first - 1]
 
     def shares(cells: Any) -> list[float]:
         counts = np.bincount(bins, cells)

@@ -159,7 +159,7 @@ def monitor(
     if rule is None and labels is not None:
         notes.append("the alarm on movement looks at the most probable classes")
     overlap = Overlap(old[:, 0])
-    overlap.look(scores[:, 0])
+    overlap.add(scores[:, 0])
     if overlap.message:
         warn_user(overlap.message)
     watch = ClassWatch(

@@ -231,7 +231,7 @@ def with_alarms(
     if watch.cells is not None:
         tables = [one.table[None, None] for one in counts]
         usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
-        found = movements(tables, *watch.cells[1:], None, first, usual)
+        found = movements(tables, *watch.cells[1:], None, first, usual=usual)
     for i, (z, against) in enumerate(found, first):
         alarmed = abs(z) > critical
         own = math.copysign(against, z * against)

@@ -311,7 +311,7 @@ def _over(
         for path in paths:
             for block in reader.blocks(path):
                 if overlap is not None:
-                    overlap.look(block["p"])
+                    overlap.add(block["p"])
                 try:
                     if found is not None:
                         found = found.add(**block)
