@@ -142,7 +142,11 @@ def test_labels_decide_where_all_are_there() -> None:
         known=known[3000:4000],
         floor=actual[3],
     ).periods[0]
-    assert (at.verdict, "floor" in at.alarm) == ("no alarm", False)
+    assert (at.verdict, "floor" in at.alarm) == ("all labels known", False)
+    y, p = QUIET[0]
+    quiet = am.monitor(p, CUT, reference=REFERENCE, known=y.astype(float), floor=0.1)
+    assert (quiet.periods[0].verdict, quiet.periods[0].alarm) == ("no alarm", "")
+    y, p = joined(weeks)
     without = am.monitor(p, CUT, reference=REFERENCE, every=1000, known=known).periods
     assert {one.verdict for one in without} == {"all labels known"}
 

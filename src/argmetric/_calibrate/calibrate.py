@@ -90,7 +90,7 @@ def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Flo
             reference.part(~inside), method, strict=False, draws=False
         )
         scores = reference.scores[inside]
-        result[inside] = fitted.map_scores(scores, logits=reference.logits)
+        result[inside] = fitted._map_scores(scores, logits=reference.logits)
     return result
 
 
@@ -201,7 +201,7 @@ def calibrate_out_of_fold(
     mapped = None
     if not part.all():  # a row of weight 0 had no say in any fit
         units = None if units is None else units.take(part)
-        mapped = whole.map_scores(scores.ravel(), logits=logits)
+        mapped = whole._map_scores(scores.ravel(), logits=logits)
     fold = fold_numbers(reference.y, n_folds, units, random_state)[order]
     in_order = out_of_fold_scores(rising, chosen, fold)
     out_of_fold = np.empty(reference.n)

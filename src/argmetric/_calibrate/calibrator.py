@@ -163,7 +163,7 @@ class Calibrator(Saved["Calibrator"]):
         """Calibrate probabilities of any shape."""
         return expit(self._map(logit(p)))
 
-    def map_scores(self, scores: Floats, *, logits: bool) -> Floats:
+    def _map_scores(self, scores: Floats, *, logits: bool) -> Floats:
         """Calibrate checked scores and keep their scale; log-odds keep their tails."""
         return self._map(scores) if logits else self._map_p(scores)
 

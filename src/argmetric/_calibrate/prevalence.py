@@ -87,7 +87,7 @@ class TwoSampleBins:
 
     def probabilities(self, calibrator: Calibrator) -> Floats:
         """Return the probability of a positive in each bin."""
-        mapped = calibrator.map_scores(self.scores, logits=self.logits)
+        mapped = calibrator._map_scores(self.scores, logits=self.logits)
         return from_log_odds(mapped)[0] if self.logits else mapped
 
 
@@ -321,7 +321,7 @@ def shift_note(
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
     if codes is not None:
-        mapped = calibrator.map_scores(scores, logits=table.logits)
+        mapped = calibrator._map_scores(scores, logits=table.logits)
         p = from_log_odds(mapped)[0] if table.logits else mapped
         if 2.0 * level[0] <= CRITICAL * _design_effect(p, codes):
             return None

@@ -186,7 +186,7 @@ def calibrated_scores(
     calibrator: Calibrator, scores: Floats, *, logits: bool
 ) -> Floats:
     """Return scores on the same scale after a calibrator; log-odds keep their tails."""
-    return calibrator.map_scores(scores, logits=logits)
+    return calibrator._map_scores(scores, logits=logits)
 
 
 # Decisions by a calibrator that are still held, by the id of their labels
@@ -244,7 +244,7 @@ def calibrator_at_prior(
 
     scores = layout.scores
     if calibrator is not None:
-        scores = calibrator.map_scores(scores, logits=logits)
+        scores = calibrator._map_scores(scores, logits=logits)
     last: Calibrator = shift_to_prevalence(scores, prior, n, logits=logits)
     chain = last if calibrator is None else calibrator.then(last)
     return CalibratorAtPrior(chain, None, ())
@@ -269,7 +269,7 @@ def recalibrate_layout(
     Only explicit items are calibrated: an absent cell stays a certain negative. Steps
     make ties, in which the higher score before the calibration goes first.
     """
-    scores = calibrator.map_scores(layout.scores, logits=logits)
+    scores = calibrator._map_scores(layout.scores, logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):
         return layout._replace(scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
