@@ -79,7 +79,7 @@ class Calibrator(Saved["Calibrator"]):
         "class_temperature": "argmetric.classes.ClassTemperatureMap",
     }
     _of_classes: ClassVar[bool] = False  # whether it takes rows of class probabilities
-    method: ClassVar[str] = ""  # by default what `kind` says
+    method: ClassVar[str] = ""  # by default that of `kind`
 
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
@@ -285,15 +285,15 @@ class Calibrator(Saved["Calibrator"]):
         wanted = {one.name for one in fields(cls)}
         if values.get("format", FORMAT) < FORMAT:
             values = dict.fromkeys({"reach", "draws", "counts"} & wanted) | values
-        given = {key: x for key, x in values.items() if key not in _HEADER}
-        for key in given.keys() - {"classes"}:
-            refuse_spelled_numbers(given[key], key)
-        if set(given) != wanted:
-            odd = sorted(set(given) ^ wanted)
+        own = {key: x for key, x in values.items() if key not in _HEADER}
+        for key in own.keys() - {"classes"}:
+            refuse_spelled_numbers(own[key], key)
+        if set(own) != wanted:
+            odd = sorted(set(own) ^ wanted)
             raise ValueError(
                 f"a saved {cls.kind} calibrator has missing or unknown keys: {odd}"
             )
-        return cls._from_fields(given)
+        return cls._from_fields(own)
 
     @classmethod
     def _from_fields(cls, values: dict[str, Any]) -> Calibrator:

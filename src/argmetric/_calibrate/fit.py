@@ -1,4 +1,4 @@
-"""Fit one calibrator of a given method to a reference."""
+"""Fit one calibrator of a method to a reference."""
 
 from __future__ import annotations
 

@@ -194,8 +194,8 @@ class PrevalenceLikelihood:
         outer = np.broadcast_to([[-LARGEST_THETA], [LARGEST_THETA]], inner.shape)
         for _ in range(TABLES):
             theta = inner + (outer - inner) * NINE
-            found = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
-            fall = np.sqrt(2.0 * np.maximum(level - found, 0.0)) - root
+            height = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
+            fall = np.sqrt(2.0 * np.maximum(level - height, 0.0)) - root
             last = np.minimum((fall <= 0.0).sum(axis=2), theta.shape[2] - 1)[..., None]
             inner, outer = (
                 np.take_along_axis(theta, last - step, axis=2) for step in (1, 0)

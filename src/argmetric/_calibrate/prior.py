@@ -249,19 +249,19 @@ def constant_for_prevalence(p: Floats, q: Floats, prior: float, n: int) -> float
     sign, wanted = 1.0, prior * n - certain * n
     if 2.0 * wanted > open_.size:
         sign, wanted = -1.0, (1.0 - prior) * n - impossible * n
-    low, high, shift, found = -1500.0, 1500.0, 0.0, math.nan
+    low, high, shift, total = -1500.0, 1500.0, 0.0, math.nan
     for _ in range(100):  # Newton's method, kept between the ends
         rare, rest = from_log_odds(sign * (open_ + shift))
-        found, slope = float(rare.sum()), sign * dot(rare, rest)
-        gap = math.log(found) - math.log(wanted) if found > 0.0 else -math.inf
+        total, slope = float(rare.sum()), sign * dot(rare, rest)
+        gap = math.log(total) - math.log(wanted) if total > 0.0 else -math.inf
         low, high = (low, shift) if sign * gap > 0.0 else (shift, high)
-        tried = shift - gap * found / slope if slope else math.nan
+        tried = shift - gap * total / slope if slope else math.nan
         if abs(tried - shift) <= 1e-14 * max(1.0, abs(shift)):
             break
         if not low < tried < high:
             tried = (low + high) / 2
         shift = tried
-    if not math.isclose(found, wanted, rel_tol=1e-9):
+    if not math.isclose(total, wanted, rel_tol=1e-9):
         raise ValueError(
             f"prior={prior:g} cannot be met: the probabilities would be too close to 0 "
             "or 1 for floating-point numbers"

@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 class Reference:
     """Labels with scores, flat."""
 
-    scores: Floats  # probabilities or log-odds, as they were given
+    scores: Floats  # probabilities or log-odds, before calibration
     y: Booleans  # whether the row is positive
     weight: Floats | None  # weights; None: all 1
     logits: bool  # what the scores are

@@ -264,7 +264,7 @@ def fit_spline(
     bins: LabelBins, *, draw: bool = True, **described: Any
 ) -> SplineCalibrator:
     """Average the likeliest curves over the scales, by their evidence."""
-    # Mean of Platt's targets in every cell: no line separates them.
+    # Mean of Platt's targets in every bin: no line separates them.
     positive, all_ = float(bins.positive.sum()), float(bins.total.sum())
     most, least = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
     target = least + (most - least) * bins.positive / bins.total

@@ -111,10 +111,10 @@ class Forecast(DistributionResult):
         """Share of the interval's width that is due to the calibrator's uncertainty."""
         if self.interval_given_map is None:
             return None
-        width, given = (
+        width, own = (
             high - low for low, high in (self.interval, self.interval_given_map)
         )
-        return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
+        return max(0.0, 1.0 - own / width) if width > 0.0 else 0.0
 
     _told = ("metric", "mean", "interval")
 
@@ -134,7 +134,7 @@ class Forecast(DistributionResult):
             Field("coverage", self.coverage),
             self._field(
                 "interval_given_map",
-                "given the map",
+                "given the calibrator",
                 lambda pair: f"{between(pair)}; {part}",
             ),
             *self._keys("share_of_map", "std", "p_undefined", "n"),

@@ -94,8 +94,8 @@ class SharedDraws:
         known = self.batch.known[rows]
         segments = layout.indptr, layout.sizes
         sample = GroupSample(metric, place[rows], labels[rows], known, segments)
-        drawn = [sample.moments(column)[0] for column in self.p.T]
-        return float(np.mean(drawn)) - sample.moments(self.fitted[:, 0])[0]
+        means = [sample.moments(column)[0] for column in self.p.T]
+        return float(np.mean(means)) - sample.moments(self.fitted[:, 0])[0]
 
     def counts_along(self, order: Integers, k: Integers) -> Floats:
         """Return the rows of each bin among the first k of `order`, (n_k, n_bins).

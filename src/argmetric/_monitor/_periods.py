@@ -38,7 +38,7 @@ class Every(NamedTuple):
     # Unit of numpy's times, and how many of it
     unit: str = ""
     step: int = 0
-    per_year: int = USUAL_YEAR  # periods of a year; 52 where they are not made by time
+    per_year: int = USUAL_YEAR  # periods of a year; 52 where they are not set by time
 
     def numbers(self, times: AnyArray) -> Integers:
         """Return the number of the period of every time."""
@@ -268,5 +268,5 @@ class PeriodCounts(NamedTuple):
     start: str
     end: str
     table: Integers  # rows by predicted label, known label and bin
-    # Counts by group too, where a mean over groups is asked for
+    # Counts by group too, for a mean over groups
     groups: GroupTable | None = None
