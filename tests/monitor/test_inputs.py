@@ -1,5 +1,6 @@
 """What monitor is given: times, periods, rules, segments, and what it refuses."""
 
+import copy
 import datetime as dt
 from typing import Any
 
@@ -353,6 +354,34 @@ def test_damaged_states_are_refused(change: Any, message: str) -> None:
     change(state)
     with pytest.raises(ValueError, match=message):
         am.Monitoring.from_dict(state)
+
+
+def test_states_of_the_first_format_load() -> None:
+    """Values, verdicts and keys had other names then."""
+    now = watch(every=25, floor=0.4).to_dict()
+    former = {
+        "prevalence": "share",
+        "prevalence_interval": "share_interval",
+        "p_covariate_shift": "p_other_rows",
+        "p_prevalence_shift": "p_share",
+        "if_prevalence_shift": "if_share",
+        "if_prevalence_shift_interval": "if_share_interval",
+        "if_covariate_shift": "if_other_rows",
+        "if_covariate_shift_interval": "if_other_rows_interval",
+        "from_calibrator": "from_map",
+        "from_prevalence": "from_share",
+        "from_labels": "from_chance",
+    }
+    verdicts = {"no shift": "fine", "prevalence shift": "share moved"}
+    then = copy.deepcopy(now) | {"format": 1}
+    then["told"] = then.pop("texts")
+    then["watch"]["cells"] = then["watch"].pop("bins")
+    then["periods"] = [
+        {former.get(key, key): value for key, value in one.items()}
+        | {"verdict": verdicts.get(one["verdict"], one["verdict"])}
+        for one in now["periods"]
+    ]
+    assert am.Monitoring.from_dict(then).to_dict() == now
 
 
 def test_plots_and_frames() -> None:
