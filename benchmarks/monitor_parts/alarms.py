@@ -3,7 +3,7 @@
 A year has 52 periods of 1,000 rows and a reference of 2,000. Weeks are drawn without
 repetition from the half of the pool that the reference is not from; rows come again in
 other weeks. A fall is looked for in weeks of 4,000 rows, too, and by two alarms that
-nobody has in time: "true map" knows P(y | score) from the whole pool, "all labels" the
+nobody has in time: "true calibrator" knows P(y | score) from the whole pool, "all labels" the
 share of positives.
 """
 
@@ -30,7 +30,7 @@ LONG_WEEK = 4000  # rows
 POSITIVES = ((0, 20), (20, 100), (100, 10**9))  # of a usual week
 FIRST_BAD, WATCHED = 8, 12  # the ninth week is the first bad one; weeks after it
 FALLS = {"-10 points": 0.10, "-5 points": 0.05}
-SEEN = ("scores", "true map", "all labels")
+SEEN = ("scores", "true calibrator", "all labels")
 FOUND: dict[tuple[str, int], Target] = {
     ("-10 points", 4): (">=", 0.9),
     ("-5 points", 12): (">=", 0.75),
@@ -181,7 +181,7 @@ def _falls(
         how = _known(pool, chosen), pool.p[weeks], cut, n
         alarms = {
             "scores": first_alarm(*how, ways=("worse",)),
-            "true map": first_alarm(*how, true, ("worse",)),
+            "true calibrator": first_alarm(*how, true, ("worse",)),
             "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks], n),
         }
         delays = {
