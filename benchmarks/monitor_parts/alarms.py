@@ -3,8 +3,8 @@
 A year has 52 periods of 1,000 rows and a reference of 2,000. Weeks are drawn without
 repetition from the half of the pool that the reference is not from; rows come again in
 other weeks. A fall is looked for in weeks of 4,000 rows, too, and by two alarms that
-nobody has in time: "true calibrator" knows P(y | score) from the whole pool, "all labels" the
-share of positives.
+nobody has in time: "true calibrator" knows P(y | score) from the whole pool, "all
+labels" the prevalence.
 """
 
 from __future__ import annotations
