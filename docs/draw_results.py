@@ -49,8 +49,8 @@ def monitoring() -> None:
     }
     rows = {
         "nothing": "nothing happened",
-        "share × ¼ to × 4, all": "share of positives moved",
-        "other rows, all": "other rows came",
+        "share × ¼ to × 4, all": "prevalence shift",
+        "covariate shift, all": "covariate shift",
         "labels changed": "labels changed meaning",
     }
     series = {

@@ -13,17 +13,17 @@ import numpy as np
 
 import argmetric as am
 import postgres
-from argmetric._calibrate.maps import (
-    BetaMap,
-    IsotonicMap,
-    PlattMap,
-    TemperatureMap,
+from argmetric._calibrate.calibrators import (
+    BetaCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    TemperatureCalibrator,
 )
 from argmetric.classes import ClassMatrixMap, ClassPriorShift, ClassTemperatureMap
 
 INF, NAN = math.inf, math.nan
 N_RANDOM = 10_000
-FLAT = IsotonicMap(np.array([0.1, 0.3, 0.6]), np.array([0.0, 0.4, 0.4]))
+FLAT = IsotonicCalibrator(np.array([0.1, 0.3, 0.6]), np.array([0.0, 0.4, 0.4]))
 
 
 def labelled(n=600, seed=0):
@@ -49,11 +49,11 @@ def cut_rules():
         "everything": am.Rule("f1", -INF),
         "scores": am.Rule("f1", -123456.78901, probabilities=False, **odd),
         "large": am.Rule("f1", 1.7e300, probabilities=False),
-        "platt": am.Rule("f1", 0.31, calibrator=PlattMap(0.7, -1.1)),
-        "platt, none": am.Rule("f1", 0.9, calibrator=PlattMap(0.0, -1.1)),
-        "platt, all": am.Rule("f1", 0.1, calibrator=PlattMap(0.0, -1.1)),
-        "beta": am.Rule("f1", 0.4, "<", calibrator=BetaMap(0.5, 1.5, 0.3)),
-        "temperature": am.Rule("f1", 0.01, calibrator=TemperatureMap(3.0)),
+        "platt": am.Rule("f1", 0.31, calibrator=PlattCalibrator(0.7, -1.1)),
+        "platt, none": am.Rule("f1", 0.9, calibrator=PlattCalibrator(0.0, -1.1)),
+        "platt, all": am.Rule("f1", 0.1, calibrator=PlattCalibrator(0.0, -1.1)),
+        "beta": am.Rule("f1", 0.4, "<", calibrator=BetaCalibrator(0.5, 1.5, 0.3)),
+        "temperature": am.Rule("f1", 0.01, calibrator=TemperatureCalibrator(3.0)),
         "flat": am.Rule("f1", 0.4, calibrator=FLAT),
         "spline": am.tune(y, p, "f1", reference=spline, n_bootstrap=0, cv=None),
         "chain": am.Rule("f1", 0.2, calibrator=spline.then(shift), **odd),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.maps import PlattMap
+from argmetric._calibrate.calibrators import PlattCalibrator
 from argmetric._forecast.draws import Posterior
-from argmetric._monitor._law import Maps
+from argmetric._monitor._distribution import BinProbabilities
 
 
 class CertainPosterior(Posterior):
@@ -19,10 +19,12 @@ class CertainPosterior(Posterior):
         return [(side, one, one) for side in (cells.called, ~cells.called)]
 
 
-def shifted_maps(chance: Any, count: int, spread: float = 0.0) -> Maps:
+def shifted_maps(chance: Any, count: int, spread: float = 0.0) -> BinProbabilities:
     """Maps that add a normal constant to the log-odds of cells with these chances."""
     x = np.log(chance / (1 - chance))
     moves = spread * np.random.default_rng(1).standard_normal(count)
     draws = np.column_stack([np.ones(count), moves])
-    found = PlattMap(1.0, 0.0, draws=draws, n=1000, prevalence=0.5)
-    return Maps(CertainPosterior(found), x, 1 / (1 + np.exp(-found._family._map(x))))
+    found = PlattCalibrator(1.0, 0.0, draws=draws, n=1000, prevalence=0.5)
+    return BinProbabilities(
+        CertainPosterior(found), x, 1 / (1 + np.exp(-found._family._map(x)))
+    )

@@ -3,8 +3,8 @@
 A year has 52 periods of 1,000 rows and a reference of 2,000. Weeks are drawn without
 repetition from the half of the pool that the reference is not from; rows come again in
 other weeks. A fall is looked for in weeks of 4,000 rows, too, and by two alarms that
-nobody has in time: "true map" knows P(y | score) from the whole pool, "all labels" the
-share of positives.
+nobody has in time: "true calibrator" knows P(y | score) from the whole pool, "all
+labels" the prevalence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness import Target, emit
 from scipy.special import xlogy
 
 import argmetric as am
-from argmetric._monitor._cells import CANNOT_SAY, rows_of, weigh_readings
+from argmetric._monitor._bins import CANNOT_SAY, rows_of, weigh_readings
 from argmetric._monitor._watch import WINDOWS, critical_value, movements
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned
@@ -30,7 +30,7 @@ LONG_WEEK = 4000  # rows
 POSITIVES = ((0, 20), (20, 100), (100, 10**9))  # of a usual week
 FIRST_BAD, WATCHED = 8, 12  # the ninth week is the first bad one; weeks after it
 FALLS = {"-10 points": 0.10, "-5 points": 0.05}
-SEEN = ("scores", "true map", "all labels")
+SEEN = ("scores", "true calibrator", "all labels")
 FOUND: dict[tuple[str, int], Target] = {
     ("-10 points", 4): (">=", 0.9),
     ("-5 points", 12): (">=", 0.75),
@@ -89,11 +89,11 @@ def _emit_delays(
     delays = np.array([row[seen] for row in rows])
     later = delays[delays >= 1]
     told = {"fall": fall, "seen": seen, "falls": len(rows), **about}
-    judged = seen == "scores" and about == {"half": "show"}
+    judge_period = seen == "scores" and about == {"half": "show"}
     emit("alarms", "alarm before the fall", int((delays < 1).sum()), "falls", **told)
     emit("alarms", "median delay", float(np.median(later)), "weeks", **told)
     for weeks in (1, 4, 12):
-        goal = FOUND.get((fall, weeks)) if judged else None
+        goal = FOUND.get((fall, weeks)) if judge_period else None
         value = float((later <= weeks).mean())
         emit("alarms", f"found in {weeks} weeks", value, "share", goal, **told)
 
@@ -145,16 +145,17 @@ def first_alarm(
     given.
     """
     watch = am.monitor(p[:n], cut, reference=reference, every=n).watch
-    chances = watch.own if true is None else true.apply(watch.cells.scores)
+    probabilities = watch.own if true is None else true.apply(watch.bins.scores)
     weeks = np.arange(p.size) // n
-    tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
+    tables = watch.bins.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
     critical = critical_value(watch.every.per_year, watch.false_alarms)
     readings = (
-        weigh_readings(watch.old, rows_of(x), watch.maps.chances) for x in tables
+        weigh_readings(watch.old, rows_of(x), watch.probabilities.probabilities)
+        for x in tables
     )
     known = np.array([one.verdict() != CANNOT_SAY for one in readings])
-    how = watch.old, chances, watch.metric, 0, known
-    for i, (z, _) in enumerate(movements(list(tables), *how)):
+    how = watch.old, probabilities, watch.metric, 0
+    for i, (z, _) in enumerate(movements(list(tables), *how, usual=known)):
         way = "worse" if z > 0 else "better"
         if abs(z) > critical and way in ways:
             return Alarm(i, way)
@@ -180,7 +181,7 @@ def _falls(
         how = _known(pool, chosen), pool.p[weeks], cut, n
         alarms = {
             "scores": first_alarm(*how, ways=("worse",)),
-            "true map": first_alarm(*how, true, ("worse",)),
+            "true calibrator": first_alarm(*how, true, ("worse",)),
             "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks], n),
         }
         delays = {

@@ -33,7 +33,7 @@ OTHERS, REFERENCE_OF_OTHERS = ("mcc", "balanced_accuracy", "gmean"), 700
 MOVED = ("score feature 3:1", "score feature 9:1", "error feature 3:1", "score 3:1")
 DRAWS = {**SHARES, **{name: SIDES[name] for name in MOVED}}
 KINDS = ("quiet", "label shift", "covariate shift")
-PROMISED = ("fine", "share moved")  # verdicts that carry an interval
+PROMISED = ("no shift", "prevalence shift")  # verdicts that carry an interval
 
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
@@ -46,9 +46,9 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         for model in ALL_MODELS:
             _emit([r for r in f1 if r["model"] == model], half=of_half, model=model)
         for shift in SHARES:
-            fine = [r for r in f1 if (r["shift"], r["verdict"]) == (shift, "fine")]
+            fine = [r for r in f1 if (r["shift"], r["verdict"]) == (shift, "no shift")]
             if shift != QUIET and fine:
-                told = {"shift": shift, "verdict": "fine", "half": of_half}
+                told = {"shift": shift, "verdict": "no shift", "half": of_half}
                 emit_ends("kinds", fine, ("auto",), **told)
         for metric in OTHERS:
             part = [row for row in kept if row["metric"] == metric]

@@ -112,11 +112,18 @@ def _forecasts(
             "kind": kind_of(name),
             "actual": float(am.evaluate(y, labels)),
             "verdict": auto[i].verdict,
-            "readings": (auto[i].p_nothing, auto[i].p_other_rows, auto[i].p_share),
+            "readings": (
+                auto[i].p_nothing,
+                auto[i].p_covariate_shift,
+                auto[i].p_prevalence_shift,
+            ),
             "share": float(y.mean()),
             "auto": (*auto[i].interval, auto[i].mean),
             # where the share moved and nothing else did: shift="prior"
-            "prior": (*auto[i].if_share_interval, auto[i].if_share),
+            "prior": (
+                *auto[i].if_prevalence_shift_interval,
+                auto[i].if_prevalence_shift,
+            ),
             "none": (*none[i].interval, none[i].mean),
         }
         for band, width in BANDS.items():

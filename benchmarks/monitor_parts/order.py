@@ -75,7 +75,7 @@ def _periods(
             "actual": score,
             "verdict": one.verdict,
             "auto": (*one.interval, one.mean),
-            "prior": (*one.if_share_interval, one.if_share),
+            "prior": (*one.if_prevalence_shift_interval, one.if_prevalence_shift),
             "none": (*other.interval, other.mean),
         }
         for score, one, other in zip(actual, auto, none, strict=True)

@@ -45,7 +45,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                     row = {**pool.about, "m": m, "n": n, "actual": actual}
                     row["known"] = known_positives(int(known[0].sum()))
                     row["auto"] = (*one.interval, one.mean)
-                    rows.append(row | {"moved": one.verdict != "fine"})
+                    rows.append(row | {"moved": one.verdict != "no shift"})
     for of_half, kept in by_half(rows):
         shown = of_half == "show"
         within: Target = ("within", 0.87, 0.93) if shown else None

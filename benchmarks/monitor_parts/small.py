@@ -87,9 +87,9 @@ def _of_reference(
                 "shift": name,
                 "actual": float(actual),
                 "auto": (*x.interval, x.mean),
-                "prior": (*x.if_share_interval, x.if_share),
+                "prior": (*x.if_prevalence_shift_interval, x.if_prevalence_shift),
                 "none": (*plain.interval, plain.mean),
-                "fine": x.verdict == "fine",
+                "fine": x.verdict == "no shift",
             }
         )
     return found

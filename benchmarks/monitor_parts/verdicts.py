@@ -14,7 +14,7 @@ from monitor_parts.measured import CHANGED, PERIODS, USUAL, by_half, emit_ends, 
 from monitor_parts.shifts import QUIET, SHARES, SIDES
 
 LONG = "1,000 or more"  # rows of a period
-VERDICTS = ("fine", "share moved", "cannot say without labels")
+VERDICTS = ("no shift", "prevalence shift", "cannot say without labels")
 
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
@@ -39,10 +39,10 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                     )
         covariate = [row for row in rows if row["kind"] == "covariate shift"]
         if covariate:
-            value = _parts(covariate)["share moved"]
+            value = _parts(covariate)["prevalence shift"]
             goal: Target = ("<=", 0.15) if shown else None
             told = {"shift": "covariate shift", "half": of_half}
-            emit("verdicts", "share moved", value, "share", goal, **told)
+            emit("verdicts", "prevalence shift", value, "share", goal, **told)
         for known in dict.fromkeys(row["known"] for row in all_rows):
             for shift in (QUIET, "share x 4", "score 3:1"):
                 kept = [
@@ -66,7 +66,7 @@ def _parts(rows: list[dict[str, Any]]) -> dict[str, float]:
         verdict: sum(row["verdict"] == verdict for row in rows) / len(rows)
         for verdict in VERDICTS
     }
-    return found | {"moved": 1 - found["fine"]}
+    return found | {"moved": 1 - found["no shift"]}
 
 
 def _has_size(row: dict[str, Any], n: int | str) -> bool:
@@ -77,7 +77,7 @@ def _targets(shift: str, n: int | str) -> dict[str, Target]:
     if shift == QUIET and n in (200, LONG):
         return {"moved": ("<=", 0.02 if n == LONG else 0.05)}
     if shift == "share x 4" and n == LONG:
-        return {"share moved": (">=", 0.85)}
+        return {"prevalence shift": (">=", 0.85)}
     if shift == "score 3:1" and n == LONG:
         return {"cannot say without labels": (">=", 0.85)}
     return {}

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from argmetric._compare import Review as Review
     from argmetric._compare import compare as compare
     from argmetric._compare import review_rows as review_rows
+    from argmetric._forecast.display import ForecastDisplay as ForecastDisplay
     from argmetric._forecast.forecast import forecast as forecast
     from argmetric._forecast.result import Forecast as Forecast
-    from argmetric._forecast.result import ForecastDisplay as ForecastDisplay
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
@@ -100,8 +100,9 @@ _ROOMS = {
         "decide",
         "evaluate",
     ),
+    "argmetric._forecast.display": ("ForecastDisplay",),
     "argmetric._forecast.forecast": ("forecast",),
-    "argmetric._forecast.result": ("Forecast", "ForecastDisplay"),
+    "argmetric._forecast.result": ("Forecast",),
     "argmetric._verbs.check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",

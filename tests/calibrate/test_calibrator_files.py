@@ -147,7 +147,9 @@ def test_scores_that_rank_backwards_are_refused():
 def test_scores_that_tell_nothing_give_the_prevalence_and_one_warning():
     y, p = [1, 0, 1, 0], [0.1, 0.2, 0.2, 0.3]
     for method in ("platt", "beta", "spline"):
-        with pytest.warns(UserWarning, match="tell nothing about the 4 labels") as seen:
+        with pytest.warns(
+            UserWarning, match="carry nothing about the 4 labels"
+        ) as seen:
             flat = am.calibrate(y, p, method)
         assert len(seen) == 1
         assert seen[0].filename == __file__
@@ -161,7 +163,7 @@ def test_scores_that_tell_nothing_give_the_prevalence_and_one_warning():
     rng = np.random.default_rng(0)  # many labels do
     y, p = rng.random(20_000) < 0.3, rng.beta(1, 4, 20_000)
     y[:200] = p[:200] < np.median(p)
-    with pytest.warns(UserWarning, match="tell nothing about the 20,000 labels"):
+    with pytest.warns(UserWarning, match="carry nothing about the 20,000 labels"):
         flat = am.calibrate(y, p)
     assert flat.apply([0.05, 0.2, 0.6]) == pytest.approx([y.mean()] * 3, abs=0.03)
 

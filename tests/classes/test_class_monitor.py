@@ -42,7 +42,7 @@ def test_intervals_hold_when_quiet_and_when_shares_move():
             true = np.bincount(own, minlength=4) / own.size
             low, high = np.array(one.share_intervals).T
             shares += list((low <= true) & (true <= high))
-            fine.append(one.verdict == "fine")
+            fine.append(one.verdict == "no shift")
     assert np.mean(inside) >= 0.85
     assert np.mean(shares) >= 0.85
     assert np.mean(fine[::2]) >= 0.85  # quiet ones are fine
@@ -117,7 +117,7 @@ def test_readings_are_those_of_the_integrals():
     found.append(importance(shares, np.ones(3), np.array([-0.2, -0.3, 0.3])))
     weight = np.array([0.4, 0.2, 0.4]) * np.exp(np.array(found) - max(found))
     expected = weight / weight.sum()
-    got = one.p_nothing, one.p_other_rows, one.p_share
+    got = one.p_nothing, one.p_covariate_shift, one.p_prevalence_shift
     np.testing.assert_allclose(np.log(got), np.log(expected), atol=0.2)  # Laplace's
 
 

@@ -315,7 +315,7 @@ def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
     )
     assert here.interval == there.interval
     assert here.interval_given_map == there.interval_given_map
-    assert "given the map" in repr(here)
+    assert "given the calibrator" in repr(here)
     assert here.to_dict()["share_of_map"] == here.share_of_map
 
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.calibrator import FunctionMap  # noqa: F401  # loaded unwatched
-from argmetric._calibrate.resolve import recalibrated  # noqa: F401  # loaded unwatched
+from argmetric._calibrate.calibrator import FunctionCalibrator  # noqa: F401  # loaded unwatched
+from argmetric._calibrate.resolve import recalibrate_layout  # noqa: F401  # loaded unwatched
 from argmetric._ground import groups as _groups
 from argmetric._ground import validation as _validation
 from argmetric._ground.groups import Groups, code_groups

@@ -49,9 +49,9 @@ def test_scores_that_rise_raise_an_alarm_in_the_first_week() -> None:
     for one in found.periods[6:]:
         assert one.alarm == BETTER
         assert one.z < -one.critical
-        assert one.verdict != "fine"
+        assert one.verdict != "no shift"
     y, p = joined(RISEN)
-    assert am.evaluate(y, p >= CUT) < found.periods[-1].if_share
+    assert am.evaluate(y, p >= CUT) < found.periods[-1].if_prevalence_shift
     said = repr(found)
     assert "ALARM: moved for the better" in said
     assert "without a cause that is suspect" in said
@@ -59,13 +59,13 @@ def test_scores_that_rise_raise_an_alarm_in_the_first_week() -> None:
     assert (fallen.alarm, fallen.z > fallen.critical) == (WORSE, True)
 
 
-def test_a_period_that_raised_an_alarm_is_not_fine() -> None:
+def test_a_period_that_raised_an_alarm_has_shifted() -> None:
     weeks = QUIET + [rows(1000, 0.25) for _ in range(8)]
     periods = watched(weeks).periods
     assert any(one.alarm == BETTER for one in periods)
     for one in periods:
         if one.alarm == BETTER and one.z_reference < -2.0:
-            assert one.verdict != "fine"
+            assert one.verdict != "no shift"
     bare = am.Monitoring.from_dict(watched(weeks).to_dict())
     assert [x.verdict for x in bare.periods] == [x.verdict for x in periods]
 
@@ -78,7 +78,7 @@ def test_a_rise_ends_the_command_with_code_3(run: Run) -> None:
         table = {"score": p} | ({"label": y.astype(int)} if name == "val" else {})
         pq.write_table(pa.table(table), f"{name}.parquet")
     base = ("monitor", "new.parquet", "--reference", "val.parquet", "--every", "1000")
-    ended = run(*base, "--threshold", str(CUT), "-o", "page.html")
+    ended = run(*base, "--threshold", str(CUT), "--report", "page.html")
     assert ended.code == 3
     printed = " ".join(ended.out.split())
     for one in watched(QUIET + RISEN).periods[-2:]:
@@ -92,14 +92,17 @@ def test_a_rise_ends_the_command_with_code_3(run: Run) -> None:
 def test_every_surface_gives_the_same_answer() -> None:
     found = watched([*QUIET, *STRANGE, rows(1000, 0.05)])
     verdicts = [one.verdict for one in found.periods]
-    assert verdicts[6:] == ["cannot say without labels", "share moved"]
+    assert verdicts[6:] == ["cannot say without labels", "prevalence shift"]
     page = am.report(found).render("md")
-    saved = json.loads(json.dumps(found.to_dict()))["told"]
+    saved = json.loads(json.dumps(found.to_dict()))["texts"]
     frame = found.to_frame()
     for i, one in enumerate(found.periods):
         score, interval = one.answer
         if one.verdict == "cannot say without labels":
-            assert score == f"{one.if_other_rows:.3f} or {one.if_share:.3f}"
+            assert (
+                score
+                == f"{one.if_covariate_shift:.3f} or {one.if_prevalence_shift:.3f}"
+            )
             assert interval == "not promised"
         else:
             assert score == f"{one.mean:.3f}"
@@ -125,7 +128,9 @@ def test_labels_decide_where_all_are_there() -> None:
     found = am.monitor(
         p, CUT, reference=REFERENCE, every=1000, known=known, floor=floor
     ).periods
-    assert [one.verdict for one in found] == ["below the floor"] * 3 + ["fine"] * 2
+    assert [one.verdict for one in found[:3]] == ["below the floor"] * 3
+    for one in found[3:]:  # the floor holds, and other alarms stand beside it
+        assert one.verdict == ("all labels known" if one.alarm else "no alarm")
     for one, score in zip(found, actual, strict=True):
         assert ("below the floor" in one.alarm) == (score < floor)
         assert one.answer == (f"{score:.3f}", "all labels known")
@@ -137,7 +142,11 @@ def test_labels_decide_where_all_are_there() -> None:
         known=known[3000:4000],
         floor=actual[3],
     ).periods[0]
-    assert (at.verdict, "floor" in at.alarm) == ("fine", False)
+    assert (at.verdict, "floor" in at.alarm) == ("all labels known", False)
+    y, p = QUIET[0]
+    quiet = am.monitor(p, CUT, reference=REFERENCE, known=y.astype(float), floor=0.1)
+    assert (quiet.periods[0].verdict, quiet.periods[0].alarm) == ("no alarm", "")
+    y, p = joined(weeks)
     without = am.monitor(p, CUT, reference=REFERENCE, every=1000, known=known).periods
     assert {one.verdict for one in without} == {"all labels known"}
 
@@ -163,7 +172,7 @@ def test_a_period_is_told_in_ten_lines() -> None:
     names = [x.split()[0] for x in lines[1:]]
     assert names == [
         *("rows", "alarm", "actual"),
-        *("share", "readings", "movement", "floor"),
+        *("prevalence", "readings", "movement", "floor"),
     ]
     assert "<table" in one._repr_html_()
 
@@ -209,7 +218,7 @@ def test_intervals_are_no_narrower_than_those_of_forecast(
     p, new = scores(y), scores(rng.random(1000) < k / m)
     cut = float(np.quantile(p, 1.0 - k / m))
     one = am.monitor(new, cut, metric, reference=(y, p)).periods[0]
-    assert one.verdict == "fine"
+    assert one.verdict == "no shift"
     low, high = am.forecast(new, new >= cut, metric, reference=(y, p)).interval
     assert one.interval.high - one.interval.low >= 0.98 * (high - low)
     assert one.interval.low <= low + 0.01

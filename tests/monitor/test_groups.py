@@ -54,7 +54,10 @@ def test_quiet_periods_are_as_forecast_says(watched: am.Monitoring) -> None:
         assert one.interval.low < still[i].interval.low + 0.1 * width
         assert one.interval.high > still[i].interval.high - 0.1 * width
         assert one.interval.high - one.interval.low < 1.8 * width
-        assert one.from_map + one.from_share + one.from_chance == pytest.approx(1.0)
+        assert (
+            one.from_calibrator + one.from_prevalence + one.from_labels
+            == pytest.approx(1.0)
+        )
     assert "mean over groups" in repr(watched)
     assert "to_label" not in repr(watched)
 

@@ -1,5 +1,6 @@
 """What monitor is given: times, periods, rules, segments, and what it refuses."""
 
+import copy
 import datetime as dt
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_few_positives_and_scores_beyond_the_reference_are_told() -> None:
     far = watch(high)
     assert far.periods[0].n_outside == 100
     assert "100.0% of the last period's scores lie outside" in repr(far)
-    assert np.isfinite([far.periods[0].mean, far.periods[0].share]).all()
+    assert np.isfinite([far.periods[0].mean, far.periods[0].prevalence]).all()
 
 
 def test_one_predicted_class() -> None:
@@ -248,7 +249,7 @@ def test_one_predicted_class() -> None:
     assert everything.interval.low <= everything.mean <= everything.interval.high
     never = watch(labels=np.zeros(100), metric="precision", zero_division=np.nan)
     assert np.isnan(never.periods[0].mean)
-    assert np.isfinite(never.periods[0].share)
+    assert np.isfinite(never.periods[0].prevalence)
 
 
 def test_a_reference_among_the_rows_is_told() -> None:
@@ -267,7 +268,7 @@ def test_all_labels_give_the_actual_score() -> None:
     assert one.actual == pytest.approx(actual)
     assert (one.mean, *one.interval) == pytest.approx((actual,) * 3)
     assert one.actual_interval.low < actual < one.actual_interval.high
-    assert one.share == pytest.approx(Y[400:].mean())
+    assert one.prevalence == pytest.approx(Y[400:].mean())
     assert one.n_known == 500
 
 
@@ -306,7 +307,7 @@ def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     assert "whole reference" in made.notes[0]
     assert made.segments["south"].periods[0].verdict == "cannot say without labels"
     south = made.segments["south"].periods[0]
-    shown = f"{south.if_other_rows:.3f} or {south.if_share:.3f}"
+    shown = f"{south.if_covariate_shift:.3f} or {south.if_prevalence_shift:.3f}"
     assert shown in repr(made.segments["south"])
     assert "no interval holds" in repr(made.segments["south"])
     with pytest.raises(ValueError, match="by is needed"):
@@ -326,8 +327,8 @@ def test_segments_may_have_their_own_reference() -> None:
     made = am.monitor(
         p[800:], 0.3, reference=(y[:800], p[:800], ids[:800]), by=ids[800:]
     )
-    assert made.segments["large"].watch.cells.size != made.watch.cells.size
-    assert made.segments["large"].periods[0].verdict == "fine"
+    assert made.segments["large"].watch.bins.size != made.watch.bins.size
+    assert made.segments["large"].periods[0].verdict == "no shift"
     few = am.monitor(
         p[800:], 0.3, reference=(y[:200], p[:200], ids[:200]), by=ids[800:]
     )
@@ -345,7 +346,7 @@ def test_segments_may_have_their_own_reference() -> None:
         (lambda d: d.pop("watch"), "lacks 'watch'"),
         (lambda d: d["counts"][0].__setitem__(3, [[1]]), "damaged"),
         (lambda d: d["periods"].clear(), "not as many periods as counts"),
-        (lambda d: d["watch"]["cells"]["edges"].reverse(), "rising edges"),
+        (lambda d: d["watch"]["bins"]["edges"].reverse(), "edges .* must rise"),
     ],
 )
 def test_damaged_states_are_refused(change: Any, message: str) -> None:
@@ -353,6 +354,34 @@ def test_damaged_states_are_refused(change: Any, message: str) -> None:
     change(state)
     with pytest.raises(ValueError, match=message):
         am.Monitoring.from_dict(state)
+
+
+def test_states_of_the_first_format_load() -> None:
+    """Values, verdicts and keys had other names then."""
+    now = watch(every=25, floor=0.4).to_dict()
+    former = {
+        "prevalence": "share",
+        "prevalence_interval": "share_interval",
+        "p_covariate_shift": "p_other_rows",
+        "p_prevalence_shift": "p_share",
+        "if_prevalence_shift": "if_share",
+        "if_prevalence_shift_interval": "if_share_interval",
+        "if_covariate_shift": "if_other_rows",
+        "if_covariate_shift_interval": "if_other_rows_interval",
+        "from_calibrator": "from_map",
+        "from_prevalence": "from_share",
+        "from_labels": "from_chance",
+    }
+    verdicts = {"no shift": "fine", "prevalence shift": "share moved"}
+    then = copy.deepcopy(now) | {"format": 1}
+    then["told"] = then.pop("texts")
+    then["watch"]["cells"] = then["watch"].pop("bins")
+    then["periods"] = [
+        {former.get(key, key): value for key, value in one.items()}
+        | {"verdict": verdicts.get(one["verdict"], one["verdict"])}
+        for one in now["periods"]
+    ]
+    assert am.Monitoring.from_dict(then).to_dict() == now
 
 
 def test_plots_and_frames() -> None:

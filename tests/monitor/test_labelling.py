@@ -81,7 +81,7 @@ def test_fifty_labels_get_nearer_where_scores_changed(
 def test_labels_that_changed_their_meaning_are_found() -> None:
     """The verdict is fine, and labels say otherwise."""
     wrong = NEW_Y & (np.random.default_rng(0).random(4000) < 0.15)
-    assert MADE.periods[0].verdict == "fine"
+    assert MADE.periods[0].verdict == "no shift"
     plan = MADE.to_label(200)
     told = plan.estimate(wrong[plan.rows])
     assert told.interval[1] < MADE.periods[0].interval.low

@@ -33,12 +33,12 @@ def watched() -> am.Monitoring:
 
 def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) -> None:
     verdicts = [one.verdict for one in watched.periods]
-    assert verdicts == ["fine"] * 6 + ["share moved"] * 2
+    assert verdicts == ["no shift"] * 6 + ["prevalence shift"] * 2
     assert [one.alarm for one in watched.periods[:6]] == [""] * 6
     assert watched.periods[6].alarm == "moved for the better"
     assert watched.periods[7].alarm.startswith("moved for the worse")
     share = np.array([y.mean() for y, _ in YEAR])
-    low, high = np.array([one.share_interval for one in watched.periods]).T
+    low, high = np.array([one.prevalence_interval for one in watched.periods]).T
     assert ((low <= share) & (share <= high)).sum() >= 6
     low, high = np.array([one.population_interval for one in watched.periods]).T
     assert (low < share).all()
@@ -55,7 +55,12 @@ def test_without_a_shift_readings_are_those_of_auto(watched: am.Monitoring) -> N
     ):
         assert one.verdict == auto.verdict
         assert one.interval.low < one.mean < one.interval.high
-        for name in ("if_share_interval", "if_other_rows", "population_interval", "z"):
+        for name in (
+            "if_prevalence_shift_interval",
+            "if_covariate_shift",
+            "population_interval",
+            "z",
+        ):
             assert getattr(one, name) == getattr(auto, name)
         assert repr(other.values()) == repr(one.values())  # nan is itself
 
@@ -106,7 +111,11 @@ def test_a_score_that_is_known_has_no_statistic_of_a_floor(
     assert one.z_floor == z
     assert one.alarm == ("below the floor" if z > 0 else "")
     assert one.interval.low == one.interval.high == pytest.approx(one.actual, abs=1e-12)
-    assert (one.from_map, one.from_share, one.from_chance) == (0.0, 0.0, 0.0)
+    assert (one.from_calibrator, one.from_prevalence, one.from_labels) == (
+        0.0,
+        0.0,
+        0.0,
+    )
     again = am.Monitoring.from_dict(json.loads(json.dumps(made.to_dict())))
     assert again.periods[0].z_floor == z
 
@@ -123,7 +132,7 @@ def test_strange_rows_of_the_past_do_not_make_ordinary_ones_look_moved() -> None
     found = am.monitor(np.concatenate(weeks), 0.3, reference=reference, every=1000)
     said = [one.verdict for one in found.periods]
     assert set(said[4:12]) == {"cannot say without labels"}
-    assert said[12:].count("fine") == 18
+    assert said[12:].count("no shift") == 18
     assert not any(one.alarm for one in found.periods[20:])
 
 
@@ -139,12 +148,12 @@ def test_fine_periods_allow_for_a_share_that_moved_unseen() -> None:
     for _ in range(24):
         (y, p), reference = drawn(400, 0.075), drawn(400, 0.3)
         (one,) = am.monitor(p, 0.55, reference=reference).periods
-        if one.verdict == "fine":
+        if one.verdict == "no shift":
             low, high = one.interval
             assert low <= one.mean <= high
-            if one.p_share >= 0.3:
-                assert low <= one.if_share_interval.low
-                assert high >= one.if_share_interval.high
+            if one.p_prevalence_shift >= 0.3:
+                assert low <= one.if_prevalence_shift_interval.low
+                assert high >= one.if_prevalence_shift_interval.high
             found.append(low <= am.evaluate(y, p >= 0.55) <= high)
     assert len(found) == 16
     assert sum(found) >= 13

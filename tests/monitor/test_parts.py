@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy.stats import betabinom
 import argmetric as am
 from argmetric._compare.strata import allocation
 from argmetric._forecast.posterior_score import GroupSample
+from argmetric._monitor._group_score import MeanOverGroups
 from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
 from argmetric._monitor._watch import (
-    MeanOverGroups,
     critical_value,
     floor_critical_value,
     floor_statistic,
@@ -110,14 +111,14 @@ def test_the_floor_is_measured_in_deviations() -> None:
     tables = [counts(rng, 500) for _ in range(4)]
     old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
     maps = shifted_maps(CHANCE, 48, 0.15)
-    how = old, maps, am.FBeta(), "none"
-    low, rho = floor_statistic(tables, *how, 0.2)
-    high, _ = floor_statistic(tables, *how, 0.9)
+    watch: Any = SimpleNamespace(old=old, probabilities=maps, shift="none")
+    low, rho = floor_statistic(tables, watch, am.FBeta(), 0.2)
+    high, _ = floor_statistic(tables, watch, am.FBeta(), 0.9)
     assert low < -3
     assert high > 3
     assert rho == 1.0  # all of it is the map's, without a shift
     pooled = np.sum(tables, axis=0)[:, 0]
-    expected = maps.chances @ pooled.T
+    expected = maps.probabilities @ pooled.T
     f1 = 2 * expected[:, 1] / (pooled[1].sum() + expected.sum(axis=1))
     assert high == pytest.approx((0.9 - f1.mean()) / f1.std(), rel=1e-9)
 
@@ -134,12 +135,12 @@ def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverG
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     known = options.pop("known", np.full(n, math.nan))
     selected = RNG.random(n) < 0.5
-    judged = get_metric(metric, **options)
-    return MeanOverGroups(judged, RNG.integers(0, 10, n), selected, known, indptr)
+    scored = get_metric(metric, **options)
+    return MeanOverGroups(scored, RNG.integers(0, 10, n), selected, known, indptr)
 
 
 def sample_of(groups: MeanOverGroups) -> GroupSample:
-    of_rows = groups.cell, groups.selected, groups.known
+    of_rows = groups.bin_index, groups.selected, groups.known
     return GroupSample(groups.metric, *of_rows, (groups.indptr, groups.lengths))
 
 
@@ -160,7 +161,7 @@ def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
     zero = 0.0 if metric == "mcc" else 1.0
     groups = groups_of([3, 1, 4, 2], metric, zero_division=zero, known=known)
     c = RNG.uniform(0.05, 0.9, 10)
-    p = np.where(np.isnan(known), c[groups.cell], known)
+    p = np.where(np.isnan(known), c[groups.bin_index], known)
     labels = np.array(list(itertools.product([False, True], repeat=10)))
     chance = np.where(labels, p, 1 - p).prod(axis=1)
     means = np.array([slow_mean(groups, one) for one in labels])
@@ -185,10 +186,10 @@ def test_draws_are_those_of_simulated_labels(
 ) -> None:
     groups = groups_of(sizes, metric, zero_division=zero)
     usual = np.sort(RNG.uniform(0.02, 0.8, 10))
-    chances = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
-    value, expected = groups.drawn(np.array(chances).T, PLACE, 400)
-    for i, chance in enumerate(chances):
-        q = chance[groups.cell]
+    probabilities = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
+    value, expected = groups.draw_means(np.array(probabilities).T, PLACE, 400)
+    for i, chance in enumerate(probabilities):
+        q = chance[groups.bin_index]
         labels = RNG.random((4000, q.size)) < q
         sums = [
             np.add.reduceat(one, groups.indptr[:-1], axis=1, dtype=np.float64)
@@ -209,12 +210,12 @@ def test_draws_are_those_of_simulated_labels(
 
 def test_the_posterior_of_strata_is_that_of_the_model() -> None:
     """E[positives] by summing over the grid of tilts, map by map."""
-    chances = np.array([[0.05, 0.2, 0.6, 0.9], [0.1, 0.3, 0.5, 0.8]])
+    probabilities = np.array([[0.05, 0.2, 0.6, 0.9], [0.1, 0.3, 0.5, 0.8]])
     weights = np.array([[0.7, 0.3, 0, 0], [0, 0, 0.5, 0.5], [0, 0.2, 0.8, 0]])
     sizes, drawn = np.array([400, 50, 80]), np.array([10, 12, 0])
     found = np.array([3.0, 9.0, 0.0])
     wanted = np.zeros(3)
-    for c in chances:
+    for c in probabilities:
         a, b = (one.ravel()[:, None] for one in np.meshgrid(*TILTS))
         mu = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c))))) @ weights.T
         level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))[:, 0]
@@ -222,7 +223,11 @@ def test_the_posterior_of_strata_is_that_of_the_model() -> None:
         rate = (20 * mu + found) / (20 + drawn)
         wanted += level @ (found + (sizes - drawn) * rate) / level.sum() / 2
     draws = np.concatenate(
-        [stratum_positives(np.tile(chances, (40, 1)), weights, sizes, drawn, found)]
+        [
+            stratum_positives(
+                np.tile(probabilities, (40, 1)), weights, sizes, drawn, found
+            )
+        ]
     )
     error = draws.std(axis=0) / np.sqrt(len(draws))
     assert (np.abs(draws.mean(axis=0) - wanted) < 4 * error).all()
@@ -235,7 +240,7 @@ def test_sizes_are_those_of_the_formula_for_f1() -> None:
     y = np.random.default_rng(12).random(5000) < p
     made = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
     table = made.counts[0].table
-    c = made.watch.maps.chances.mean(axis=0)
+    c = made.watch.probabilities.probabilities.mean(axis=0)
     rows = table.sum(axis=1)
     f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
     wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))

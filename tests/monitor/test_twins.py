@@ -10,24 +10,24 @@ from scipy.stats import multivariate_normal, norm
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._forecast.distributions import ALWAYS_UNDEFINED, ScorePMF
-from argmetric._monitor._cells import (
-    MonitorCells,
+from argmetric._monitor._bins import (
+    PeriodBins,
     Readings,
     binned_change,
     rows_of,
     weigh_readings,
 )
-from argmetric._monitor._law import (
+from argmetric._monitor._distribution import (
     ALLOWED,
     NOT_RULED_OUT,
-    Maps,
-    PeriodLaw,
+    BinProbabilities,
+    PeriodDistribution,
     ThetaTable,
     draws_at,
     label_likelihood,
-    likelihood_of,
-    population_share,
-    widened,
+    period_likelihood,
+    population_prevalence,
+    widen_interval,
 )
 from watched import shifted_maps
 
@@ -72,19 +72,19 @@ def test_draws_are_those_of_the_exact_law(
 ) -> None:
     score, table = am.get_metric(metric), table_of(missable, called)
     q = CHANCE * np.exp(theta) / (1 - CHANCE + CHANCE * np.exp(theta))
-    values, chances = exact_law(table, q, score)
+    values, probabilities = exact_law(table, q, score)
     maps = shifted_maps(CHANCE, 48)
     drawn = draws_at(table, maps, np.full((48, 16), theta), np.full(48, 1 / 48), score)
     mean, (low, high) = drawn.summary(0.9)
-    deviation = np.sqrt(chances @ (values - chances @ values) ** 2)
-    assert mean == pytest.approx(chances @ values, abs=0.06 * deviation)
+    deviation = np.sqrt(probabilities @ (values - probabilities @ values) ** 2)
+    assert mean == pytest.approx(probabilities @ values, abs=0.06 * deviation)
     for at, level in ((low, 0.05), (high, 0.95)):
-        below = chances[values < at - 1e-9].sum()
-        reached = chances[values <= at + 1e-9].sum()
+        below = probabilities[values < at - 1e-9].sum()
+        reached = probabilities[values <= at + 1e-9].sum()
         assert below - 0.03 <= level <= reached + 0.03
     assert drawn.weight.sum() == pytest.approx(1.0)
     share = (q @ (np.array(missable) + called)) / table.sum()
-    assert drawn.share_summary(0.9)[0] == pytest.approx(share, rel=0.02)
+    assert drawn.prevalence_summary(0.9)[0] == pytest.approx(share, rel=0.02)
 
 
 def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
@@ -94,15 +94,17 @@ def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
     reference = resolve_reference((rng.random(500) < p**2, p))
     assert reference.calibrator is not None
     assert reference.rows is not None
-    maps = Maps.of(reference.calibrator, MonitorCells.of(reference.rows, 0.3))
+    maps = BinProbabilities.from_calibrator(
+        reference.calibrator, PeriodBins.from_reference(reference.rows, 0.3)
+    )
     rows = np.full(maps.x.size, 9)
-    cells = maps.cells_of(
+    cells = maps.open_rows(
         np.array([[rows * (maps.x < -0.8)], [rows * (maps.x >= -0.8)]])
     )
-    theta = rng.normal(0, 1, (3, maps.truth.n_calibrators))
-    factors = maps.truth.factors(cells, len(theta))
-    usual = maps.truth.probabilities(cells, factors=factors)
-    moved = maps.truth.probabilities(cells, shift=theta, factors=factors)
+    theta = rng.normal(0, 1, (3, maps.posterior.n_calibrators))
+    factors = maps.posterior.factors(cells, len(theta))
+    usual = maps.posterior.probabilities(cells, factors=factors)
+    moved = maps.posterior.probabilities(cells, shift=theta, factors=factors)
     ratio = moved / (1 - moved) / (usual / (1 - usual))
     expected = np.broadcast_to(np.exp(theta).ravel(), ratio.shape)
     np.testing.assert_allclose(ratio, expected, rtol=1e-6)
@@ -112,15 +114,15 @@ def test_known_labels_are_taken_as_they_are() -> None:
     table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
     table[0, 1, 1], table[0, 2, 2], table[1, 2, 4], table[1, 1, 3] = 50, 4, 9, 3
     old = np.full(CHANCE.size, 100.0)
-    law = PeriodLaw(table, old, shifted_maps(CHANCE, 4), am.FBeta())
+    law = PeriodDistribution(table, old, shifted_maps(CHANCE, 4), am.FBeta())
     for found, value in (
-        (law.mixed.summary(0.9), 18 / 25),
-        (law.mixed.share_summary(0.9), 13 / 66),
+        (law.mixture.summary(0.9), 18 / 25),
+        (law.mixture.prevalence_summary(0.9), 13 / 66),
     ):
         assert [found[0], *found[1]] == pytest.approx([value] * 3)
     table[0, 0, 0] = 40  # and some that are not known
-    law = PeriodLaw(table, old, shifted_maps(CHANCE, 4), am.FBeta())
-    mean, (low, high) = law.mixed.summary(0.9)
+    law = PeriodDistribution(table, old, shifted_maps(CHANCE, 4), am.FBeta())
+    mean, (low, high) = law.mixture.summary(0.9)
     assert low < mean <= 18 / 25
     assert high == pytest.approx(18 / 25)
 
@@ -134,21 +136,21 @@ def test_known_labels_tell_of_the_share() -> None:
     new = np.round(old * (1 - CHANCE + CHANCE * factor) / 3).astype(int)
     table = table_of(new * [1, 1, 1, 0, 0, 0], new * [0, 0, 0, 1, 1, 1])
     maps = shifted_maps(CHANCE, 8)
-    before = PeriodLaw(table.copy(), old, maps, am.FBeta())
+    before = PeriodDistribution(table.copy(), old, maps, am.FBeta())
     for side in (0, 1):
         known = table[side, 0] // 2
         positive = rng.binomial(known, q)
         table[side, 0] -= known
         table[side, 1], table[side, 2] = known - positive, positive
     # Draws of a score outside of its interval: a part of what the coverage leaves
-    law, (low, high) = before.mixed.score, before.summary(0.9)[1]
+    law, (low, high) = before.mixture.score_pmf, before.summary(0.9)[1]
     assert max(outside(law, low, high)) <= ALLOWED * 0.05 + 1e-9
-    after = PeriodLaw(table, old, maps, am.FBeta())
+    after = PeriodDistribution(table, old, maps, am.FBeta())
     true = (table[:, 2].sum() + q @ table[:, 0].sum(axis=0)) / table.sum()
-    _, (low, high) = after.mixed.share_summary(0.9)
+    _, (low, high) = after.mixture.prevalence_summary(0.9)
     assert low <= true <= high
-    assert high - low < 0.6 * np.diff(before.mixed.share_summary(0.9)[1])[0]
-    assert after.readings.share > 0.99 > before.readings.share
+    assert high - low < 0.6 * np.diff(before.mixture.prevalence_summary(0.9)[1])[0]
+    assert after.readings.prevalence_shift > 0.99 > before.readings.prevalence_shift
 
 
 CELLS = 30
@@ -187,11 +189,11 @@ def loglik_of_rows(old: Any, new: Any, chance: Any, theta: float) -> float:
 
 @pytest.mark.parametrize("moved", [0.0, -1.2, 1.5])
 def test_the_table_over_theta_is_the_likelihood_of_rows(moved: float) -> None:
-    old, new, chances = two_samples(moved, 300, 200)
-    table = ThetaTable.of(old, new, np.zeros((2, CELLS)), chances)
+    old, new, probabilities = two_samples(moved, 300, 200)
+    table = ThetaTable.from_rows(old, new, np.zeros((2, CELLS)), probabilities)
     assert table.width.sum() == pytest.approx(8.0, rel=0.01)
     for at in (-3.3, -1.17, 0.0, 0.61, 2.02):
-        for row, chance in enumerate(chances):
+        for row, chance in enumerate(probabilities):
             found = np.interp(at, table.theta, table.scores[row])
             wanted = loglik_of_rows(old, new, chance, at)
             assert found == pytest.approx(wanted, abs=0.02)
@@ -205,9 +207,9 @@ def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
     moved: float,
 ) -> None:
     old, new, (chance, *_) = two_samples(moved, 300, 400)
-    (peak,) = likelihood_of(old, new, chance[None]).peaks[1]
+    (peak,) = period_likelihood(old, new, chance[None]).peaks[1]
     odds = old @ chance / (old @ (1 - chance))
-    for share in population_share(old, new, chance, 0.9):
+    for share in population_prevalence(old, new, chance, 0.9):
         theta = np.log(share / (1 - share) / odds)
         level = loglik_of_rows(old, new, chance, theta)
         assert 2 * (peak - level) == pytest.approx(norm.ppf(0.95) ** 2, abs=0.01)
@@ -220,16 +222,16 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         y = rng.random(1500) < np.repeat([0.2, 0.1], [500, 1000])
         p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
         reference = resolve_reference((y[:500], p[:500]), logits=False)
-        cells = MonitorCells.of(reference.rows, None)
+        cells = PeriodBins.from_reference(reference.rows, None)
         chance = reference.calibrator.apply(cells.scores)
         old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
-        low, high = population_share(old, new, chance, 0.9)
+        low, high = population_prevalence(old, new, chance, 0.9)
         held += low <= 0.1 <= high
     assert 47 <= held <= 59  # 54 expected, 2.3 the standard error
 
 
-def weights_by_scipy(old: Any, new: Any, chances: Any) -> Any:
-    g, variance, binned = binned_change(old, new, chances)
+def weights_by_scipy(old: Any, new: Any, probabilities: Any) -> Any:
+    g, variance, binned = binned_change(old, new, probabilities)
     size = g.size
     S = np.diag(variance) + np.ones((size, size))
     u = (np.arange(size) + 0.5) / size
@@ -262,17 +264,19 @@ def weights_by_scipy(old: Any, new: Any, chances: Any) -> Any:
 
 @pytest.mark.parametrize("moved", [0.0, 0.4, -1.5])
 def test_readings_are_weighed_as_normal_laws_say(moved: float) -> None:
-    old, new, chances = two_samples(moved, 1000, 400)
-    found = weigh_readings(old, new, chances)
-    np.testing.assert_allclose(found, weights_by_scipy(old, new, chances), rtol=1e-9)
+    old, new, probabilities = two_samples(moved, 1000, 400)
+    found = weigh_readings(old, new, probabilities)
+    np.testing.assert_allclose(
+        found, weights_by_scipy(old, new, probabilities), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("weights", "verdict"),
     [
-        ((0.1, 0.1, 0.8), "fine"),
-        ((0.0999, 0.1, 0.8001), "share moved"),
-        ((0.0, 0.2, 0.8), "share moved"),
+        ((0.1, 0.1, 0.8), "no shift"),
+        ((0.0999, 0.1, 0.8001), "prevalence shift"),
+        ((0.0, 0.2, 0.8), "prevalence shift"),
         ((0.0, 0.21, 0.79), "cannot say without labels"),
     ],
 )
@@ -300,7 +304,7 @@ def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> Non
     laws = [ScorePMF.from_atoms([one]) for one in parts]
     atoms = [(x, w * p) for (x, p), w in zip(parts, weight, strict=True)]
     mixed = ScorePMF.from_atoms(atoms)
-    low, high = widened(mixed, laws, Readings(*weight), coverage)
+    low, high = widen_interval(mixed, laws, Readings(*weight), coverage)
     allowed = (1 - coverage) / 2 * np.maximum(1, NOT_RULED_OUT / weight)
     kept = [(mixed, (1 - coverage) / 2)]
     kept += [(x, a) for x, a in zip(laws, allowed, strict=True) if a < 0.5]
@@ -315,8 +319,10 @@ def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> Non
 def test_a_reading_under_which_nothing_is_defined_widens_nothing() -> None:
     law = ScorePMF.from_atoms([(np.arange(10.0), np.full(10, 0.1))])
     even = Readings(0.4, 0.3, 0.3)
-    assert widened(law, [law, ALWAYS_UNDEFINED, law], even, 0.8) == (1.0, 8.0)
-    assert np.isnan(widened(ALWAYS_UNDEFINED, [ALWAYS_UNDEFINED] * 3, even, 0.8)).all()
+    assert widen_interval(law, [law, ALWAYS_UNDEFINED, law], even, 0.8) == (1.0, 8.0)
+    assert np.isnan(
+        widen_interval(ALWAYS_UNDEFINED, [ALWAYS_UNDEFINED] * 3, even, 0.8)
+    ).all()
 
 
 @pytest.mark.parametrize(("m", "n"), [(4000, 200), (1000, 1000), (200, 4000)])
@@ -365,12 +371,14 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
         s = x if logits else 1 / (1 + np.exp(-x))
         found = resolve_reference((y[:1000], s[:1000]), logits=logits)
         cut = float(np.quantile(s[:1000], 1 - share))
-        cells = MonitorCells.of(found.rows, cut)
+        cells = PeriodBins.from_reference(found.rows, cut)
         inside = (s >= s[:1000].min()) & (s <= s[:1000].max())
         new = s[inside][1000:]
         cell = np.searchsorted(cells.edges, new, side="right")
-        chances = Maps.of(found.calibrator, cells).chances
-        for one, c in zip(found.calibrator.alternatives, chances, strict=True):
+        probabilities = BinProbabilities.from_calibrator(
+            found.calibrator, cells
+        ).probabilities
+        for one, c in zip(found.calibrator.alternatives, probabilities, strict=True):
             exact = ratio(one.apply(new, logits=logits), new >= cut)
             gaps.append(ratio(c[cell], new >= cut) - exact)
     assert abs(np.mean(gaps)) < 0.002
@@ -378,12 +386,12 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
 
 
 def test_known_labels_are_bernoulli() -> None:
-    _, _, chances = two_samples(0.0, 10, 10)
+    _, _, probabilities = two_samples(0.0, 10, 10)
     known = np.zeros((2, CELLS))
     known[0, [3, 9]], known[1, [3, 20]] = (2, 1), (1, 4)
     theta = np.array([-1.0, 0.0, 0.7])
-    found = label_likelihood(known, chances, theta)
-    for j, chance in enumerate(chances):
+    found = label_likelihood(known, probabilities, theta)
+    for j, chance in enumerate(probabilities):
         for k, at in enumerate(theta):
             q = chance * np.exp(at) / (1 - chance + chance * np.exp(at))
             wanted = (known[1] * np.log(q) + known[0] * np.log(1 - q)).sum()

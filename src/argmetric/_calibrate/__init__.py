@@ -1,1 +1,1 @@
-"""Correct probabilities by monotone maps fitted on labelled rows."""
+"""Correct probabilities by monotone functions fitted on labelled rows."""

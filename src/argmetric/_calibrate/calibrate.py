@@ -1,4 +1,4 @@
-"""calibrate: the map that makes scores fit labels, and maps out of fold."""
+"""calibrate: probabilities that fit labels, on all rows and out of fold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.fit import METHODS, Method, fit_map, n_distinct
+from argmetric._calibrate.fit import DEFAULT as DEFAULT
+from argmetric._calibrate.fit import METHODS, Method, fit_calibrator, n_distinct
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
@@ -20,16 +21,20 @@ from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
 from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
 
 
-def check_folds(cv: Any) -> int:
+def check_folds(cv: object) -> int:
+    """Return the argument `cv`, a number of folds."""
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"cv must be a whole number of folds, 2 or more, not {cv!r}")
     return int(cv)
 
 
 def fold_numbers(
-    y: Booleans, cv: int, groups: Any = None, random_state: int | None = 0
+    y: Booleans,
+    cv: int,
+    groups: ArrayLike | Groups | None = None,
+    random_state: int | None = 0,
 ) -> Integers:
-    """Number of the fold of every row: each class, or each group, spread evenly."""
+    """Return the fold of every row: each class, or each group, is spread evenly."""
     rng = np.random.default_rng(random_state)
     if groups is None:
         smaller = int(min(y.sum(), y.size - y.sum()))
@@ -49,14 +54,14 @@ def fold_numbers(
             "out-of-fold calibration needs each class in two groups or more; one is in "
             f"{smaller}"
         )
-    dealt = deal(rng, positives.astype(np.int64), min(cv, smaller))
-    return np.asarray(dealt[code])
+    folds = deal(rng, positives.astype(np.int64), min(cv, smaller))
+    return np.asarray(folds[code])
 
 
 def deal(
     rng: np.random.Generator, kind: npt.NDArray[np.integer[Any]], n_folds: int
 ) -> Integers:
-    """Shuffled, sorted by kind and dealt out like cards; in numbers as short as do."""
+    """Shuffle, sort by kind and deal out like cards; return the fold of every unit."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
@@ -70,7 +75,7 @@ def deal(
 
 
 def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
-    """Every row mapped by a fit on the other folds; log-odds for log-odds."""
+    """Return every score calibrated by a fit on the other folds, on the same scale."""
     reference = reference.with_odds()
     result = np.empty(reference.n)
     for number in range(int(fold.max()) + 1):
@@ -81,15 +86,14 @@ def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Flo
                 "out-of-fold calibration needs rows of both classes outside of every "
                 "fold: there are too few groups that have both"
             )
-        fitted = fit_map(reference.part(~inside), method, strict=False, draws=False)
-        scores = reference.scores[inside]
-        result[inside] = (
-            fitted._map(scores) if reference.logits else fitted._map_p(scores)
+        fitted = fit_calibrator(
+            reference.part(~inside), method, strict=False, draws=False
         )
+        scores = reference.scores[inside]
+        result[inside] = fitted._map_scores(scores, logits=reference.logits)
     return result
 
 
-DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (
     "identity",
     "temperature",
@@ -99,7 +103,7 @@ SIMPLE_FIRST: tuple[Method, ...] = (
     "isotonic",
 )
 N_FOLDS = 5
-ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
+MAX_COMPARED_ROWS = 50_000  # rows of each class on which methods are compared
 
 
 def calibrate(
@@ -111,7 +115,7 @@ def calibrate(
     logits: bool = False,
     pos_label: Label | None = None,
 ) -> Calibrator:
-    """Fit a map that recalibrates probabilities, on labelled rows.
+    """Fit a calibrator of probabilities on labelled rows.
 
     The model that gave the scores must not have been trained on these rows.
 
@@ -120,13 +124,14 @@ def calibrate(
     y : array-like
         Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
     p : array-like
-        Probabilities of the positive class, in the shape of `y`; a matrix gets one map
-        for all its cells.
+        Probabilities of the positive class, in the shape of `y`; a matrix gets one
+        calibrator for all its cells.
     method : str, optional
         "spline", the default: a smooth curve of the log-odds. "platt": slope and
-        intercept. "beta": three parameters. "temperature": slope only. "isotonic": any
-        non-decreasing map, for thousands of rows. "identity": no change. "auto": the
-        simplest whose out-of-fold log-loss is within one standard error of the lowest.
+        intercept. "beta": three parameters. "temperature": slope only. "isotonic":
+        any non-decreasing function, for thousands of rows. "identity": no change.
+        "auto": the simplest whose out-of-fold log-loss is within one standard error of
+        the lowest.
     sample_weight : array-like, optional
         Weights of the rows.
     logits : bool, default=False
@@ -140,13 +145,13 @@ def calibrate(
 
     See Also
     --------
-    argmetric.classes.calibrate : Maps of class probabilities.
+    argmetric.classes.calibrate : Calibrators of class probabilities.
 
     Notes
     -----
     Scores of 0 or 1 are not treated as certain: scores are kept away from both ends by
     half the least distance of any other score, and by 1/4m on a reference of m rows.
-    The uncertainty of the map is kept as `draws`. More on the page :doc:`/calibrating`.
+    The uncertainty of the fit is kept as `draws`. More on the page :doc:`/calibrating`.
 
     Examples
     --------
@@ -165,21 +170,21 @@ def calibrate(
     logits = check_flag(logits, "logits")
     reference = check_reference(y, p, sample_weight, pos_label, logits=logits)
     warn_of_scale(reference.scores, logits=logits)
-    return fit_map(reference, choose_method(reference, method or DEFAULT))
+    return fit_calibrator(reference, choose_method(reference, method or DEFAULT))
 
 
 def calibrate_out_of_fold(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     method: Method = DEFAULT,
     *,
     cv: int = 5,
-    groups: Any = None,
-    sample_weight: Any = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     random_state: int | None = 0,
     logits: bool = False,
 ) -> Floats:
-    """Probabilities recalibrated by maps that did not see the row's own label."""
+    """Return probabilities recalibrated by fits without the row's own label."""
     check_choice(method, "method", METHODS)
     n_folds = check_folds(cv)
     scores = check_score_array(p, logits=logits)
@@ -187,14 +192,16 @@ def calibrate_out_of_fold(
     chosen = choose_method(reference, method)
     rising, order = reference.in_order()  # once, and not in every fold
     rising = rising.with_odds()
-    whole = fit_map(replace(rising), chosen, draws=False)  # what it keeps goes with it
+    whole = fit_calibrator(
+        replace(rising), chosen, draws=False
+    )  # what it keeps goes with it
     weight = check_weight(sample_weight, scores.shape)
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
     units = None if groups is None else _per_cell(groups, scores.shape)
     mapped = None
-    if not part.all():  # a row of weight 0 had no say in any map
+    if not part.all():  # a row of weight 0 had no say in any fit
         units = None if units is None else units.take(part)
-        mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
+        mapped = whole._map_scores(scores.ravel(), logits=logits)
     fold = fold_numbers(reference.y, n_folds, units, random_state)[order]
     in_order = out_of_fold_scores(rising, chosen, fold)
     out_of_fold = np.empty(reference.n)
@@ -206,8 +213,8 @@ def calibrate_out_of_fold(
     return (expit(mapped) if logits else mapped).reshape(scores.shape)
 
 
-def _per_cell(groups: Any, shape: tuple[int, ...]) -> Groups:
-    """Groups of the rows, for each cell of a matrix."""
+def _per_cell(groups: ArrayLike, shape: tuple[int, ...]) -> Groups:
+    """Return the groups of the rows, for each cell of a matrix."""
     coded = code_groups(groups, shape[0])
     if len(shape) == 1:
         return coded
@@ -215,16 +222,16 @@ def _per_cell(groups: Any, shape: tuple[int, ...]) -> Groups:
 
 
 def choose_method(reference: Reference, method: Method) -> Method:
-    """The method itself, or what "auto" stands for on this reference.
+    """Return the method itself, or what "auto" stands for on this reference.
 
     Out of fold, the simplest whose log-loss comes within one standard error of the
-    least, and none that did worse than no map at all.
+    least, and none that did worse than no calibration at all.
     """
     if method != "auto":
         return method
     if min(int(reference.y.sum()), int((~reference.y).sum())) < 2:
         return "identity"  # nothing can be compared out of fold
-    reference = thinned(reference)
+    reference = thin_rows(reference)
     fold = fold_numbers(reference.y, N_FOLDS)
     reference, order = reference.in_order()
     reference, fold = reference.with_odds(), fold[order]
@@ -245,8 +252,8 @@ def choose_method(reference: Reference, method: Method) -> Method:
     raise AssertionError("the least loss is within its own error")
 
 
-def thinned(reference: Reference, most: int = ROWS_COMPARED) -> Reference:
-    """At most so many rows of each class, weighted so that they stand for all."""
+def thin_rows(reference: Reference, most: int = MAX_COMPARED_ROWS) -> Reference:
+    """Draw at most `most` rows of each class, weighted so that they stand for all."""
     rng, y = np.random.default_rng(0), reference.y
     if max(int(y.sum()), int((~y).sum())) <= most:
         return reference
@@ -260,9 +267,9 @@ def thinned(reference: Reference, most: int = ROWS_COMPARED) -> Reference:
 
 
 def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
-    """Log-loss of every row out of fold.
+    """Return the log-loss of every row out of fold.
 
-    A frequency of 0 among n rows says no more than about 1/2n.
+    A frequency of 0 among n rows shows no more than about 1/2n.
     """
     mapped = out_of_fold_scores(reference, method, fold)
     p = expit(mapped) if reference.logits else mapped

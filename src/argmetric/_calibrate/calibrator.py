@@ -1,4 +1,4 @@
-"""A calibrator: a non-decreasing map of probabilities that can be kept in a file."""
+"""A calibrator: a non-decreasing function of probabilities, kept in a file."""
 
 from __future__ import annotations
 
@@ -20,29 +20,35 @@ from argmetric._ground.types import ArrayLike, Axes, Floats
 from argmetric._ground.validation import check_scores, read_scores, to_floats
 
 FORMAT = 3  # of the saved form; 1 had neither reach nor draws, 2 no counts
-SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
+SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities that are printed beside what they become
+# Where each kind is defined that a file may name: loaded when a file does so
+_KINDS = {
+    "calibrators": ("identity", "platt", "beta", "temperature", "isotonic"),
+    "prior": ("prior_shift", "matched_share"),
+    "spline": ("spline",),
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Calibrator(Saved["Calibrator"]):
-    """A non-decreasing map from probabilities to calibrated probabilities.
+    """A non-decreasing function from probabilities to calibrated probabilities.
 
     Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
 
     Attributes
     ----------
     method : str
-        How the map was found: "platt", "beta", "temperature", "isotonic", ...
+        How it was fitted: "platt", "beta", "temperature", "isotonic", ...
     n : int
-        Rows of the labelled reference it was fitted on; 0 where there was none.
+        Rows of the labelled reference; 0 where there was none.
     prevalence : float or None
-        Share of positives in that reference.
+        Prevalence of that reference.
     draws : ndarray or None
-        Parameters of other maps that the reference allows, one per row, equally
+        Parameters of other calibrators that the reference allows, one per row, equally
         likely; None without a reference. `forecast` averages over them.
     counts : ndarray or None
-        Mean log-odds, rows and positives of cells of the reference, in three rows;
-        `forecast` uses them to judge how certain the map is. None as for `draws`.
+        Mean log-odds, rows and positives of bins of the reference, in three rows;
+        `forecast` judges by them how certain the calibrator is. None as for `draws`.
 
     Examples
     --------
@@ -63,14 +69,19 @@ class Calibrator(Saved["Calibrator"]):
 
     _what: ClassVar[str] = "calibrator"
     _elsewhere: ClassVar[dict[str, str]] = {
+        **{
+            kind: f"argmetric._calibrate.{k}.Calibrator"
+            for k in _KINDS
+            for kind in _KINDS[k]
+        },
         "class_matrix": "argmetric.classes.ClassMatrixMap",
         "class_prior_shift": "argmetric.classes.ClassPriorShift",
         "class_temperature": "argmetric.classes.ClassTemperatureMap",
     }
-    _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
-    method: ClassVar[str] = ""  # by default what `kind` says
+    _of_classes: ClassVar[bool] = False  # whether it takes rows of class probabilities
+    method: ClassVar[str] = ""  # by default that of `kind`
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         if "method" not in vars(cls) and vars(cls).get("kind"):
             cls.method = cls.kind.removeprefix("class_").replace("_", " ")
@@ -86,7 +97,7 @@ class Calibrator(Saved["Calibrator"]):
             draws = np.asarray(self.draws, dtype=np.float64)
             if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
                 raise ValueError(
-                    "draws must be a matrix of finite numbers, one map a row"
+                    "draws must be a matrix of finite numbers, a calibrator a row"
                 )
             self._check_draws(draws)
             object.__setattr__(self, "draws", draws)
@@ -108,56 +119,60 @@ class Calibrator(Saved["Calibrator"]):
             object.__setattr__(self, "counts", counts)
 
     def _check(self) -> None:
-        """Refuse parameters that make no map."""
+        """Refuse parameters that make no calibrator."""
 
     def _check_draws(self, draws: Floats) -> None:
-        """Refuse draws of which a row makes no map."""
-        raise ValueError(f"a {self.kind} map has no draws")
+        """Refuse draws of which a row makes no calibrator."""
+        raise ValueError(f"a {self.kind} calibrator has no draws")
 
-    def _drawn(self, row: Floats) -> dict[str, Any]:
-        """A row of `draws` as fields of the map; or all, as fields with a row each."""
+    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+        """Return a row of `draws` as fields; or all of them, a row of each field."""
         raise NotImplementedError
 
     @property
     def _uncertain(self) -> bool:
-        """Whether the reference allows other maps."""
+        """Whether the reference allows other calibrators."""
         return any(one.draws is not None for one in self.parts)
 
     @cached_property
     def _family(self) -> Calibrator:
-        """All alternatives as one map: it takes n log-odds to an array (maps, n)."""
+        """All alternatives as one: n log-odds become an array (n_calibrators, n)."""
         if self.draws is None:
             return self
-        return self._varied(**self._drawn(self.draws.T[..., None]))
+        return self._with_fields(**self._draw_fields(self.draws.T[..., None]))
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
-        """The other maps that the reference allows, each as likely as the next."""
+        """The other calibrators that the reference allows, equally likely."""
         if self.draws is None:
             return ()
-        return tuple(self._varied(**self._drawn(row)) for row in self.draws)
+        return tuple(self._with_fields(**self._draw_fields(row)) for row in self.draws)
 
-    def _varied(self, **changes: Any) -> Calibrator:
-        """The map with other parameters, which were checked together as draws."""
+    def _with_fields(self, **changes: object) -> Calibrator:
+        """Return it with other parameters, which were checked together as draws."""
         kept = {one.name: getattr(self, one.name) for one in fields(self)}
         other = object.__new__(type(self))
         other.__dict__.update(kept | {"draws": None, "counts": None} | changes)
         return other
 
     def _map(self, x: Floats) -> Floats:
-        """Log-odds to log-odds."""
+        """Calibrate log-odds of any shape."""
         raise NotImplementedError
 
     def _map_p(self, p: Floats) -> Floats:
-        """Probabilities to probabilities."""
+        """Calibrate probabilities of any shape."""
         return expit(self._map(logit(p)))
 
+    def _map_scores(self, scores: Floats, *, logits: bool) -> Floats:
+        """Calibrate checked scores and keep their scale; log-odds keep their tails."""
+        return self._map(scores) if logits else self._map_p(scores)
+
     def _inverse_link(self, x: Floats) -> Floats:
-        """What `_map` gives, as probabilities."""
+        """Return what `_map` gives as probabilities."""
         return expit(x)
 
     def apply(self, p: ArrayLike, *, logits: bool = False) -> Floats:
-        """Calibrated probabilities.
+        """Return calibrated probabilities.
 
         Parameters
         ----------
@@ -172,14 +187,12 @@ class Calibrator(Saved["Calibrator"]):
             Probabilities in the shape of `p`.
         """
         logits = check_flag(logits, "logits")
-        values = _values(p, "p", logits=logits)
-        mapped = (
-            self._inverse_link(self._map(values)) if logits else self._map_p(values)
-        )
+        x = _values(p, "p", logits=logits)
+        mapped = self._inverse_link(self._map(x)) if logits else self._map_p(x)
         return mapped[0] if _is_number(p) else mapped
 
     def apply_logits(self, x: ArrayLike) -> Floats:
-        """Log-odds of the calibrated probabilities, accurate near 0 and 1.
+        """Return log-odds of the calibrated probabilities, accurate near 0 and 1.
 
         Parameters
         ----------
@@ -189,26 +202,26 @@ class Calibrator(Saved["Calibrator"]):
         Returns
         -------
         ndarray
-            Log-odds in the shape of `x`, infinite where the map gives 0 or 1.
+            Log-odds in the shape of `x`, infinite where the probability is 0 or 1.
         """
         values = _values(x, "x", logits=True)
         mapped = self._map(values)
         return mapped[0] if _is_number(x) else mapped
 
-    def __call__(self, p: Any) -> Floats:
+    def __call__(self, p: ArrayLike) -> Floats:
         return self.apply(p)
 
-    def then(self, other: Calibrator) -> ChainedMap:
-        """This map, and another one after it.
+    def then(self, other: Calibrator) -> ChainedCalibrator:
+        """Return the chain of this calibrator and another one after it.
 
         Parameters
         ----------
         other : Calibrator
-            Takes what this one gives, as a prior shift after a calibration.
+            Applied to what this one gives, as a prior shift after a calibration.
         """
         if not isinstance(other, Calibrator):
             raise TypeError(f"other must be a Calibrator, not {type(other).__name__}")
-        return ChainedMap((*self.parts, *other.parts))
+        return ChainedCalibrator((*self.parts, *other.parts))
 
     def keeps_apart(self, low: float, high: float) -> bool:
         """Whether distinct log-odds between these stay distinct."""
@@ -216,13 +229,13 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def parts(self) -> tuple[Calibrator, ...]:
-        """The maps of a chain; a single map is its own part."""
+        """The calibrators of a chain; a single one is its own part."""
         return (self,)
 
     @property
     def _rises(self) -> bool:
-        """Whether it is known never to fall: a function of the user's own may."""
-        return not any(isinstance(one, FunctionMap) for one in self.parts)
+        """Whether it never falls; of a function of the user's own that is not known."""
+        return not any(isinstance(one, FunctionCalibrator) for one in self.parts)
 
     @property
     def summary(self) -> str:
@@ -231,7 +244,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def formula(self) -> str:
-        """The map in one line."""
+        """The calibrator in one line."""
         raise NotImplementedError
 
     def fields(self) -> list[Field]:
@@ -242,26 +255,23 @@ class Calibrator(Saved["Calibrator"]):
         own = [one.name for one in fields(self) if one.name not in _COMMON]
         return [
             Field("calibrator", self.kind, "method", self.method),
-            Field("format", FORMAT, "map", self.formula),
+            Field("format", FORMAT, "formula", self.formula),
             *only_shown(self._source()),
             Field(words=", ".join(map(str, SHOWN)), text=images),
             *self._keys(*_COMMON, *own),
         ]
 
-    _told = ("method", "map")
+    _told = ("method", "formula")
 
     def _source(self) -> Lines:
-        """Lines on what the map was made from."""
+        """Return lines on the reference."""
         if not self.n:
             return []
         share = "" if self.prevalence is None else f", {self.prevalence:.1%} positive"
         return [("reference", f"{self.n:,} labelled rows{share}")]
 
     @classmethod
-    def _kind_of(cls, values: Any) -> str:
-        # Any kind may be in a file, and one is known once its module is loaded
-        from argmetric._calibrate import maps, prior, spline  # noqa: F401
-
+    def _kind_of(cls, values: object) -> str:
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
         if "file" in values:  # a rule has a calibrator, or none, under that key
@@ -271,23 +281,23 @@ class Calibrator(Saved["Calibrator"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
-        """The map of a saved one; older formats had no reach, draws or counts."""
+        """Return a saved calibrator; older formats had no reach, draws or counts."""
         wanted = {one.name for one in fields(cls)}
         if values.get("format", FORMAT) < FORMAT:
             values = dict.fromkeys({"reach", "draws", "counts"} & wanted) | values
-        given = {key: x for key, x in values.items() if key not in _HEADER}
-        for key in given.keys() - {"classes"}:
-            refuse_spelled_numbers(given[key], key)
-        if set(given) != wanted:
-            odd = sorted(set(given) ^ wanted)
+        own = {key: x for key, x in values.items() if key not in _HEADER}
+        for key in own.keys() - {"classes"}:
+            refuse_spelled_numbers(own[key], key)
+        if set(own) != wanted:
+            odd = sorted(set(own) ^ wanted)
             raise ValueError(
-                f"a saved {cls.kind} map with missing or unknown keys: {odd}"
+                f"a saved {cls.kind} calibrator has missing or unknown keys: {odd}"
             )
-        return cls._made(given)
+        return cls._from_fields(own)
 
     @classmethod
-    def _made(cls, values: dict[str, Any]) -> Calibrator:
-        """The map of this kind with these plain values as parameters."""
+    def _from_fields(cls, values: dict[str, Any]) -> Calibrator:
+        """Return a calibrator of this kind with these plain values as parameters."""
         return cls(**values)
 
     def __eq__(self, other: object) -> bool:
@@ -303,21 +313,21 @@ class Calibrator(Saved["Calibrator"]):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the map over the diagonal."""
-        drawn: Axes = draw_map(ax, self.method, self.apply)
-        return drawn
+        """Draw the calibration curve over the diagonal."""
+        axes: Axes = draw_map(ax, self.method, self.apply)
+        return axes
 
 
 _COMMON = ("n", "prevalence", "draws", "counts")
 _HEADER = ("calibrator", "format")
 
 
-def _values(p: Any, name: str, *, logits: bool) -> Floats:
-    """Checked scores; a single number becomes a vector of one."""
+def _values(p: ArrayLike, name: str, *, logits: bool) -> Floats:
+    """Return checked scores; a single number becomes a vector of one."""
     return read_scores([p] if _is_number(p) else p, name, logits=logits)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) or (
         isinstance(value, np.ndarray) and value.ndim == 0
     )
@@ -335,14 +345,14 @@ def check_not_negative(draws: Floats, name: str) -> None:
         raise ValueError(f"draws of {name} must not be negative")
 
 
-def check_finite(name: str, value: Any, low: float = -math.inf) -> None:
+def check_finite(name: str, value: object, low: float = -math.inf) -> None:
     """Refuse a parameter that is no finite number of at least `low`."""
     check_number(value, name, low=low)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ChainedMap(Calibrator):
-    """Several maps, one after the other."""
+class ChainedCalibrator(Calibrator):
+    """Several calibrators, one after the other."""
 
     maps: tuple[Calibrator, ...]  # in the order of their use
 
@@ -353,15 +363,15 @@ class ChainedMap(Calibrator):
             raise TypeError("maps must hold one Calibrator or more")
         if len({one._of_classes for one in self.maps}) > 1:
             raise ValueError(
-                "a map of class probabilities does not go together with a map of the "
-                "probability of one class"
+                "a calibrator of class probabilities does not go together with one of "
+                "the probability of one class"
             )
         object.__setattr__(self, "maps", tuple(self.maps))
         object.__setattr__(self, "n", max(one.n for one in self.maps))
         object.__setattr__(self, "prevalence", self.maps[-1].prevalence)
 
     @classmethod
-    def _made(cls, values: dict[str, Any]) -> Calibrator:
+    def _from_fields(cls, values: dict[str, Any]) -> Calibrator:
         return cls(tuple(Calibrator.from_dict(one) for one in values["maps"]))
 
     def _map(self, x: Floats) -> Floats:
@@ -387,14 +397,14 @@ class ChainedMap(Calibrator):
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
-        """Chains in which the maps that have others vary, each by itself in turn."""
-        found = [one.alternatives for one in self.maps]
-        count = max(map(len, found))
+        """Chains in which the parts that have others vary, each by itself in turn."""
+        choices = [one.alternatives for one in self.maps]
+        count = max(map(len, choices))
         return tuple(
-            self._varied(
+            self._with_fields(
                 maps=tuple(
                     others[i % len(others)] if others else one
-                    for one, others in zip(self.maps, found, strict=True)
+                    for one, others in zip(self.maps, choices, strict=True)
                 )
             )
             for i in range(count)
@@ -402,8 +412,8 @@ class ChainedMap(Calibrator):
 
     @cached_property
     def _family(self) -> Calibrator:
-        """A chain of families; maps without draws serve every alternative."""
-        return self._varied(maps=tuple(one._family for one in self.maps))
+        """A chain of families; parts without draws serve every alternative."""
+        return self._with_fields(maps=tuple(one._family for one in self.maps))
 
     def keeps_apart(self, low: float, high: float) -> bool:
         for one in self.maps:
@@ -418,10 +428,10 @@ class ChainedMap(Calibrator):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FunctionMap(Calibrator):
+class FunctionCalibrator(Calibrator):
     """A function of the user's own, from probabilities to probabilities."""
 
-    function: Callable[[Floats], Any]  # takes and gives an array of one dimension
+    function: Callable[[Floats], object]  # takes and gives an array of one dimension
 
     method: ClassVar[str] = "function"
 
@@ -429,14 +439,14 @@ class FunctionMap(Calibrator):
         return logit(self._map_p(expit(x)))
 
     def _map_p(self, p: Floats) -> Floats:
-        given = to_floats(self.function(p.ravel()), "what the calibrator gives")
-        if given.shape != (p.size,):
+        name = "what the calibrator gives"
+        mapped = to_floats(self.function(p.ravel()), name)
+        if mapped.shape != (p.size,):
             raise ValueError(
-                f"the calibrator gives an array of shape {given.shape} for {p.size} "
+                f"the calibrator gives an array of shape {mapped.shape} for {p.size} "
                 "probabilities; it has to give one for each"
             )
-        given = check_scores(given, "what the calibrator gives", logits=False)
-        return given.reshape(p.shape)
+        return check_scores(mapped, name, logits=False).reshape(p.shape)
 
     @property
     def name(self) -> str:
@@ -455,11 +465,12 @@ class FunctionMap(Calibrator):
 
     def to_dict(self) -> dict[str, Any]:
         raise TypeError(
-            f"the function {self.name} cannot be saved: use a map made by calibrate()"
+            f"the function {self.name} cannot be saved: use a Calibrator, such as "
+            "calibrate() gives"
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FunctionMap) and self.function is other.function
+        return isinstance(other, FunctionCalibrator) and self.function is other.function
 
     def __hash__(self) -> int:
         return hash(self.function)

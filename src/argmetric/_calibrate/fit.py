@@ -1,4 +1,4 @@
-"""Fit one map of a given method to a reference."""
+"""Fit one calibrator of a method to a reference."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._calibrate.bins import LabelBins, first_of_equals
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import (
-    MapCells,
-    cells_of,
-    counted_cells,
-    first_of_equals,
-)
-from argmetric._calibrate.maps import (
-    N_DRAWS,
-    BetaMap,
-    IdentityMap,
-    IsotonicMap,
-    PlattMap,
-    TemperatureMap,
+from argmetric._calibrate.calibrators import (
+    BetaCalibrator,
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    TemperatureCalibrator,
     beta_features,
-    drawn,
+)
+from argmetric._calibrate.logistic import (
+    N_DRAWS,
     fit_logistic,
+    normal_draws,
     row_blocks,
-    summed,
+    sum_blocks,
 )
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import fit_spline
@@ -48,14 +45,26 @@ METHOD_WORDS: dict[Method, str] = {
     "auto": "the simplest of them that does as well as the best out of fold",
 }
 METHODS = tuple(METHOD_WORDS)
-POINTS = 64  # of an isotonic map at which its draws are kept
-COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
+DEFAULT: Method = "spline"
+MAX_DRAW_POINTS = 64  # points of an isotonic calibrator at which draws are kept
+MIN_TEMPERATURE, MAX_TEMPERATURE = (
+    1e-6,
+    1e6,
+)  # temperatures where a fold has no better one
 
 
-def fit_map(
+def fit_calibrator(
     reference: Reference, method: str, *, strict: bool = True, draws: bool = True
 ) -> Calibrator:
-    """The map of a method, with the draws of others that the reference allows."""
+    """Fit a calibrator, with the draws of others that the reference allows.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether scores that the method cannot calibrate are refused.
+    draws : bool
+        Whether draws and counts are kept.
+    """
     if method in _IN_ORDER:
         reference = reference.rising()
     if strict:
@@ -64,7 +73,7 @@ def fit_map(
 
 
 def smoothed_targets(reference: Reference) -> Floats:
-    """Platt's targets (N₊+1)/(N₊+2) and 1/(N₋+2), which no map separates."""
+    """Return Platt's targets (N₊+1)/(N₊+2) and 1/(N₋+2), which no curve separates."""
     negative, positive = reference.counts
     return np.where(reference.y, (positive + 1) / (positive + 2), 1 / (negative + 2))
 
@@ -76,14 +85,14 @@ def _check_direction(reference: Reference, method: str) -> None:
     """
     score = reference.p if method == "isotonic" else reference.x
     # Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation.
-    n, share = reference.y.size, reference.prevalence
-    total = summed(lambda part: float(reference.shares(part)[0].sum()), n)
-    scores = summed(lambda part: float(reference.shares(part)[0] @ score[part]), n)
-    mean = scores / total
+    n, prevalence = reference.y.size, reference.prevalence
+    weights = reference.relative_weights
+    total = sum_blocks(lambda part: float(weights(part)[0].sum()), n)
+    mean = sum_blocks(lambda part: float(weights(part)[0] @ score[part]), n) / total
     slope = spread = 0.0
     for part in row_blocks(n):
-        w, squares = reference.shares(part)
-        terms = (reference.y[part] - share) * (score[part] - mean)
+        w, squares = weights(part)
+        terms = (reference.y[part] - prevalence) * (score[part] - mean)
         slope += float(w @ terms)
         spread += float(squares @ terms**2)
     z = slope / math.sqrt(spread) if spread > 0 else 0.0
@@ -98,8 +107,8 @@ def _check_direction(reference: Reference, method: str) -> None:
         )
     if method in ("platt", "beta", "spline"):
         warnings.warn(
-            f"the scores tell nothing about the {reference.n:,} labels (z = {z:.1f}): "
-            f"the {method} map moves every row towards the prevalence "
+            f"the scores carry nothing about the {reference.n:,} labels (z = {z:.1f}): "
+            f"the {method} calibrator moves every row towards the prevalence "
             f"{reference.prevalence:.3g}",
             UserWarning,
             stacklevel=4,
@@ -107,32 +116,41 @@ def _check_direction(reference: Reference, method: str) -> None:
 
 
 def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
+    """Fit slope and intercept of the log-odds."""
     target = smoothed_targets(reference)
     fit = fit_logistic([reference.x], target, reference.weight)
-    draws = drawn(fit.coefficients, fit.covariance * reference.weight_of_a_row)
+    draws = normal_draws(fit.coefficients, fit.covariance * reference.weight_of_a_row)
     slope, intercept = map(float, fit.coefficients)
-    if slope <= 0:  # the best map that does not fall is the constant one
+    if slope <= 0:  # the best curve that does not fall is the constant one
         slope, intercept = 0.0, _constant(target, reference.weights)
     draws[:, 0] = np.maximum(draws[:, 0], 0.0)
-    return PlattMap(slope, intercept, draws=draws, **_within_reach(reference, draw))
+    return PlattCalibrator(
+        slope, intercept, draws=draws, **_reach_fields(reference, draw)
+    )
 
 
-def _described(
-    reference: Reference, draw: bool, cells: MapCells | None = None
+def _reference_fields(
+    reference: Reference, draw: bool, bins: LabelBins | None = None
 ) -> dict[str, Any]:
-    counts = counted_cells(cells or cells_of(reference)) if draw else None
+    """Return the fields of a calibrator that describe its reference."""
+    if draw and bins is None:
+        bins = LabelBins.from_reference(reference)
+    counts = bins.condense() if draw and bins is not None else None
     return {"n": reference.n, "prevalence": reference.prevalence, "counts": counts}
 
 
-def _within_reach(reference: Reference, draw: bool) -> dict[str, Any]:
-    return {"reach": reference.reach} | _described(reference, draw)
+def _reach_fields(reference: Reference, draw: bool) -> dict[str, Any]:
+    """Return these fields and the reach of the log-odds."""
+    return {"reach": reference.reach} | _reference_fields(reference, draw)
 
 
 def _constant(target: Floats, weight: Floats) -> float:
+    """Return the log-odds of the mean target."""
     return logit_of(dot(weight, target) / float(weight.sum()))
 
 
 def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
+    """Fit a, b ≥ 0 and c of a·log p - b·log(1-p) + c."""
     if strict and n_distinct(reference.scores) < 3:
         raise ValueError(
             "beta calibration needs three distinct scores or more: use method='platt'"
@@ -145,41 +163,42 @@ def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     # leave no single optimum with both: one of them gives all values that both give.
     both = [[0, 1]] if n_distinct(reference.x) > 2 else []
     for free in (*both, [0], [1], []):
-        found, kept = np.zeros(3), [*free, 2]
+        theta, kept = np.zeros(3), [*free, 2]
         spread = np.zeros((3, 3))
         if free:
             fit = fit_logistic([columns[i] for i in free], target, w)
-            found[kept] = fit.coefficients
-            spread[np.ix_(kept, kept)] = fit.covariance
+            theta[kept], spread[np.ix_(kept, kept)] = fit
         else:
-            found[2] = _constant(target, w)
-        if (found[:2] < 0).any():
+            theta[2] = _constant(target, w)
+        if (theta[:2] < 0).any():
             continue
-        loss = _beta_loss(found, columns, target, w)
+        loss = _beta_loss(theta, columns, target, w)
         if loss < lowest:
-            best, lowest, covariance = found, loss, spread
+            best, lowest, covariance = theta, loss, spread
         if len(free) == 2:
             break
     a, b, c = map(float, best)
-    draws = drawn(best, covariance * reference.weight_of_a_row)
+    draws = normal_draws(best, covariance * reference.weight_of_a_row)
     draws[:, :2] = np.maximum(draws[:, :2], 0.0)
-    return BetaMap(a, b, c, draws=draws, **_within_reach(reference, draw))
+    return BetaCalibrator(a, b, c, draws=draws, **_reach_fields(reference, draw))
 
 
 def _beta_loss(
-    found: Floats, columns: tuple[Floats, Floats], target: Floats, w: Floats
+    theta: Floats, columns: tuple[Floats, Floats], target: Floats, w: Floats
 ) -> float:
+    """Return Σ w·(log(1 + e^η) - t·η); columns, target, w of shape (n_rows,)."""
+
     def terms(part: slice) -> float:
-        eta = found[0] * columns[0][part] + found[1] * columns[1][part] + found[2]
+        eta = theta[0] * columns[0][part] + theta[1] * columns[1][part] + theta[2]
         return dot(w[part], np.logaddexp(0.0, eta) - target[part] * eta)
 
     # One row that outweighs all others makes slopes beyond floats: nan is never least
     with np.errstate(over="ignore", invalid="ignore"):
-        return summed(terms, w.size)
+        return sum_blocks(terms, w.size)
 
 
 def n_distinct(scores: Floats, enough: int = 3) -> int:
-    """Number of distinct scores, counted up to `enough`."""
+    """Return the number of distinct scores, counted up to `enough`."""
     rest, count = scores, 0
     while rest.size and count < enough:
         rest = rest[rest != rest[0]]
@@ -188,15 +207,15 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
 
 
 def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    """The likeliest T of expit(x/T), with draws of 1/T from its normal law."""
+    """Fit T of expit(x/T), with draws of 1/T from its normal distribution."""
     x, y, w = reference.x, reference.y, reference.weights
     no_errors = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.
     target = smoothed_targets(reference) if no_errors else y.astype(np.float64)
 
     def derivative(b: float) -> float:
-        """Of the likelihood by the inverse temperature."""
-        return summed(
+        """Return the derivative of the likelihood by the inverse temperature."""
+        return sum_blocks(
             lambda part: dot(w[part], x[part] * (target[part] - expit(b * x[part]))),
             x.size,
         )
@@ -208,29 +227,32 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
                 "half of the time. They are off by a constant, which a temperature "
                 "cannot mend: use method='platt'"
             )
-        inverse = 1 / HOTTEST
+        inverse = 1 / MAX_TEMPERATURE
     else:
         inverse = root_of(derivative)
 
     def information(part: slice) -> float:
+        """Return -1 times the second derivative."""
         p = expit(inverse * x[part])
         return dot(w[part], x[part] ** 2 * p * (1 - p))
 
-    found = summed(information, x.size) or np.inf  # it may underflow
-    variance = reference.weight_of_a_row / found
-    drawn_inverses = drawn(np.array([inverse]), np.array([[variance]]))
-    draws = 1 / np.clip(drawn_inverses, 1 / HOTTEST, 1 / COOLEST)
-    return TemperatureMap(1 / inverse, draws=draws, **_within_reach(reference, draw))
+    total = sum_blocks(information, x.size) or np.inf  # it may underflow
+    variance = reference.weight_of_a_row / total
+    inverses = normal_draws(np.array([inverse]), np.array([[variance]]))
+    draws = 1 / np.clip(inverses, 1 / MAX_TEMPERATURE, 1 / MIN_TEMPERATURE)
+    return TemperatureCalibrator(
+        1 / inverse, draws=draws, **_reach_fields(reference, draw)
+    )
 
 
 def root_of(falling: Callable[[float], float]) -> float:
-    """Where a falling function of the inverse temperature passes 0."""
+    """Return the inverse temperature at which a falling function of it passes 0."""
     from scipy.optimize import brentq
 
-    low, high = 1 / HOTTEST, 1.0
+    low, high = 1 / MAX_TEMPERATURE, 1.0
     if falling(low) <= 0:
         return low
-    while falling(high) > 0 and high < 1 / COOLEST:
+    while falling(high) > 0 and high < 1 / MIN_TEMPERATURE:
         low, high = high, high * 4
     if falling(high) > 0:
         return high
@@ -238,19 +260,19 @@ def root_of(falling: Callable[[float], float]) -> float:
 
 
 def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
+    """Fit steps that do not fall; draws are heights of fits to rows drawn again."""
     x, y = _steps(reference)
-    described = _described(reference, False)
+    others = _reference_fields(reference, False)
     if draw:
-        cells = cells_of(reference)
-        p = expit(cells.x) if reference.logits else cells.score
-        # Scores of 0 and 1 stay where they are: the map is one of probabilities.
-        odds = bounded_logit(p, 1e-300, 1.0 - 1e-16)
-        described |= {"counts": counted_cells(cells, odds)}
-        # Heights of fits to rows drawn again, at some of the points x.
-        at = x[np.linspace(0, x.size - 1, min(x.size, POINTS)).round().astype(np.int64)]
-        rng, count = np.random.default_rng(0), cells.total.size
-        both = np.concatenate([cells.positive, cells.total - cells.positive])
-        rows = max(1, min(round(float(both.sum())), MOST_DRAWN))
+        bins = LabelBins.from_reference(reference)
+        p = expit(bins.x) if reference.logits else bins.score
+        # Scores of 0 and 1 stay where they are: steps are steps of probabilities.
+        others["counts"] = bins.condense(bounded_logit(p, 1e-300, 1.0 - 1e-16))
+        place = np.linspace(0, x.size - 1, min(x.size, MAX_DRAW_POINTS)).round()
+        at = x[place.astype(np.int64)]
+        rng, count = np.random.default_rng(0), bins.total.size
+        both = np.concatenate([bins.positive, bins.total - bins.positive])
+        rows = max(1, min(round(float(both.sum())), MAX_MULTINOMIAL))
         draws = np.empty((N_DRAWS, at.size))
         for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
             hits, mass = again[:count], again[:count] + again[count:]
@@ -258,12 +280,12 @@ def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
             hits, mass = hits[there], mass[there].astype(np.float64)
             height = _heights(hits / mass, mass, reference)
             draws[i] = np.interp(at, p[there], height)
-        described |= {"draws": np.round(draws, 12)}
-    return IsotonicMap(x, y, **described)
+        others["draws"] = np.round(draws, 12)
+    return IsotonicCalibrator(x, y, **others)
 
 
 def _steps(reference: Reference) -> tuple[Floats, Floats]:
-    """Both ends of every step, and the heights there."""
+    """Return both ends of every step, and the heights there."""
     p, w = reference.p, reference.weights
     first = first_of_equals(p)
     mass = np.add.reduceat(w, first)  # equal scores are one point
@@ -275,28 +297,31 @@ def _steps(reference: Reference) -> tuple[Floats, Floats]:
 
 
 def _heights(rate: Floats, mass: Floats, reference: Reference) -> Floats:
-    """Non-decreasing shares, kept off 0 and 1.
+    """Return rates that do not fall, kept off 0 and 1; all of shape (n_scores,).
 
-    m rows without a positive say that its chance is small, not that it is none: heights
-    stay between π/(m+1) and 1-(1-π)/(m+1).
+    m rows without a positive show that its probability is small, not that it is 0:
+    heights stay between π/(m+1) and 1-(1-π)/(m+1).
     """
     from scipy.optimize import isotonic_regression
 
-    m, share = sum(reference.counts), reference.prevalence
+    m, prevalence = sum(reference.counts), reference.prevalence
     height = np.asarray(isotonic_regression(rate, weights=mass).x)
-    return np.clip(height, share / (m + 1), 1 - (1 - share) / (m + 1), out=height)
+    low, high = prevalence / (m + 1), 1 - (1 - prevalence) / (m + 1)
+    return np.clip(height, low, high, out=height)
 
 
-MOST_DRAWN = 2**53  # rows; more would be no different, and numpy draws 63 bits
+MAX_MULTINOMIAL = 2**53  # rows; more would be no different, and numpy draws 63 bits
 
 
 def _identity(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    return IdentityMap(n=reference.n, prevalence=reference.prevalence)
+    """Change nothing."""
+    return IdentityCalibrator(n=reference.n, prevalence=reference.prevalence)
 
 
 def _spline(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    cells = cells_of(reference)
-    return fit_spline(cells, draw=draw, **_described(reference, draw, cells))
+    """Fit the default curve."""
+    bins = LabelBins.from_reference(reference)
+    return fit_spline(bins, draw=draw, **_reference_fields(reference, draw, bins))
 
 
 _IN_ORDER = ("isotonic", "spline")  # fitted to rows by rising score

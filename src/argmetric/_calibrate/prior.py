@@ -1,4 +1,4 @@
-"""Prior shift: the classes kept their looks, but not their shares."""
+"""Prior shift: each class looks as before, and the prevalence changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, check_columns, check_finite
-from argmetric._calibrate.maps import fit_logistic
+from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_flag, check_number, check_share
 from argmetric._ground.discrete import dot
@@ -32,9 +32,9 @@ class PriorShift(Calibrator):
     reference_prevalence : float
         The prevalence π where the probabilities were calibrated.
     n_iterations : int
-        Steps it took to find the prevalence; 0 where it was known.
+        Steps of the estimate of the prevalence; 0 where it was known.
     n : int
-        Unlabelled rows it was found on; 0 where it was known.
+        Unlabelled rows of the estimate; 0 where it was known.
     """
 
     reference_prevalence: float
@@ -48,7 +48,7 @@ class PriorShift(Calibrator):
 
     @property
     def shift(self) -> float:
-        """What is added to the log-odds."""
+        """The constant that is added to the log-odds."""
         assert self.prevalence is not None
         new, old = logit(np.array([self.prevalence, self.reference_prevalence]))
         return float(new - old)
@@ -58,10 +58,10 @@ class PriorShift(Calibrator):
 
     @property
     def summary(self) -> str:
-        found = f", found on {self.n:,} unlabelled rows" if self.n else ""
+        rows = f", estimated on {self.n:,} unlabelled rows" if self.n else ""
         return (
             f"a prior shift from {self.reference_prevalence:.4g} to "
-            f"{self.prevalence:.4g}{found}"
+            f"{self.prevalence:.4g}{rows}"
         )
 
     @property
@@ -71,7 +71,9 @@ class PriorShift(Calibrator):
     def _source(self) -> Lines:
         how = "known"
         if self.n:
-            how = f"found on {self.n:,} unlabelled rows in {self.n_iterations} steps"
+            how = (
+                f"estimated on {self.n:,} unlabelled rows in {self.n_iterations} steps"
+            )
         shares = f"{self.reference_prevalence:.4g} → {self.prevalence:.4g}, {how}"
         return [("prevalence", shares)]
 
@@ -85,9 +87,9 @@ def adjust_prior(
 ) -> PriorShift:
     """Correct calibrated probabilities for a prevalence that has changed.
 
-    It is assumed that only the share of positives changed, not what positives and
-    negatives look like. Where the new prevalence is not known, it is the one that makes
-    the scores at hand most likely: the fixed point of the EM iteration of Saerens et
+    It is assumed that only the prevalence changed, not what positives and negatives
+    look like. Where the new prevalence is not known, it is the one that makes the
+    scores at hand most likely: the fixed point of the EM iteration of Saerens et
     al. (2002), found by Newton's method, as that likelihood is concave.
 
     `prior=` of `decide` and `forecast` does something else: it shifts the scores until
@@ -99,16 +101,16 @@ def adjust_prior(
     p : array-like
         Probabilities of the rows at hand, calibrated for the old prevalence.
     prevalence : float, optional
-        The share of positives that holds now; by default it is found from `p`.
+        The prevalence that holds now; by default it is estimated from `p`.
     reference_prevalence : float
-        The share of positives where `p` was calibrated (`Calibrator.prevalence`).
+        The prevalence where `p` was calibrated (`Calibrator.prevalence`).
     logits : bool, default=False
         Whether `p` holds log-odds.
 
     Returns
     -------
     PriorShift
-        `apply` corrects probabilities; `prevalence` is what was found.
+        `apply` corrects probabilities; `prevalence` is the new one.
 
     See Also
     --------
@@ -131,7 +133,7 @@ def adjust_prior(
     if prevalence is not None:
         return PriorShift(old, prevalence=check_share(prevalence, "prevalence"))
     if scores.size == 0:
-        raise ValueError("p is empty: no prevalence can be found from it")
+        raise ValueError("p is empty: no prevalence can be estimated from it")
     positive, negative = from_log_odds(scores) if logits else (scores, 1.0 - scores)
     # Each row's two likelihoods, the larger 1: no share is too small to divide by
     a, b = positive * (1.0 - old), negative * old
@@ -141,7 +143,7 @@ def adjust_prior(
 
 
 def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
-    """The π that maximises Σ log(π·a + (1-π)·b), and the number of steps.
+    """Return the π that maximises Σ log(π·a + (1-π)·b), and the number of steps.
 
     EM repeats π ← mean of π·a / (π·a + (1-π)·b); where it stays, the slope
     Σ (a-b)/(π·a + (1-π)·b) of this concave function is 0.
@@ -175,17 +177,17 @@ def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MatchedShare(Calibrator):
-    """All log-odds plus one constant, so that the mean of some rows is a given share.
+class MatchedPrevalence(Calibrator):
+    """All log-odds plus one constant, so that the mean of some rows is a prevalence.
 
     Attributes
     ----------
     constant : float
-        What is added to the log-odds.
+        The constant that is added to the log-odds.
     prevalence : float
-        The share that is met.
+        The mean that is met.
     n : int
-        Unlabelled rows that the share was estimated on; 0 where it was given.
+        Unlabelled rows that it was estimated on; 0 where it was known.
     draws : ndarray or None
         Other constants that those rows allow, one a row.
     """
@@ -201,7 +203,7 @@ class MatchedShare(Calibrator):
     def _check_draws(self, draws: Floats) -> None:
         check_columns(draws, 1, "one constant")
 
-    def _drawn(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, Any]:
         return {"constant": row[0]}
 
     def _map(self, x: Floats) -> Floats:
@@ -209,10 +211,10 @@ class MatchedShare(Calibrator):
 
     @property
     def summary(self) -> str:
-        found = f", estimated on {self.n:,} unlabelled rows" if self.n else ""
+        rows = f", estimated on {self.n:,} unlabelled rows" if self.n else ""
         return (
-            f"a shift of the log-odds by {self.constant:+.4g} to a share of "
-            f"{self.prevalence:.4g}{found}"
+            f"a shift of the log-odds by {self.constant:+.4g} to a prevalence of "
+            f"{self.prevalence:.4g}{rows}"
         )
 
     @property
@@ -220,20 +222,20 @@ class MatchedShare(Calibrator):
         return f"logit p' = logit p {self.constant:+.4g}"
 
     def _source(self) -> Lines:
-        how = f"estimated on {self.n:,} unlabelled rows" if self.n else "given"
-        return [("share", f"{self.prevalence:.4g}, {how}")]
+        how = f"estimated on {self.n:,} unlabelled rows" if self.n else "known"
+        return [("prevalence", f"{self.prevalence:.4g}, {how}")]
 
 
 def match_prevalence(
     p: Floats, q: Floats, prior: float, n: int
 ) -> tuple[Floats, Floats]:
     """Add one constant to all log-odds so that Σp/n becomes `prior`, n ≥ len(p)."""
-    constant = constant_for_share(p, q, prior, n)
+    constant = constant_for_prevalence(p, q, prior, n)
     return from_log_odds(log_odds(p, q) + constant)
 
 
-def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
-    """The constant that `match_prevalence` adds to all log-odds."""
+def constant_for_prevalence(p: Floats, q: Floats, prior: float, n: int) -> float:
+    """Return the constant that `match_prevalence` adds to all log-odds."""
     certain = float((q == 0).sum()) / n
     impossible = (float((p == 0).sum()) + n - p.size) / n
     if not certain < prior < 1.0 - impossible:
@@ -247,19 +249,19 @@ def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
     sign, wanted = 1.0, prior * n - certain * n
     if 2.0 * wanted > open_.size:
         sign, wanted = -1.0, (1.0 - prior) * n - impossible * n
-    low, high, shift, found = -1500.0, 1500.0, 0.0, math.nan
+    low, high, shift, total = -1500.0, 1500.0, 0.0, math.nan
     for _ in range(100):  # Newton's method, kept between the ends
         rare, rest = from_log_odds(sign * (open_ + shift))
-        found, slope = float(rare.sum()), sign * dot(rare, rest)
-        gap = math.log(found) - math.log(wanted) if found > 0.0 else -math.inf
+        total, slope = float(rare.sum()), sign * dot(rare, rest)
+        gap = math.log(total) - math.log(wanted) if total > 0.0 else -math.inf
         low, high = (low, shift) if sign * gap > 0.0 else (shift, high)
-        tried = shift - gap * found / slope if slope else math.nan
+        tried = shift - gap * total / slope if slope else math.nan
         if abs(tried - shift) <= 1e-14 * max(1.0, abs(shift)):
             break
         if not low < tried < high:
             tried = (low + high) / 2
         shift = tried
-    if not math.isclose(found, wanted, rel_tol=1e-9):
+    if not math.isclose(total, wanted, rel_tol=1e-9):
         raise ValueError(
             f"prior={prior:g} cannot be met: the probabilities would be too close to 0 "
             "or 1 for floating-point numbers"
@@ -267,21 +269,22 @@ def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
     return shift
 
 
-def shift_to_share(
-    scores: Floats, share: float, n: int, *, logits: bool
-) -> MatchedShare:
-    """The map that makes the mean of the scores, over n rows, meet a share.
+def shift_to_prevalence(
+    scores: Floats, prevalence: float, n: int, *, logits: bool
+) -> MatchedPrevalence:
+    """Return the shift that makes the mean of the scores, over n rows, a prevalence.
 
     Rows without a score, the absent cells of a sparse matrix, stay certain negatives.
     """
     p, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
-    return MatchedShare(constant_for_share(p, q, share, n), prevalence=share)
+    constant = constant_for_prevalence(p, q, prevalence, n)
+    return MatchedPrevalence(constant, prevalence=prevalence)
 
 
 def undo_sampling(
     p: ArrayLike, *, rate: float, inverse: bool = False, logits: bool = False
 ) -> Floats:
-    """Probabilities for all rows, from a model that was trained on a sample.
+    """Correct the probabilities of a model that was trained on a sample.
 
     Where a share `rate` of the negatives was kept, and all positives were, true odds
     are the model's odds times `rate`: p' = p·rate/(p·rate + 1 - p). This is exact for
@@ -318,13 +321,13 @@ def undo_sampling(
             "that was kept. Where a share of the positives was kept, pass it as ratio= "
             "to undo_weights"
         )
-    return _times(p, rate, inverse, logits)
+    return _scale_odds(p, rate, inverse, logits)
 
 
 def undo_weights(
     p: ArrayLike, *, ratio: float, inverse: bool = False, logits: bool = False
 ) -> Floats:
-    """Probabilities without class weights, from a model that was trained with them.
+    """Correct the probabilities of a model that was trained with class weights.
 
     Where positives had `ratio` times the weight of negatives (`scale_pos_weight` of
     XGBoost, `class_weight` of scikit-learn), true odds are the model's odds divided by
@@ -356,11 +359,11 @@ def undo_weights(
     array([0.0046, 0.04  , 0.2727])
     """
     ratio = check_number(ratio, "ratio", low=0.0, strict=True)
-    return _times(p, ratio, not check_flag(inverse, "inverse"), logits)
+    return _scale_odds(p, ratio, not check_flag(inverse, "inverse"), logits)
 
 
-def _times(p: Any, factor: float, inverse: bool, logits: bool) -> Floats:
-    """Odds times a factor, or divided by it."""
+def _scale_odds(p: ArrayLike, factor: float, inverse: bool, logits: bool) -> Floats:
+    """Multiply the odds by a factor, or divide them by it."""
     inverse, logits = check_flag(inverse, "inverse"), check_flag(logits, "logits")
     values = read_scores(p, "p", logits=logits)
     if logits:
@@ -392,23 +395,24 @@ def warn_of_resampling(reference: Reference) -> str | None:
     """Warn where scores of labelled rows are as after sampling or weights.
 
     They are too high by a constant on all log-odds, of log 2.5 or more; a model of
-    another fault, such as naive Bayes, has another slope. Return what was said.
+    another fault, such as naive Bayes, has another slope. Return the warning.
     """
-    said = _resampled(reference)
-    if said is not None:
-        warn_user(said)
-    return said
+    message = _resampling_message(reference)
+    if message is not None:
+        warn_user(message)
+    return message
 
 
-def _resampled(reference: Reference) -> str | None:
+def _resampling_message(reference: Reference) -> str | None:
+    """Return the warning, or None where scores do not look so."""
     if reference.weight is not None or reference.logits:
         return None
     p, positives = reference.p, float(reference.y.sum())
     spread = float((p * (1.0 - p)).sum())
     if float(p.sum()) - positives < LEAST_SURPRISE * math.sqrt(spread):
         return None
-    inside, out = from_log_odds(reference.x)
-    constant = constant_for_share(inside, out, positives / p.size, p.size)
+    odds = from_log_odds(reference.x)
+    constant = constant_for_prevalence(*odds, positives / p.size, p.size)
     if constant > -math.log(LEAST_FACTOR):
         return None
     fit = fit_logistic([reference.x], reference.y.astype(np.float64), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,18 @@ from argmetric._ground.groups import narrow_integers
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import Labels, binary_labels
 from argmetric._ground.odds import can_pack, expit, logit, logit_of, sort_labelled
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
 from argmetric._ground.validation import (
+    Probabilities,
     check_weight,
     is_sparse,
     read_scores,
     refuse_two_classes,
 )
 
-FURTHEST = 36.7  # log-odds of the double next to 1
-UNLIKELY_TIMES = 100.0  # times less likely than the usual row of its class
-FEWEST = 100  # rows that a reference counts as at least when scores are kept from 0
+MAX_LOG_ODDS = 36.7  # log-odds of the double next to 1
+MAX_RARITY = 100.0  # times less likely than the usual row of its class
+MIN_ROWS = 100  # rows that a reference counts as at least when scores are kept from 0
 
 
 class Axis(NamedTuple):
@@ -38,7 +39,7 @@ class Axis(NamedTuple):
 class Reference:
     """Labels with scores, flat."""
 
-    scores: Floats  # probabilities or log-odds, as they were given
+    scores: Floats  # probabilities or log-odds, before calibration
     y: Booleans  # whether the row is positive
     weight: Floats | None  # weights; None: all 1
     logits: bool  # what the scores are
@@ -52,40 +53,38 @@ class Reference:
 
         A score of 0 or 1 is neither certain nor 37 units of log-odds away. It stands at
         half the least distance from 0 or 1 that another score has, and never nearer
-        than 1/4m, as m rows do not tell smaller chances apart; but where the scores of
-        positives themselves are that small (or of negatives that large), and so on
-        another scale, only far below them. Log-odds that were given stay as they are,
-        unless some are infinite: those go as far as the furthest.
+        than 1/4m, as m rows cannot resolve smaller probabilities; but where the scores
+        of positives themselves are that small (or of negatives that large), and so on
+        another scale, only far below them. Scores that are log-odds stay as they are,
+        unless some are infinite: those go as far as the largest finite one.
         """
         if self.logits:
-            return self._furthest
-        rows = max(sum(self.counts), FEWEST)
-        # A median score of exactly 0 or 1 is a lump, and tells of no scale.
-        usual = min((one for one in self._usual_distances if one > 0.0), default=1.0)
-        nearest = max(
-            self._least_distance / 2, min(1 / (4 * rows), usual / UNLIKELY_TIMES)
-        )
+            return self._largest_finite
+        rows = max(sum(self.counts), MIN_ROWS)
+        # A median score of exactly 0 or 1 is a lump, and shows no scale.
+        usual = min((one for one in self._median_distances if one > 0.0), default=1.0)
+        nearest = max(self._least_distance / 2, min(1 / (4 * rows), usual / MAX_RARITY))
         return -logit_of(nearest)
 
     @property
-    def _furthest(self) -> float | None:
-        """How far from 0 finite log-odds go, where some are infinite."""
-        return furthest(self.scores)
+    def _largest_finite(self) -> float | None:
+        """The largest finite log-odds in absolute value, where some are infinite."""
+        return largest_finite(self.scores)
 
     @property
     def _least_distance(self) -> float:
-        """From 0 or 1, of the scores that are neither."""
+        """The least distance from 0 or 1 of a score that is neither."""
         distance = np.minimum(self.scores, 1.0 - self.scores)
         return float(distance.min(initial=0.5, where=distance > 0.0))
 
     @property
-    def _usual_distances(self) -> tuple[float, float]:
-        """Of the median positive from 0, and of the median negative from 1."""
+    def _median_distances(self) -> tuple[float, float]:
+        """Distance of the median positive from 0, and of the median negative from 1."""
         positive, negative = self.scores[self.y], self.scores[~self.y]
         return self._median(positive), self._median(1.0 - negative)
 
     def _median(self, scores: Floats) -> float:
-        """Of scores in the order of the rows, or in the reverse of it."""
+        """Return the median of scores in the order of the rows, or in its reverse."""
         if not self.rises:
             scores = np.sort(scores)
         half = scores.size // 2
@@ -99,7 +98,7 @@ class Reference:
         return logit(self.scores) if self.known_odds is None else self.known_odds
 
     def with_odds(self) -> Reference:
-        """This reference with its log-odds computed once and kept."""
+        """Return this reference with its log-odds computed once and kept."""
         known = self.logits or self.known_odds is not None
         return self if known else replace(self, known_odds=self.odds)
 
@@ -109,8 +108,8 @@ class Reference:
         x, reach = self.odds, self.reach
         if reach is None:
             return x
-        made_here = not self.logits and self.known_odds is None
-        return np.clip(x, -reach, reach, out=x if made_here else None)
+        is_own = not self.logits and self.known_odds is None
+        return np.clip(x, -reach, reach, out=x if is_own else None)
 
     @cached_property
     def axis(self) -> Axis:
@@ -148,8 +147,8 @@ class Reference:
     def largest_weight(self) -> float:
         return 1.0 if self.weight is None else float(self.weight.max())
 
-    def shares(self, part: slice) -> tuple[Floats, Floats]:
-        """Weights by the largest of them, and their squares, which do not vanish."""
+    def relative_weights(self, part: slice) -> tuple[Floats, Floats]:
+        """Return weights over the largest of them, and squares that do not vanish."""
         if self.weight is None:
             ones = np.ones(self.y[part].size)
             return ones, ones
@@ -158,7 +157,7 @@ class Reference:
 
     @cached_property
     def counts(self) -> tuple[float, float]:
-        """How many rows of each class there are to learn from: see `row_count`."""
+        """Rows of each class that the weights stand for: see `row_count`."""
         if self.weight is None:
             positive = int(np.count_nonzero(self.y))
             return float(self.n - positive), float(positive)
@@ -169,7 +168,7 @@ class Reference:
 
     @cached_property
     def weight_of_a_row(self) -> float:
-        """What one row weighs on average, where the weights do not count rows."""
+        """Mean weight of a row, where the weights do not count rows; else 1."""
         if self.weight is None:
             return 1.0
         return float(self.weights.sum()) / self._row_count(np.ones_like(self.y))
@@ -179,16 +178,16 @@ class Reference:
         return self.masses[1] / sum(self.masses)
 
     def take(self, rows: Booleans | Integers, *, rises: bool = False) -> Reference:
-        """Some rows, or all in another order."""
+        """Return some rows, or all in another order."""
         weight = None if self.weight is None else self.weight[rows]
         return Reference(self.scores[rows], self.y[rows], weight, self.logits, rises)
 
     def part(self, rows: Booleans) -> Reference:
-        """Some rows in their order, with what is known of each."""
+        """Return some rows in their order, with their log-odds."""
         return replace(self.take(rows, rises=self.rises), known_odds=self.odds[rows])
 
     def rising(self) -> Reference:
-        """The rows by rising score."""
+        """Return the rows by rising score."""
         if self.rises:
             return self
         if self.weight is None and can_pack(self.scores):
@@ -197,7 +196,7 @@ class Reference:
         return self.in_order()[0]
 
     def in_order(self) -> tuple[Reference, Integers]:
-        """The rows by rising score, and where each of them stood."""
+        """Return the rows by rising score, and where each of them stood."""
         # The order of rows that are equal but for the label changes no sum of theirs.
         kind: Literal["stable"] | None = None if self.weight is None else "stable"
         order = np.argsort(self.scores, kind=kind)
@@ -206,7 +205,7 @@ class Reference:
 
 
 def row_count(weight: Floats, squares: Floats | None = None) -> float:
-    """Rows that weights stand for: their sum, where they count rows.
+    """Return the number of rows that weights stand for: their sum, if they count rows.
 
     Weights that were scaled down, to a sum of 1 say, count (Σw)²/Σw² rows instead;
     `squares`, where weights are sums themselves, add up to Σw².
@@ -218,18 +217,23 @@ def row_count(weight: Floats, squares: Floats | None = None) -> float:
     return max(total, float(share.sum()) ** 2 / dot(share, share))
 
 
-def furthest(scores: Floats) -> float | None:
-    """The largest of finite log-odds where some are infinite; None where none is."""
+def largest_finite(scores: Floats) -> float | None:
+    """Return the largest finite |log-odds| where some are infinite, or else None."""
     finite = np.isfinite(scores)
     if finite.all():
         return None
-    return float(np.abs(scores[finite]).max(initial=FURTHEST))
+    return float(np.abs(scores[finite]).max(initial=MAX_LOG_ODDS))
 
 
 def check_reference(
-    y: Any, p: Any, sample_weight: Any = None, pos_label: Any = None, *, logits: bool
+    y: ArrayLike,
+    p: ArrayLike | Probabilities,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    *,
+    logits: bool,
 ) -> Reference:
-    """A reference with both classes and scores that differ; rows of weight 0 go."""
+    """Check labels and scores; drop rows of weight 0, refuse one class or one score."""
     scores = check_score_array(p, logits=logits)
     refuse_two_classes(scores, "p")
     labels = binary_labels(y, pos_label, both=True, shape=scores.shape)
@@ -255,13 +259,13 @@ def refuse_useless(reference: Reference, labels: Labels) -> None:
     low = float(reference.scores.min())
     if low == float(reference.scores.max()):
         raise ValueError(
-            f"all {reference.n:,} scores are equal ({low:g}): they tell nothing about "
+            f"all {reference.n:,} scores are equal ({low:g}): they carry nothing about "
             f"the labels, {reference.prevalence:.4g} of which are positive"
         )
 
 
-def check_score_array(p: Any, *, logits: bool) -> Floats:
-    """Scores in one or two dimensions, none missing."""
+def check_score_array(p: ArrayLike | Probabilities, *, logits: bool) -> Floats:
+    """Return scores in one or two dimensions, none missing."""
     if is_sparse(p):
         raise TypeError(
             "p must be dense here: pass the explicit cells and their labels as vectors"

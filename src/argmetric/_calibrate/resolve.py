@@ -1,11 +1,11 @@
-"""What `decide`, `forecast` and `tune` accept as a reference: rows, or a map.
+"""What `decide`, `forecast` and `tune` accept as a reference: rows, or a calibrator.
 
-Maps and their fits are loaded by those who have one: most calls have none.
+Calibrators and their fits are loaded where there is one: most calls have none.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,7 +21,7 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import expit, logit
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers, Label, ReferenceLike
 from argmetric._ground.validation import (
     is_frame_like,
     is_sparse,
@@ -31,61 +31,65 @@ from argmetric._ground.validation import (
 )
 
 if TYPE_CHECKING:
+    from argmetric._calibrate.bins import ReferenceBins
     from argmetric._calibrate.calibrator import Calibrator
-    from argmetric._calibrate.cells import ScoreCells
+    from argmetric._calibrate.prevalence import EstimatedPrevalence
     from argmetric._calibrate.reference import Reference
-    from argmetric._calibrate.share import EstimatedShare
 
 
 _Y = "the y of reference=(y, p)"
-PriorShare = float | Literal["estimate"]
+PriorOption = float | Literal["estimate"]
 
 
 class FittedReference(NamedTuple):
-    """A map, and the labelled rows that it was fitted on where these are at hand.
+    """A calibrator, and the labelled rows that it was fitted on, if they are known.
 
-    Passed as `reference=` it is taken as it is. A rule keeps the rows in cells.
+    Passed as `reference=` it is taken as it is. A rule keeps the rows in bins.
     """
 
     calibrator: Calibrator | None
-    rows: Reference | ScoreCells | None
+    rows: Reference | ReferenceBins | None
 
 
-def resolve_calibrator(reference: Any, *, logits: bool = False) -> Calibrator | None:
-    """The map that is meant, or None; arguments as for `resolve_reference`."""
-    named = _as_calibrator  # who asks for the map alone takes no pos_label
-    return resolve_reference(reference, logits=logits, naming=named).calibrator
+def resolve_calibrator(
+    reference: ReferenceLike | None, *, logits: bool = False
+) -> Calibrator | None:
+    """Return the calibrator alone, or None; arguments as for `resolve_reference`."""
+    return resolve_reference(reference, logits=logits, naming=_as_calibrator).calibrator
 
 
 def resolve_reference(
-    reference: Any, *, logits: bool = False, naming: Naming = as_keyword
+    reference: ReferenceLike | FittedReference | None,
+    *,
+    logits: bool = False,
+    naming: Naming = as_keyword,
 ) -> FittedReference:
-    """The map that is meant, with the rows that it was fitted on, if they are known."""
+    """Return the calibrator of a reference, with the rows that it was fitted on."""
     if reference is None:
         return FittedReference(None, None)
     if isinstance(reference, FittedReference):
         return reference
     if is_pair(reference):
         y, p = reference
-        return _fitted(y, p, logits, naming)
-    found = as_calibrator(reference)
-    if found.parts[0]._of_classes:
+        return _fit_pair(y, p, logits, naming)
+    calibrator = as_calibrator(reference)
+    if calibrator.parts[0]._of_classes:
         raise ValueError(
             "this calibrator is for the probabilities of several classes, row by row: "
             "apply it first and pass what it gives"
         )
-    return FittedReference(found, None)
+    return FittedReference(calibrator, None)
 
 
-def is_pair(reference: Any) -> bool:
-    """Whether these are labelled rows (y, p); all that is left is taken as a map."""
+def is_pair(reference: object) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:
+    """Return whether these are labelled rows (y, p), and no calibrator."""
     pair = isinstance(reference, tuple | list) and len(reference) == 2
     return pair and not isinstance(reference, FittedReference)
 
 
 def as_calibrator(reference: Any) -> Calibrator:
-    """A calibrator as it is; a function, or an object with `apply`, wrapped."""
-    from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+    """Return a calibrator; wrap a function, or an object with `apply`."""
+    from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 
     if isinstance(reference, Calibrator):
         return reference
@@ -94,14 +98,17 @@ def as_calibrator(reference: Any) -> Calibrator:
     if isinstance(reference, type) or not callable(function) or frame:
         raise TypeError(
             "reference must be labelled rows, a pair (y, p) of labels and their "
-            f"scores, or a fitted Calibrator (see calibrate), not {_shown(reference)}"
+            "scores, or a fitted Calibrator (see calibrate), not "
+            f"{_describe(reference)}"
         )
-    return FunctionMap(function)
+    return FunctionCalibrator(function)
 
 
-def _fitted(y: Any, p: Any, logits: bool, naming: Naming) -> FittedReference:
-    from argmetric._calibrate.calibrate import DEFAULT
-    from argmetric._calibrate.fit import fit_map
+def _fit_pair(
+    y: ArrayLike, p: ArrayLike, logits: bool, naming: Naming
+) -> FittedReference:
+    """Fit the default calibrator to labels and scores."""
+    from argmetric._calibrate.fit import DEFAULT, fit_calibrator
     from argmetric._calibrate.reference import check_reference
 
     shape = getattr(p, "shape", ()) or to_numpy(p, "p").shape
@@ -114,11 +121,11 @@ def _fitted(y: Any, p: Any, logits: bool, naming: Naming) -> FittedReference:
     labels = binary_labels(y, name=_Y, naming=naming)
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
-    return FittedReference(fit_map(rows, DEFAULT), rows)
+    return FittedReference(fit_calibrator(rows, DEFAULT), rows)
 
 
-def with_positives(reference: Any, pos_label: Any) -> Any:
-    """A reference whose y says which rows are positive, for a verb with `pos_label`.
+def with_positives(reference: Any, pos_label: Label | None) -> Any:
+    """Return a reference whose y is boolean, where a verb has a `pos_label`.
 
     The verb's other labels may have names where those of the reference are 0 and 1.
     """
@@ -127,28 +134,28 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
     y, p = reference
     array = label_array(y, _Y)
     refuse_missing(array, _Y)
-    found = distinct(array)
-    if pos_label not in found and usual_pair(found) is not None:
+    labels = distinct(array)
+    if pos_label not in labels and usual_pair(labels) is not None:
         pos_label = None
     return binary_labels(array, pos_label, name=_Y).positive, p
 
 
 def check_pair(reference: Any) -> tuple[Any, Any]:
-    """Labels and scores; anything else is refused."""
+    """Return labels and scores; refuse anything else."""
     if not is_pair(reference):
         raise TypeError(
             "reference must be labelled rows here, a pair (y, p) of labels and their "
-            f"scores, not {_shown(reference)}"
+            f"scores, not {_describe(reference)}"
         )
     y, p = reference
     return y, p
 
 
-def _as_calibrator(*label: Any) -> str:
+def _as_calibrator(*label: object) -> str:
     return f"reference=calibrate(y, p, pos_label={shown(label[0])})"
 
 
-def _shown(reference: Any) -> str:
+def _describe(reference: object) -> str:
     if isinstance(reference, tuple | list):
         return f"a {type(reference).__name__} of {len(reference)}"
     if isinstance(reference, type):
@@ -156,15 +163,15 @@ def _shown(reference: Any) -> str:
     return type(reference).__name__
 
 
-def check_prior(prior: Any, *, with_rows: bool) -> PriorShare | None:
-    """The argument `prior`: a share of positives, "estimate", or None."""
+def check_prior(prior: object, *, with_rows: bool) -> PriorOption | None:
+    """Return the argument `prior`: a prevalence, "estimate", or None."""
     if prior is None:
         return None
     if not isinstance(prior, str):
         return check_share(prior, "prior")
     if prior != "estimate":
         raise ValueError(
-            'prior must be a share strictly between 0 and 1, or "estimate", not '
+            'prior must be a prevalence strictly between 0 and 1, or "estimate", not '
             f"{shown(prior)}"
         )
     if not with_rows:
@@ -175,73 +182,76 @@ def check_prior(prior: Any, *, with_rows: bool) -> PriorShare | None:
     return "estimate"
 
 
-def calibrated_scores(found: Calibrator, scores: Floats, *, logits: bool) -> Floats:
-    """Scores on the same scale after the map; log-odds keep their tails."""
-    return found._map(scores) if logits else found._map_p(scores)
+def calibrated_scores(
+    calibrator: Calibrator, scores: Floats, *, logits: bool
+) -> Floats:
+    """Return scores on the same scale after a calibrator; log-odds keep their tails."""
+    return calibrator._map_scores(scores, logits=logits)
 
 
-# Decisions that went through a map and are still held, by the id of their labels
-_MAPPED: WeakValueDictionary[int, Any] = WeakValueDictionary()
+# Decisions by a calibrator that are still held, by the id of their labels
+_CALIBRATED: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
-class AtShare(NamedTuple):
-    """The map for a share of positives, the share if estimated, and notes on it."""
+class CalibratorAtPrior(NamedTuple):
+    """The calibrator for a prevalence, this if it was estimated, and notes on it."""
 
     calibrator: Calibrator | None
-    share: EstimatedShare | None
+    prevalence: EstimatedPrevalence | None
     notes: tuple[str, ...]
 
 
-def at_share(
-    prior: PriorShare | None,
+def calibrator_at_prior(
+    prior: PriorOption | None,
     fitted: FittedReference,
     layout: Layout,
     *,
     logits: bool,
     coverage: float = 0.9,
-) -> AtShare:
-    """The map that scores go through so that their mean is the asked share.
+) -> CalibratorAtPrior:
+    """Return the calibrator under which the mean of the scores is the prior.
 
-    Without a prior it is the map as it was fitted, and a warning and a note say where
-    the scores moved since. Where scores of the reference look as after sampling,
-    others say so, unless the share is given.
+    Without a prior it is the calibrator as it was fitted, and a warning and a note say
+    where the scores moved since. Where scores of the reference look as after sampling,
+    others say so, unless the prevalence is known.
     """
-    found, rows = fitted
+    calibrator, rows = fitted
     n = int(layout.sizes.sum())
     notes: tuple[str, ...] = ()
-    if prior is None and (found is None or rows is None):
-        return AtShare(found, None, ())
+    if prior is None and (calibrator is None or rows is None):
+        return CalibratorAtPrior(calibrator, None, ())
     if rows is not None and prior in (None, "estimate"):
+        from argmetric._calibrate.prevalence import estimate_prevalence, shift_note
         from argmetric._calibrate.prior import warn_of_resampling
         from argmetric._calibrate.reference import Reference
-        from argmetric._calibrate.share import estimate_share, moved_note
 
-        assert found is not None  # it was fitted on the rows
+        assert calibrator is not None  # it was fitted on the rows
         if isinstance(rows, Reference):
             notes = tuple(filter(None, [warn_of_resampling(rows)]))
         scores = layout.scores
         if rows.logits != logits:  # of a rule, which may know the other scale
             scores = expit(scores) if logits else logit(scores)
         if prior == "estimate":
-            shift, share = estimate_share(found, rows, scores, n, coverage)
-            return AtShare(found.then(shift), share, notes)
-        note = moved_note(found, rows, scores, n, _belonging(layout))
+            shift, estimate = estimate_prevalence(calibrator, rows, scores, n, coverage)
+            return CalibratorAtPrior(calibrator.then(shift), estimate, notes)
+        note = shift_note(calibrator, rows, scores, n, _unit_numbers(layout))
         if note is not None:
             warn_user(note)
             notes = (note, *notes)
-        return AtShare(found, None, notes)
+        return CalibratorAtPrior(calibrator, None, notes)
     assert isinstance(prior, float)  # `check_prior` asks for a reference otherwise
-    from argmetric._calibrate.prior import shift_to_share
+    from argmetric._calibrate.prior import shift_to_prevalence
 
-    if found is None:
-        return AtShare(shift_to_share(layout.scores, prior, n, logits=logits), None, ())
-    scores = calibrated_scores(found, layout.scores, logits=logits)
-    shift = shift_to_share(scores, prior, n, logits=logits)
-    return AtShare(found.then(shift), None, ())
+    scores = layout.scores
+    if calibrator is not None:
+        scores = calibrator._map_scores(scores, logits=logits)
+    last: Calibrator = shift_to_prevalence(scores, prior, n, logits=logits)
+    chain = last if calibrator is None else calibrator.then(last)
+    return CalibratorAtPrior(chain, None, ())
 
 
-def _belonging(layout: Layout) -> Integers | None:
-    """Number of the group, or of the row of a matrix, of every item; None: of none."""
+def _unit_numbers(layout: Layout) -> Integers | None:
+    """Return the group, or the row of a matrix, of every item; None: of none."""
     if layout.coded is not None:
         return layout.coded.codes
     if len(layout.shape) == 1 or layout.sparse:
@@ -251,13 +261,15 @@ def _belonging(layout: Layout) -> Integers | None:
     return np.asarray(layout.select(row))
 
 
-def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:
-    """A layout with calibrated scores in place of those given.
+def recalibrate_layout(
+    layout: Layout, calibrator: Calibrator, *, logits: bool
+) -> Layout:
+    """Return a layout with calibrated scores in place of its own.
 
-    Only explicit items are mapped: an absent cell stays a certain negative. A map with
-    steps makes ties, in which the higher score before the map goes first.
+    Only explicit items are calibrated: an absent cell stays a certain negative. Steps
+    make ties, in which the higher score before the calibration goes first.
     """
-    scores = calibrated_scores(calibrator, layout.scores, logits=logits)
+    scores = calibrator._map_scores(layout.scores, logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):
         return layout._replace(scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
@@ -273,23 +285,23 @@ def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> boo
     return calibrator.keeps_apart(*(ends if logits else logit(ends)).tolist())
 
 
-def remember_map(decision: Any) -> None:
-    """So that `warn_of_lost_map` knows the labels of this decision."""
-    _MAPPED[id(decision.labels)] = decision
+def remember_decision(decision: Any) -> None:
+    """Remember a decision, so that `warn_of_lost_calibrator` knows its labels."""
+    _CALIBRATED[id(decision.labels)] = decision
 
 
-def warn_of_lost_map(p: Any, labels: Any) -> None:
-    """Warn of labels that were decided on these scores through a map, now without it.
+def warn_of_lost_calibrator(p: ArrayLike, labels: object) -> None:
+    """Warn of labels that were decided with a calibrator, now used without it.
 
     Known are the very labels of a decision that is still held: a copy of them is not.
     """
-    decision = _MAPPED.get(id(labels))
+    decision = _CALIBRATED.get(id(labels))
     if decision is None or decision.labels is not labels:
         return
-    given = decision._asked["p"]
-    same = p is given
+    own = decision._asked["p"]
+    same = p is own
     if not same and not is_sparse(p):
-        same = np.array_equal(to_numpy(p, "p"), to_numpy(given, "p"))
+        same = np.array_equal(to_numpy(p, "p"), to_numpy(own, "p"))
     if same:
         warn_user(
             "these labels were decided with recalibrated probabilities, and the "

@@ -1,4 +1,4 @@
-"""The default map: a smooth curve of the log-odds, pulled towards no change at all.
+"""The default calibrator: a smooth curve of log-odds, pulled towards no change.
 
     logit p' = z + b + a·(z - z̄) + f(z) + lumps,   z = logit p
 
@@ -10,8 +10,8 @@ a lump stands beyond all other scores and has a level of its own.
 
 The prior is centred at the identity: all coefficients are about 0. How far b, a and f
 may move is not chosen but averaged, by the evidence (Laplace) for each of some scales:
-200 labels move the map only where they insist. Where the curve falls, neighbouring
-points are pooled. What is left uncertain is the normal law of the coefficients under
+200 labels move the curve only where they insist. Where it falls, neighbouring points
+are pooled. What is left uncertain is the normal distribution of the coefficients under
 the widest scale, kept as draws: a sceptical prior decides better and forecasts worse.
 """
 
@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from argmetric._calibrate.bins import LabelBins
 from argmetric._calibrate.calibrator import (
     FORMAT,
     Calibrator,
@@ -29,17 +30,14 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._calibrate.cells import MapCells
-from argmetric._calibrate.maps import (
+from argmetric._calibrate.calibrators import as_draw_rows, interpolate, scale_log_odds
+from argmetric._calibrate.logistic import (
     N_DRAWS,
     Mode,
-    Prior,
-    as_rows,
+    NormalPrior,
     fit_logistic,
-    interpolated,
-    likeliest,
-    rounded,
-    scaled,
+    fit_penalised,
+    round_draws,
     standard_normal,
 )
 from argmetric._ground.discrete import dot
@@ -53,23 +51,22 @@ SCALES = ((2.0, 1.0), (0.5, 0.4), (0.1, 0.1))
 SCALE_ODDS = (1.0, 2.0, 10.0)
 CURVE_SCALES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, alike
 LUMP_SCALE = 1.5
-SUREST = 36.0  # log-odds beyond which a chance would be 1 as a double
-FAINTEST = -700.0  # log-odds below which a chance would be 0
+MAX_LEVEL = 36.0  # log-odds beyond which a probability would be 1 as a double
+MIN_LEVEL = -700.0  # log-odds below which a probability would be 0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SplineMap(Calibrator):
+class SplineCalibrator(Calibrator):
     """A non-decreasing curve of the log-odds through some points."""
 
-    # knots, values: log-odds, and what they become; straight lines between
+    # log-odds, and what they become; straight lines between
     knots: Floats
     values: Floats
     slope: float  # beyond the first and the last knot
-    # log-odds from which on scores count as 0 and as 1; None where only finite log-odds
-    # were given
+    # log-odds from which on scores count as 0 and as 1; None if all were finite
     ends: tuple[float, float] | None
-    # low, high: what scores of 0 and of 1 become, and the least and the most that any
-    # becomes; None without ends
+    # what scores of 0 and of 1 become, and the least and the most that any becomes;
+    # None without ends
     low: float | None
     high: float | None
 
@@ -109,10 +106,10 @@ class SplineMap(Calibrator):
         if (np.diff(draws[:, :count]) < 0.0).any() or (np.diff(ends) < 0.0).any():
             raise ValueError("draws must hold values that do not fall, and low ≤ high")
 
-    def _drawn(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, Any]:
         count = self.knots.size
         low, high = row[count + 1 :] if self.ends else (None, None)
-        values = as_rows(row[:count])
+        values = as_draw_rows(row[:count])
         return {"values": values, "slope": row[count], "low": low, "high": high}
 
     @classmethod
@@ -134,8 +131,8 @@ class SplineMap(Calibrator):
         below = np.minimum(x - self.knots[0], 0.0)
         above = np.maximum(x - self.knots[-1], 0.0)
         # An infinite score stays infinite only where the ends rise.
-        beyond = scaled(below + above, self.slope)
-        return interpolated(x, self.knots, self.values) + beyond
+        beyond = scale_log_odds(below + above, self.slope)
+        return interpolate(x, self.knots, self.values) + beyond
 
     def keeps_apart(self, low: float, high: float) -> bool:
         return False  # its flat parts, and scores beyond the ends, are ties
@@ -158,42 +155,43 @@ class Basis:
     mass: Floats  # rows in the lower lump, about each point, and in the upper lump
 
     @classmethod
-    def of(cls, cells: MapCells, line: Floats) -> Basis:
-        """Knots in the middle of equal shares of the information of the line."""
-        c = expit(line[0] * cells.x + line[1])
-        weight = cells.total * c * (1 - c)
+    def from_line(cls, bins: LabelBins, line: Floats) -> Basis:
+        """Place knots in the middle of equal shares of the information of a line."""
+        c = expit(line[0] * bins.x + line[1])
+        weight = bins.total * c * (1 - c)
         information = np.cumsum(weight)
         shares = (np.arange(N_KNOTS) + 0.5) / N_KNOTS * information[-1]
         places = np.minimum(np.searchsorted(information, shares), c.size - 1)
-        knots = np.unique(cells.x[places])
-        centre = dot(weight, cells.x) / float(information[-1])
-        low_end, high_end = cells.ends or (-np.inf, np.inf)
-        at_ends = cells.x == low_end, cells.x == high_end
-        low, high = (float(cells.total[end].sum()) for end in at_ends)
+        knots = np.unique(bins.x[places])
+        centre = dot(weight, bins.x) / float(information[-1])
+        low_end, high_end = bins.ends or (-np.inf, np.inf)
+        at_ends = bins.x == low_end, bins.x == high_end
+        low, high = (float(bins.total[end].sum()) for end in at_ends)
         inner = ~(at_ends[0] | at_ends[1])
-        x = cells.x[inner]
+        x = bins.x[inner]
         points = np.unique(np.concatenate([knots, x[:1], x[-1:]]))
         nearest = np.searchsorted((points[1:] + points[:-1]) / 2, x)
-        about = np.bincount(nearest, cells.total[inner], points.size)
-        mass = about if cells.ends is None else np.concatenate([[low], about, [high]])
+        about = np.bincount(nearest, bins.total[inner], points.size)
+        mass = about if bins.ends is None else np.concatenate([[low], about, [high]])
         lumps = (low >= 2, high >= 2)
-        return cls(knots, centre, cells.ends, lumps, points, np.maximum(mass, 1e-9))
+        return cls(knots, centre, bins.ends, lumps, points, np.maximum(mass, 1e-9))
 
     def curve(self, x: Floats) -> Floats:
-        """The columns without the lumps."""
+        """Return the columns without the lumps (n_columns, n)."""
         first, gaps = self.knots[:-1, None], np.diff(self.knots)[:, None]
         ramps = np.minimum(np.maximum((x - first) / gaps, 0.0), 1.0)
         return np.vstack([np.ones_like(x), x - self.centre, ramps])
 
     def design(self, x: Floats) -> Floats:
+        """Return all columns (n_coefficients, n) at log-odds x."""
         columns = list(self.curve(x))
         for end, lump in zip(self.ends or (), self.lumps, strict=False):
             if lump:
                 columns.append((x == end).astype(np.float64))
         return np.stack(columns)
 
-    def priors(self, scales: list[tuple[float, float]]) -> Prior:
-        """Centred at the identity, z = z̄ + 1·(z - z̄), for all scales in turn.
+    def priors(self, scales: list[tuple[float, float]]) -> NormalPrior:
+        """Return the priors of all scales, centred at the identity z = z̄ + 1·(z - z̄).
 
         Ramps are steps of a random walk: their variance is proportional to the gap.
         """
@@ -209,16 +207,16 @@ class Basis:
         )
         mean = np.zeros(deviation.shape[1])
         mean[:2] = self.centre, 1.0
-        return Prior(mean, deviation**-2)
+        return NormalPrior(mean, deviation**-2)
 
     def scales(self, line: Floats) -> list[tuple[float, float]]:
-        """Deviations of b and a, the widest first: it allows for the straight line."""
+        """Return deviations of b and a; the first and widest allows for the line."""
         shift = line[0] * self.centre + line[1] - self.centre
         (b, a), *others = SCALES
         return [(max(b, abs(shift)), max(a, abs(line[0] - 1))), *others]
 
     def levels(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Rows of coefficients as rows of log-odds at all points, and the slopes."""
+        """Return the log-odds (n_draws, n_points) of coefficients, and slopes."""
         count = self.knots.size + 1
         values = theta[:, :count] @ self.curve(self.points)
         slope = np.maximum(theta[:, 1], 0.0)
@@ -234,19 +232,19 @@ class Basis:
         return np.column_stack([low, values, high]), slope
 
     def parameters(self, levels: Floats, slope: Floats) -> Floats:
-        """Values, slope and ends, as a map holds them."""
+        """Return values, slope and ends in a row for each row of levels."""
         if self.ends is None:
             return np.column_stack([levels, slope])
-        levels = np.clip(levels, FAINTEST, SUREST)
+        levels = np.clip(levels, MIN_LEVEL, MAX_LEVEL)
         return np.column_stack([levels[:, 1:-1], slope, levels[:, 0], levels[:, -1]])
 
 
-def _risen(x: Floats, mass: Floats) -> Floats:
-    """Rows of log-odds that do not fall: neighbours that do have their mean chance."""
+def pool_falling(x: Floats, mass: Floats) -> Floats:
+    """Give neighbouring log-odds that fall, in a row, their mean probability."""
     falls = np.flatnonzero((x[:, 1:] < x[:, :-1]).any(axis=1))
     weights, means, points = mass.tolist(), [], []
     for row in expit(x[falls]).tolist():
-        pools: list[tuple[float, float, int]] = []  # mean chance, mass, points
+        pools: list[tuple[float, float, int]] = []  # mean probability, mass, points
         for pool in zip(row, weights, [1] * len(row), strict=True):
             while pools and pools[-1][0] >= pool[0]:
                 last = pools.pop()
@@ -262,79 +260,83 @@ def _risen(x: Floats, mass: Floats) -> Floats:
     return x
 
 
-def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> SplineMap:
-    """Average of the likeliest curves over the scales, by their evidence."""
-    # Mean of Platt's targets in every cell: no line separates them.
-    positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
+def fit_spline(
+    bins: LabelBins, *, draw: bool = True, **described: Any
+) -> SplineCalibrator:
+    """Average the likeliest curves over the scales, by their evidence."""
+    # Mean of Platt's targets in every bin: no line separates them.
+    positive, all_ = float(bins.positive.sum()), float(bins.total.sum())
     most, least = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
-    target = least + (most - least) * cells.positive / cells.total
-    line = fit_logistic([cells.x], target, cells.total).coefficients
-    basis = Basis.of(cells, line)
-    design, rate = basis.design(cells.x), cells.positive / cells.total
+    target = least + (most - least) * bins.positive / bins.total
+    line = fit_logistic([bins.x], target, bins.total).coefficients
+    basis = Basis.from_line(bins, line)
+    design, rate = basis.design(bins.x), bins.positive / bins.total
     # From the line: at a slope of 1 margins of a large scale are all saturated.
     start = np.zeros(len(design))
     start[:2] = line[0] * basis.centre + line[1], line[0]
     prior = basis.priors(basis.scales(line))
-    modes = likeliest(design, rate, cells.total, start, prior)
+    modes = fit_penalised(design, rate, bins.total, start, prior)
     odds = np.log(np.repeat(SCALE_ODDS, len(CURVE_SCALES)))
     # Laplace's approximation, up to a constant that all share.
     volume = np.linalg.slogdet(modes.curvature)[1]
     size = np.log(prior.precision).sum(axis=1) - volume
     evidence = np.asarray(0.5 * size - modes.loss) + odds
-    centre = _shares(evidence) @ modes.theta
+    centre = _posterior_weights(evidence) @ modes.theta
     levels, slope = basis.levels(centre[None])
     if draw:
         wide = len(CURVE_SCALES)  # the first of them have the widest scale
         widest = Mode(*(one[:wide] for one in vars(modes).values()))
-        others, slopes = _alternatives(basis, widest, _shares(evidence[:wide]))
+        others, slopes = _alternatives(
+            basis, widest, _posterior_weights(evidence[:wide])
+        )
         levels, slope = np.vstack([levels, others]), np.append(slope, slopes)
-    rows = basis.parameters(_risen(levels, basis.mass), slope)
+    rows = basis.parameters(pool_falling(levels, basis.mass), slope)
     count = basis.points.size
     low, high = rows[0, count + 1 :].tolist() or [None, None]
-    return SplineMap(
+    return SplineCalibrator(
         basis.points,
         rows[0, :count],
         float(rows[0, count]),
         basis.ends,
         low,
         high,
-        draws=rounded(rows[1:]) if draw else None,
+        draws=round_draws(rows[1:]) if draw else None,
         **described,
     )
 
 
 def _alternatives(basis: Basis, modes: Mode, share: Floats) -> tuple[Floats, Floats]:
-    """Levels and slopes of draws, about the average of their own modes."""
+    """Return levels and slopes of draws, about the average of their own modes."""
     centre = share @ modes.theta
-    levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
-    (average,) = _risen(levels[:1], basis.mass)
-    return centred(levels[1:], average), slope[1:]
+    levels, slope = basis.levels(np.vstack([centre, _draw_coefficients(modes, share)]))
+    (average,) = pool_falling(levels[:1], basis.mass)
+    return centre_draws(levels[1:], average), slope[1:]
 
 
-def _shares(evidence: Floats) -> Floats:
-    """Posterior chances of hypotheses, from logarithms."""
+def _posterior_weights(evidence: Floats) -> Floats:
+    """Return posterior probabilities of hypotheses from log-evidence."""
     share = np.exp(evidence - evidence.max())
     return np.asarray(share / share.sum())
 
 
-def centred(draws: Floats, centre: Floats) -> Floats:
-    """Draws moved so that their mean chance is that of a map, point by point.
+def centre_draws(draws: Floats, centre: Floats) -> Floats:
+    """Move draws (n_draws, n_points) so that mean probabilities are those of a centre.
 
-    A normal law of log-odds has a long tail of chances: where few labels are positive
-    its mean would promise too many of them. Chances are multiplied by one factor, or
-    their distances from 1 are.
+    A normal distribution of log-odds has a long tail of probabilities: where few labels
+    are positive its mean would promise too many of them. Probabilities of a point are
+    multiplied by one factor, or their distances from 1 are.
     """
-    ends = FAINTEST, -FAINTEST  # beyond them one of p and 1-p is 0
+    ends = MIN_LEVEL, -MIN_LEVEL  # beyond them one of p and 1-p is 0
     (p, q), (c, d) = (from_log_odds(np.clip(x, *ends)) for x in (draws, centre))
     mean, rest = p.mean(axis=0), q.mean(axis=0)
-    down = np.maximum(mean - c, 0.0) / mean  # part of each chance that goes over
+    down = np.maximum(mean - c, 0.0) / mean  # part of each probability that is moved
     up = np.maximum(rest - d, 0.0) / rest
     moved = log_odds(p * (1.0 - down) + q * up, q * (1.0 - up) + p * down)
     return np.clip(moved, *ends)
 
 
-def _draws(modes: Mode, share: Floats) -> Floats:
-    """Coefficients from the mixture of the normal laws around the modes."""
+def _draw_coefficients(modes: Mode, share: Floats) -> Floats:
+    """Draw coefficients from the mixture of normal distributions around the modes."""
     normal = standard_normal(N_DRAWS, modes.theta.shape[1])
     which = np.searchsorted(np.cumsum(share), (np.arange(N_DRAWS) + 0.5) / N_DRAWS)
     order = np.argsort(np.random.default_rng(0).permutation(N_DRAWS))

@@ -23,8 +23,8 @@ from argmetric._compare.review import decided_by
 from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
 from argmetric._compare.table import PatternTable, ScoredGroups
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
-from argmetric._forecast.groups import Batch
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import binary_labels, read_together, refuse_swapped

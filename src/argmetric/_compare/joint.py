@@ -8,7 +8,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.fit import fit_map
+from argmetric._calibrate.fit import fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
@@ -57,7 +57,7 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
         x = bare.odds(scores, None)
         if x.min() == x.max():  # these weights cancel all differences
             continue
-        fitted = fit_map(Reference(x, y, None, True), DEFAULT)
+        fitted = fit_calibrator(Reference(x, y, None, True), DEFAULT)
         p, q = from_log_odds(fitted._map(x))
         fits.append(bare._replace(calibrator=fitted))
         levels.append(np.log(np.maximum(np.where(y, p, q), 1e-9)).sum())

@@ -85,8 +85,8 @@ class Posterior:
     @cached_property
     def n_calibrators(self) -> int:
         """Number of posterior draws of the calibrator."""
-        drawn = (one.draws for one in self.calibrator.parts)
-        return max((len(one) for one in drawn if one is not None), default=1)
+        draws = (one.draws for one in self.calibrator.parts)
+        return max((len(one) for one in draws if one is not None), default=1)
 
     def _odds(self, x: Floats) -> Floats:
         """Return calibrated log-odds of shape (n, n_calibrators)."""
@@ -288,8 +288,8 @@ def draw_counts(
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= MAX_SINGLE_ROWS:
         place = np.repeat(np.arange(rows.size), rows.ravel().astype(np.int64))
-        group, cell = np.divmod(place, rows.shape[1])
-        hit = rng.random((repeats, cell.size, p.shape[1])) < p[cell]
+        group, index = np.divmod(place, rows.shape[1])
+        hit = rng.random((repeats, index.size, p.shape[1])) < p[index]
         counts = [hit[:, group == one].sum(axis=1) for one in range(len(rows))]
         return np.stack(counts, axis=1).astype(np.float64)
     q, mean = 1.0 - p, sums(rows, p)

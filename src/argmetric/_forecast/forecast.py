@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from argmetric._calibrate.resolve import (
-    AtShare,
-    at_share,
+    CalibratorAtPrior,
     calibrated_scores,
     calibration_note,
+    calibrator_at_prior,
     check_prior,
     resolve_reference,
-    warn_of_lost_map,
+    warn_of_lost_calibrator,
     with_positives,
 )
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.effects import LARGEST_EFFECT
-from argmetric._forecast.groups import Batch
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
     check_flag,
@@ -51,7 +51,7 @@ from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
-    from argmetric._calibrate.resolve import PriorShare
+    from argmetric._calibrate.resolve import PriorOption
 
 
 @refuses("sample_weight")
@@ -161,11 +161,13 @@ def forecast(
         zeros = layout.sparse
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=zeros)
         if prior is None:
-            warn_of_lost_map(p, getattr(labels, "labels", labels))
+            warn_of_lost_calibrator(p, getattr(labels, "labels", labels))
     known_share = None if prior == "estimate" else prior
-    at = AtShare(fitted.calibrator, None, ())
+    at = CalibratorAtPrior(fitted.calibrator, None, ())
     if known_share is None:
-        at = at_share(prior, fitted, layout, logits=logits, coverage=coverage)
+        at = calibrator_at_prior(
+            prior, fitted, layout, logits=logits, coverage=coverage
+        )
     scores, calibrator = layout.scores, at.calibrator
     if calibrator is not None:
         scores = calibrated_scores(calibrator, scores, logits=logits)
@@ -205,7 +207,7 @@ def forecast(
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
         assumptions=conditions(prior, overdispersion, known_, calibrator),
-        share=at.share,
+        share=at.prevalence,
         notes=at.notes,
     )
 
@@ -240,7 +242,7 @@ def refuse_undefined(pmf: ScorePMF, metric: Metric) -> None:
 
 
 def conditions(
-    prior: PriorShare | None,
+    prior: PriorOption | None,
     overdispersion: float,
     known: Floats,
     calibrator: Calibrator | None,
@@ -275,14 +277,18 @@ def conditions(
 
 
 def _read_labels(
-    labels: Any, p: Any, known: Any, pos_label: Any, **how: Any
+    labels: LabelsLike,
+    p: ArrayLike,
+    known: ArrayLike | None,
+    pos_label: Label | None,
+    **how: Any,
 ) -> tuple[Booleans, Floats | None]:
     """Return which labels are positive, and known labels as numbers (nan: unknown)."""
     if is_sparse(known):
         raise TypeError(
             "known must be dense: an array with nan where a label has not arrived"
         )
-    others = {} if known is None else {"known": known}
+    others: dict[str, Any] = {} if known is None else {"known": known}
     read = read_predictions(labels, p, pos_label, missing="known", **others, **how)
     return read[0] == 1.0, None if known is None else read[1]
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,7 @@ from argmetric._forecast.effects import (
     mixture_pmf,
 )
 from argmetric._ground.groups import Segments
-from argmetric._ground.layout import Layout
-from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
@@ -385,68 +383,3 @@ def _bounding_boxes(box: Integers, sheet: Integers) -> Integers:
     least = np.minimum.reduceat(low, first)
     above = np.maximum.reduceat(low + size, first)
     return np.stack([least, above - least], axis=2).reshape(-1, 4)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows with predictions whose score is forecast.
-
-    Attributes
-    ----------
-    metric : Metric
-    layout : Layout
-        How the rows lie in segments; its scores are those before calibration.
-    p, q : ndarray of shape (n_rows,)
-        Calibrated probabilities of a positive and of a negative.
-    known : ndarray of shape (n_rows,)
-        True labels, nan where unknown.
-    selected : ndarray of bool, shape (n_rows,)
-        Rows that are predicted positive.
-    deviation : float
-        Standard deviation of the random effect that the rows of a segment share.
-    prior : float or None
-        The prevalence, where it is known.
-    logits : bool
-        Whether scores are log-odds.
-    """
-
-    metric: Metric
-    layout: Layout
-    p: Floats
-    q: Floats
-    known: Floats
-    selected: Booleans
-    deviation: float
-    prior: float | None
-    logits: bool
-
-    @property
-    def n(self) -> int:
-        """Number of rows, with the absent ones of a sparse matrix."""
-        return int(self.layout.sizes.sum())
-
-    @property
-    def odds(self) -> Floats:
-        """Log-odds before calibration."""
-        scores = self.layout.scores
-        return scores if self.logits else logit(scores)
-
-    def score_pmf(self) -> tuple[ScorePMF, float]:
-        """Return the distribution of the score under p, and the expected positives."""
-        metric, layout = self.metric, self.layout
-        p, q, known, selected = self.p, self.q, self.known, self.selected
-        if layout.single:
-            how: Any = {
-                "known": known,
-                "selected": selected,
-                "deviation": self.deviation,
-            }
-            return segment_pmf(metric, int(layout.sizes[0]), p, q, **how)
-        from argmetric._forecast.group_mean import mean_distribution
-
-        if layout.rows is not None:
-            p, q, known = (one[layout.rows] for one in (p, q, known))
-            selected = selected[layout.rows]
-        rows = Segments(p, q, layout.indptr, layout.sizes)
-        groups = MetricGroups(metric, rows, known, selected, self.deviation)
-        return mean_distribution(groups)

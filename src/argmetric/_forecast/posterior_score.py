@@ -8,6 +8,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._expected import Tables, by_size, kernels
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.distributions import ScorePMF
 from argmetric._forecast.draws import (
     COUNTS,
@@ -18,7 +19,7 @@ from argmetric._forecast.draws import (
     match_total,
 )
 from argmetric._forecast.effects import fix_known
-from argmetric._forecast.groups import TABLE_LIMIT, Batch
+from argmetric._forecast.groups import TABLE_LIMIT
 from argmetric._ground.groups import Segments
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
@@ -44,10 +45,10 @@ def posterior_pmf(
     if batch.layout.single and not batch.deviation:
         drawn_p = Posterior(calibrator).probabilities(bins, batch.prior, batch.n)
         fitted_p = fitted_probabilities(batch, bins, calibrator)
-        drawn, fitted = (
+        draws, fitted = (
             distribution_of_draws(batch, bins, p) for p in (drawn_p, fitted_p)
         )
-        return drawn, fitted, float(fix_known(batch.p, batch.q, batch.known)[0].sum())
+        return draws, fitted, float(fix_known(batch.p, batch.q, batch.known)[0].sum())
     base, positives = batch.score_pmf()
     if not base.values.size:
         return base, base, positives
@@ -82,10 +83,10 @@ def distribution_of_draws(batch: Batch, bins: ScoreBins, p: Floats) -> ScorePMF:
     positive, selected = batch.known == 1.0, batch.selected
     rows = bins.open * np.stack([bins.called, ~bins.called])
     repeats = COUNTS * max(DRAWS // p.shape[1], 1)
-    drawn = draw_counts(p, rows, repeats, np.random.default_rng(1))
+    counts = draw_counts(p, rows, repeats, np.random.default_rng(1))
     known = np.count_nonzero(positive & selected)
-    hits = drawn[:, 0] + known
-    positives = hits + drawn[:, 1] + (np.count_nonzero(positive) - known)
+    hits = counts[:, 0] + known
+    positives = hits + counts[:, 1] + (np.count_nonzero(positive) - known)
     k = np.count_nonzero(selected)
     values = batch.metric.value(hits, k, positives, batch.n).ravel()
     return ScorePMF.from_atoms([(values, np.full(values.size, 1.0 / values.size))])

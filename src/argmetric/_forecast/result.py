@@ -1,13 +1,10 @@
-"""The result of `forecast`, and its picture."""
+"""The result of `forecast`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from argmetric._ground.arguments import check_number
 from argmetric._ground.discrete import ScoreDistribution
 from argmetric._ground.display import (
     ASSUMES,
@@ -22,22 +19,12 @@ from argmetric._ground.display import (
     number,
     with_interval,
 )
-from argmetric._ground.features import probabilities_of
-from argmetric._ground.pictures import Display, draw_distribution, small_distribution
-from argmetric._ground.types import (
-    ArrayLike,
-    Axes,
-    Estimator,
-    Features,
-    Floats,
-    Interval,
-    Label,
-    LabelsLike,
-)
-from argmetric.metrics import Metric, MetricLike
+from argmetric._ground.pictures import draw_distribution, drawing, small_distribution
+from argmetric._ground.types import Axes, Floats, Interval
+from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import EstimatedShare
+    from argmetric._calibrate.prevalence import EstimatedPrevalence
 
 
 class DistributionResult(Result, ScoreDistribution):
@@ -95,7 +82,7 @@ class Forecast(DistributionResult):
         Expected number of actual positives.
     assumptions : tuple of str
         Conditions under which the forecast is valid.
-    share : EstimatedShare or None
+    share : EstimatedPrevalence or None
         Estimated prevalence, with `prior="estimate"`: `mean`, an `interval` of the same
         coverage, and the prevalence of the `reference`.
     notes : tuple of str
@@ -116,7 +103,7 @@ class Forecast(DistributionResult):
     expected_positives: float
     assumptions: tuple[str, ...] = ()
     interval_given_map: Interval | None = None
-    share: EstimatedShare | None = None
+    share: EstimatedPrevalence | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -124,10 +111,10 @@ class Forecast(DistributionResult):
         """Share of the interval's width that is due to the calibrator's uncertainty."""
         if self.interval_given_map is None:
             return None
-        width, given = (
+        width, own = (
             high - low for low, high in (self.interval, self.interval_given_map)
         )
-        return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
+        return max(0.0, 1.0 - own / width) if width > 0.0 else 0.0
 
     _told = ("metric", "mean", "interval")
 
@@ -147,7 +134,7 @@ class Forecast(DistributionResult):
             Field("coverage", self.coverage),
             self._field(
                 "interval_given_map",
-                "given the map",
+                "given the calibrator",
                 lambda pair: f"{between(pair)}; {part}",
             ),
             *self._keys("share_of_map", "std", "p_undefined", "n"),
@@ -163,117 +150,7 @@ class Forecast(DistributionResult):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution of the score with its mean and interval."""
-        drawn: Axes = ForecastDisplay(self).plot(ax).ax_
-        return drawn
-
-
-@dataclass(repr=False)
-class ForecastDisplay(Display):
-    """Picture of the distribution of a score, with its mean and interval.
-
-    Parameters
-    ----------
-    forecast : Forecast
-    score : float, optional
-        The actual score, drawn beside it.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    line_ : matplotlib artist
-        The line of the mean; None for a metric that is never defined.
-
-    Examples
-    --------
-    >>> import argmetric as am
-    >>> p = [0.9, 0.45, 0.4, 0.1]
-    >>> display = am.ForecastDisplay.from_predictions(p, [1, 1, 1, 0], score=0.8)
-    >>> [line.get_label() for line in display.ax_.lines]
-    ['mean 0.690', 'actual: 0.800']
-    """
-
-    forecast: Forecast
-    score: float | None = None
-
-    @classmethod
-    def from_predictions(
-        cls,
-        p: ArrayLike,
-        labels: LabelsLike,
-        metric: MetricLike = "f1",
-        *,
-        score: float | None = None,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Self:
-        """Forecast the score of labels, and draw the forecast.
-
-        Parameters
-        ----------
-        p : array-like
-            Probabilities, as for `forecast`.
-        labels : array-like
-            Predicted labels, as for `forecast`.
-        metric : str, Metric or callable, default="f1"
-            The metric that scores them.
-        score : float, optional
-            The actual score, drawn beside it.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        **options
-            Other arguments of `forecast`.
-        """
-        from argmetric._forecast.forecast import forecast
-
-        if score is not None:
-            score = check_number(score, "score")
-        return cls(forecast(p, labels, metric, **options), score).plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        metric: MetricLike = "f1",
-        *,
-        pos_label: Label | None = None,
-        score: float | None = None,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Self:
-        """Forecast the score of what a classifier predicts, and draw the forecast.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, of two classes, with `predict_proba`.
-        X : array-like
-            Features of the rows.
-        metric : str, Metric or callable, default="f1"
-            The metric that scores its predictions.
-        pos_label : object, optional
-            The positive class; by default the second.
-        score : float, optional
-            The actual score, drawn beside it.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        **options
-            Other arguments of `forecast`.
-        """
-        p, positive = probabilities_of(estimator, X, pos_label)
-        model: Any = estimator
-        labels = np.asarray(model.predict(X)) == positive
-        return cls.from_predictions(p, labels, metric, score=score, ax=ax, **options)
-
-    def _labels(self) -> dict[str, Any]:
-        name = metric_title(self.forecast.metric.name)
-        return {"xlabel": name, "ylabel": "Probability"}
-
-    def _draw(self, ax: Any) -> Any:
-        one = self.forecast
-        line = draw_distribution(ax, one, one.interval, one.coverage)
-        if self.score is not None:
-            label = f"actual: {self.score:.3f}"
-            ax.axvline(self.score, color="black", linestyle="--", label=label)
-        return line
+        name = metric_title(self.metric.name)
+        with drawing(ax, xlabel=name, ylabel="Probability") as ax:
+            draw_distribution(ax, self, self.interval, self.coverage)
+        return ax

@@ -24,8 +24,8 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.draws import DRAWS, Posterior, ScoreBins, sums
-from argmetric._forecast.groups import Batch
 from argmetric._forecast.posterior_score import (
     MOVES,
     GroupSample,
@@ -94,8 +94,8 @@ class SharedDraws:
         known = self.batch.known[rows]
         segments = layout.indptr, layout.sizes
         sample = GroupSample(metric, place[rows], labels[rows], known, segments)
-        drawn = [sample.moments(column)[0] for column in self.p.T]
-        return float(np.mean(drawn)) - sample.moments(self.fitted[:, 0])[0]
+        means = [sample.moments(column)[0] for column in self.p.T]
+        return float(np.mean(means)) - sample.moments(self.fitted[:, 0])[0]
 
     def counts_along(self, order: Integers, k: Integers) -> Floats:
         """Return the rows of each bin among the first k of `order`, (n_k, n_bins).

@@ -423,9 +423,10 @@ def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
 CheckVerdict = Literal["yes", "no", "too few rows to say"]
 ForecastVerdict = Literal["yes", "recalibrated", "no", "too few rows to say"]
 PeriodVerdict = Literal[
-    "fine",
+    "no shift",
+    "no alarm",
     "all labels known",
-    "share moved",
+    "prevalence shift",
     "cannot say without labels",
     "below the floor",
 ]
@@ -439,9 +440,10 @@ CHECK: dict[ForecastVerdict, str] = {
 }
 # From good to bad
 PERIOD: dict[PeriodVerdict, str] = {
-    "fine": "as far as scores tell; a changed label definition they cannot reveal",
-    "all labels known": "the score is known, and there is no floor to compare it with",
-    "share moved": "each class still looks the same; the forecast is adjusted",
+    "no shift": "the scores look as before; a changed label definition is not seen",
+    "no alarm": "the score of rows with known labels is not below the floor",
+    "all labels known": "the score is known, and the floor says nothing about it",
+    "prevalence shift": "each class still looks the same; the forecast is adjusted",
     "cannot say without labels": "the scores moved in another way: label some rows",
     "below the floor": "the score of rows with known labels is below the floor",
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import DEFAULT, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
@@ -31,18 +32,18 @@ from argmetric._ground.validation import (
     warn_of_scale,
     warn_user,
 )
-from argmetric._monitor._cells import CANNOT_SAY as CANNOT_SAY
-from argmetric._monitor._cells import KNOWN as KNOWN
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, MonitorCells
-from argmetric._monitor._cells import PRIOR as PRIOR
-from argmetric._monitor._cells import SIZES as SIZES
-from argmetric._monitor._cells import VERDICTS as VERDICTS
-from argmetric._monitor._cells import Readings as Readings
+from argmetric._monitor._bins import CANNOT_SAY as CANNOT_SAY
+from argmetric._monitor._bins import KNOWN as KNOWN
+from argmetric._monitor._bins import NEGATIVE, POSITIVE, PeriodBins
+from argmetric._monitor._bins import PRIOR as PRIOR
+from argmetric._monitor._bins import SIZES as SIZES
+from argmetric._monitor._bins import VERDICTS as VERDICTS
+from argmetric._monitor._bins import Readings as Readings
+from argmetric._monitor._distribution import DEVIATIONS as DEVIATIONS
+from argmetric._monitor._distribution import SHIFTS as SHIFTS
+from argmetric._monitor._distribution import Shift as Shift
 from argmetric._monitor._labelling import LabelledEstimate as LabelledEstimate
 from argmetric._monitor._labelling import LabellingPlan as LabellingPlan
-from argmetric._monitor._law import DEVIATIONS as DEVIATIONS
-from argmetric._monitor._law import SHIFTS as SHIFTS
-from argmetric._monitor._law import Shift as Shift
 from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
 from argmetric._monitor._period import Period as Period
 from argmetric._monitor._period import values_of as values_of
@@ -52,7 +53,7 @@ from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._result import Monitoring as Monitoring
 from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
-from argmetric._monitor._watch import Watch
+from argmetric._monitor._watch import Watch, read_features
 from argmetric._monitor._watch import critical_value as critical_value
 from argmetric._monitor._watch import movements as movements
 from argmetric._monitor._words import BETTER as BETTER
@@ -60,16 +61,18 @@ from argmetric._monitor._words import PRINTED as PRINTED
 from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
+from argmetric._monitor._words import restore_period as restore_period
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]
 
-FEW_POSITIVES = 8  # of a reference, below which intervals have not been tried
-FEWEST_OF_A_SEGMENT = (200, 8)  # rows and rows of each class, for a map of its own
-LOOKED_FOR = 200  # scores of the reference that are looked for among the rows
-FLOOR_ROWS = 24  # of the tables on which the range of a metric is looked at
-OVERLAP = 0.95  # share of them from which the reference is among the rows
+MIN_POSITIVES = 8  # of a reference, below which intervals have not been tried
+# Rows, and rows of each class, from which a segment has a calibrator of its own
+MIN_SEGMENT_ROWS, MIN_SEGMENT_CLASS_ROWS = 200, 8
+N_SOUGHT = 200  # scores of the reference that are sought among the rows
+FLOOR_ROWS = 24  # of the tables on which the range of a metric is computed
+MIN_OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
 def monitor(
@@ -93,12 +96,13 @@ def monitor(
     pos_label: Label | None = None,
     logits: bool = False,
 ) -> Monitoring:
-    """Forecast the score of every period, and say whether something moved.
+    """Forecast the score of every period, and say whether something changed.
 
-    A period has scores and no labels. Nothing may have happened to it, the share of
-    positives may have moved, or other rows came. We weight the explanations by how well
-    they fit, and mix them into one forecast, whose interval holds under each of them
-    that is not ruled out; where none fits, the verdict is "cannot say without labels".
+    A period has scores and no labels. Either nothing changed, the prevalence changed
+    (label shift), or the inputs changed (covariate shift). The explanations are
+    weighted by how well they fit, and mixed into one forecast, whose interval holds
+    under each of them that is not ruled out; where none fits, the verdict is "cannot
+    say without labels".
     More on the page :doc:`/production`.
 
     Parameters
@@ -107,8 +111,8 @@ def monitor(
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
     labels : array-like, Rule, float or Decision
-        What was handed in: labels (0/1, booleans, -1/1, or any others with
-        `pos_label`), the rule that predicts them, a threshold on `p`, or a decision.
+        Predicted labels (0/1, booleans, -1/1, or any others with `pos_label`), the rule
+        that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
         The metric that is monitored; by default that of the rule, or "f1".
     reference : (y, p) or (y, p, by)
@@ -127,21 +131,21 @@ def monitor(
         Group of each row: the metric is averaged over the groups of a period.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
-        over rows, the mean over columns, or all cells together. One map and one shift
-        serve all groups and columns.
+        over rows, the mean over columns, or all cells together. One calibrator and one
+        shift serve all groups and columns.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`: the map is fitted
-        again for each period, with the reference weighted as its rows. Benefit
+        Numbers that describe the rows of the reference and of `p`: the calibrator is
+        fitted again for each period, with the reference weighted as its rows. Benefit
         unproven.
     shift : {"auto", "none", "prior"}, default="auto"
         "auto" mixes the three explanations. "none": nothing but the rows changed.
-        "prior": the share of positives moved and nothing else did.
+        "prior": the prevalence changed and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
         Score that is still good enough: raises an alarm where the score is below it.
     false_alarms : float, default=0.05
-        Chance of a false alarm of each kind per year, or in 52 periods.
+        Probability of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
@@ -162,7 +166,7 @@ def monitor(
     >>> y = rng.random(6000) < p
     >>> m = am.monitor(p[2000:], 0.3, reference=(y[:2000], p[:2000]), every=1000)
     >>> [one.verdict for one in m.periods]
-    ['fine', 'fine', 'fine', 'fine']
+    ['no shift', 'no shift', 'no shift', 'no shift']
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
@@ -171,48 +175,37 @@ def monitor(
     if features is not None and scores.ndim == 2:
         raise ValueError("features go with one column of scores, not with a matrix")
     rule = _as_rule(labels, how, logits=logits)
-    notes: list[str] = []
-    found = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
-    if isinstance(rule, Rule) and rule.metric.name != found.name:
-        notes.append(f"the rule was tuned for {rule.metric.name}")
+    scored = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     names = None
     if isinstance(reference, tuple | list) and len(reference) == 3:
         names, reference = reference[2], reference[:2]
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
-    reference = with_positives(reference, pos_label)
-    fitted = resolve_reference(reference, logits=logits)
-    if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
-        raise ValueError("monitor needs reference=(y, p): labels and their scores")
-    if min(fitted.rows.counts) < FEW_POSITIVES:
-        few = int(min(fitted.rows.counts))
-        notes.append(
-            f"the reference has only {few} rows of one class: intervals and verdicts "
-            f"have not been tried with fewer than {FEW_POSITIVES}"
-        )
+    rows, calibrator = _read_reference(reference, pos_label, logits=logits)
     warn_of_scale(scores, logits=logits, given=p)
-    overlap = Overlap(fitted.rows.scores)
-    overlap.look(scores)
+    overlap = Overlap(rows.scores)
+    overlap.add(scores)
     if overlap.message:
         warn_user(overlap.message)
     watch = Watch(
-        metric=found,
-        cells=MonitorCells.of(fitted.rows, _cut(rule, fitted.rows)),
-        calibrator=fitted.calibrator,
+        metric=scored,
+        bins=PeriodBins.from_reference(rows, _cut(rule, rows)),
+        calibrator=calibrator,
         reference=np.zeros((2, 0), dtype=np.int64),
         rule=rule,
         every=check_every(every, with_time=time is not None),
         shift=shift,
         coverage=check_share(coverage, "coverage"),
-        floor=None if floor is None else _check_floor(floor, found),
+        floor=None if floor is None else _check_floor(floor, scored),
         false_alarms=check_share(false_alarms, "false_alarms"),
         average=how,
         columns=scores.shape[1] if scores.ndim == 2 else 0,
     )
-    watch = _counted(watch, fitted.rows)
+    watch = _with_reference(watch, rows)
+    notes = _remarks(rule, scored, rows)
     watches: dict[str, Watch] = {}
     if names is not None:
-        watches, without = _of_segments(watch, fitted.rows, names)
+        watches, without = _segment_watches(watch, rows, names)
         if without:
             notes.append(
                 f"segments with too few rows in the reference are compared with all of "
@@ -223,26 +216,55 @@ def monitor(
             "segments are compared with the whole reference: reference=(y, p, by) "
             "compares each with its own rows"
         )
-    if watch.grouped:
+    if watch.is_grouped:
         over = {"samples": "the rows of p", "macro": "the columns of p"}
         notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
-    given = labels if rule is None else None
-    more: Any = {"by": by, "groups": groups, "pos_label": pos_label}
-    made = empty.add(p, given, time=time, known=known, **more)
+    monitoring = empty.add(
+        p,
+        labels if rule is None else None,
+        time=time,
+        known=known,
+        by=by,
+        groups=groups,
+        pos_label=pos_label,
+    )
     if features is None:
-        return made
-    from argmetric._monitor._watch import read_features
-
-    described = read_features(features, fitted.rows.n, scores.size)
-    return made._with_features(fitted.rows, *described)
+        return monitoring
+    both = read_features(features, rows.n, scores.size)
+    return monitoring._with_features(rows, *both)
 
 
-def _check_floor(floor: Any, metric: Metric) -> float:
-    """The argument `floor`: a score that the metric can have.
+def _read_reference(
+    reference: ReferenceLike, pos_label: Label | None, *, logits: bool
+) -> tuple[Reference, Calibrator]:
+    """Return the rows of a reference, and the calibrator that is fitted on them."""
+    reference = with_positives(reference, pos_label)
+    calibrator, rows = resolve_reference(reference, logits=logits)
+    if not isinstance(rows, Reference) or calibrator is None:
+        raise ValueError("monitor needs reference=(y, p): labels and their scores")
+    return rows, calibrator
 
-    Metrics of shares of rows are looked at on all tables of FLOOR_ROWS rows. One that
-    is larger for twice the counts has no range that is known.
+
+def _remarks(rule: Rule | float | None, metric: Metric, rows: Reference) -> list[str]:
+    """Return notes on a rule of another metric, and on few rows of one class."""
+    notes = []
+    if isinstance(rule, Rule) and rule.metric.name != metric.name:
+        notes.append(f"the rule was tuned for {rule.metric.name}")
+    few = int(min(rows.counts))
+    if few < MIN_POSITIVES:
+        notes.append(
+            f"the reference has only {few} rows of one class: intervals and verdicts "
+            f"have not been tried with fewer than {MIN_POSITIVES}"
+        )
+    return notes
+
+
+def _check_floor(floor: object, metric: Metric) -> float:
+    """Return the argument `floor`, a score that the metric can have.
+
+    The range of a metric is computed on all tables of FLOOR_ROWS rows. One that is
+    larger for twice the counts has no range that is known.
     """
     value = check_number(floor, "floor")
     steps = np.arange(FLOOR_ROWS + 1)
@@ -263,8 +285,10 @@ def _check_floor(floor: Any, metric: Metric) -> float:
     return value
 
 
-def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
-    """What the metric is averaged over; None: there is nothing to average."""
+def _check_average(
+    scores: Floats, groups: ArrayLike | None, average: Average | None
+) -> str | None:
+    """Return what the metric is averaged over; None without groups or columns."""
     if scores.ndim == 2:
         refuse_two_classes(scores, "p")
         check_matrix_average(groups, average)
@@ -276,8 +300,10 @@ def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
     return None if average is None else str(average)
 
 
-def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float | None:
-    """The rule or the threshold that is meant; None for labels."""
+def _as_rule(
+    labels: LabelsLike, average: str | None, *, logits: bool
+) -> Rule | float | None:
+    """Return a rule or a threshold; None for labels."""
     if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
         return check_threshold(labels, logits=logits)
     if not isinstance(labels, Rule):
@@ -293,7 +319,7 @@ def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float 
 
 
 def _cut(rule: Rule | float | None, reference: Reference) -> float | None:
-    """The score from which rows of the reference are called positive."""
+    """Return the score from which rows of the reference are predicted positive."""
     if rule is None:
         return None
     if not isinstance(rule, Rule):
@@ -304,33 +330,30 @@ def _cut(rule: Rule | float | None, reference: Reference) -> float | None:
     return float(reference.scores[called].min()) if called.any() else None
 
 
-def _counted(watch: Watch, rows: Reference) -> Watch:
+def _with_reference(watch: Watch, rows: Reference) -> Watch:
+    """Count the rows of a reference in the bins."""
     known = rows.y.astype(np.float64)
-    table = watch.cells.count(rows.scores, np.zeros(rows.n, dtype=bool), known)[0]
+    table = watch.bins.count(rows.scores, np.zeros(rows.n, dtype=bool), known)[0]
     return replace(watch, reference=table[0, [NEGATIVE, POSITIVE]])
 
 
-def _of_segments(
-    watch: Watch, rows: Reference, names: Any
+def _segment_watches(
+    watch: Watch, rows: Reference, names: ArrayLike
 ) -> tuple[dict[str, Watch], list[str]]:
-    """What each segment is compared with: its own rows of the reference."""
-    from argmetric._calibrate.calibrate import DEFAULT
-    from argmetric._calibrate.fit import fit_map
-
+    """Return a watch for each segment, and the segments with too few rows for one."""
     ids = check_groups(names, rows.n, "the reference", "by of reference")
     texts = np.array([str(one) for one in ids.tolist()], dtype=object)
-    found, without = {}, []
+    watches, without = {}, []
     for name in sorted(set(texts.tolist())):
         own = rows.take(texts == name)
-        rows_needed, of_a_class = FEWEST_OF_A_SEGMENT
-        enough = own.n >= rows_needed and min(own.counts) >= of_a_class
-        if not enough or own.scores.min() == own.scores.max():
+        few = own.n < MIN_SEGMENT_ROWS or min(own.counts) < MIN_SEGMENT_CLASS_ROWS
+        if few or own.scores.min() == own.scores.max():
             without.append(name)
         else:
-            cells = MonitorCells.of(own, _cut(watch.rule, own))
-            part = replace(watch, cells=cells, calibrator=fit_map(own, DEFAULT))
-            found[name] = _counted(part, own)
-    return found, without
+            bins = PeriodBins.from_reference(own, _cut(watch.rule, own))
+            part = replace(watch, bins=bins, calibrator=fit_calibrator(own, DEFAULT))
+            watches[name] = _with_reference(part, own)
+    return watches, without
 
 
 class Overlap:
@@ -339,28 +362,28 @@ class Overlap:
     def __init__(self, reference: Floats) -> None:
         values, counts = np.unique(reference, return_counts=True)
         alone = values[counts == 1]
-        some = np.linspace(0, alone.size - 1, LOOKED_FOR).astype(np.int64)
-        self._wanted = alone[some] if alone.size >= LOOKED_FOR else alone[:0]
-        self._found = np.zeros(self._wanted.size, dtype=bool)
+        some = np.linspace(0, alone.size - 1, N_SOUGHT).astype(np.int64)
+        self._sought = alone[some] if alone.size >= N_SOUGHT else alone[:0]
+        self._seen = np.zeros(self._sought.size, dtype=bool)
         self._rows, self._fewest = 0, reference.size
 
-    def look(self, scores: Floats) -> None:
-        """Look for them among these scores; first by some of their bits."""
+    def add(self, scores: Floats) -> None:
+        """Seek them among these scores; first by some of their bits."""
         # Sixteen bits of each number, which differ where numbers are near
-        bits, seen = (
+        bits, sought = (
             np.ascontiguousarray(x).view(np.uint16)[2::4]
-            for x in (scores.ravel(), self._wanted)
+            for x in (scores.ravel(), self._sought)
         )
         there = np.zeros(1 << 16, dtype=bool)
-        there[seen] = True
-        self._found |= np.isin(self._wanted, scores.ravel()[there[bits]])
+        there[sought] = True
+        self._seen |= np.isin(self._sought, scores.ravel()[there[bits]])
         self._rows += scores.size
 
     @property
     def message(self) -> str | None:
-        """What to say; None where there is no overlap."""
-        share = self._found.mean() if self._found.size else 0.0
-        if share < OVERLAP or self._rows < self._fewest:
+        """The warning; None where there is no overlap."""
+        share = self._seen.mean() if self._seen.size else 0.0
+        if share < MIN_OVERLAP or self._rows < self._fewest:
             return None
         return (
             f"{share:.0%} of the scores of the reference are also among p: take the "

@@ -49,7 +49,7 @@ from argmetric._ground.types import (
     Interval,
     Label,
 )
-from argmetric._monitor._cells import POSITIVE, UNKNOWN
+from argmetric._monitor._bins import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
 STRATA = 5  # of each predicted label

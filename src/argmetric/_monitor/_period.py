@@ -11,56 +11,62 @@ import numpy as np
 
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import Field, between, only_shown
-from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import (
+from argmetric._monitor._bins import (
     BELOW,
     CANNOT_SAY,
-    FINE,
     KNOWN,
     NEGATIVE,
+    NO_ALARM,
     POSITIVE,
     Readings,
-    outside,
+    n_outside,
 )
-from argmetric._monitor._law import Maps, PeriodLaw, population_share
+from argmetric._monitor._distribution import (
+    BinProbabilities,
+    PeriodDistribution,
+    population_prevalence,
+)
+from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._watch import (
     FLOOR_WINDOW,
     OWN_MOVE,
-    PeriodCounts,
     Watch,
     critical_value,
     floor_critical_value,
     floor_statistic,
     movements,
 )
-from argmetric._monitor._words import BETTER, WORSE, OnePeriod
+from argmetric._monitor._words import BETTER, WORSE, OnePeriod, restore_period
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
 
 
-LATE = (  # values of a period that are computed when they are asked for
+LATE = (  # values of a period that are computed when they are used
     "population_interval",
-    *("if_share", "if_share_interval", "if_other_rows", "if_other_rows_interval"),
+    "if_prevalence_shift",
+    "if_prevalence_shift_interval",
+    "if_covariate_shift",
+    "if_covariate_shift_interval",
 )
 
 
 class LateValues(dict[str, Any]):
-    """Those values, each computed once."""
+    """Values that are computed when they are used, each once."""
 
-    def __init__(self, law: PeriodLaw, watch: Watch) -> None:
-        self._law, self._watch = law, watch
+    def __init__(self, distribution: PeriodDistribution, watch: Watch) -> None:
+        self._law, self._watch = distribution, watch
 
-    def __missing__(self, name: str) -> Any:
-        law, watch = self._law, self._watch
+    def __missing__(self, name: str) -> object:
+        distribution, watch = self._law, self._watch
         if name == "population_interval":
-            share = population_share(watch.old, law.new, watch.own, watch.coverage)
-            self[name] = share
+            rows = watch.old, distribution.new, watch.own
+            self[name] = population_prevalence(*rows, watch.coverage)
         else:
             kind = name.removesuffix("_interval")
-            drawn = law.share_moved if kind == "if_share" else law.other_rows
-            self[kind], self[f"{kind}_interval"] = drawn.summary(watch.coverage)
+            draws = getattr(distribution, kind.removeprefix("if_"))
+            self[kind], self[f"{kind}_interval"] = draws.summary(watch.coverage)
         return self[name]
 
 
@@ -82,30 +88,31 @@ class Period(OnePeriod):
     # without labels"; `answer` says so.
     mean: float
     interval: Interval
-    # share, share_interval: share of positives among the rows, and its interval
-    share: float
-    share_interval: Interval
-    # p_nothing, p_other_rows, p_share: probabilities of the three readings: nothing
-    # happened, other rows came, the share of positives moved
+    # prevalence among the rows, and its interval
+    prevalence: float
+    prevalence_interval: Interval
+    # probabilities of the three readings: nothing happened, covariate shift, and
+    # prevalence shift
     p_nothing: float
-    p_other_rows: float
-    p_share: float
-    # "fine", "share moved" or "cannot say without labels". A period that moved itself
-    # is not fine where there is an alarm on movement. Where all labels are known they
-    # decide: "fine" or "below the floor", and without a floor "all labels known".
+    p_covariate_shift: float
+    p_prevalence_shift: float
+    # "no shift", "prevalence shift" or "cannot say without labels". A period that moved
+    # itself has shifted where there is an alarm on movement. Where all labels are known
+    # they decide: "no alarm" or "below the floor"; "all labels known" without a floor,
+    # and where there is another alarm.
     verdict: str
-    # from_map, from_share, from_chance: parts of the variance of the score that the
-    # map, the share of positives and chance are behind
-    from_map: float
-    from_share: float
-    from_chance: float
+    # parts of the variance of the score that are due to the calibrator, to the
+    # prevalence and to the labels given their probabilities
+    from_calibrator: float
+    from_prevalence: float
+    from_labels: float
     # actual, actual_interval: score of the rows whose label is known, and an interval
     # for such rows. A mean over groups or samples takes those all of whose labels are
     # known.
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    # what costs more than all others together, and follows from the same rows
+    # values that cost more than all others together, and follow from the same rows
     later: dict[str, Any] = field(compare=False)
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
@@ -125,65 +132,62 @@ class Period(OnePeriod):
 
     @property
     def population_interval(self) -> Interval:
-        """Share of positives where the rows come from, if only this moved.
+        """Prevalence where the rows come from, if only this moved.
 
-        It is from the scores alone.
+        It is estimated from the scores alone.
         """
         return cast(Interval, self.later["population_interval"])
 
     @property
-    def if_share(self) -> float:
-        """Forecast of the score if the share of positives moved."""
-        return float(self.later["if_share"])
+    def if_prevalence_shift(self) -> float:
+        """Forecast of the score under prevalence shift."""
+        return float(self.later["if_prevalence_shift"])
 
     @property
-    def if_share_interval(self) -> Interval:
-        return cast(Interval, self.later["if_share_interval"])
+    def if_prevalence_shift_interval(self) -> Interval:
+        return cast(Interval, self.later["if_prevalence_shift_interval"])
 
     @property
-    def if_other_rows(self) -> float:
-        """Forecast of the score if other rows came."""
-        return float(self.later["if_other_rows"])
+    def if_covariate_shift(self) -> float:
+        """Forecast of the score under covariate shift."""
+        return float(self.later["if_covariate_shift"])
 
     @property
-    def if_other_rows_interval(self) -> Interval:
-        return cast(Interval, self.later["if_other_rows_interval"])
+    def if_covariate_shift_interval(self) -> Interval:
+        return cast(Interval, self.later["if_covariate_shift_interval"])
 
     def values(self) -> dict[str, Any]:
-        """All that it tells, by name."""
+        """Return all values by name."""
         return {name: getattr(self, name) for name in NAMES}
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Period:
-        """The period with these `values()`; the late ones are taken, not computed."""
-        values = with_intervals(values)
+        """Return the period with these `values()`, late ones among them."""
+        values = restore_period(values)
         late = {name: values.pop(name) for name in LATE}
         return cls(**values, later=late)
 
-    def _share_text(self) -> str:
-        return f"share {self.share:.3f}"
+    def _prevalence_text(self) -> str:
+        return f"prevalence {self.prevalence:.3f}"
 
     def fields(self) -> list[Field]:
-        share, floor = f"{self.share:.3f} ({between(self.share_interval)})", "none"
+        ends, floor = between(self.prevalence_interval), "none"
         if not math.isnan(self.z_floor):
             z, _, above = beside(
                 self.z_floor, -math.inf, self.critical_floor, "{:.2f}".format
             )
             floor = f"z {z}, an alarm above {above}"
         labels = f"{self.n_positives:,} predicted positive, "
-        still = "the score does not depend on the share"
-        lines = self._in_lines(labels, ("share", share), "share", still)
+        line = "prevalence", f"{self.prevalence:.3f} ({ends})"
+        lines = self._in_lines(labels, line, "the score does not depend on prevalence")
         values = [Field(*pair) for pair in values_of(self).items()]
         return [*only_shown([*lines, ("floor", floor)]), *values]
 
 
 def _names() -> tuple[str, ...]:
-    """Names of all values, the late ones in their places among the others."""
+    """Return the names of all values, the late ones in their places."""
     names = [one.name for one in fields(Period) if one.name != "later"]
-    for before, late in (
-        ("share_interval", LATE[:1]),
-        ("verdict", LATE[1:]),
-    ):
+    for before, late in (("prevalence_interval", LATE[:1]), ("verdict", LATE[1:])):
         place = names.index(before) + 1
         names[place:place] = late
     return tuple(names)
@@ -193,18 +197,25 @@ NAMES = _names()
 
 
 def values_of(period: Period) -> dict[str, Any]:
-    """What a period tells, by name, and its answer in words."""
+    """Return the values of a period by name, and its answer in words."""
     values = {key: value for key, value in period.values().items() if key != "rho"}
     return values | period.answer._asdict()
 
 
-def period_of(
-    counts: PeriodCounts, watch: Watch, weighted: Maps | None = None
+def forecast_period(
+    counts: PeriodCounts, watch: Watch, weighted: BinProbabilities | None = None
 ) -> Period:
-    """All that a period tells by itself; `weighted` as for `PeriodLaw`."""
+    """Forecast a period by itself; `weighted` as for `PeriodDistribution`."""
     table = counts.table
     score = watch.score([counts])
-    law = PeriodLaw(table, watch.old, watch.maps, score, watch.shift, weighted)
+    distribution = PeriodDistribution(
+        table,
+        watch.old,
+        watch.probabilities,
+        score,
+        shift=watch.shift,
+        weighted=weighted,
+    )
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -213,7 +224,7 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    later: dict[str, Any] = LateValues(law, watch)
+    later: dict[str, Any] = LateValues(distribution, watch)
     if watch.shift == "auto":  # its draws are there, and need not be kept
         later = {name: later[name] for name in LATE}
     return Period(
@@ -222,13 +233,13 @@ def period_of(
         int(table.sum()),
         int(table[1].sum()),
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
-        *law.summary(coverage),
-        *law.share_summary(coverage),
-        *law.readings,
-        law.readings.verdict(),
-        *law.mixed.parts(),
+        *distribution.summary(coverage),
+        *distribution.prevalence_summary(coverage),
+        *distribution.readings,
+        distribution.readings.verdict(),
+        *distribution.mixture.parts(),
         *actual,
-        outside(table),
+        n_outside(table),
         later,
     )
 
@@ -236,7 +247,7 @@ def period_of(
 def actual_score(
     known: Integers, metric: Metric, coverage: float
 ) -> tuple[float, Interval]:
-    """Score of the rows whose label is known, and an interval for such rows.
+    """Return the score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
     a row added to each (Jeffreys). The score is a mean over columns.
@@ -255,9 +266,9 @@ def actual_score(
         return np.where(count > 0, total / np.maximum(count, 1), math.nan)
 
     rng = np.random.default_rng(0)
-    drawn = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
+    draws = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    values = mean(drawn * (n / drawn.sum(axis=2, keepdims=True)))
+    values = mean(draws * (n / draws.sum(axis=2, keepdims=True)))
     low, high = np.nanquantile(values, tails)
     return float(mean(counts)), Interval(float(low), float(high))
 
@@ -265,26 +276,26 @@ def actual_score(
 def with_alarms(
     periods: list[Period], counts: list[PeriodCounts], watch: Watch, first: int
 ) -> list[Period]:
-    """Periods with the statistics of the alarms, from the first that changed on."""
+    """Add the statistics of the alarms, from the first period that changed on."""
     tables = [one.table for one in counts]
-    known = np.array([one.verdict != CANNOT_SAY for one in periods])
+    usual = np.array([one.verdict != CANNOT_SAY for one in periods])
     reference = watch.old, watch.own
-    found = movements(tables, *reference, watch.metric, first, known)
-    for i, (z, against) in enumerate(found, first):
+    statistics = movements(tables, *reference, watch.metric, first, usual=usual)
+    for i, (z, against) in enumerate(statistics, first):
         changes: dict[str, Any] = {"z": z, "z_reference": against}
         if watch.floor is not None and periods[i].labelled:
             changes |= {"z_floor": _known_floor(periods[i].actual, watch), "rho": 0.0}
         elif watch.floor is not None:
             last = slice(max(i + 1 - FLOOR_WINDOW, 0), i + 1)
-            how = watch.score(counts[last]), watch.shift, watch.floor
-            stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
-            changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
+            score = watch.score(counts[last])
+            below = floor_statistic(tables[last], watch, score, watch.floor)
+            changes |= dict(zip(("z_floor", "rho"), below, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods
 
 
 def _known_floor(actual: float, watch: Watch) -> float:
-    """Statistic of the floor for a score that is known: infinite."""
+    """Return the statistic of the floor for a score that is known: infinite."""
     assert watch.floor is not None
     if math.isnan(actual):
         return math.nan
@@ -293,8 +304,8 @@ def _known_floor(actual: float, watch: Watch) -> float:
     return math.inf if below else -math.inf
 
 
-class FoundPeriods:
-    """Periods by number; those that changed are computed once, when asked for."""
+class PeriodCache:
+    """Periods by number; those that changed are computed once, when used."""
 
     def __init__(
         self, known: dict[int, Period] | None = None, first: float = math.inf
@@ -302,27 +313,29 @@ class FoundPeriods:
         self._known = known or {}
         self._first = first  # the number of the first period that changed
 
-    def without(self, numbers: list[int]) -> FoundPeriods:
-        """Those that are still right when periods of these numbers have changed."""
+    def without(self, numbers: list[int]) -> PeriodCache:
+        """Return the cache without periods of these numbers, which have changed."""
         known = {i: one for i, one in self._known.items() if i not in set(numbers)}
-        return FoundPeriods(known, min([self._first, *numbers]))
+        return PeriodCache(known, min([self._first, *numbers]))
 
-    def of(self, counts: Sequence[PeriodCounts], watch: Watch) -> list[Period]:
-        """All periods, in the order of their counts."""
+    def periods(self, counts: Sequence[PeriodCounts], watch: Watch) -> list[Period]:
+        """Return all periods, in the order of their counts."""
         known = self._known
         if self._first < math.inf:
-            found = [known.get(one.number) or period_of(one, watch) for one in counts]
+            periods = [known.get(x.number) or forecast_period(x, watch) for x in counts]
             first = sum(one.number < self._first for one in counts)
-            found = with_alarms(found, list(counts), watch, first)
+            periods = with_alarms(periods, list(counts), watch, first)
             numbers = (one.number for one in counts)
-            known = self._known = dict(zip(numbers, found, strict=True))
+            known = self._known = dict(zip(numbers, periods, strict=True))
             self._first = math.inf
         return [known[one.number] for one in counts]
 
 
-def judged(period: Period, watch: Watch, n_segments: int) -> Period:
-    """A period with its verdict and its alarm, as one of so many segments."""
-    readings = Readings(period.p_nothing, period.p_other_rows, period.p_share)
+def judge_period(period: Period, watch: Watch, n_segments: int) -> Period:
+    """Add the verdict and the alarm, as of one of `n_segments` segments."""
+    readings = Readings(
+        period.p_nothing, period.p_covariate_shift, period.p_prevalence_shift
+    )
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
@@ -334,7 +347,8 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     own = math.copysign(period.z_reference, period.z * period.z_reference)
     verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
     if period.labelled:
-        verdict = KNOWN if watch.floor is None else BELOW if BELOW in alarms else FINE
+        verdict = BELOW if BELOW in alarms else KNOWN
+        verdict = NO_ALARM if watch.floor is not None and not alarms else verdict
     return replace(
         period,
         verdict=verdict,

@@ -1,29 +1,18 @@
-"""Which period a row belongs to: by its time, or by its number."""
+"""The period of a row, by its time or by its number, and the rows of a period."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count, is_whole, shown
-from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.labels import read_together
 from argmetric._ground.lazy import load_module
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
-from argmetric._ground.validation import (
-    check_length,
-    is_frame_like,
-    read_scores,
-    to_numpy,
-)
-from argmetric._monitor._cells import UNKNOWN, MonitorCells
-
-if TYPE_CHECKING:
-    from argmetric._monitor._watch import PeriodCounts, Watch
-
+from argmetric._ground.types import AnyArray, ArrayLike, Integers
+from argmetric._ground.validation import check_length, is_frame_like, to_numpy
+from argmetric._monitor._bins import UNKNOWN
 
 _UNITS = {"h": "h", "d": "D", "w": "D", "mo": "M", "q": "M", "y": "M"}
 _STEPS = {"h": 1, "d": 1, "w": 7, "mo": 1, "q": 3, "y": 12}  # of numpy's unit
@@ -49,15 +38,15 @@ class Every(NamedTuple):
     # Unit of numpy's times, and how many of it
     unit: str = ""
     step: int = 0
-    per_year: int = USUAL_YEAR  # periods of a year; 52 where they are not made by time
+    per_year: int = USUAL_YEAR  # periods of a year; 52 where they are not set by time
 
     def numbers(self, times: AnyArray) -> Integers:
-        """Number of the period of every time."""
+        """Return the number of the period of every time."""
         count = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
         return (count + self._first) // self.step
 
     def start(self, number: int) -> str:
-        """When a period begins, as text."""
+        """Return when a period begins, as text."""
         place = np.array([number * self.step - self._first])
         value = place.astype(f"datetime64[{self.unit}]")[0]
         return str(value.astype(f"datetime64[{'h' if self.unit == 'h' else 'D'}]"))
@@ -67,8 +56,8 @@ class Every(NamedTuple):
         return MONDAY if self.step % 7 == 0 and self.unit == "D" else 0
 
 
-def check_every(value: Any, *, with_time: bool) -> Every:
-    """The argument `every`; None: a week where there are times, or else a call."""
+def check_every(value: object, *, with_time: bool) -> Every:
+    """Return the argument `every`; None is a week if there are times, else a call."""
     if value is None:
         return check_every("1w", with_time=True) if with_time else Every("")
     if is_whole(value):
@@ -94,16 +83,19 @@ Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
 
 
 def number_rows(
-    every: Every, counts: Sequence[Any], before: int, n: int, time: Any
+    every: Every, counts: Sequence[Any], before: int, n: int, time: ArrayLike | None
 ) -> tuple[Integers, Bounds, tuple[str, ...]]:
-    """Number of the period of every row, starts and ends of periods, and notes."""
+    """Return the period of every row, starts and ends of periods, and notes.
+
+    `before` is the number of rows that were added before these n.
+    """
     times, notes = (None, ()) if time is None else read_times(time, n)
     if every.unit:
         if times is None:
             raise ValueError(f"time is needed: periods are {every.text} long")
         number = every.numbers(times)
-        found = np.unique(number).tolist()
-        return number, {i: (every.start(i), every.start(i + 1)) for i in found}, notes
+        numbers = np.unique(number).tolist()
+        return number, {i: (every.start(i), every.start(i + 1)) for i in numbers}, notes
     place = np.arange(before, before + n)
     if times is not None:
         order = np.argsort(times, kind="stable")
@@ -132,33 +124,35 @@ def number_rows(
     return number, bounds, notes
 
 
-def read_times(time: Any, n: int, first: int = 0) -> tuple[AnyArray, tuple[str, ...]]:
-    """Times of rows as datetime64 in microseconds, in UTC, and notes on them."""
+def read_times(
+    time: ArrayLike, n: int, first: int = 0
+) -> tuple[AnyArray, tuple[str, ...]]:
+    """Return times of rows as datetime64 in microseconds, in UTC, and notes on them."""
     if isinstance(time, str | bytes):
         raise TypeError(f"time must hold one time per row, not the text {shown(time)}")
-    zoned = _zone_of(time)
+    zoned = _has_zone(time)
     values = to_numpy(time, "time", "an array of times")
     if values.ndim != 1:
         raise ValueError(f"time must have one dimension, not {values.ndim}")
     check_length(values, "time", n)
     if values.dtype.kind == "M":
-        found = values.astype("datetime64[us]")
+        times = values.astype("datetime64[us]")
     elif values.dtype.kind in "OUT":
-        found, zoned = _parsed(values, first)
+        times, zoned = _parse_times(values, first)
     else:
         raise TypeError(
             "time must hold dates, times or ISO text such as '2026-01-31', not "
             f"{values.dtype}: make times of numbers first, such as by "
             "pandas.to_datetime(time, unit='s')"
         )
-    missing = np.flatnonzero(np.isnat(found))
+    missing = np.flatnonzero(np.isnat(times))
     if missing.size:
         raise ValueError(f"time is missing at row {missing[0] + first}")
-    return found, ("times have a zone: periods begin in UTC",) if zoned else ()
+    return times, ("times have a zone: periods begin in UTC",) if zoned else ()
 
 
-def _zone_of(time: Any) -> bool:
-    """Whether a column of a frame library has a time zone."""
+def _has_zone(time: object) -> bool:
+    """Return whether a column of a frame library has a time zone."""
     if not is_frame_like(time):
         return False
     dtype = getattr(time, "dtype", getattr(time, "type", None))
@@ -166,8 +160,8 @@ def _zone_of(time: Any) -> bool:
     return zone is not None
 
 
-def _parsed(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
-    """Text and objects as times, and whether they have zones."""
+def _parse_times(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
+    """Return text and objects as times, and whether they have zones."""
     pa = load_module("pyarrow")
 
     kinds = {hasattr(one, "isoformat") for one in values}
@@ -198,7 +192,8 @@ def _parsed(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
     )
 
 
-def _cast(texts: Any, kind: Any) -> AnyArray | None:
+def _cast(texts: Any, kind: object) -> AnyArray | None:
+    """Return a pyarrow array as times of this kind; None where it has others."""
     pa = load_module("pyarrow")
 
     try:
@@ -210,29 +205,29 @@ def _cast(texts: Any, kind: Any) -> AnyArray | None:
 
 
 class GroupTable(NamedTuple):
-    """Counts of a period by group, predicted label, known label and cell."""
+    """Counts of a period by group, predicted label, known label and bin."""
 
     ids: AnyArray  # names of the groups, as text, rising
-    place: Integers  # ((group·2 + predicted)·3 + known)·cells + cell, rising
+    place: Integers  # ((group·2 + predicted)·3 + known)·n_bins + bin, rising
     rows: Integers  # how many there are in each place
 
     @classmethod
-    def of(
-        cls, ids: AnyArray, codes: Integers, place: Integers, cells: int
+    def count_rows(
+        cls, ids: AnyArray, codes: Integers, place: Integers, bins: int
     ) -> GroupTable:
-        """Rows counted, from the number of their group and their place in it."""
+        """Count rows, from the number of their group and their place in it."""
         used, code = np.unique(codes, return_inverse=True)
         ids, group = np.unique(ids[used], return_inverse=True)
-        place = group[code] * (6 * cells) + place
+        place = group[code] * (6 * bins) + place
         return cls(ids, *np.unique(place, return_counts=True))
 
-    def plus(self, other: GroupTable, cells: int) -> GroupTable:
-        """Both together; groups of one name are one group."""
+    def plus(self, other: GroupTable, bins: int) -> GroupTable:
+        """Add other rows; groups of one name are one group."""
         ids, group = np.unique(
             np.concatenate([self.ids, other.ids]), return_inverse=True
         )
-        place = np.concatenate([self.place, other.place + 6 * cells * self.ids.size])
-        place = group[place // (6 * cells)] * (6 * cells) + place % (6 * cells)
+        place = np.concatenate([self.place, other.place + 6 * bins * self.ids.size])
+        place = group[place // (6 * bins)] * (6 * bins) + place % (6 * bins)
         place, where = np.unique(place, return_inverse=True)
         count = np.bincount(where, np.concatenate([self.rows, other.rows]))
         if (count < 0).any():
@@ -240,19 +235,22 @@ class GroupTable(NamedTuple):
         kept = count != 0
         return GroupTable(ids, place[kept], count[kept].astype(np.int64))
 
-    def arrived(self, cells: int) -> GroupTable:
-        """What to add where these labels come late: as many are no longer unknown."""
-        before = self.place - cells * (self.place // cells % 3 - UNKNOWN)
+    def late_labels(self, bins: int) -> GroupTable:
+        """Return what to add where these labels come late: fewer are unknown."""
+        before = self.place - bins * (self.place // bins % 3 - UNKNOWN)
         both = np.concatenate([self.place, before])
         return GroupTable(self.ids, both, np.concatenate([self.rows, -self.rows]))
 
     @classmethod
-    def from_lists(cls, ids: Any, place: Any, count: Any) -> GroupTable:
+    def from_lists(
+        cls, ids: list[str], place: list[int], count: list[int]
+    ) -> GroupTable:
+        """Return a saved table."""
         numbers = (np.array(one, dtype=np.int64) for one in (place, count))
         return cls(np.array(ids, dtype=str), *numbers)
 
-    def is_of(self, table: Integers) -> bool:
-        """Whether it sums up to a table without groups, and every group has rows."""
+    def adds_up_to(self, table: Integers) -> bool:
+        """Return whether it adds up to a table, and every group has rows."""
         if (self.rows < 1).any() or (np.diff(self.place) < 1).any():
             return False
         flat = np.bincount(self.place % table.size, self.rows, table.size)
@@ -262,122 +260,13 @@ class GroupTable(NamedTuple):
         )
 
 
-class NewRows(NamedTuple):
-    """Rows that were checked, each with its period and its segment."""
+class PeriodCounts(NamedTuple):
+    """The rows of one period, counted."""
 
-    # Score, and whether it was predicted positive
-    scores: Floats
-    selected: Booleans
-    known: Floats | None  # true labels, nan where unknown
-    number: Integers  # number of the period
-    segment: Integers | None  # place of the segment in `names`
-    names: list[str]  # segments
-    # Groups with names of text, where a mean over groups is asked for
-    groups: Groups | None = None
-
-    def take(self, rows: Integers | Booleans) -> NewRows:
-        known = None if self.known is None else self.known[rows]
-        part = self.scores[rows], self.selected[rows], known, self.number[rows]
-        groups = self.groups
-        if groups is not None:
-            groups = Groups(groups.codes[rows], groups.ids)
-        return NewRows(*part, None, [], groups)
-
-    def by_segment(self) -> Iterator[tuple[str, NewRows]]:
-        if self.segment is None:
-            return
-        order = np.argsort(self.segment, kind="stable")
-        ends = np.cumsum(np.bincount(self.segment, minlength=len(self.names)))
-        for name, rows in zip(self.names, np.split(order, ends[:-1]), strict=True):
-            yield name, self.take(rows)
-
-    def _periods(self) -> tuple[Integers, Integers]:
-        """Numbers of periods, and the place of each row's among them."""
-        low, high = self.number.min(initial=0), self.number.max(initial=0)
-        if high - low > self.number.size:  # short periods, far apart
-            return np.unique(self.number, return_inverse=True)
-        place = self.number - low if low else self.number
-        used = np.bincount(place) > 0
-        if not used.all():
-            place = (np.cumsum(used) - 1)[place]
-        return low + np.flatnonzero(used), place
-
-    def counted(self, cells: MonitorCells) -> dict[int, Integers]:
-        """Tables by the number of the period."""
-        found, part = self._periods()
-        how = self.selected, self.known, part, found.size
-        return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
-
-    def grouped(self, cells: MonitorCells) -> dict[int, GroupTable]:
-        """Tables of groups by the number of the period."""
-        if self.groups is None:
-            return {}
-        codes, ids = self.groups.codes, self.groups.ids
-        place = cells.places(self.scores, self.selected, self.known)
-        found, part = self._periods()
-        order = np.argsort(part, kind="stable")
-        ends = np.cumsum(np.bincount(part))[:-1]
-        tables = (
-            GroupTable.of(ids, codes[rows], place[rows], cells.size)
-            for rows in np.split(order, ends)
-        )
-        return dict(zip(found.tolist(), tables, strict=True))
-
-
-NO_ROWS = NewRows(np.zeros(0), np.zeros(0, bool), None, np.zeros(0, np.int64), None, [])
-
-
-def read_rows(
-    watch: Watch,
-    counts: Sequence[PeriodCounts],
-    p: Any,
-    labels: Any,
-    *,
-    time: Any = None,
-    known: Any = None,
-    by: Any = None,
-    groups: Any = None,
-    pos_label: Any = None,
-    name: str = "known",
-) -> tuple[NewRows, Bounds, tuple[str, ...]]:
-    """Rows, starts and ends of their periods, and notes; a matrix cell by cell."""
-    scores, columns = read_scores(p, "p", logits=watch.cells.logits), watch.columns
-    if columns and scores.shape[1:] != (columns,):
-        raise ValueError(
-            f"p must be a matrix of {columns} columns, not of shape {scores.shape}"
-        )
-    if not columns and scores.ndim != 1:
-        raise ValueError(f"p must have one dimension, not {scores.ndim}")
-    if not scores.size:
-        raise ValueError("p is empty: there is no row to add")
-    n = len(scores)
-    selected = watch.select(scores, labels, pos_label)
-    if known is not None:
-        given = {name: known}
-        (known,) = read_together(pos_label, shape=scores.shape, missing=name, **given)
-        known = known.ravel()
-    segment, names = None, []
-    if by is not None:
-        coded = code_groups(by, n, "p", "by")
-        segment, names = coded.codes, [str(one) for one in coded.ids.tolist()]
-    width = max(columns, 1)
-    before = sum(int(one.table.sum()) for one in counts) // width
-    number, bounds, notes = number_rows(watch.every, counts, before, n, time)
-    found = None
-    if watch.average == "samples":
-        ids = np.arange(before, before + n).astype(str)
-        found = Groups(np.repeat(np.arange(n), width), ids)
-    elif watch.average == "macro":
-        found = Groups(np.tile(np.arange(width), n), np.arange(width).astype(str))
-    elif groups is not None:
-        if watch.average not in ("groups", "pooled"):
-            raise ValueError("groups go with periods that had groups from the start")
-        coded = code_groups(groups, n)  # a wrong column is always an error
-        found = Groups(coded.codes, coded.ids.astype(str)) if watch.grouped else None
-    elif watch.grouped:
-        raise ValueError("groups are needed: the score is a mean over groups")
-    if width > 1:
-        number = np.repeat(number, width)
-        segment = None if segment is None else np.repeat(segment, width)
-    rows = NewRows(scores.ravel(), selected, known, number, segment, names, found)
-    return rows, bounds, notes
+    number: int  # its place among all periods
+    # When it begins and when the next one does; numbers of rows without times
+    start: str
+    end: str
+    table: Integers  # rows by predicted label, known label and bin
+    # Counts by group too, for a mean over groups
+    groups: GroupTable | None = None

@@ -1,4 +1,4 @@
-"""What `monitor` gives back: a row for every period, and the counts behind it."""
+"""The result of `monitor`: a row for every period, and the counts behind it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
 from argmetric._ground.display import Field, as_frame, documented
-from argmetric._ground.saving import restored
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -23,29 +22,28 @@ from argmetric._ground.types import (
     LabelsLike,
     RandomState,
 )
-from argmetric._monitor._cells import UNKNOWN, VERDICTS
+from argmetric._monitor._bins import UNKNOWN, VERDICTS
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
     NAMES,
-    FoundPeriods,
     Period,
-    judged,
-    period_of,
+    PeriodCache,
+    forecast_period,
+    judge_period,
     values_of,
 )
-from argmetric._monitor._periods import (
-    NO_ROWS,
-    Bounds,
-    Every,
-    GroupTable,
-    NewRows,
-    read_rows,
-)
-from argmetric._monitor._watch import PeriodCounts, Watch
+from argmetric._monitor._periods import Bounds, Every, GroupTable, PeriodCounts
+from argmetric._monitor._rows import NO_ROWS, NewRows, read_rows
+from argmetric._monitor._watch import Watch, domain_weights, weighted_probabilities
 from argmetric._monitor._words import MANY_OUTSIDE, PRINTED, AllPeriods, Answer
 from argmetric.metrics import Metric
 
-TOLD = ("start", "verdict", "alarm", *Answer._fields)  # of a saved period
+TEXTS = (
+    "start",
+    "verdict",
+    "alarm",
+    *Answer._fields,
+)  # of a period, saved for other readers
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
@@ -53,7 +51,7 @@ STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 class Monitoring(AllPeriods["Monitoring"]):
     """Forecasts, verdicts and alarms of periods, one after the other.
 
-    Made by `monitor`; `add` adds rows and gives a new one.
+    `monitor` returns it; `add` adds rows and returns a new one.
 
     Attributes
     ----------
@@ -72,7 +70,7 @@ class Monitoring(AllPeriods["Monitoring"]):
     watch: Watch
     counts: tuple[PeriodCounts, ...] = ()
     notes: tuple[str, ...] = ()
-    _found: FoundPeriods = field(default_factory=FoundPeriods)
+    _cache: PeriodCache = field(default_factory=PeriodCache)
     _segments: Mapping[str, Monitoring] = field(default_factory=dict)
     _n_segments: int = 1
     _kept: NewRows | None = None
@@ -84,8 +82,8 @@ class Monitoring(AllPeriods["Monitoring"]):
 
     @cached_property
     def periods(self) -> tuple[Period, ...]:
-        found = self._found.of(self.counts, self.watch)
-        return tuple(judged(one, self.watch, self._n_segments) for one in found)
+        periods = self._cache.periods(self.counts, self.watch)
+        return tuple(judge_period(x, self.watch, self._n_segments) for x in periods)
 
     @cached_property
     def segments(self) -> dict[str, Monitoring]:
@@ -93,7 +91,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return dict(pairs)
 
     def _badness(self) -> tuple[bool, int, float]:
-        """Of the last period: alarm, verdict, score; the least is the worst."""
+        """Return alarm, verdict and score of the last period; the worst is least."""
         if not self.periods:
             return True, 0, math.inf
         last = self.periods[-1]
@@ -127,8 +125,8 @@ class Monitoring(AllPeriods["Monitoring"]):
         -------
         Monitoring
         """
-        given = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
-        rows, bounds, notes = self._read(p, labels, by, **given)
+        more = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
+        rows, bounds, notes = self._read(p, labels, by, **more)
         whole = self._by_segment(rows, lambda one, part: one._with_rows(part, bounds))
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(whole, notes=notes, _kept=rows)
@@ -154,7 +152,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         p, labels, time, by, groups, pos_label
             Of these rows, as they were passed before.
         period : int, optional
-            Place of their period in `periods`, where time does not tell it.
+            Place of their period in `periods`, where time does not show it.
 
         Returns
         -------
@@ -163,22 +161,22 @@ class Monitoring(AllPeriods["Monitoring"]):
         if self.watch.average == "samples":
             raise ValueError(
                 "a mean over samples takes labels as known= of add, or of monitor: "
-                "which row of a period a label belongs to cannot be told later"
+                "which row of a period a label belongs to is not known later"
             )
-        given = {"known": y, "name": "y", "groups": groups, "pos_label": pos_label}
+        more = {"known": y, "name": "y", "groups": groups, "pos_label": pos_label}
         time = time if period is None else None
-        rows, _, _ = self._read(p, labels, by, time=time, **given)
+        rows, _, _ = self._read(p, labels, by, time=time, **more)
         if period is not None:
             number = np.full(rows.scores.size, self._period(period).number)
             rows = rows._replace(number=number)
         elif not self.watch.every.unit:
-            raise ValueError("period is needed: time does not tell the period here")
-        return replace(self._by_segment(rows, Monitoring._labelled), _kept=None)
+            raise ValueError("period is needed: time does not show the period here")
+        return replace(self._by_segment(rows, Monitoring._with_late_labels), _kept=None)
 
     def _by_segment(
         self, rows: NewRows, added: Callable[[Monitoring, NewRows], Monitoring]
     ) -> Monitoring:
-        """With rows added to all periods, and to those of their segments."""
+        """Add rows to all periods, and to those of their segments."""
         segments = dict(self._segments)
         for name, part in rows.by_segment():
             one = segments.get(name)
@@ -186,10 +184,10 @@ class Monitoring(AllPeriods["Monitoring"]):
             segments[name] = added(one, part)
         return added(self, rows)._with_segments(segments)
 
-    def _labelled(self, rows: NewRows) -> Monitoring:
-        """With rows moved from those of unknown label to those of a known one."""
+    def _with_late_labels(self, rows: NewRows) -> Monitoring:
+        """Move rows from those of unknown label to those of a known one."""
         counts = {one.number: one for one in self.counts}
-        tables = rows.counted(self.watch.cells)
+        tables = rows.count_rows(self.watch.bins)
         for number, table in tables.items():
             table[:, UNKNOWN] -= table.sum(axis=1)
             left = table.copy()
@@ -202,21 +200,20 @@ class Monitoring(AllPeriods["Monitoring"]):
                     "have labels already: rows are added by add(), with p and time as "
                     "they are here"
                 )
-        size = self.watch.cells.size
-        grouped = rows.grouped(self.watch.cells)
-        return self._counted(
-            tables, {}, {i: one.arrived(size) for i, one in grouped.items()}
-        )
+        size = self.watch.bins.size
+        groups = rows.count_groups(self.watch.bins)
+        late = {i: one.late_labels(size) for i, one in groups.items()}
+        return self._with_tables(tables, {}, late)
 
     def _read(
-        self, p: Any, labels: Any, by: Any, **given: Any
+        self, p: ArrayLike, labels: LabelsLike | None, by: ArrayLike | None, **more: Any
     ) -> tuple[NewRows, Bounds, tuple[str, ...]]:
-        """Rows, starts and ends of their periods, and notes."""
+        """Return rows, starts and ends of their periods, and notes."""
         if by is None and self._segments:
             raise ValueError("by is needed: these periods have segments")
         if self.counts and by is not None and not self._segments:
             raise ValueError("by goes with periods that had segments from the start")
-        return read_rows(self.watch, self.counts, p, labels, by=by, **given)
+        return read_rows(self.watch, self.counts, p, labels, by=by, **more)
 
     def _with_segments(self, segments: Mapping[str, Monitoring]) -> Monitoring:
         count = max(len(segments), 1)
@@ -224,46 +221,44 @@ class Monitoring(AllPeriods["Monitoring"]):
         return replace(self, _segments=parts)
 
     def _with_rows(self, rows: NewRows, bounds: Bounds) -> Monitoring:
-        cells = self.watch.cells
-        return self._counted(rows.counted(cells), bounds, rows.grouped(cells))
+        bins = self.watch.bins
+        return self._with_tables(rows.count_rows(bins), bounds, rows.count_groups(bins))
 
-    def _counted(
+    def _with_tables(
         self,
         tables: Mapping[int, Integers],
         bounds: Bounds,
-        grouped: Mapping[int, GroupTable],
+        group_tables: Mapping[int, GroupTable],
     ) -> Monitoring:
-        """With tables added to periods; those that change are computed again later."""
+        """Add tables to periods; those that change are computed again when used."""
         counts = {one.number: one for one in self.counts}
         for number, table in tables.items():
             before = counts.get(number)
-            groups = grouped.get(number)
+            groups = group_tables.get(number)
             start, end = bounds.get(number, ("", ""))
             if before is not None:
                 start, end = before.start, end or before.end
                 table = table + before.table
                 if groups is not None and before.groups is not None:
-                    groups = before.groups.plus(groups, self.watch.cells.size)
+                    groups = before.groups.plus(groups, self.watch.bins.size)
             counts[number] = PeriodCounts(number, start, end, table, groups)
         in_order = tuple(counts[i] for i in sorted(counts))
-        found = self._found.without(list(tables))
-        return replace(self, counts=in_order, _found=found)
+        cache = self._cache.without(list(tables))
+        return replace(self, counts=in_order, _cache=cache)
 
     def _with_features(
         self, reference: Reference, old: AnyArray, new: AnyArray
     ) -> Monitoring:
-        """With the periods of the last call computed for rows such as theirs."""
-        from argmetric._monitor._watch import domain_weights, weighted_maps
-
-        rows, found = self._kept or NO_ROWS, {}
-        before = self._found.of(self.counts, self.watch)
+        """Forecast the periods of the last call by a weighted reference."""
+        rows, periods = self._kept or NO_ROWS, {}
+        before = self._cache.periods(self.counts, self.watch)
         for one, plain_one in zip(self.counts, before, strict=True):
             weight = domain_weights(old, new[rows.number == one.number])
-            maps = weighted_maps(reference, self.watch.cells, weight)
+            weighted = weighted_probabilities(reference, self.watch.bins, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
-            made = period_of(one, self.watch, maps)
-            found[one.number] = replace(made, **alarm)
-        return replace(self, _found=FoundPeriods(found))
+            period = forecast_period(one, self.watch, weighted)
+            periods[one.number] = replace(period, **alarm)
+        return replace(self, _cache=PeriodCache(periods))
 
     def _period(self, place: int) -> PeriodCounts:
         if not is_whole(place):
@@ -285,7 +280,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         known: ArrayLike | None = None,
         random_state: RandomState = 0,
     ) -> LabellingPlan:
-        """Draw the rows whose labels tell most about the score of a period.
+        """Draw the rows whose labels are most informative about the score of a period.
 
         Pass the labels of these rows to `estimate` of the plan.
 
@@ -308,7 +303,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         LabellingPlan
         """
         check_seed(random_state)
-        if self.watch.grouped or self.watch.columns:
+        if self.watch.is_grouped or self.watch.columns:
             raise ValueError(
                 "to_label draws rows for a score of all rows together, of one column: "
                 "here label some groups at random, all rows of each, and pass known="
@@ -328,7 +323,7 @@ class Monitoring(AllPeriods["Monitoring"]):
             inside = rows.number == counts.number
             if segment in rows.names:
                 inside &= rows.segment == rows.names.index(segment)
-        tables = rows.take(inside).counted(watch.cells)
+        tables = rows.take(inside).count_rows(watch.bins)
         if not np.array_equal(sum(tables.values()), counts.table):
             raise ValueError(
                 f"p must hold all rows of the period that begins at {counts.start}: "
@@ -338,21 +333,21 @@ class Monitoring(AllPeriods["Monitoring"]):
             inside &= np.isnan(rows.known)
         places = np.flatnonzero(inside)
         scores = rows.scores[places]
-        cell = watch.cells.of_scores(scores)
+        place = watch.bins.assign(scores)
         return plan_labelling(
             n,
             counts.table,
-            watch.maps.chances,
+            watch.probabilities.probabilities,
             watch.metric,
             watch.coverage,
-            (places, scores, rows.selected[places], cell),
+            (places, scores, rows.selected[places], place),
             f"{counts.start} to {counts.end}",
             random_state,
         )
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period; with segments, those of all of them below each other."""
+        """Return one row per period; those of all segments below each other."""
         parts = [("", self), *self.segments.items()]
         names = [name for name in NAMES if name != "rho"]
         columns: dict[str, Any] = {}
@@ -376,16 +371,16 @@ class Monitoring(AllPeriods["Monitoring"]):
         reference = self.watch.reference.sum(axis=1)
         rows = f"{reference.sum():,} rows, {reference[1]:,} positive"
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
-        found = self._found.of(self.counts, self.watch)
-        told = map(values_of, self.periods)
+        periods = self._cache.periods(self.counts, self.watch)
+        texts = map(values_of, self.periods)
         return [
             Field("file", self._file),
             Field("format", self._format),
             Field("watch", self.watch, "reference", rows),
             Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
-            # Only where it is saved: readings that nobody asked for take time.
-            Field("periods", lambda: [x.values() for x in found], "periods", number),
-            Field("told", lambda: [{name: x[name] for name in TOLD} for x in told]),
+            # Only where it is saved: readings that are not used take time.
+            Field("periods", lambda: [x.values() for x in periods], "periods", number),
+            Field("texts", lambda: [{name: x[name] for name in TEXTS} for x in texts]),
             Field("segments", self._segments),
             Field("watches", self._watches),
             Field("notes", self.notes),
@@ -394,35 +389,32 @@ class Monitoring(AllPeriods["Monitoring"]):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Monitoring:
         watch = Watch.from_dict(values["watch"])
-        shape = (2, 3, watch.cells.size)
+        shape = (2, 3, watch.bins.size)
         counts = []
         for number, start, end, table, *groups in values["counts"]:
             array = np.array(table, dtype=np.int64)
             damaged = array.shape != shape or bool((array < 0).any())
-            found_groups = None
-            if watch.grouped:
-                found_groups = GroupTable.from_lists(*groups)
-                damaged |= not found_groups.is_of(array)
+            group_table = None
+            if watch.is_grouped:
+                group_table = GroupTable.from_lists(*groups)
+                damaged |= not group_table.adds_up_to(array)
             if damaged:
                 raise ValueError(f"the counts of {start} are damaged")
-            counts.append(PeriodCounts(int(number), start, end, array, found_groups))
-        periods = [
-            Period.from_values({key: restored(x) for key, x in one.items()})
-            for one in values["periods"]
-        ]
+            counts.append(PeriodCounts(int(number), start, end, array, group_table))
+        periods = [Period.from_values(one) for one in values["periods"]]
         if len(periods) != len(counts):
             raise ValueError("there are not as many periods as counts")
         numbers = [one.number for one in counts]
-        found = FoundPeriods(dict(zip(numbers, periods, strict=True)))
-        made = cls(
+        cache = PeriodCache(dict(zip(numbers, periods, strict=True)))
+        monitoring = cls(
             watch,
             tuple(counts),
             tuple(values["notes"]),
-            found,
+            cache,
             _watches={k: Watch.from_dict(x) for k, x in values["watches"].items()},
         )
         segments = {key: cls._from_plain(x) for key, x in values["segments"].items()}
-        return made._with_segments(segments)
+        return monitoring._with_segments(segments)
 
     def _lines(self) -> list[tuple[str, ...]]:
         lines: list[tuple[str, ...]] = [*super()._lines()]
@@ -432,7 +424,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return lines
 
     def _notes(self) -> tuple[str, ...]:
-        """Remarks on the input, and on what verdicts and alarms mean."""
+        """Return remarks on the input, and on what verdicts and alarms mean."""
         notes = list(self.notes)
         numbers = [one.number for one in self.counts]
         empty = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
@@ -442,11 +434,11 @@ class Monitoring(AllPeriods["Monitoring"]):
         if last is not None and last.n_outside > MANY_OUTSIDE * last.n:
             notes.append(
                 f"{last.n_outside / last.n:.1%} of the last period's scores lie "
-                "outside of those of the reference, where the map is a guess"
+                "outside of those of the reference, where the calibrator extrapolates"
             )
         if any(math.isnan(one.z) for one in self.periods):
             notes.append(
-                f"{self.metric.name} does not depend on the share of positives: there "
-                "is no alarm on movement; floor= and to_label watch its level"
+                f"{self.metric.name} does not depend on the prevalence: there is "
+                "no alarm on movement; floor= and to_label watch its level"
             )
         return (*notes, *self._meanings(), self.watch.unseen)

@@ -1,15 +1,16 @@
-"""What stays the same from period to period, the counts of one, and alarms.
+"""What stays the same from period to period, and alarms.
 
 Alarms have a stated rate of false ones. On movement, for the worse and for the
 better: the signed root of 2·max ℓ for the last 1, 2, 4 and 8 periods together, against
 the reference and all periods before them.
 Residuals against the past are independent of each other, so one critical value holds
-whatever the sizes are. A map that is wrong costs power alone: ℓ asks whether two
+whatever the sizes are. A wrong calibrator costs power alone: ℓ asks whether two
 samples of scores differ along it.
 
 On a floor: (floor - mean)/sd of the expected score of the last 4 periods together. The
-error of the map is common to all periods: with ρ, its part of the variance, the largest
-of T such values stays below c with the probability ∫ φ(u)·Φ((c - √ρ·u)/√(1 - ρ))^T du.
+error of the calibrator is common to all periods: with ρ, its part of the variance, the
+largest of T such values stays below c with probability ∫ φ(u)·Φ((c - √ρ·u)/√(1 - ρ))^T
+du.
 """
 
 from __future__ import annotations
@@ -18,27 +19,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.fit import fit_map
+from argmetric._calibrate.fit import DEFAULT, fit_calibrator
 from argmetric._calibrate.reference import Reference
-from argmetric._forecast.group_mean import mean_distribution
-from argmetric._forecast.groups import MetricGroups
-from argmetric._forecast.posterior_score import GroupSample
-from argmetric._ground.groups import Segments
 from argmetric._ground.labels import read_predictions
 from argmetric._ground.lazy import load_module
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, Interval
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Booleans,
+    Floats,
+    Integers,
+    Label,
+    LabelsLike,
+)
 from argmetric._ground.validation import check_length, to_floats
-from argmetric._monitor._cells import POSITIVE, UNKNOWN, MonitorCells, rows_of
-from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_of
-from argmetric._monitor._periods import Every, GroupTable, check_every
+from argmetric._monitor._bins import PeriodBins, rows_of
+from argmetric._monitor._distribution import (
+    CERTAIN,
+    BinProbabilities,
+    PeriodDistribution,
+    Shift,
+    period_likelihood,
+)
+from argmetric._monitor._group_score import MeanOverGroups
+from argmetric._monitor._periods import Every, PeriodCounts, check_every
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
@@ -48,57 +59,59 @@ class Watch:
     """What stays the same from period to period."""
 
     metric: Metric
-    cells: MonitorCells  # cells of the score
-    calibrator: Calibrator  # the map that was fitted on the reference
-    # Counts of the reference: known negatives and positives in each cell
-    reference: Integers
+    bins: PeriodBins
+    calibrator: Calibrator  # fitted on the reference
+    reference: Integers  # negatives and positives of the reference in each bin
     rule: Rule | float | None  # what predicts labels; None where they are passed
     every: Every  # the length of a period
     shift: Shift
     coverage: float
     floor: float | None
     false_alarms: float
-    # As for `monitor`; "groups" where groups were given without it
+    # As for `monitor`; "groups" where there are groups and no average
     average: str | None = None
     columns: int = 0  # columns of the matrix of scores; 0 where every row has one score
 
     @cached_property
-    def maps(self) -> Maps:
-        """What the reference says of the cells."""
-        return Maps.of(self.calibrator, self.cells)
+    def probabilities(self) -> BinProbabilities:
+        """Probabilities of the bins under all that the reference allows."""
+        return BinProbabilities.from_calibrator(self.calibrator, self.bins)
 
     @cached_property
     def own(self) -> Floats:
-        """Chance of a positive in each cell under the map itself."""
-        return np.asarray(from_log_odds(self.calibrator._map(self.maps.x))[0])
+        """Probability of a positive in each bin under the calibrator itself."""
+        x = self.probabilities.x
+        return np.asarray(from_log_odds(self.calibrator._map(x))[0])
 
     @cached_property
     def old(self) -> Floats:
-        """Rows of the reference in each cell."""
+        """Rows of the reference in each bin."""
         return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
 
     @property
-    def grouped(self) -> bool:
+    def is_grouped(self) -> bool:
         """Whether the score is a mean over groups, rows or columns."""
         return self.average in ("groups", "samples", "macro")
 
     @property
     def unseen(self) -> str:
-        """What no period tells without labels, and what would tell it."""
+        """What no period shows without labels, and what would show it."""
         way = "to_label(100) picks 100 rows worth labelling"
-        if self.grouped or self.columns:
+        if self.is_grouped or self.columns:
             way = "label some groups, drawn at random, and pass them as known="
         return (
-            "scores alone cannot reveal a changed label definition, not even in a fine "
-            f"period: {way}"
+            "scores alone cannot reveal a changed label definition, not even where "
+            f"the verdict is 'no shift': {way}"
         )
 
-    def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:
-        """Which rows are predicted positive; a matrix cell by cell."""
+    def select(
+        self, scores: Floats, labels: LabelsLike | None, pos_label: Label | None
+    ) -> Booleans:
+        """Return which rows are predicted positive; a matrix cell by cell."""
         if self.rule is None:
             if labels is None:
                 raise ValueError("labels are needed: these periods have no rule")
-            how: Any = {"shape": scores.shape, "logits": self.cells.logits}
+            how: Any = {"shape": scores.shape, "logits": self.bins.logits}
             (read,) = read_predictions(labels, scores, pos_label, **how)
             return np.asarray(read.ravel() == 1.0)
         if labels is not None:
@@ -108,25 +121,26 @@ class Watch:
         return np.asarray(scores.ravel() >= self.rule)
 
     def score(self, counts: Sequence[PeriodCounts]) -> Metric | MeanOverGroups:
-        """What is forecast of some periods together."""
+        """Return the score of some periods together."""
         tables = [one.groups for one in counts if one.groups is not None]
-        if not self.grouped:
+        if not self.is_grouped:
             return self.metric
-
-        return MeanOverGroups.of(self.metric, tables, self.cells.size)
+        return MeanOverGroups.from_tables(self.metric, tables, self.bins.size)
 
     def to_dict(self) -> dict[str, Any]:
-        known = {one.name: getattr(self, one.name) for one in fields(self)}
-        known |= {"metric": metric_to_dict(self.metric), "every": self.every.text}
-        return plain(known)  # type: ignore[no-any-return]
+        """Return plain values for JSON."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values |= {"metric": metric_to_dict(self.metric), "every": self.every.text}
+        return plain(values)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Watch:
+        """Return what `to_dict` described; formats before 2 called bins cells."""
         rule, every = values["rule"], values["every"]
         every = int(every) if every.isdigit() else every or None
         return cls(
             metric=metric_from_dict(values["metric"]),
-            cells=MonitorCells.from_dict(values["cells"]),
+            bins=PeriodBins.from_dict(values.get("bins") or values["cells"]),
             calibrator=Calibrator.from_dict(values["calibrator"]),
             reference=np.array(values["reference"], dtype=np.int64),
             rule=Rule.from_dict(rule) if isinstance(rule, dict) else rule,
@@ -140,121 +154,14 @@ class Watch:
         )
 
 
-class PeriodCounts(NamedTuple):
-    """The rows of one period, counted."""
-
-    number: int  # its place among all periods
-    # When it begins and when the next one does; numbers of rows without times
-    start: str
-    end: str
-    table: Integers  # counts by predicted label, known label and cell
-    # Counts by group too, where a mean over groups is asked for
-    groups: GroupTable | None = None
-
-
-@dataclass(frozen=True)
-class MeanOverGroups:
-    """The score of a period: the mean of a metric over its groups."""
-
-    metric: Metric  # what is computed in every group
-    # Of every row, group by group: cell of the score, whether it was predicted
-    # positive, and the true label, nan where unknown
-    cell: Integers
-    selected: Booleans
-    known: Floats
-    indptr: Integers  # where each group begins
-
-    @classmethod
-    def of(
-        cls, metric: Metric, tables: Sequence[GroupTable], cells: int
-    ) -> MeanOverGroups:
-        """The groups of some periods together."""
-        first = np.cumsum([0, *(one.ids.size for one in tables)])
-        parts = [
-            np.repeat(one.place, one.rows) + begin * 6 * cells
-            for one, begin in zip(tables, first[:-1], strict=True)
-        ]
-        place = np.concatenate(parts)
-        state, group = place // cells % 3, place // (6 * cells)
-        sizes = np.bincount(group, minlength=int(first[-1]))
-        return cls(
-            metric,
-            place % cells,
-            place // (3 * cells) % 2 == 1,
-            np.where(state == UNKNOWN, math.nan, state == POSITIVE),
-            np.concatenate([[0], np.cumsum(sizes)]),
-        )
-
-    @property
-    def greater_is_better(self) -> bool:
-        return self.metric.greater_is_better
-
-    @cached_property
-    def lengths(self) -> Integers:
-        return np.diff(self.indptr)
-
-    def values(self, labels: Floats) -> Floats:
-        """The metric in every group, for labels of all rows."""
-        k, t, hits = (
-            np.add.reduceat(one, self.indptr[:-1], dtype=np.float64)
-            for one in (self.selected, labels, labels * self.selected)
-        )
-        return self.metric.value(hits, k, t, self.lengths.astype(np.float64))
-
-    def known_counts(self) -> Integers:
-        """Rows with a known label: by group, predicted label and true label."""
-        there = ~np.isnan(self.known)
-        group = np.repeat(np.arange(self.lengths.size), self.lengths)[there]
-        label = 2 * self.selected[there] + self.known[there].astype(np.int64)
-        return np.bincount(4 * group + label, minlength=4 * self.lengths.size)
-
-    def actual(self, coverage: float) -> tuple[float, Interval]:
-        """Mean over groups all of whose labels are known, and Student's interval."""
-        from scipy.special import stdtrit
-
-        known = np.add.reduceat(np.isnan(self.known), self.indptr[:-1]) == 0
-        values = self.values(np.nan_to_num(self.known))[known]
-        values = values[~np.isnan(values)]
-        if values.size < 2:
-            only = float(values.mean()) if values.size else math.nan
-            return only, Interval(math.nan, math.nan)
-        mean, error = values.mean(), values.std(ddof=1) / math.sqrt(values.size)
-        wide = float(stdtrit(values.size - 1, (1.0 + coverage) / 2)) * error
-        ends = np.clip([mean - wide, mean + wide], values.min(), values.max())
-        return float(mean), Interval(*ends.tolist())
-
-    def drawn(self, p: Floats, place: Integers, count: int) -> tuple[Floats, Floats]:
-        """Draws of the mean, and its expectation in every draw of chances."""
-        place = place[self.selected * (place.size // 2) + self.cell]
-        open_, usual = np.isnan(self.known), p.mean(axis=1)
-        chance = np.where(open_, usual[place], self.known)
-        rows = Segments(chance, 1.0 - chance, self.indptr, self.lengths)
-        law = mean_distribution(
-            MetricGroups(self.metric, rows, self.known, self.selected, 0.0)
-        )[0]
-        if not law.values.size:
-            return np.full((count, p.shape[1]), math.nan), np.full(p.shape[1], math.nan)
-        arrays = place, self.selected, self.known
-        sample = GroupSample(self.metric, *arrays, (self.indptr, self.lengths))
-        mean, deviation = sample.moments(usual)
-        means, deviations = np.array([sample.moments(one) for one in p.T]).T
-        ends = sample.ends()
-        ends = min(ends[0], law.values[0]), max(ends[1], law.values[-1])
-        expected = np.clip(law.mean + means - mean, *ends)
-        level = np.random.default_rng(1).permutation(count * means.size)
-        level = (level.reshape(count, -1) + 0.5) / level.size
-        where = np.searchsorted(np.cumsum(law.probabilities), level)
-        drawn = law.values[np.minimum(where, law.values.size - 1)] - law.mean
-        scale = deviations / max(deviation, 1e-12)
-        return np.clip(expected + drawn * scale, *ends), expected
-
-
 WEIGHTS = (0.1, 10.0)  # least and largest weight of a row
 FOLDS = 2
 
 
-def read_features(features: Any, m: int, n: int) -> tuple[AnyArray, AnyArray]:
-    """The argument `features`: numbers of the reference's rows, and of the others."""
+def read_features(
+    features: tuple[ArrayLike, ArrayLike], m: int, n: int
+) -> tuple[AnyArray, AnyArray]:
+    """Return the argument `features`: numbers of m rows of a reference, and of n."""
     if not isinstance(features, tuple | list) or len(features) != 2:
         raise TypeError("features must be a pair (X_reference, X)")
     names = "features of the reference", "features of p"
@@ -272,7 +179,7 @@ def read_features(features: Any, m: int, n: int) -> tuple[AnyArray, AnyArray]:
 
 
 def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
-    """How many times as dense rows of the period are at each row of the reference.
+    """Return how many times as dense the period is at each row of the reference.
 
     By boosted trees, out of fold; scaled so that their sum is the number of rows that
     such weights are worth, (Σw)²/Σw².
@@ -292,9 +199,12 @@ def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
     return np.asarray(weight * weight.sum() / (weight**2).sum())
 
 
-def weighted_maps(rows: Reference, cells: MonitorCells, weight: Floats) -> Maps:
-    """What the weighted reference says of cells."""
-    return Maps.of(fit_map(replace(rows, weight=weight), DEFAULT), cells)
+def weighted_probabilities(
+    rows: Reference, bins: PeriodBins, weight: Floats
+) -> BinProbabilities:
+    """Return the probabilities of bins under a weighted reference (n_rows,)."""
+    calibrator = fit_calibrator(replace(rows, weight=weight), DEFAULT)
+    return BinProbabilities.from_calibrator(calibrator, bins)
 
 
 WINDOWS = (1, 2, 4, 8)
@@ -308,7 +218,7 @@ NO_STEP = 1e-6  # difference of the score that counts as none
 
 @lru_cache(maxsize=64)
 def critical_value(n_periods: int, false_alarms: float) -> float:
-    """Value that the statistic on movement exceeds with a stated probability.
+    """Return the value that the statistic on movement exceeds by a false alarm.
 
     By simulation of quiet years: normal means of periods of equal size, and of a
     reference as large as a period; the size of the reference hardly matters.
@@ -332,7 +242,7 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
 
 @lru_cache(maxsize=256)
 def floor_critical_value(rho: float, n_periods: int, false_alarms: float) -> float:
-    """Value that the statistic of the floor exceeds with a stated probability."""
+    """Return the value that the statistic of the floor exceeds by a false alarm."""
     from scipy.optimize import brentq
     from scipy.special import log_ndtr
 
@@ -347,17 +257,19 @@ def floor_critical_value(rho: float, n_periods: int, false_alarms: float) -> flo
     return float(brentq(excess, -10.0, 20.0))
 
 
-def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> float:
-    """Whether the score gets better (1) or worse (-1) as the share of positives rises.
+def direction(
+    table: Integers, old: Floats, probabilities: Floats, metric: Metric
+) -> float:
+    """Return 1 if the score gets better as the prevalence rises, or -1 if worse.
 
-    Under label shift hit rate and false positive rate stay as they are. 0 for a metric
-    of these two alone, such as recall.
+    Under prevalence shift hit rate and false positive rate stay as they are. 0 for a
+    metric of these two alone, such as recall.
     """
     total = rows_of(table)
     there = np.flatnonzero(total)
-    share = table[1].sum(axis=0)[there] / total[there]
-    called = np.interp(np.arange(total.size), there, share)
-    positive, negative = old * chances, old * (1.0 - chances)
+    rate = table[1].sum(axis=0)[there] / total[there]
+    called = np.interp(np.arange(total.size), there, rate)
+    positive, negative = old * probabilities, old * (1.0 - probabilities)
     rates = [one @ called / one.sum() for one in (positive, negative)]
     odds = positive.sum() / negative.sum()
     values = []
@@ -370,62 +282,70 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
     return 0.0 if not abs(step) > NO_STEP else math.copysign(sign, sign * step)
 
 
-def signed_roots(old: Floats, new: Floats, chances: Floats) -> Floats:
-    """√(2·max ℓ) with the sign of the likeliest θ, for pairs of rows of counts."""
-    alike = np.broadcast_to(chances, old.shape)
-    theta, level = likelihood_of(old, new, alike).peaks
+def signed_roots(old: Floats, new: Floats, probabilities: Floats) -> Floats:
+    """Return √(2·max ℓ) with the sign of the likeliest θ, for each row of counts."""
+    alike = np.broadcast_to(probabilities, old.shape)
+    theta, level = period_likelihood(old, new, alike).peaks
     return np.copysign(np.sqrt(2.0 * np.maximum(level, 0.0)), theta)
 
 
 def movements(
     tables: Sequence[Integers],
     old: Floats,
-    chances: Floats,
+    probabilities: Floats,
     metric: Metric | None,
     first: int = 0,
-    known: Booleans | None = None,
+    *,
+    usual: Booleans | None = None,
 ) -> list[tuple[float, float]]:
-    """Statistics on movement of every period from `first` on.
+    """Return statistics on movement of every period from `first` on.
 
     The one of the alarm, and the root of the period against the reference alone. They
     are positive where the score moved for the worse; without a `metric` it rises with
-    the chance. Only `known` periods are compared with: strange rows in the past would
-    make ordinary ones look moved.
+    the probability. Only `usual` periods are compared with: strange rows in the past
+    would make ordinary ones look moved.
+
+    old, probabilities : ndarray of shape (n_bins,)
+    usual : ndarray of bool, shape (n_periods,)
     """
     rows = [np.zeros_like(old), *map(rows_of, tables)]
     sums = np.cumsum(rows, axis=0)
-    part = np.ones(len(tables)) if known is None else known.astype(np.float64)
+    part = np.ones(len(tables)) if usual is None else usual.astype(np.float64)
     past = old + np.cumsum(rows * np.append(0.0, part)[:, None], axis=0)
     labels = np.cumsum(np.array(tables), axis=0)
-    found = []
+    statistics = []
     for end in range(first + 1, len(tables) + 1):  # each by itself: sums round alike
         side = 1.0
         if metric is not None:
-            side = direction(labels[end - 1], old, chances, metric)
+            side = direction(labels[end - 1], old, probabilities, metric)
         starts = end - np.array([1, *(w for w in WINDOWS if w <= end)])
         then = past[starts]
         then[0] = old  # the period against the reference alone
-        against, *roots = signed_roots(then, sums[end] - sums[starts], chances).tolist()
+        against, *roots = signed_roots(
+            then, sums[end] - sums[starts], probabilities
+        ).tolist()
         furthest = -side * max(roots, key=abs)
-        found.append((furthest, -side * against) if side else (math.nan, math.nan))
-    return found
+        own = -side * against
+        statistics.append((furthest, own) if side else (math.nan, math.nan))
+    return statistics
 
 
 def floor_statistic(
     tables: Sequence[Integers],
-    old: Floats,
-    maps: Maps,
+    watch: Watch,
     metric: Metric | MeanOverGroups,
-    shift: Shift,
     floor: float,
 ) -> tuple[float, float]:
-    """How far the last periods together lie below a floor, and the map's part ρ.
+    """Return how far periods together lie below a floor, and the calibrator's part ρ.
 
     Infinite where all labels are known: the score is then certain.
     """
     pooled = np.sum(tables, axis=0)
-    law = PeriodLaw(pooled, old, maps, metric, shift)
-    (mean, deviation), quiet = law.mixed.level(), law.unmoved.level()[1]
+    distribution = PeriodDistribution(
+        pooled, watch.old, watch.probabilities, metric, shift=watch.shift
+    )
+    mean, deviation = distribution.mixture.level()
+    quiet = distribution.no_shift.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
     if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0

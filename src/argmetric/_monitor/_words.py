@@ -1,4 +1,4 @@
-"""The words for a period: what every surface says of its score, and no other."""
+"""The words for a period, which are the same on every surface."""
 
 from __future__ import annotations
 
@@ -18,27 +18,33 @@ from argmetric._ground.display import (
     number,
 )
 from argmetric._ground.pictures import BLUE, GREY, RED, SmallPicture, drawing
-from argmetric._ground.saving import Kept, Saved, check_version
+from argmetric._ground.saving import (
+    Kept,
+    Saved,
+    check_version,
+    restored,
+    with_intervals,
+)
 from argmetric._ground.types import Axes
-from argmetric._monitor._cells import CANNOT_SAY, KNOWN, VERDICTS
+from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS
 
 WORSE, BETTER, _ = ALARM
 NOT_PROMISED = "not promised"
 SHOWN = 10  # last periods that notes are on
 PRINTED = 4  # last periods that are printed
-MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
+MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is noted
 SUSPECT = (
     "an alarm says that the forecast moved for the better: without a cause that is "
     "suspect, so ask what changed the scores, and label some rows"
 )
 CANNOT_SAY_MEANS = (
-    "where the verdict is 'cannot say without labels' the score is given for the case "
-    "that other rows came, and that the share of positives moved; no interval holds"
+    "where the verdict is 'cannot say without labels' the score is given for covariate "
+    "shift, and for prevalence shift; no interval holds"
 )
 
 
 class Answer(NamedTuple):
-    """What is said of the score of a period: the score, and its interval."""
+    """The score of a period and its interval, in words."""
 
     score_text: str
     interval_text: str
@@ -50,13 +56,36 @@ class Answer(NamedTuple):
 
 ASSUMED = (
     "labels mean what they meant in the reference",
-    "scores moved because other rows came, or because the share of positives moved",
+    "scores moved by covariate shift, or by prevalence shift",
 )
-COLOURS = dict(zip(VERDICTS, ("C0", "C2", "C1", "0.6", "C3"), strict=True))
+# What formats of files before 2 called values and verdicts of a period
+FORMER_NAMES = {
+    "share": "prevalence",
+    "share_interval": "prevalence_interval",
+    "p_other_rows": "p_covariate_shift",
+    "p_share": "p_prevalence_shift",
+    "if_share": "if_prevalence_shift",
+    "if_share_interval": "if_prevalence_shift_interval",
+    "if_other_rows": "if_covariate_shift",
+    "if_other_rows_interval": "if_covariate_shift_interval",
+    "from_map": "from_calibrator",
+    "from_share": "from_prevalence",
+    "from_chance": "from_labels",
+}
+FORMER_VERDICTS = {"fine": "no shift", "share moved": "prevalence shift"}
+COLOURS = dict(zip(VERDICTS, ("C0", "C9", "C2", "C1", "0.6", "C3"), strict=True))
+
+
+def restore_period(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a saved period by their names of now."""
+    verdict = values["verdict"]
+    values = values | {"verdict": FORMER_VERDICTS.get(verdict, verdict)}
+    named = {FORMER_NAMES.get(key, key): restored(x) for key, x in values.items()}
+    return with_intervals(named)
 
 
 class OnePeriod(Result):
-    """What a period says of itself, whether its rows have two classes or several."""
+    """The words of a period, whether its rows have two classes or several."""
 
     start: Any
     end: Any
@@ -65,12 +94,12 @@ class OnePeriod(Result):
     mean: Any
     interval: Any
     p_nothing: Any
-    p_other_rows: Any
-    p_share: Any
-    if_share: Any
-    if_share_interval: Any
-    if_other_rows: Any
-    if_other_rows_interval: Any
+    p_covariate_shift: Any
+    p_prevalence_shift: Any
+    if_prevalence_shift: Any
+    if_prevalence_shift_interval: Any
+    if_covariate_shift: Any
+    if_covariate_shift_interval: Any
     actual: Any
     actual_interval: Any
     verdict: Any
@@ -94,7 +123,7 @@ class OnePeriod(Result):
         if self.labelled:
             return Answer(number(self.actual), KNOWN)
         if self.verdict == CANNOT_SAY:
-            both = number(self.if_other_rows), number(self.if_share)
+            both = number(self.if_covariate_shift), number(self.if_prevalence_shift)
             return Answer(" or ".join(both), NOT_PROMISED)
         return Answer(number(self.mean), between(self.interval))
 
@@ -108,17 +137,18 @@ class OnePeriod(Result):
         return Headline(name, score, f"{interval}: {self.verdict}")
 
     def _in_lines(
-        self, labels: str, share: tuple[str, str], what: str, still: str
+        self, labels: str, prevalence: tuple[str, str], still: str
     ) -> list[tuple[str, str]]:
-        """The period in named lines; `still`: why there may be no alarm."""
+        """Return the period in named lines; `still`: why there may be no alarm."""
         actual, moved = "no labels", f"no alarm: {still}"
         if self.n_known:
             actual = f"{number(self.actual)} ({between(self.actual_interval)})"
         if not math.isnan(self.z):
             moved = f"z {self.z:.2f}, an alarm beyond ±{self.critical:.2f}"
         readings = (
-            f"nothing {self.p_nothing:.2f}, other rows {self.p_other_rows:.2f}, "
-            f"{what} moved {self.p_share:.2f}"
+            f"nothing {self.p_nothing:.2f}, "
+            f"covariate shift {self.p_covariate_shift:.2f}, "
+            f"prevalence shift {self.p_prevalence_shift:.2f}"
         )
         return [
             ("rows", f"{self.n:,}, {labels}{self.n_known:,} with a label"),
@@ -126,29 +156,35 @@ class OnePeriod(Result):
             ("alarm", self.alarm or "none"),
             ("score", self.answer.line),
             ("actual", actual),
-            share,
+            prevalence,
             ("readings", readings),
             ("movement", moved),
         ]
 
-    def _share_text(self) -> str:
+    def _prevalence_text(self) -> str:
         raise NotImplementedError
 
     def cells(self) -> tuple[str, ...]:
-        """The period in the cells of a printed line."""
+        """Return the period in the cells of a printed line."""
         alarm, actual = f"ALARM: {self.alarm}" if self.alarm else "", ""
         if self.n_known and not self.labelled:
             actual = f"actual {number(self.actual)}"
-        told = self.answer.line, self._share_text(), self.verdict, actual, alarm
-        return tuple(cell for cell in (f"{self.n:>7,} rows", *told) if cell)
+        texts = self.answer.line, self._prevalence_text(), self.verdict, actual, alarm
+        return tuple(text for text in (f"{self.n:>7,} rows", *texts) if text)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecast, what it is under each reading, and the actual score."""
+        """Draw the forecast, that under each reading, and the actual score."""
         rows = {
             "forecast": (self.mean, self.interval),
-            "if the share moved": (self.if_share, self.if_share_interval),
-            "if other rows came": (self.if_other_rows, self.if_other_rows_interval),
+            "prevalence shift": (
+                self.if_prevalence_shift,
+                self.if_prevalence_shift_interval,
+            ),
+            "covariate shift": (
+                self.if_covariate_shift,
+                self.if_covariate_shift_interval,
+            ),
             "actual": (self.actual, self.actual_interval),
         }
         title = f"{self.start} to {self.end}: {self.verdict}"
@@ -165,12 +201,12 @@ class OnePeriod(Result):
 
 
 class AllPeriods(Saved[Kept]):
-    """What all periods say together, whether rows have two classes or several."""
+    """The words of all periods, whether rows have two classes or several."""
 
     watch: Any
     periods: Any
-    _file: ClassVar[str]  # what the key "file" of the saved form says
-    _format: ClassVar[int] = 1
+    _file: ClassVar[str]  # the key "file" of the saved form
+    _format: ClassVar[int] = 2
     _told = ("periods",)
 
     @property
@@ -179,7 +215,7 @@ class AllPeriods(Saved[Kept]):
         return tuple(one for one in self.periods if one.alarm)
 
     @classmethod
-    def _kind_of(cls, values: Any) -> str:
+    def _kind_of(cls, values: object) -> str:
         if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
@@ -196,7 +232,7 @@ class AllPeriods(Saved[Kept]):
         return ASSUMED
 
     def _headline(self) -> Headline | None:
-        """The score of the last period, its verdict, and how many alarms there were."""
+        """Return score and verdict of the last period, and the number of alarms."""
         if not self.periods:
             return None
         last, watch = self.periods[-1], self.watch
@@ -210,7 +246,7 @@ class AllPeriods(Saved[Kept]):
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
-        """What the last alarms and verdicts mean."""
+        """Return what the last alarms and verdicts mean."""
         notes, shown = [], self.periods[-SHOWN:]
         if any(BETTER in one.alarm for one in shown):
             notes.append(SUSPECT)
@@ -219,24 +255,26 @@ class AllPeriods(Saved[Kept]):
         return notes
 
     def _picture(self) -> str:
-        """Forecasts and intervals; both readings where nobody can say."""
+        """Draw forecasts and intervals; both readings where nobody can say."""
         all_ = list(enumerate(self.periods))
         unknown = [(i, one) for i, one in all_ if one.verdict == CANNOT_SAY]
         known = [(i, one) for i, one in all_ if one.verdict != CANNOT_SAY]
         readings = [
-            (i, x) for i, one in unknown for x in (one.if_other_rows, one.if_share)
+            (i, x)
+            for i, one in unknown
+            for x in (one.if_covariate_shift, one.if_prevalence_shift)
         ]
         ends = [end for _, one in known for end in one.interval]
         values = [*ends, *(x for _, x in readings)]
         name = f"{metric_title(self.watch.metric.name)} by period, alarms in red"
-        drawn = SmallPicture(name, [-0.5, len(all_) - 0.5], values)
+        picture = SmallPicture(name, [-0.5, len(all_) - 0.5], values)
         for i, one in known:
             colour = RED if one.alarm else BLUE
-            drawn.whiskers([i], [one.interval], colour).points(i, one.mean, colour)
+            picture.whiskers([i], [one.interval], colour).points(i, one.mean, colour)
         for i, x in readings:
-            drawn.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
+            picture.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
         first, last = self.periods[0], self.periods[-1]
-        return drawn.scaled().named(first.start[:10], last.start[:10])
+        return picture.scaled().named(first.start[:10], last.start[:10])
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -260,7 +298,10 @@ class AllPeriods(Saved[Kept]):
                     continue
                 part = [periods[i] for i in here]
                 if verdict == CANNOT_SAY:  # both readings, and no interval
-                    for name, label in (("if_other_rows", verdict), ("if_share", None)):
+                    for name, label in (
+                        ("if_covariate_shift", verdict),
+                        ("if_prevalence_shift", None),
+                    ):
                         values = [getattr(one, name) for one in part]
                         ax.plot(x[here], values, "o", color=colour, label=label)
                     continue

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import check_pair, is_pair, recalibrated
+from argmetric._calibrate.resolve import check_pair, is_pair, recalibrate_layout
 from argmetric._expected import PlacedSums, is_long
 from argmetric._forecast.rivals import SharedDraws, bounded
 from argmetric._ground.arguments import count_or_share
@@ -65,7 +65,7 @@ class Request:
         self.given = lay_out(self.p, **grouping, logits=self.logits)
         self.layout, found = self.given, self.calibrator
         if found is not None:
-            self.layout = recalibrated(self.given, found, logits=self.logits)
+            self.layout = recalibrate_layout(self.given, found, logits=self.logits)
         if self.layout.sparse:
             raise ValueError("a report needs a dense p: pass p.toarray()")
         require_scores(self.layout.scores, logits=self.logits)

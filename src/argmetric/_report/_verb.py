@@ -30,18 +30,18 @@ PeriodValues = dict[str, Any]
 BINS = 20
 MOST_ROWS = 60  # of the table of periods
 MOST_SEGMENTS = 50
-KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
-LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
+KINDS = {"prevalence shift": "moved", "cannot say without labels": "unknown"}
+LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "usual": "chosen"}
 BY_LABELS = "the labels of all rows are known, and decide"
 LOOK_FIRST = (
     "Look at periods with an alarm first. Where the verdict is grey, both readings are "
     "drawn, and to_label(100) names the rows to label."
 )
 ASK_WHY = (
-    "The estimate is right where the share moved and each class looks as before. Ask "
+    "Trust this estimate only if positives and negatives still look as they did. Ask "
     "what changed if it leaves the line of the reference."
 )
-CARDS = ("verdict", "score", "share", "share moved most")  # lines of a period
+CARDS = ("verdict", "score", "prevalence", "share moved most")  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -64,20 +64,20 @@ def report_monitoring(found: Monitoring) -> Report:
         sections.append(Section("segments", name, text, (table,), after=after))
     old = float(rows[1] / rows.sum())
     values = {"histogram": histogram, "floor": watch.floor, "segments": segments}
-    values["reference_share"] = old
-    return _page(found, periods, ("positives", old), sections, values)
+    values["reference_prevalence"] = old
+    return _page(found, periods, ("Prevalence", old), sections, values)
 
 
 def _page(
     found: Any,
     periods: list[PeriodValues],
-    share_of: tuple[str, float],
+    prevalence: tuple[str, float],
     more: list[Section],
     values: dict[str, Any],
 ) -> Report:
     """Return scores and the prevalence of something by period, then the rest.
 
-    `share_of` is what the share is of, and what it was in the reference.
+    `prevalence` is its title, and what it was in the reference.
     """
     watch, title = found.watch, metric_title(found.metric.name)
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
@@ -85,10 +85,9 @@ def _page(
     table = _table(caption, "period", title, shown)
     columns, floor = ("mean", "interval"), getattr(watch, "floor", None)
     score = _over_time(periods, title, LOOK_FIRST, columns, (floor, "floor"))
-    columns, (name, old) = ("share", "share_interval"), share_of
-    share = _over_time(
-        periods, f"share of {name}", ASK_WHY, columns, (old, "reference")
-    )
+    columns, (name, old) = ("prevalence", "prevalence_interval"), prevalence
+    axis = name[0].lower() + name[1:]
+    share = _over_time(periods, axis, ASK_WHY, columns, (old, "reference"))
     n_rows = counted(sum(one["n"] for one in periods), "row")
     alarms = [one for one in periods if one["alarm"]]
     raised = [f"Alarm in the period {_dates(x)}: {x['alarm']}." for x in alarms]
@@ -99,7 +98,7 @@ def _page(
         cards=tuple(_cards(found, periods[-1])),
         sections=(
             Section("by-period", f"{title} by period", (), (table,), (score,)),
-            Section("share", f"Share of {name}", figures=(share,)),
+            Section("prevalence", name, figures=(share,)),
             *more,
         ),
         notes=(*raised[-1:], *found._notes()),  # the last alarm is to be read first
@@ -109,7 +108,7 @@ def _page(
 
 def _kind(one: PeriodValues) -> str:
     """Return how a period is drawn: by its verdict, or as fully labelled."""
-    return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
+    return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "usual")
 
 
 def _dates(one: PeriodValues) -> str:
@@ -142,12 +141,12 @@ def _table(
     caption: str, first: str, score_header: str, named: list[tuple[str, PeriodValues]]
 ) -> PageTable:
     """Return a row for each name and period; `actual` is last if labels are known."""
-    names = "verdict", score_header, "interval", "share", "rows", "alarm"
+    names = "verdict", score_header, "interval", "prevalence", "rows", "alarm"
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
         row = [name, one["verdict"], one["score_text"], one["interval_text"]]
-        row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
+        row += [in_percent(one["prevalence"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
     return PageTable(caption, (first, *names) + ("actual",) * labelled, rows)
@@ -170,7 +169,8 @@ def _over_time(
     y = draw.axis(name, min(values, default=0.0), max(values, default=1.0))
     step = max(1, -(-len(periods) // 4))
     ticks = tuple((i, periods[i]["start"][:10]) for i in range(0, last + 1, step))
-    words = {"fine": "fine", "moved": "share moved", "known": "all labels known"}
+    words = {"usual": "no shift", "moved": "prevalence shift"}
+    words["known"] = "all labels known"
     words["unknown"] = "cannot say without labels" + ": both readings" * of_score
     layers = []
     if reference[0] is not None:
@@ -202,7 +202,11 @@ def _plot_values(
 ) -> Iterator[tuple[Any, ...]]:
     """Return place, mean and ends of a period; both readings if it is unclear."""
     both = columns[0] == "mean" and _kind(one) == "unknown"
-    readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
+    readings = (
+        {"if_prevalence_shift": -0.15, "if_covariate_shift": 0.15}
+        if both
+        else {"": 0.0}
+    )
     for name, aside in readings.items():
         mean, interval = (name, f"{name}_interval") if name else columns
         values = [one[mean], *one[interval]]
@@ -222,7 +226,7 @@ def _histogram(
     bins = np.minimum((middle * BINS / 2).astype(np.int64), BINS - 1)
     bins = np.unique(bins, return_inverse=True)[1]
     first = np.searchsorted(bins, np.arange(1, bins.max() + 1))
-    between = watch.cells.edges[first - 1]
+    between = watch.bins.edges[first - 1]
 
     def shares(cells: Any) -> list[float]:
         counts = np.bincount(bins, cells)
@@ -241,8 +245,8 @@ def _histogram(
     own = ("bar taken own", "period", none, new[-1])
     layer = draw.bars(range(size + 1), names, ("bar", "reference", none, old), own)
     figure = Figure(
-        "Bars that rise or fall together along the score are a share that moved. A "
-        "bump in the middle means that other rows came.",
+        "All bars shifted towards one end: more or fewer positives. A new bump in the "
+        "middle: a different kind of row.",
         draw.FigureAxis("score", 0.0, float(size), ticks),
         y,
         (layer,),
@@ -265,7 +269,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     """
     watch, (*_, last) = found.watch, found.periods
     c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
-    keys = {"share": "shares", "share_interval": "share_intervals"}
+    keys = {"prevalence": "shares", "prevalence_interval": "share_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
         | one.values()
@@ -290,7 +294,8 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     names = [str(one) for one in watch.classes]
     values = {"classes": names, "reference_shares": watch.shares.tolist()}
     section = Section("classes", "Shares of the classes", tables=(classes,))
-    return _page(found, periods, (names[c], float(watch.shares[c])), [section], values)
+    share = f"Share of {names[c]}", float(watch.shares[c])
+    return _page(found, periods, share, [section], values)
 
 
 NEXT = 25  # rows to label that are listed

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 from argmetric._calibrate.resolve import as_calibrator, is_pair
 from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
@@ -367,7 +367,7 @@ def resolve_map(
         labelled = fit_reference(reference, names, logits=logits)
         return labelled.calibrator, labelled.code
     found = as_calibrator(reference)
-    if isinstance(found, FunctionMap) and not isinstance(reference, Calibrator):
+    if isinstance(found, FunctionCalibrator) and not isinstance(reference, Calibrator):
         found = ClassFunctionMap(found.function)
     if not found.parts[0]._of_classes:
         raise ValueError(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.fit import HOTTEST, root_of
-from argmetric._calibrate.maps import rounded, row_blocks
+from argmetric._calibrate.fit import MAX_TEMPERATURE, root_of
+from argmetric._calibrate.logistic import round_draws, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST
@@ -74,7 +74,7 @@ def fit_class_temperature(
     n = int((w > 0).sum())
     if dot(w, wanted) <= 0:  # the slope of the likelihood at T = ∞
         if not strict:
-            return ClassTemperatureMap(HOTTEST, n_classes, n=n)
+            return ClassTemperatureMap(MAX_TEMPERATURE, n_classes, n=n)
         raise ValueError(f"no temperature fits: {_WRONG_ORDER}")
 
     def falling(inverse: float) -> float:
@@ -363,4 +363,4 @@ def _draws(loss: MatrixLoss, theta: Floats) -> Floats:
     normal = np.random.default_rng(0).standard_normal((mean.size, N_CLASS_DRAWS))
     draws = mean + solve_triangular(root, normal, lower=False).T
     draws[:, -2] += 1.0  # the slope, not its distance from 1
-    return rounded(draws)
+    return round_draws(draws)

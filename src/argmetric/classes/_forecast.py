@@ -141,7 +141,7 @@ class ClassForecast(DistributionResult):
             n_groups._replace(key=None),
             self._field("mean", "mean", number),
             self._field("interval", "interval", between),
-            self._field("interval_given_map", "given the map", between),
+            self._field("interval_given_map", "given the calibrator", between),
             *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator, FunctionMap, check_finite
-from argmetric._calibrate.maps import check_temperature, row_blocks
+from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator, check_finite
+from argmetric._calibrate.calibrators import check_temperature
+from argmetric._calibrate.logistic import row_blocks
 from argmetric._ground.display import Lines
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
@@ -155,7 +156,7 @@ class ClassMatrixMap(ClassMap):
         if self.matrix is None or draws.shape[1] != count * count + count + 2:
             raise ValueError("a row of draws must hold matrix, biases, slope, lump")
 
-    def _drawn(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, Any]:
         count = self.n_classes
         head, biases, (slope, lump) = np.split(
             row, [row.size - count - 2, row.size - 2]
@@ -251,7 +252,7 @@ def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassFunctionMap(ClassMap, FunctionMap):
+class ClassFunctionMap(ClassMap, FunctionCalibrator):
     """A function of the user's own, from a matrix of class probabilities to another."""
 
     def _map(self, x: Floats) -> Floats:

@@ -10,7 +10,6 @@ import numpy as np
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.labels import predicted_labels, scoring_metric
-from argmetric._ground.saving import restored, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
@@ -28,6 +27,7 @@ from argmetric._monitor import (
     Shift,
     check_every,
     number_rows,
+    restore_period,
 )
 from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
@@ -43,7 +43,8 @@ from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_m
 
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
-    "scores alone cannot reveal a changed label definition, not even in a fine period: "
+    "scores alone cannot reveal a changed label definition, not even where the "
+    "verdict is 'no shift': "
     "label some rows, drawn at random, and pass them as known="
 )
 
@@ -122,7 +123,7 @@ def monitor(
     >>> y = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
     >>> m = am.classes.monitor(p[1000:], reference=(y[:1000], p[:1000]), every=1000)
     >>> [one.verdict for one in m.periods]
-    ['fine', 'fine']
+    ['no shift', 'no shift']
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
@@ -158,7 +159,7 @@ def monitor(
     if rule is None and labels is not None:
         notes.append("the alarm on movement looks at the most probable classes")
     overlap = Overlap(old[:, 0])
-    overlap.look(scores[:, 0])
+    overlap.add(scores[:, 0])
     if overlap.message:
         warn_user(overlap.message)
     watch = ClassWatch(
@@ -305,10 +306,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
             PeriodRows(int(i), start, end, int(n), np.array(table, dtype=np.int64))
             for i, start, end, n, table in values["counts"]
         )
-        periods = tuple(
-            ClassPeriod(**with_intervals({k: restored(x) for k, x in one.items()}))
-            for one in values["periods"]
-        )
+        periods = tuple(ClassPeriod(**restore_period(one)) for one in values["periods"])
         if [one.n for one in periods] != [one.n for one in counts]:
             raise ValueError("there are not as many periods as counts")
         return cls(watch, counts, periods, tuple(values["notes"]))
@@ -318,5 +316,4 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
 
     def _notes(self) -> tuple[str, ...]:
-        means = (x.replace("share of positives", "shares") for x in self._meanings())
-        return (*self.notes, *means, UNSEEN)
+        return (*self.notes, *self._meanings(), UNSEEN)

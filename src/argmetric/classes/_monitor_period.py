@@ -52,12 +52,12 @@ class ClassPeriod(OnePeriod):
     share_intervals: tuple[Interval, ...]
     moved: str  # the class whose share moved most, and its shares then and now
     p_nothing: float
-    p_other_rows: float
-    p_share: float
-    if_share: float
-    if_share_interval: Interval
-    if_other_rows: float
-    if_other_rows_interval: Interval
+    p_covariate_shift: float
+    p_prevalence_shift: float
+    if_prevalence_shift: float
+    if_prevalence_shift_interval: Interval
+    if_covariate_shift: float
+    if_covariate_shift_interval: Interval
     actual: float
     actual_interval: Interval
     verdict: str = ""
@@ -70,13 +70,13 @@ class ClassPeriod(OnePeriod):
         """All that it tells, by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def _share_text(self) -> str:
+    def _prevalence_text(self) -> str:
         return self.moved
 
     def fields(self) -> list[Field]:
         share, still = ("share moved most", self.moved), "all rows count the same"
         known = (self.values() | self.answer._asdict()).items()
-        lines = self._in_lines("", share, "shares", still)
+        lines = self._in_lines("", share, still)
         return [*only_shown(lines), *(Field(*pair) for pair in known)]
 
 
@@ -223,12 +223,15 @@ def with_alarms(
 ) -> list[ClassPeriod]:
     """Periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    readings = [Readings(x.p_nothing, x.p_other_rows, x.p_share) for x in periods]
+    readings = [
+        Readings(x.p_nothing, x.p_covariate_shift, x.p_prevalence_shift)
+        for x in periods
+    ]
     found = [(math.nan, math.nan)] * (len(periods) - first)
     if watch.cells is not None:
         tables = [one.table[None, None] for one in counts]
         usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
-        found = movements(tables, *watch.cells[1:], None, first, usual)
+        found = movements(tables, *watch.cells[1:], None, first, usual=usual)
     for i, (z, against) in enumerate(found, first):
         alarmed = abs(z) > critical
         own = math.copysign(against, z * against)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import argmetric._calibrate.calibrate as in_memory
-from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
+from argmetric._calibrate.bins import CountedScores
+from argmetric._calibrate.calibrate import DEFAULT, MAX_COMPARED_ROWS, choose_method
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import CountedScores
-from argmetric._calibrate.fit import METHODS, Method, fit_map
+from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference, refuse_useless
 from argmetric._ground.arguments import (
     check_choice,
@@ -355,14 +355,14 @@ def calibrate(
             found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
         else:
             if chosen == "auto":  # on some rows of each class, as in memory
-                reference = drawn_reference(run, ROWS_COMPARED)
+                reference = drawn_reference(run, MAX_COMPARED_ROWS)
                 refuse_useless(reference, run.columns.truth.classes)
                 chosen = choose_method(reference, "auto")
             exact = run.n <= MOST_EXACT_ROWS
             counts = counted_rows(run, exact=exact, together=chosen == "isotonic")
             refuse_useless(counts, run.columns.truth.classes)
             warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
-            found = fit_map(counts, chosen)
+            found = fit_calibrator(counts, chosen)
         run.tell_skipped()
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate.maps import Prior, likeliest
+from argmetric._calibrate.logistic import NormalPrior, fit_penalised
 from argmetric._ground.arguments import check_items, check_texts, shown
 from argmetric._ground.display import Field, Result, documented
 from argmetric._ground.odds import bounded_logit, expit
@@ -384,8 +384,8 @@ def recalibrate(
         )
     x = _log_odds(model.probability[part])
     design, start = np.stack([x, np.ones_like(x)]), np.array([1.0, 0.0])
-    ridge = Prior(np.zeros(2), np.full(2, _RIDGE))
-    found = likeliest(design, y, np.ones_like(x), start, ridge).theta
+    ridge = NormalPrior(np.zeros(2), np.full(2, _RIDGE))
+    found = fit_penalised(design, y, np.ones_like(x), start, ridge).theta
     slope, intercept = float(found[0]), float(found[1])
     if slope <= 0:
         raise ValueError(

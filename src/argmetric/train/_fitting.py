@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.fit import METHODS, Method, fit_map
+from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import shown
@@ -74,7 +74,9 @@ def calibrate_held_out(
         part = weights > 0.0
         y, scores, weights = y[part], scores[part], weights[part]
     reference = Reference(scores, y, weights, held_out.margins)
-    calibrator = fit_map(reference, choose_method(reference, method), strict=False)
+    calibrator = fit_calibrator(
+        reference, choose_method(reference, method), strict=False
+    )
     low, high = calibrator.apply([0.0, 1.0])
     if low == high:
         warnings.warn(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
-from argmetric._calibrate.fit import METHODS, Method, fit_map
-from argmetric._calibrate.maps import row_blocks
+from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
+from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.prior import warn_of_resampling
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._forecast.forecast import forecast
@@ -214,7 +214,7 @@ def calibration_check(
     law: Forecast | None = None
     if weight is None:
         # Labels by calibrators of other folds, scored with that of all rows
-        found = fit_map(reference, chosen, strict=False)
+        found = fit_calibrator(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
         law = forecast(problem.checked(), after.given, metric, **how)
     return CalibrationCheck(
@@ -252,7 +252,7 @@ def _quality(
     squares = losses = 0.0
     wrong = 0
     for part in row_blocks(p.size):
-        y, share = ordered.y[part], ordered.shares(part)[0]
+        y, share = ordered.y[part], ordered.relative_weights(part)[0]
         if odds is None:
             with np.errstate(divide="ignore"):
                 loss = -np.where(y, np.log(p[part]), np.log1p(-p[part]))

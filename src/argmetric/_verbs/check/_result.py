@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from argmetric._calibrate.cells import cell_numbers, first_of_equals
-from argmetric._calibrate.maps import fit_logistic, row_blocks
+from argmetric._calibrate.bins import equal_mass_bins, first_of_equals
+from argmetric._calibrate.logistic import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import Field, as_frame, documented, metric_title, number
@@ -84,7 +84,7 @@ def reliability_bins(
 
     first = first_of_equals(p)
     mass = added(first, p if by_positives and p[-1] > 0.0 else None)
-    number = cell_numbers(mass, n_bins)
+    number = equal_mass_bins(mass, n_bins)
     np.minimum(number, n_bins - 1, out=number)
     begin = first[first_of_equals(number)]
     end = np.append(begin[1:], p.size) - 1

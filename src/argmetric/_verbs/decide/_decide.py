@@ -11,12 +11,12 @@ import numpy as np
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import (
     FittedReference,
-    at_share,
     calibration_note,
+    calibrator_at_prior,
     check_prior,
     is_pair,
-    recalibrated,
-    remember_map,
+    recalibrate_layout,
+    remember_decision,
     resolve_reference,
     with_positives,
 )
@@ -255,9 +255,9 @@ def decide_by(
             most=max_positives,
             floors={"min_precision": min_precision, "min_recall": min_recall},
         )
-    found, share, moved = at_share(prior, fitted, layout, logits=logits)
+    found, share, moved = calibrator_at_prior(prior, fitted, layout, logits=logits)
     if found is not None:
-        raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
+        raw, layout = layout.scores, recalibrate_layout(layout, found, logits=logits)
     _require_decidable(metric, layout, check=check)
     asked: dict[str, Any] = {
         "p": p,
@@ -286,7 +286,7 @@ def decide_by(
         note = f"{calibration_note(found)}; thresholds refer to these"
         notes = (note, *moved, *decision.notes)
         decision = replace(decision, notes=notes, share=share, _moved=moved)
-        remember_map(decision)
+        remember_decision(decision)
     if guarantee is not None:
         decision = replace(decision, guarantee=guarantee)
     if undefined:

@@ -28,7 +28,7 @@ from argmetric._verbs.plots import ExpectedMetricDisplay
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import EstimatedShare
+    from argmetric._calibrate.prevalence import EstimatedPrevalence
     from argmetric._expected import Plan
     from argmetric._forecast.result import Forecast
     from argmetric._verbs.guarantees import Guarantee
@@ -83,7 +83,7 @@ class Decision(Result):
         Per segment: its name, how many labels are 1, and the expected metric.
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
-    share : EstimatedShare or None
+    share : EstimatedPrevalence or None
         The prevalence that `prior="estimate"` found: `mean`, its 90 %
         `interval`, and the share in the `reference`.
     gap : float
@@ -114,7 +114,7 @@ class Decision(Result):
     _cuts: Callable[[], tuple[Floats, Floats]]
     _plan: Callable[[], Plan]
     _asked: dict[str, Any] = field(default_factory=dict)
-    share: EstimatedShare | None = None
+    share: EstimatedPrevalence | None = None
     gap: float = 0.0
     guarantee: Guarantee | None = None
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores

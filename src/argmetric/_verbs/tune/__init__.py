@@ -419,7 +419,7 @@ def _tune_column(
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     kept = None
     if calibrator is None:
-        from argmetric._calibrate.cells import KeptReference
+        from argmetric._calibrate.kept_reference import KeptReference
 
         kept = KeptReference(labels.positive, scores, weight, logits=not inside)
     if certain is None:

@@ -55,7 +55,7 @@ from argmetric._verbs.tune.files import (
 from argmetric.metrics import Metric, get_metric, metric_from_dict, metric_to_dict
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.cells import KeptReference
+    from argmetric._calibrate.kept_reference import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
 DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
@@ -224,13 +224,13 @@ class Rule(SavedRule):
         The smallest probability whose calibrated value reaches `threshold`; -inf where
         all do, inf where none does, None where the calibrator is a function.
         """
-        from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+        from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 
         calibrator = self.calibrator
         if calibrator is None:
             return self.threshold
         parts = calibrator.parts if isinstance(calibrator, Calibrator) else ()
-        if not parts or any(isinstance(one, FunctionMap) for one in parts):
+        if not parts or any(isinstance(one, FunctionCalibrator) for one in parts):
             return None
         return raw_cut(calibrator, self.threshold)
 

@@ -29,7 +29,7 @@ from argmetric.metrics import (
 )
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.cells import KeptReference
+    from argmetric._calibrate.kept_reference import KeptReference
 
 
 INTERVALS = ("interval", "threshold_interval", "plateau")
@@ -168,7 +168,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
     """Return the summary of the rows that a rule was tuned on."""
     if values is None:
         return None
-    from argmetric._calibrate.cells import KeptReference
+    from argmetric._calibrate.kept_reference import KeptReference
 
     return KeptReference.from_dict(values)
 

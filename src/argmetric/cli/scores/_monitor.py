@@ -57,7 +57,7 @@ class _Periods(opt.Options, group=opt.FORECAST):
         [default: week]
     shift
         What may have happened: "auto" weighs all readings, "none" adjusts nothing,
-        "prior" takes it that only the share of positives moved.
+        "prior" takes it that only the prevalence changed.
     floor
         A score that is still good enough: an alarm is raised below it.
     false_alarms
@@ -101,10 +101,11 @@ _OWN = _Rows, _Periods, _Kept, opt.OverGroups
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
 
-    Each period has a forecast of the score and a verdict: fine, share moved, or cannot
-    say without labels. Rows are predicted by --rule, --threshold or --decision-column,
-    else by a column called decision, prediction, predicted, pred or y_pred, else by the
-    threshold that is best on the reference. The exit code is 3 on an alarm.
+    Each period has a forecast of the score and a verdict: no shift, prevalence shift,
+    or cannot say without labels. Rows are predicted by --rule, --threshold or
+    --decision-column, else by a column called decision, prediction, predicted, pred or
+    y_pred, else by the threshold that is best on the reference. The exit code is 3 on
+    an alarm.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def _over(
         for path in paths:
             for block in reader.blocks(path):
                 if overlap is not None:
-                    overlap.look(block["p"])
+                    overlap.add(block["p"])
                 try:
                     if found is not None:
                         found = found.add(**block)

@@ -1,4 +1,4 @@
-"""The share of positives: its likelihood, and `prior=` in `decide` and `forecast`."""
+"""The prevalence: its likelihood, and `prior=` in `decide` and `forecast`."""
 
 import json
 from dataclasses import replace
@@ -10,14 +10,14 @@ from scipy.optimize import minimize, minimize_scalar
 
 import argmetric as am
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.prior import MatchedShare
-from argmetric._calibrate.resolve import FittedReference, resolve_reference
-from argmetric._calibrate.share import (
-    ScoreTable,
-    ShareLikelihood,
-    estimate_share,
-    moved_note,
+from argmetric._calibrate.prevalence import (
+    PrevalenceLikelihood,
+    TwoSampleBins,
+    estimate_prevalence,
+    shift_note,
 )
+from argmetric._calibrate.prior import MatchedPrevalence
+from argmetric._calibrate.resolve import FittedReference, resolve_reference
 from refusing import refuses
 
 MOVED = "the scores moved since the reference"
@@ -36,13 +36,15 @@ def draw(rng, n, share, apart=2.0):
 def table(rng, rows=10):
     old, new = rng.integers(0, 4, rows) + 1.0, rng.integers(0, 4, rows) * 1.0
     new[0] = 2.0
-    return ScoreTable(np.sort(rng.random(rows)), old, new, logits=False)
+    return TwoSampleBins(np.sort(rng.random(rows)), old, new, logits=False)
 
 
 def likelihood(seed=0, maps=3):
     rng = np.random.default_rng(seed)
     cells = table(rng)
-    return ShareLikelihood(cells, np.sort(rng.random((maps, cells.scores.size)), 1))
+    return PrevalenceLikelihood(
+        cells, np.sort(rng.random((maps, cells.scores.size)), 1)
+    )
 
 
 def fitted(seed=0, m=1000, share=0.2):
@@ -72,7 +74,7 @@ def test_the_likelihood_is_the_largest_over_all_weights(seed):
     ours = likelihood(seed)
     theta = np.array([[-3.0, -0.4, 0.9], [0.1, 2.0, 4.0], [-7.0, -1.0, 7.0]])
     values = ours.loglik(theta)
-    for c, x, row in zip(ours.chances, theta, values, strict=True):
+    for c, x, row in zip(ours.probabilities, theta, values, strict=True):
         slow = [by_weights(ours.table, c, one) for one in x]
         np.testing.assert_allclose(row, slow, rtol=1e-7, atol=1e-7)
 
@@ -85,8 +87,8 @@ def test_peak_profile_and_posterior_against_fine_grids(seed):
     theta, weight = ours.posterior()
     np.testing.assert_allclose(weight.sum(axis=1), 1.0)
     grid = np.linspace(-8, 8, 4001)
-    for i, chances in enumerate(ours.chances):
-        one = ShareLikelihood(ours.table, chances[None])
+    for i, chances in enumerate(ours.probabilities):
+        one = PrevalenceLikelihood(ours.table, chances[None])
         level = one.loglik(grid[None])[0]
         best = minimize_scalar(
             lambda x, one=one: -one.loglik(np.array([[x]]))[0, 0],
@@ -155,7 +157,7 @@ def test_nothing_is_said_where_nothing_moved():
     said = 0
     for seed in range(100):
         rng, (calibrator, rows) = fitted(seed, m=300)
-        said += moved_note(calibrator, rows, draw(rng, 300, 0.2)[1], 300) is not None
+        said += shift_note(calibrator, rows, draw(rng, 300, 0.2)[1], 300) is not None
     assert said <= 3  # 1 % are to be expected
 
 
@@ -190,7 +192,7 @@ def test_a_known_share_in_decide_is_that_of_forecast(prior, options):
     plain = am.decide(mapped, **options | {"logits": False})
     np.testing.assert_array_equal(d.labels, plain.labels)
     assert d.share is None
-    assert "to a share of" in d.notes[0]
+    assert "to a prevalence of" in d.notes[0]
 
 
 def test_absent_cells_stay_certain_negatives():
@@ -307,7 +309,7 @@ class TestBadInput:
         refuses(TypeError, "prior must be a number", call, [0.2, 0.3], prior=prior)
 
     def test_no_reference(self, call):
-        for given in ({}, {"reference": MatchedShare(0.1, prevalence=0.2)}):
+        for given in ({}, {"reference": MatchedPrevalence(0.1, prevalence=0.2)}):
             with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
                 call([0.2, 0.3], prior="estimate", **given)
 
@@ -345,7 +347,7 @@ def test_rare_and_certain_scores():
 def test_the_shift_is_kept_in_a_file(tmp_path):
     rng, (calibrator, rows) = fitted()
     p = draw(rng, 400, 0.5)[1]
-    shift, share = estimate_share(calibrator, rows, p, p.size)
+    shift, share = estimate_prevalence(calibrator, rows, p, p.size)
     chain = calibrator.then(shift)
     chain.save(tmp_path / "map.json")
     again = Calibrator.load(tmp_path / "map.json")
@@ -356,7 +358,7 @@ def test_the_shift_is_kept_in_a_file(tmp_path):
     ours = am.forecast(p, labels, reference=reference, prior="estimate")
     assert am.forecast(p, labels, reference=again).interval == ours.interval
     text = repr(shift)
-    assert f"share                {share.mean:.4g}, estimated on 400" in text
-    assert "given" in repr(MatchedShare(0.5, prevalence=0.3))
+    assert f"prevalence           {share.mean:.4g}, estimated on 400" in text
+    assert "known" in repr(MatchedPrevalence(0.5, prevalence=0.3))
     for bad in ([[1.0, 2.0]], [[np.nan]]):
-        refuses(ValueError, "draws", MatchedShare, 0.5, prevalence=0.3, draws=bad)
+        refuses(ValueError, "draws", MatchedPrevalence, 0.5, prevalence=0.3, draws=bad)

@@ -1,14 +1,14 @@
-"""The share of positives among unlabelled rows, by a two-sample likelihood.
+"""The prevalence among unlabelled rows, by a two-sample likelihood.
 
 Label shift: each class still looks as it did in the reference, and only the odds of a
-positive changed, by a factor e^θ. Where a map gives c(s) for the score s, the density
-of scores now is that of the reference times r(s) = a·h(s), h = 1 - c + c·e^θ. With m
-rows in the reference and n new ones the empirical likelihood is
+positive changed, by a factor e^θ. Where a calibrator gives c(s) for the score s, the
+density of scores now is that of the reference times r(s) = a·h(s), h = 1 - c + c·e^θ.
+With m rows in the reference and n new ones the empirical likelihood is
 
     ℓ(θ) = max over a of Σ_new log r - Σ_all log(m + n·r) + (m + n)·log(m + n),
 
 in which the scores of the reference have a sampling error of their own (Qin 1999). At
-the best a, Σ_all n·r/(m + n·r) = n. ℓ(0) is 0 for every map.
+the best a, Σ_all n·r/(m + n·r) = n. ℓ(0) is 0 for every calibrator.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.bins import ReferenceBins
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import ScoreCells
-from argmetric._calibrate.prior import MatchedShare, constant_for_share
+from argmetric._calibrate.prior import MatchedPrevalence, constant_for_prevalence
 from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
 
@@ -33,24 +32,24 @@ LARGEST_THETA = 8.0
 GRID_POINTS = 33
 EVEN, NINE = (np.linspace(0.0, 1.0, count) for count in (GRID_POINTS, 9))
 TABLES = 6  # of nine points each, by which a peak or an end is found
-FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
+MIN_LIKELY_POINTS = 8  # of the grid, where a posterior is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
 MOST_STEPS = 50  # of Newton's method
 SMALL_STEP = 1e-6  # of log a
-CELLS_AT_ONCE = 1 << 16  # of tables of θ, maps and cells
+ENTRIES_PER_BLOCK = 1 << 16  # of tables of θ, calibrators and bins
 BINOMIAL_ATOMS = 9
 CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
 
 
-class EstimatedShare(NamedTuple):
-    """An estimated share of positives."""
+class EstimatedPrevalence(NamedTuple):
+    """An estimated prevalence."""
 
-    mean: float  # the share to expect among the rows
+    mean: float  # the prevalence to expect among the rows
     interval: Interval  # holds it with the probability `coverage`
-    coverage: float  # the probability asked for
-    reference: float  # the share of positives in the reference
+    coverage: float  # nominal coverage
+    reference: float  # the prevalence of the reference
 
     def __str__(self) -> str:
         return (
@@ -60,46 +59,60 @@ class EstimatedShare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ScoreTable:
-    """Rows of a reference and new rows, counted in the same cells of scores."""
+class TwoSampleBins:
+    """Rows of a reference and new rows, counted in the same bins of scores.
 
-    scores: Floats  # mean score of each cell, on the scale of the reference
-    # Rows of the reference, and new rows, in each cell; or a row of them for each map
+    scores : ndarray of shape (n_bins,)
+        Mean score of each bin, on the scale of the reference.
+    old, new : ndarray of shape (n_bins,) or (n_calibrators, n_bins)
+        Rows of the reference, and new rows.
+    logits : bool
+        Whether scores are log-odds.
+    """
+
+    scores: Floats
     old: Floats
     new: Floats
-    logits: bool  # whether scores are log-odds
+    logits: bool
 
     @classmethod
-    def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
-        """Count the reference and the `new` scores in its cells; no cell is empty."""
-        cells = ScoreCells.of(reference)
-        count, above = cells.counted(new)
-        both = cells.count + count
+    def count(cls, reference: Reference | ReferenceBins, new: Floats) -> TwoSampleBins:
+        """Count the reference and the `new` scores in its bins; no bin is empty."""
+        bins = ReferenceBins.from_rows(reference)
+        count, above = bins.sums(new)
+        both = bins.count + count
         used = both > 0
-        mean = cells.base + (cells.above + above) / np.maximum(both, 1.0)
-        return cls(mean[used], cells.count[used], count[used], cells.logits)
+        mean = bins.base + (bins.above + above) / np.maximum(both, 1.0)
+        return cls(mean[used], bins.count[used], count[used], bins.logits)
 
-    def chances(self, calibrator: Calibrator) -> Floats:
-        """Chance of a positive in each cell under a map."""
-        mapped = calibrated_scores(calibrator, self.scores, logits=self.logits)
+    def probabilities(self, calibrator: Calibrator) -> Floats:
+        """Return the probability of a positive in each bin."""
+        mapped = calibrator._map_scores(self.scores, logits=self.logits)
         return from_log_odds(mapped)[0] if self.logits else mapped
 
 
 @dataclass(frozen=True)
-class ShareLikelihood:
-    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table."""
+class PrevalenceLikelihood:
+    """ℓ(θ) under some calibrators.
 
-    table: ScoreTable
-    chances: Floats
+    probabilities : ndarray of shape (n_calibrators, n_bins)
+        Probability of a positive in each bin of the table.
+    """
+
+    table: TwoSampleBins
+    probabilities: Floats
 
     @classmethod
-    def of(cls, table: ScoreTable, calibrator: Calibrator) -> ShareLikelihood:
-        return cls(table, np.atleast_2d(table.chances(calibrator)))
+    def from_calibrator(
+        cls, table: TwoSampleBins, calibrator: Calibrator
+    ) -> PrevalenceLikelihood:
+        """Return ℓ under a calibrator, or under each of a family."""
+        return cls(table, np.atleast_2d(table.probabilities(calibrator)))
 
     @cached_property
     def _rows(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Old and new rows of cells; m, and n/m: all with a first axis of maps."""
-        shape = len(self.chances), self.chances.shape[1], 1
+        """Old and new rows, m and n/m: (n_calibrators, n_bins, 1), or 1 for n_bins."""
+        shape = len(self.probabilities), self.probabilities.shape[1], 1
         old, new = (
             np.broadcast_to(one[..., None], shape)
             for one in (self.table.old, self.table.new)
@@ -108,14 +121,16 @@ class ShareLikelihood:
         return old, new, m, new.sum(axis=1, keepdims=True) / m
 
     def loglik(self, theta: Floats) -> Floats:
-        """ℓ at every θ; some maps at a time, so that tables stay in cache."""
+        """Return ℓ at every θ (n_calibrators, n_theta), by blocks within the cache."""
         level = np.empty((*theta.shape, 1))
-        step = max(CELLS_AT_ONCE // (theta[0].size * self.chances.shape[1]), 1)
+        step = max(
+            ENTRIES_PER_BLOCK // (theta[0].size * self.probabilities.shape[1]), 1
+        )
         for first in range(0, len(theta), step):
             part = slice(first, first + step)
             old, new = self._rows[0][part], self._rows[1][part]
             m, ratio, both = self._rows[2][part], self._rows[3][part], old + new
-            h = self.chances[part, None] * np.expm1(theta[part])[..., None]
+            h = self.probabilities[part, None] * np.expm1(theta[part])[..., None]
             h += 1.0
             log_a, one = -np.log(h @ old / m), np.empty_like(h)
             for _ in range(MOST_STEPS):
@@ -134,22 +149,22 @@ class ShareLikelihood:
             level[part] += np.log(h, out=h) @ new + (1.0 + ratio) * m * np.log1p(ratio)
         return level[..., 0]
 
-    def shares(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Expected share of positives among the new rows, and its binomial sd."""
-        new, chances = self.table.new, self.chances[:, None]
+    def prevalences(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the expected prevalence of the new rows, and its binomial sd."""
+        new, p = self.table.new, self.probabilities[:, None]
         odds = np.exp(theta)[..., None]
-        shifted = odds * chances / (1.0 - chances + chances * odds)
+        shifted = odds * p / (1.0 - p + p * odds)
         spread = (shifted * (1.0 - shifted)) @ new
         return shifted @ new / new.sum(), np.sqrt(spread) / new.sum()
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:
-        """The likeliest θ of every map, and its ℓ.
+        """The likeliest θ of every calibrator, and its ℓ.
 
         Tables, each between the neighbours of the best point of the one before, and a
         parabola through the best three points of the last.
         """
-        row = np.arange(self.chances.shape[0])
+        row = np.arange(self.probabilities.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
         for _ in range(TABLES):
             theta = low[:, None] + np.multiply.outer(high - low, NINE)
@@ -168,7 +183,7 @@ class ShareLikelihood:
         )
 
     def profile(self, coverage: float) -> tuple[Floats, Floats]:
-        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1).
+        """Return the two θ where 2·ℓ has fallen by a quantile of χ²(1), per calibrator.
 
         Each table lies between two neighbours of the one before. The root of the fall
         is nearly linear in θ between the last two.
@@ -179,8 +194,8 @@ class ShareLikelihood:
         outer = np.broadcast_to([[-LARGEST_THETA], [LARGEST_THETA]], inner.shape)
         for _ in range(TABLES):
             theta = inner + (outer - inner) * NINE
-            found = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
-            fall = np.sqrt(2.0 * np.maximum(level - found, 0.0)) - root
+            height = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
+            fall = np.sqrt(2.0 * np.maximum(level - height, 0.0)) - root
             last = np.minimum((fall <= 0.0).sum(axis=2), theta.shape[2] - 1)[..., None]
             inner, outer = (
                 np.take_along_axis(theta, last - step, axis=2) for step in (1, 0)
@@ -191,14 +206,14 @@ class ShareLikelihood:
         return ends[:, 0], ends[:, 1]
 
     def posterior(self) -> tuple[Floats, Floats]:
-        """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
-        row = np.arange(self.chances.shape[0])
+        """Return values of θ ~ N(0, 1) given the scores, and their weights."""
+        row = np.arange(self.probabilities.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
         for _ in range(MOST_ZOOMS):
             theta = low[:, None] + np.multiply.outer(high - low, EVEN)
             level = self.loglik(theta) - theta**2 / 2
             likely = level >= level.max(axis=1, keepdims=True) - LIKELY
-            if likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
+            if likely.sum(axis=1).min() >= MIN_LIKELY_POINTS:
                 break
             first, last = likely.argmax(axis=1), likely[:, ::-1].argmax(axis=1)
             low = theta[row, np.maximum(first - 1, 0)]
@@ -207,53 +222,58 @@ class ShareLikelihood:
         return theta, weight / weight.sum(axis=1, keepdims=True)
 
 
-def estimate_share(
+def estimate_prevalence(
     calibrator: Calibrator,
-    reference: Reference | ScoreCells,
+    reference: Reference | ReferenceBins,
     scores: Floats,
     n: int,
     coverage: float = 0.9,
-) -> tuple[MatchedShare, EstimatedShare]:
-    """The shift that goes after a map of the reference, and the share it stands for.
+) -> tuple[MatchedPrevalence, EstimatedPrevalence]:
+    """Return the shift that goes after a calibrator, and the prevalence it meets.
 
-    The share is the posterior mean over θ and over the map's alternatives, each as
-    likely as the next. The draws of the shift pair every alternative with a θ from its
-    own posterior. Scores are those before the map; n has the certain negatives, too.
+    The prevalence is the posterior mean over θ and over the calibrator's alternatives,
+    which are equally likely. The draws of the shift pair every alternative with a θ
+    from its own posterior. Scores are those before calibration; n has the certain
+    negatives, too.
     """
     if not scores.size:
         raise ValueError('prior="estimate" needs scores to estimate from: p is empty')
-    table = ScoreTable.of(reference, scores)
-    share, draws = _from_table(calibrator, reference, table, n, coverage)
+    table = TwoSampleBins.count(reference, scores)
+    estimate, draws = _estimate(calibrator, reference.prevalence, table, n, coverage)
     # As log-odds, which do not vanish where probabilities do
     x = calibrator._map(scores if reference.logits else logit(scores))
-    constant = constant_for_share(*from_log_odds(x), share.mean, n)
-    shift = MatchedShare(constant, prevalence=share.mean, n=scores.size, draws=draws)
-    return shift, share
+    mean = estimate.mean
+    constant = constant_for_prevalence(*from_log_odds(x), mean, n)
+    shift = MatchedPrevalence(constant, prevalence=mean, n=scores.size, draws=draws)
+    return shift, estimate
 
 
-def _from_table(
+def _estimate(
     calibrator: Calibrator,
-    reference: Reference | ScoreCells,
-    table: ScoreTable,
+    reference: float,
+    table: TwoSampleBins,
     n: int,
     coverage: float,
-) -> tuple[EstimatedShare, Floats]:
-    """The share among n rows of which a table has some, and draws of θ.
+) -> tuple[EstimatedPrevalence, Floats]:
+    """Return the prevalence among n rows of which a table has some, and draws of θ.
 
-    The draws have one θ from its posterior for each alternative of the map.
+    The draws have one θ from its posterior for each alternative of the calibrator.
     """
-    likelihood = ShareLikelihood.of(table, calibrator._family)
+    likelihood = PrevalenceLikelihood.from_calibrator(table, calibrator._family)
     theta, weight = likelihood.posterior()
-    found = _share_of(*likelihood.shares(theta), weight, coverage)
-    mean, low, high = (float(table.new.sum()) / n * one for one in found)
-    share = EstimatedShare(mean, Interval(low, high), coverage, reference.prevalence)
-    return share, drawn_theta(theta, weight, 1)
+    summary = _summarise_mixture(*likelihood.prevalences(theta), weight, coverage)
+    mean, low, high = (float(table.new.sum()) / n * one for one in summary)
+    estimate = EstimatedPrevalence(mean, Interval(low, high), coverage, reference)
+    return estimate, theta_draws(theta, weight, 1)
 
 
-def _share_of(
+def _summarise_mixture(
     mean: Floats, deviation: Floats, weight: Floats, coverage: float
 ) -> tuple[float, float, float]:
-    """Mean and interval of a mixture of nearly normal laws, clipped to [0, 1]."""
+    """Return mean and interval of a mixture of normals, clipped to [0, 1].
+
+    mean, deviation, weight : ndarray of shape (n_calibrators, n_theta)
+    """
     levels = (np.arange(BINOMIAL_ATOMS) + 0.5) / BINOMIAL_ATOMS
     z = np.array([NormalDist().inv_cdf(level) for level in levels])
     z /= math.sqrt(float(np.mean(z**2)))
@@ -265,11 +285,11 @@ def _share_of(
     return float((weight * mean).sum() / weight.sum()), float(low), float(high)
 
 
-def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
-    """`each` draws of θ for every map: quantiles of its law, a row of `weight`.
+def theta_draws(theta: Floats, weight: Floats, each: int) -> Floats:
+    """Return draws of θ (n_calibrators, each): quantiles by the rows of `weight`.
 
-    The levels (i + ½)/N of all N draws together are dealt out to the maps at random:
-    the draws of all maps are spread as evenly as one stratified sample.
+    The levels (i + ½)/N of all N draws together are dealt out to the calibrators at
+    random: all draws are spread as evenly as one stratified sample.
     """
     shape = len(weight), each
     level = np.random.default_rng(0).permutation(len(weight) * each).reshape(shape)
@@ -282,38 +302,38 @@ def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
     return np.array([np.interp(*row) for row in rows])
 
 
-def moved_note(
+def shift_note(
     calibrator: Calibrator,
-    reference: Reference | ScoreCells,
+    reference: Reference | ReferenceBins,
     scores: Floats,
     n: int,
     codes: Integers | None = None,
 ) -> str | None:
-    """What to say where scores moved as a new share of positives would move them.
+    """Return a note where scores moved as a new prevalence would move them.
 
-    None where chance may have moved them, and where it hardly matters. Rows with the
+    None where they may have moved at random, and where it hardly matters. Rows with the
     same of `codes` belong together, and count as fewer rows where they are alike.
     """
     if not scores.size:
         return None
-    table = ScoreTable.of(reference, scores)
-    theta, level = ShareLikelihood.of(table, calibrator).peaks
+    table = TwoSampleBins.count(reference, scores)
+    theta, level = PrevalenceLikelihood.from_calibrator(table, calibrator).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
     if codes is not None:
-        mapped = calibrated_scores(calibrator, scores, logits=table.logits)
-        chance = from_log_odds(mapped)[0] if table.logits else mapped
-        if 2.0 * level[0] <= CRITICAL * _design_effect(chance, codes):
+        mapped = calibrator._map_scores(scores, logits=table.logits)
+        p = from_log_odds(mapped)[0] if table.logits else mapped
+        if 2.0 * level[0] <= CRITICAL * _design_effect(p, codes):
             return None
-    share, _ = _from_table(calibrator, reference, table, n, 0.9)
+    estimate, _ = _estimate(calibrator, reference.prevalence, table, n, 0.9)
     return (
-        "the scores moved since the reference: if only the share of positives did, it "
-        f'is now {share}; prior="estimate" takes it into account'
+        "the scores moved since the reference: if only the prevalence did, it is now "
+        f'{estimate}; prior="estimate" takes it into account'
     )
 
 
 def _design_effect(values: Floats, codes: Integers) -> float:
-    """By how much the variance of a mean grows as rows of a group are alike (Kish)."""
+    """Return the factor of the variance of a mean by likeness in groups (Kish)."""
     off = values - values.mean()
     spread = float(off @ off)
     if spread <= 0.0:
