@@ -258,9 +258,9 @@ class ScoreFloat(float, Result):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def distribution_columns(law: Any) -> dict[str, Any]:
+def distribution_columns(distribution: Any) -> dict[str, Any]:
     """Return the values and probabilities of a discrete distribution as columns."""
-    return {"value": law.values, "probability": law.probabilities}
+    return {"value": distribution.values, "probability": distribution.probabilities}
 
 
 def view(result: Result, headline: Headline) -> str:

@@ -198,8 +198,8 @@ class ClassAgreement(ClassMetric):
         w = self.disagreement(table.shape[-1])
         _, k, t, n = _margins(table)
         seen = (w * table).sum(axis=(-2, -1))
-        chance = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
-        return np.where(chance > 0.0, 1.0 - _ratio(seen, chance, 0.0), 0.0)
+        expected = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
+        return np.where(expected > 0.0, 1.0 - _ratio(seen, expected, 0.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -267,7 +267,7 @@ class CalibrationCheck(CheckedRoutes):
 
     @property
     def p_value(self) -> float:
-        """Chance of such a slope and intercept if p were calibrated."""
+        """Probability of such a slope and intercept if p were calibrated."""
         return self.line.p_value
 
     @property

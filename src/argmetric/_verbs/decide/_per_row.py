@@ -73,7 +73,7 @@ def read_entries(question: Question) -> tuple[Entries, Integers | None]:
     if not is_sparse(given):
         plain = isinstance(given, np.ndarray) and given.dtype == np.float64
         if not plain or question.logits or question.raw is not None:
-            given = question.chances(layout.scores)[0].reshape(width, count).T
+            given = question.probabilities(layout.scores)[0].reshape(width, count).T
         p, every = np.ascontiguousarray(given).ravel(), np.empty(0, dtype=np.int64)
         return Entries(p, np.arange(count + 1) * width, every), None
     # Labels that are the places of the entries tell where each of them lies
@@ -90,7 +90,7 @@ def choose_labels(
     """Return the chosen places of `rows`, what each column expects, and how."""
     layout, metric = question.layout, question.metric
     n, width = layout.shape
-    columns = question.chances(layout.scores)[0], layout.indptr
+    columns = question.probabilities(layout.scores)[0], layout.indptr
     search = RowSearch(rows, columns, metric, count)
 
     def judged(places: Integers) -> tuple[Integers, tuple[Integers, Floats, Floats]]:

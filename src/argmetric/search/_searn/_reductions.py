@@ -22,7 +22,7 @@ from argmetric.search._searn._decisions import (
 )
 from argmetric.search._searn._learners import Always, check_estimator, expanded, flat
 
-_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
+_LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 1e-16
 
 
 def joint_rows(decisions: Decisions) -> HashedRows:
@@ -128,12 +128,12 @@ def fit_copy(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
     return clone(estimator).fit(X[keep], y, sample_weight=weight)
 
 
-def log_odds_of_zero(chance: Floats) -> Floats:
+def log_odds_of_zero(probability: Floats) -> Floats:
     """Return log((1 - p) / p), finite if p is 0 or 1.
 
     Confident models differ too little in p for a softmax, not in the log-odds.
     """
-    return -bounded_logit(chance, _LEAST_CHANCE, _MOST_CHANCE)
+    return -bounded_logit(probability, _LEAST_PROBABILITY, _MOST_PROBABILITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,10 +275,10 @@ class _CostModels:
         if not self.are_classifiers:
             return -np.asarray(model.predict(X), dtype=np.float64)
         if isinstance(model, Always) or not hasattr(model, "predict_proba"):
-            chance = model.predict(X)  # the decision itself
+            probability = model.predict(X)  # the decision itself
         else:
-            chance = model.predict_proba(X)[:, 1]
-        return log_odds_of_zero(np.asarray(chance, dtype=np.float64))
+            probability = model.predict_proba(X)[:, 1]
+        return log_odds_of_zero(np.asarray(probability, dtype=np.float64))
 
 
 @dataclass(frozen=True)

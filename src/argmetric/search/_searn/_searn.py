@@ -57,7 +57,7 @@ _CHOICES = {
     "prediction": ("draw", "mean"),
     "beam_scores": ("log", "raw"),
 }
-_NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
+_NEGLIGIBLE = 0.05  # probability that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000
 
 
