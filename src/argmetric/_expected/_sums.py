@@ -289,7 +289,7 @@ class Pieces:
         first = turn * PIECE
         return cls(sums, owner, first, np.minimum(first + PIECE, lengths[owner]))
 
-    def seeded(self) -> SegmentSums:
+    def seeded_segments(self) -> SegmentSums:
         """Return every piece as a segment, with the PMFs of what is around it."""
         sums, owner = self.whole, self.owner
         segments = sums.segments
@@ -360,7 +360,7 @@ def value_curves(
     sums = SegmentSums.of(segments, metric, switch)
     curves, lost = segments.empty_curves(), segments.empty_curves()
     pieces = Pieces.of(sums)
-    seeded = pieces.seeded()
+    seeded = pieces.seeded_segments()
     for chosen in pieces.batches(seeded):
         part, pairs = pieces.take(seeded, chosen)
         pmfs = part.both_pmfs(pairs, moments=True)

@@ -338,7 +338,7 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in names:
                 if kwargs.pop(name, None) is not None:
                     raise TypeError(
@@ -346,7 +346,7 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     )
             return function(*args, **kwargs)
 
-        return checked
+        return wrapper
 
     return wrap
 

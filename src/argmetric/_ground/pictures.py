@@ -288,7 +288,7 @@ class SmallPicture:
             f"font-size='10'>{html.escape(text)}</text>"
         )
 
-    def scaled(self) -> Self:
+    def y_labels(self) -> Self:
         """Write the ends of the y axis at the right."""
         for value, at in ((self.y.high, 10.0), (self.y.low, HEIGHT - 4.0)):
             self._add(
@@ -298,9 +298,9 @@ class SmallPicture:
 
     def ends(self, name: str = "") -> str:
         """Return the picture as text, with the ends of its x axis."""
-        return self.named(f"{name} {_short(self.x.low)}".strip(), _short(self.x.high))
+        return self.text(f"{name} {_short(self.x.low)}".strip(), _short(self.x.high))
 
-    def named(self, left: str, right: str) -> str:
+    def text(self, left: str, right: str) -> str:
         """Return the picture as text, with names for the ends of its x axis."""
         size = f"0 0 {WIDTH + BESIDE:.0f} {HEIGHT + BELOW:.0f}"
         foot = f"y='{HEIGHT + BELOW - 3:.0f}'"

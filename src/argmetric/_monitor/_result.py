@@ -13,7 +13,7 @@ import numpy as np
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
 from argmetric._ground.display import Field, as_frame, documented
-from argmetric._ground.saving import restored
+from argmetric._ground.saving import restore_values
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -407,7 +407,7 @@ class Monitoring(AllPeriods["Monitoring"]):
                 raise ValueError(f"the counts of {start} are damaged")
             counts.append(PeriodCounts(int(number), start, end, array, found_groups))
         periods = [
-            Period.from_values({key: restored(x) for key, x in one.items()})
+            Period.from_values({key: restore_values(x) for key, x in one.items()})
             for one in values["periods"]
         ]
         if len(periods) != len(counts):

@@ -236,7 +236,7 @@ class AllPeriods(Saved[Kept]):
         for i, x in readings:
             drawn.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
         first, last = self.periods[0], self.periods[-1]
-        return drawn.scaled().named(first.start[:10], last.start[:10])
+        return drawn.y_labels().text(first.start[:10], last.start[:10])
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:

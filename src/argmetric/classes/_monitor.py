@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.labels import predicted_labels, scoring_metric
-from argmetric._ground.saving import restored, with_intervals
+from argmetric._ground.saving import restore_values, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
@@ -306,7 +306,9 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
             for i, start, end, n, table in values["counts"]
         )
         periods = tuple(
-            ClassPeriod(**with_intervals({k: restored(x) for k, x in one.items()}))
+            ClassPeriod(
+                **with_intervals({k: restore_values(x) for k, x in one.items()})
+            )
             for one in values["periods"]
         )
         if [one.n for one in periods] != [one.n for one in counts]:

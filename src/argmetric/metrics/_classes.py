@@ -270,9 +270,9 @@ class ClassFunction(ClassMetric):
 
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
     """Return the metric that `ClassMetric.to_dict` described."""
-    from argmetric._ground.saving import restored
+    from argmetric._ground.saving import restore_values
 
-    known = {key: restored(one) for key, one in values.items() if key != "class"}
+    known = {key: restore_values(one) for key, one in values.items() if key != "class"}
     kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}
     kind = values["class"]
     if kind not in kinds:

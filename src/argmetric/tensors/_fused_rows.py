@@ -25,7 +25,7 @@ def _reciprocal(x):
 
 
 @triton.jit
-def _joined(probability, hit, next_probability, next_hit):
+def _join_runs(probability, hit, next_probability, next_hit):
     """Return Π φ of two runs of items, and Σ_i p_i·u·Π_{j≠i} φ_j of both."""
     return (
         probability * next_probability,
@@ -165,7 +165,7 @@ def decide_rows(
                 # Each factor with its own e^(-s·d2), as u of a hit may be above 1
                 decay = tl.load(nodes_ptr + 3 * n_nodes + j)
                 hit = p * u1
-                _, hits = tl.associative_scan((q * decay + hit, hit), 1, _joined)
+                _, hits = tl.associative_scan((q * decay + hit, hit), 1, _join_runs)
                 after *= hits
             curve += weight * after
     if KIND == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._ground.jit import inner, kernel, unfused
+from argmetric._ground.jit import inner, kernel, kernel_without_fma
 from argmetric._ground.jit.lanes import alike, eight, put
 
 LANES = 8
@@ -176,7 +176,7 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
                 raw[g, 2] += weight * value * value
 
 
-@unfused
+@kernel_without_fma
 def both_pmfs(p, q):
     """Return PMFs of positives among the first k items and the others, as numpy's."""
     m = p.shape[0]

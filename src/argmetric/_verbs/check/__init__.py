@@ -177,9 +177,9 @@ def calibration_check(
         random_state=random_state,
         logits=logits,
     )
-    before = problem.decided()
+    before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decided(reference=lambda p: ready)
+    after = problem.decide(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
@@ -216,7 +216,7 @@ def calibration_check(
         # Labels by calibrators of other folds, scored with that of all rows
         found = fit_map(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
-        score_forecast = forecast(problem.checked(), after.given, metric, **how)
+        score_forecast = forecast(problem.checked_scores(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(list_routes(judged, names, sign)),

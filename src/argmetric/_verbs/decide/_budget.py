@@ -169,7 +169,7 @@ def _best_sets(
     return labels, question.sign * value, np.maximum(bound - value, 0.0)
 
 
-def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
+def _expected_scores(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
     """Return the expected metric of rows of probabilities, k of them taken."""
     n = p.shape[1]
     inside, outside = _count_pmf(p * taken), _count_pmf(p * (1.0 - taken))
@@ -245,7 +245,7 @@ def _enumerate(
             values = base[:, k, None] + worth[:, :, k] @ sets.T
         else:
             each = np.repeat(p, len(sets), axis=0), np.tile(sets, (n_segments, 1))
-            values = _expected(*each, k, exact).reshape(n_segments, -1)
+            values = _expected_scores(*each, k, exact).reshape(n_segments, -1)
         values[~_fits(cost @ sets.T, budget)] = -np.inf
         best = values.argmax(axis=1)
         now = values[every, best]
@@ -311,7 +311,7 @@ def _search_dual(
     if exact is not None:
         for one in np.unique(count).tolist():
             some = np.flatnonzero((count == one) & np.isfinite(reached))
-            reached[some] = _expected(p[segment[some]], sets[some], one, exact)
+            reached[some] = _expected_scores(p[segment[some]], sets[some], one, exact)
     value = base[:, 0].copy()
     first = np.lexsort((count, -reached, segment))
     first = first[np.diff(segment[first], prepend=-1) > 0]

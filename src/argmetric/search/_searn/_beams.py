@@ -98,7 +98,7 @@ class QueueTask(Task):
         return _Queue(parents, (), tuple(offers))
 
     @staticmethod
-    def _ended(state: _Queue) -> bool:
+    def _is_finished(state: _Queue) -> bool:
         """Return whether all members are finished, so that one is to be picked."""
         return not state.kept and all(move is None for _, move in state.offers)
 
@@ -124,7 +124,7 @@ class QueueTask(Task):
     def step(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Queue:
         """Keep a child; when the next beam is full it becomes the queue."""
         child = self._child(x, state, action)
-        if self._ended(state):
+        if self._is_finished(state):
             return _Queue((), (), (), child)
         kept = (*state.kept, child)
         offers = tuple(offer for offer in state.offers if offer != action)
@@ -143,12 +143,12 @@ class QueueTask(Task):
         parent = state.parents[rank]
         path = parent.path if move is None else (*parent.path, move)
         found: _Named = [("path", 1.0)]
-        for n in range(self._shared(state), len(path)):
+        for n in range(self._n_common(state), len(path)):
             found += self._local(x, path[: n + 1])
         return found
 
     @staticmethod
-    def _shared(state: _Queue) -> int:
+    def _n_common(state: _Queue) -> int:
         """Return the number of first decisions that all members have in common."""
         paths = [member.path for member in state.parents]
         n = min(map(len, paths))
@@ -198,7 +198,7 @@ class QueueTask(Task):
         """Return the least loss in reach of the beam after each action."""
         children = [self._child(x, state, offer) for offer in state.offers]
         offered = [self._reach(x, y, child.state) for child in children]
-        if self._ended(state):
+        if self._is_finished(state):
             return offered
         kept = min((self._reach(x, y, m.state) for m in state.kept), default=np.inf)
         if len(state.kept) + 1 == self.width:  # the last place in the beam

@@ -20,7 +20,12 @@ from argmetric.search._searn._decisions import (
     cheapest_regrets,
     largest_regrets,
 )
-from argmetric.search._searn._learners import Always, check_estimator, expanded, flat
+from argmetric.search._searn._learners import (
+    Always,
+    check_estimator,
+    expand_features,
+    flat,
+)
 
 _LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 1e-16
 
@@ -144,7 +149,7 @@ class _PairModels:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         table = class_table(decisions, self.classes)
         X = self.columns.matrix(decisions.states)
         wins = np.zeros(decisions.codes.size)
@@ -163,7 +168,7 @@ class _DifferenceModel:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         X = self.columns.matrix(joint_rows(decisions))
         i, j = pairs_of(decisions.indptr)
         wins = np.zeros(decisions.codes.size)
@@ -207,7 +212,7 @@ class AllPairs(Shown):
     ) -> _PairModels | _DifferenceModel:
         """Learn from decisions and the cost of each action."""
         check_estimator(self.estimator)
-        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
         if has_pairs(decisions):
             return self._fit_differences(decisions, values)
@@ -258,7 +263,7 @@ class _CostModels:
     are_classifiers: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         if has_pairs(decisions):
             X = self.columns.matrix(joint_rows(decisions))
             return self._scores_by(self.models[0], X)
@@ -331,7 +336,7 @@ class OneAgainstAll(Shown):
     ) -> _CostModels:
         """Learn from decisions and the cost of each action."""
         check_estimator(self.estimator)
-        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)
         # Not the largest of all decisions: beside it most regrets would look like 0
         most = largest_regrets(regrets, decisions.indptr)[decisions.owners]

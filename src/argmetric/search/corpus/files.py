@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
 from argmetric._ground.arguments import check_items, check_path, check_texts, shown
-from argmetric._ground.saving import parsed
+from argmetric._ground.saving import parse_json
 from argmetric._ground.validation import check_choice
 from argmetric._ground.whole_files import DataError, written_whole
 from argmetric.search.corpus.labels import (
@@ -100,7 +100,7 @@ def _from_columns(
         try:
             known[label] = _read_label(label, scheme)
         except ValueError as error:
-            raise DataError(f"{text.where(last.index(label))}: {error}") from None
+            raise DataError(f"{text.place(last.index(label))}: {error}") from None
     return text.objects(text.columns[:-1], [known[label] for label in last])
 
 
@@ -120,7 +120,7 @@ def _from_json(
             continue
         where = f"{name}, line {number}"
         try:
-            row = parsed(line, rows=True)
+            row = parse_json(line, rows=True)
         except ValueError as error:
             raise DataError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):
