@@ -97,12 +97,12 @@ class ScoreDistribution(DiscreteDistribution):
         outside = probability_outside(self, score)
         if outside is None:
             return None
-        verdict = "is unlikely to be" if outside < RARE else "may be"
+        verdict = "is unlikely to be chance" if outside < RARE else "may be chance"
         actual, low, high = beside(float(score), *self.interval, "{:.4f}".format)
         return (
             f"the actual {self.metric.name} is {actual}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low} to {high}); this {verdict} "
-            f"chance: check the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low} to {high}); this {verdict}: "
+            f"check the probabilities with {self._check}"
         )
 
 

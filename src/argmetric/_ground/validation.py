@@ -226,8 +226,10 @@ def check_scores(
         return values
     if where is None:
 
-        def where(index: int) -> str:
+        def entry_place(index: int) -> str:
             return place(index, values.shape, first)
+
+        where = entry_place
 
     if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])

@@ -245,7 +245,7 @@ class ClassFunction(ClassMetric):
         flat = table.reshape(-1, *table.shape[-2:])
         return np.array([self._one(one) for one in flat]).reshape(table.shape[:-2])
 
-    def defined(self, table: Floats) -> float:
+    def finite_score(self, table: Floats) -> float:
         """Return the score of one table; refuse one that is not finite."""
         value = self._one(table)
         if math.isfinite(value):

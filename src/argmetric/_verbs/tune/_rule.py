@@ -84,7 +84,7 @@ class Rule(SavedRule):
     calibrator : Calibrator or None
         Applied to the scores first.
     prevalence : float
-        Share of positives among the rows it was tuned on.
+        Prevalence among the rows it was tuned on.
     positive_rate : float
         Share of these rows that the rule predicts positive.
     n : int

@@ -221,6 +221,9 @@ class _Hypothesis(NamedTuple):
     state: Any
 
 
+_Children = dict[int, list[tuple[float, Any, Any]]]
+
+
 def beam_search(
     mixture: Mixture,
     X: Sequence[Any],
@@ -261,30 +264,48 @@ def beam_search(
         if not active:
             break
         pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
-        children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
+        children: _Children = {}
         if situations:
             draws = None
             if keys is not None:
                 places = [i for i, _ in of_input]
                 draws = draw(keys[places], np.full(len(places), depth))
             scores, _ = mixture.action_scores(situations, draws, form)
-            flat, first = scores.tolist(), 0
-            for one, (i, total) in zip(situations, of_input, strict=True):
-                n_actions = len(one.actions)
-                part = flat[first : first + n_actions]
-                first += n_actions
-                best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
-                children[i] += [
-                    (total + part[a], one.state, one.actions[a]) for a in best[:width]
-                ]
+            children = _best_children(situations, of_input, scores, width)
         for i in active:
             ranked: list[tuple[float, Any]] = [
                 *((one.total, one) for one in pool[i]),
-                *((child[0], child) for child in children[i]),
+                *((child[0], child) for child in children.get(i, ())),
             ]
             ranked.sort(key=lambda pair: -pair[0])
             beams[i] = _grow_beam(task, X[i], [one for _, one in ranked[:width]])
     return [beam[0].state for beam in beams]
+
+
+def _best_children(
+    situations: list[Situation],
+    of_input: list[tuple[int, float]],
+    scores: Floats,
+    width: int,
+) -> _Children:
+    """Return the best actions of each situation by input: score, state and action.
+
+    of_input : list of tuple
+        Input and total score of each situation.
+    scores : ndarray of shape (n_actions,)
+        Scores of the actions of all situations.
+    """
+    flat, first = scores.tolist(), 0
+    children: _Children = {}
+    for one, (i, total) in zip(situations, of_input, strict=True):
+        n_actions = len(one.actions)
+        part = flat[first : first + n_actions]
+        first += n_actions
+        best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
+        children.setdefault(i, []).extend(
+            (total + part[a], one.state, one.actions[a]) for a in best[:width]
+        )
+    return children
 
 
 def _grow_beam(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:

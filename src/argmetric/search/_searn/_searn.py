@@ -64,17 +64,7 @@ _MOST_ITERATIONS = 10_000
 def check_options(options: Mapping[str, Any]) -> None:
     """Check all arguments of the constructor."""
     check_is_task(options["task"])
-    learner = options["learner"]
-    if isinstance(learner, str):
-        check_choice(learner, "learner", KINDS)
-    elif not hasattr(learner, "fit"):
-        raise TypeError("learner must have a method fit(decisions, costs, rng)")
-    elif hasattr(learner, "predict"):
-        name = type(learner).__name__
-        raise TypeError(
-            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
-            f"OneAgainstAll({name}(...))"
-        )
+    _check_learner(options["learner"])
     for name, choices in _CHOICES.items():
         check_choice(options[name], name, choices)
     beta = options["beta"]
@@ -95,6 +85,23 @@ def check_options(options: Mapping[str, Any]) -> None:
                 f"{name}={options[name]!r} belongs to algorithm='searn', not to "
                 f"{options['algorithm']!r}"
             )
+    _check_counts(options)
+
+
+def _check_learner(learner: object) -> None:
+    if isinstance(learner, str):
+        check_choice(learner, "learner", KINDS)
+    elif not hasattr(learner, "fit"):
+        raise TypeError("learner must have a method fit(decisions, costs, rng)")
+    elif hasattr(learner, "predict"):
+        name = type(learner).__name__
+        raise TypeError(
+            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
+            f"OneAgainstAll({name}(...))"
+        )
+
+
+def _check_counts(options: Mapping[str, Any]) -> None:
     for name, least in _LEAST.items():
         value = options[name]
         if value is None and name in ("iterations", "cross_validation"):
