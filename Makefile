@@ -38,11 +38,12 @@ clean-tree: # no file or folder in the root that git does not know
 		test -z "$$left" || { echo "git does not know these in the root:" $$left; \
 		echo "remove them, or git add them"; exit 1; }
 
-lint: style types layers ## style, types, layers and sizes
+lint: style types layers ## style, words, types, layers and sizes
 
 style: .venv/.ready clean-tree
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python benchmarks/words.py >/dev/null
 
 types: .venv/.ready
 	$(BIN)/mypy

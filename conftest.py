@@ -52,7 +52,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> object:
 
 
 def blocks(page: Path) -> list[str]:
-    """The console blocks of README or of a page of docs, without their indent."""
+    """Return the console blocks of README or of a page of docs, without indent."""
     if page != ROOT / "README.md" and not page.is_relative_to(ROOT / "docs"):
         return []
     if page.suffix not in BLOCKS:

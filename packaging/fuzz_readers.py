@@ -34,7 +34,7 @@ ODD += [b"[" * 200, b"9" * 400, b"\xef\xbb\xbf", b"\x1f\x8b", b"PAR1", "é".enco
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """A copy with a few bytes changed, doubled, lost or replaced by odd ones."""
+    """Return a copy with a few bytes changed, doubled, lost or replaced by odd ones."""
     out = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 2, 4, 16])):
         place = rng.randrange(len(out) + 1)
@@ -86,7 +86,7 @@ def by_function(function: Callable[[Path], object]) -> Callable[[Path], bool]:
 
 
 def seeds(folder: Path) -> dict[str, tuple[Path, Callable[[Path], bool]]]:
-    """A valid file for each reader, and what reads it."""
+    """Yield a valid file for each reader, and what reads it."""
     rng = np.random.default_rng(0)
     p = rng.beta(1, 3, 60).round(3)
     y = (rng.random(60) < p).astype(int)

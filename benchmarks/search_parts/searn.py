@@ -31,7 +31,7 @@ from argmetric.search._searn._beams import Decoder
 from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._sequences import PreparedInputs
-from argmetric.search._searn._spans import prepared
+from argmetric.search._searn._spans import prepare_spans
 from search_parts import peers
 from search_parts.data import (
     chunks,
@@ -120,7 +120,7 @@ def decoded(
 
 def outputs(task: Any, mixture: Mixture, problem: Problem, beam: int) -> Labels:
     decoder = Decoder(task, beam, "log", "draw", 0)
-    return decoder.outputs(mixture, prepared(task, problem.unseen))
+    return decoder.outputs(mixture, prepare_spans(task, problem.unseen))
 
 
 def averaged(policies: Sequence[LearnedPolicy], weights: Sequence[float]) -> Mixture:

@@ -36,7 +36,7 @@ def of_variance(variance, rows=900):
         (50_000, "f1", "50,000 rows: histogram of the scores, without a sort"),
         (65, "accuracy", "kernels; 65 rows: exact curve from means"),
         (65, "gmean", "kernels; 65 rows: bounds, and exact sums where the best can be"),
-        (65, own, "kernels; 65 rows: exact curve by sums over whole laws"),
+        (65, own, "kernels; 65 rows: exact curve by sums over whole PMFs"),
         (65, SMOOTH, "kernels; 65 rows: rough curve, and exact sums at its top"),
     ],
 )
@@ -51,14 +51,14 @@ def test_the_route_of_one_vector(rows, metric, said):
         (
             "mcc",
             plan.AFFINE_QUADRATURE_VARIANCE,
-            "the law of the positives without one item",
+            "the distribution of the positives without one item",
             "quadrature over the positives",
         ),
         (
             own,
             plan.QUADRATURE_VARIANCE,
-            "sums over whole laws",
-            "quadrature over both laws, its error estimated",
+            "sums over whole PMFs",
+            "quadrature over both PMFs, its error estimated",
         ),
     ],
 )
@@ -74,7 +74,11 @@ def test_the_route_by_variance(metric, limit, below, above):
         ("jaccard", 65, "exact curve by exponential sums"),
         ("f1", 200, "exact curve by quadratic sums"),
         ("f1", 201, "exact curve by exponential sums"),
-        ("recall", 200, "exact curve by the law of the positives without one item"),
+        (
+            "recall",
+            200,
+            "exact curve by the distribution of the positives without one item",
+        ),
         ("recall", 201, "exact curve by exponential sums"),
         ("gmean", 33, "bounds, and exact sums where the best can be"),
         (own, 64, "table of all counts"),
@@ -92,7 +96,7 @@ def test_groups_of_many_sizes_name_the_ends():
     decision = am.decide(p, "mcc", groups=ids, average="groups")
     assert decision.plan == (
         "kernels; 3 groups of 3 to 300 rows: table of all counts; the longest by "
-        "exact curve by the law of the positives without one item"
+        "exact curve by the distribution of the positives without one item"
     )
 
 

@@ -88,7 +88,7 @@ HELD_BY = {
     },
     "cells": {
         "test_laws_at_random": (
-            "add_cells cell_moments fill_counts law_boxes place_cells"
+            "add_cells cell_moments fill_counts fill_pmfs place_cells"
         ),
         "test_laws_of_many_groups": "trim_boxes",
     },
@@ -185,7 +185,7 @@ HELD_BY = {
     },
     "screen": {
         "test_decisions_equal_those_on_whole_curves": (
-            "laws_at power_sums_at rough_cells rough_laws rough_sums"
+            "pmfs_at power_sums_at rough_cells rough_pmfs rough_sums"
         ),
         "test_curves_in_pieces_and_batches": "fill_cells sum_cells widest_key",
     },
@@ -193,7 +193,7 @@ HELD_BY = {
         "test_min_recall": "bounded_counts",
         "test_curves_of_groups": "choose edge_logs prefix_means segment_moments",
         "test_decisions_equal_those_of_sorted_vectors": "bin_sums take_range",
-        "test_groups_are_decided_as_they_are_alone": "count_and_chance mark",
+        "test_groups_are_decided_as_they_are_alone": "count_and_p_none mark",
         "test_segments_are_sorted_stably": "sort_long sort_short",
     },
     "sequences": {
@@ -215,7 +215,7 @@ HELD_BY = {
     },
     "tables": {
         "test_curves_of_groups": "harmonic_curves table_curves",
-        "test_short_vectors_do_not_depend_on_what_is_loaded": "both_laws",
+        "test_short_vectors_do_not_depend_on_what_is_loaded": "both_pmfs",
         "test_means_over_groups_move_with_the_map": "table_moments",
     },
     "tagging": {

@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,10 @@ SEARCHED = (
 )
 
 
+WORDS = runpy.run_path(str(ROOT / "benchmarks/words.py"))
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["words"]
+
+
 def plain(text):
     return re.sub(r"[\s\"']+", " ", text).lower()
 
@@ -85,6 +91,39 @@ def test_no_riddles(riddle):
 
 def test_riddles_are_found_across_lines():
     assert "that was had" in plain('"the score that "\n    "was had"')
+
+
+def test_no_folder_has_more_retired_words_than_it_may():
+    counts = Counter(area for area, _ in WORDS["find_places"](RULES))
+    assert counts <= Counter(RULES["left"]), counts - Counter(RULES["left"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("law_of_count(p)", ["law"]),
+        ("class CountLaws:", ["laws"]),
+        ("the share\n    of positives", ["share of positives"]),
+        ('"the share "\n    "of positives"', ["share of positives"]),
+        ("a law and a chance", ["law", "chance"]),
+        ("by the law of large numbers this may be chance", []),
+        ("flaws, lawn and a bitmap of scores", []),
+    ],
+)
+def test_retired_words_are_found(text, words):
+    assert [word for word, _ in WORDS["find_words"](text, RULES)] == words
+
+
+@pytest.mark.parametrize(
+    ("name", "is_bare"),
+    [
+        *[("drawn", True), ("_fitted", True), ("Found", True), ("what_is_left", True)],
+        *[("fitted_values", False), ("seed", False), ("count_pairs", False)],
+    ],
+)
+def test_bare_names_are_found(name, is_bare):
+    found = WORDS["find_bare_names"](f"def {name}(): ...", RULES["names"])
+    assert bool(list(found)) == is_bare
 
 
 @pytest.mark.parametrize("term", TERMS)

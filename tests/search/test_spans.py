@@ -15,7 +15,7 @@ from argmetric.search._searn._decisions import hash_name
 from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._spans import PreparedSpans, prepared
+from argmetric.search._searn._spans import PreparedSpans, prepare_spans
 
 LENGTH = 3
 
@@ -134,7 +134,7 @@ def test_decisions_and_costs(kind: str, costs: str, whole: bool) -> None:
     X, Y = sample(0)
     found = []
     for task, mixture in mixtures(kind, whole):
-        data = prepared(task, X), Y
+        data = prepare_spans(task, X), Y
         assert isinstance(data[0], PreparedSpans) == (type(task) is SpanChunking)
         options: dict[str, Any] = {"kind": costs, "n_rollouts": 3, "seed": 5}
         if costs == "once":
@@ -153,7 +153,7 @@ def test_decisions_and_costs(kind: str, costs: str, whole: bool) -> None:
 def test_outputs_of_beams(beam: int, form: Any) -> None:
     X, _ = sample(1, 40)
     found = [
-        Decoder(task, beam, form, "draw", 3).outputs(mixture, prepared(task, X))
+        Decoder(task, beam, form, "draw", 3).outputs(mixture, prepare_spans(task, X))
         for task, mixture in mixtures("learned")
     ]
     assert found[0] == found[1]
@@ -229,7 +229,7 @@ def test_features_are_read_once_for_tasks_that_share_them() -> None:
         return features(x, start, stop)
 
     X, Y = sample(0)
-    first = prepared(SpanChunking(["X", "Y"], LENGTH, features=counted), X)
+    first = prepare_spans(SpanChunking(["X", "Y"], LENGTH, features=counted), X)
     n = len(read)
     lengths = [len(x) for x in X]
     assert n == sum(min(LENGTH, m - i) for m in lengths for i in range(m))
@@ -248,9 +248,10 @@ def test_policies_of_other_inputs_share_a_table() -> None:
     learned = tuple(one.policy_.learned[0] for one in fits)
     X, _ = sample(1)
     keys = Decoder(fast, 1, "log", "draw", 0)
-    found = keys.outputs(Mixture(None, learned, (0.5, 0.5)), prepared(fast, X))
+    found = keys.outputs(Mixture(None, learned, (0.5, 0.5)), prepare_spans(fast, X))
     alone = [
-        keys.outputs(Mixture(None, (p,), (1.0,)), prepared(fast, X)) for p in learned
+        keys.outputs(Mixture(None, (p,), (1.0,)), prepare_spans(fast, X))
+        for p in learned
     ]
     for y, *others in zip(found, *alone, strict=True):
         if others[0] == others[1]:

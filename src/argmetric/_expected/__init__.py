@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argmetric._expected._long import Array as Array
     from argmetric._expected._long import BestCount as BestCount
     from argmetric._expected._long import Items as Items
-    from argmetric._expected._long import Ranked as Ranked
+    from argmetric._expected._long import RankedItems as RankedItems
     from argmetric._expected._long import carry as carry
     from argmetric._expected._long import choose_in_long as choose_in_long
     from argmetric._expected._long import sums_in_bins as sums_in_bins
@@ -58,7 +58,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "FIRST_BINS",
             "Items",
             "MOST_COUNTS",
-            "Ranked",
+            "RankedItems",
             "carry",
             "choose_in_long",
             "sums_in_bins",

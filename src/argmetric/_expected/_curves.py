@@ -29,7 +29,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._expected.plan import (
     QUADRATURE_VARIANCE,
     SHARED_TABLE_ROWS,
-    by_item_law,
+    by_item_pmf,
     is_short,
     table_rows,
 )
@@ -89,7 +89,7 @@ def weight_sums(segments: Segments, exponent: float) -> Floats:
     by the PMF of T without one item, else by exponential sums.
     """
     out, base = segments.empty_curves(), segments.sizes - segments.lengths
-    short = by_item_law(segments.lengths) & (base == 0) & (segments.n_segments > 1)
+    short = by_item_pmf(segments.lengths) & (base == 0) & (segments.n_segments > 1)
     for chosen in (np.flatnonzero(short), np.flatnonzero(~short)):
         if not chosen.size:
             continue

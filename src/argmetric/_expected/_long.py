@@ -58,7 +58,7 @@ class Items(ABC):
         """Return the items in [low, high); `count` is their known number."""
 
     @abstractmethod
-    def counted(self, low: float, high: float, count: int) -> Ranked:
+    def counted(self, low: float, high: float, count: int) -> RankedItems:
         """Return distinct items in [low, high) and their counts.
 
         Their total number `count` is known.
@@ -104,8 +104,8 @@ class Array(Items):
         take_range(self.p, low, high, out)
         return Array(out[:count])
 
-    def counted(self, low: float, high: float, count: int) -> Ranked:
-        return Ranked.of(
+    def counted(self, low: float, high: float, count: int) -> RankedItems:
+        return RankedItems.of(
             *np.unique(self.within(low, high, count).p, return_counts=True)
         )
 
@@ -123,14 +123,14 @@ class Array(Items):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedItems:
     """Distinct values in descending order, and how many items have at least each."""
 
     values: Floats
     ends: Integers
 
     @classmethod
-    def of(cls, values: Floats, counts: Integers) -> Ranked:
+    def of(cls, values: Floats, counts: Integers) -> RankedItems:
         """Return the ranked items of ascending values."""
         return cls(values[::-1].copy(), np.cumsum(counts[::-1]))
 
@@ -402,7 +402,7 @@ class HistogramSearch:
     def finish(
         self,
         items: Items,
-        ranked: Ranked,
+        ranked: RankedItems,
         left: CandidateRange,
         half: tuple[int, float],
     ) -> BestCount | None:
@@ -467,7 +467,7 @@ def value_at_half(
 
 
 def cut_scores(
-    items: Items, ranked: Ranked, place: int, edge: float, best: int
+    items: Items, ranked: RankedItems, place: int, edge: float, best: int
 ) -> tuple[float, float]:
     """Return the scores of the last selected and of the first other item."""
     if best == 0:

@@ -46,23 +46,23 @@ def expected_value(z: np.ndarray, p: Floats, metric: Metric) -> float:
     of each final state is accumulated label by label; 0/0 is the metric's own.
     """
     n = p.size
-    chance = np.zeros((n + 1, n + 1))
-    chance[0, 0] = 1.0
+    joint = np.zeros((n + 1, n + 1))
+    joint[0, 0] = 1.0
     for predicted, pi in zip(z, p, strict=True):
-        moved = np.zeros_like(chance)
+        moved = np.zeros_like(joint)
         if predicted:
-            moved[1:, 1:] = chance[:-1, :-1]
+            moved[1:, 1:] = joint[:-1, :-1]
         else:
-            moved[:, 1:] = chance[:, :-1]
-        chance = (1 - pi) * chance + pi * moved
-    a, t = np.nonzero(chance)
-    return float(chance[a, t] @ metric.value(a, z.sum(), t, n))
+            moved[:, 1:] = joint[:, :-1]
+        joint = (1 - pi) * joint + pi * moved
+    a, t = np.nonzero(joint)
+    return float(joint[a, t] @ metric.value(a, z.sum(), t, n))
 
 
 def natarajan_algorithm_1(p: Floats, metric: Metric) -> Floats:
     """Run Natarajan et al. (2015), Algorithm 1, with k = 0. O(n³), any metric."""
     n = p.size
-    c, d = laws(p, 1 - p), laws(p[::-1], 1 - p[::-1])[::-1]
+    c, d = pmfs(p, 1 - p), pmfs(p[::-1], 1 - p[::-1])[::-1]
     curve = np.empty(n + 1)
     for k in range(n + 1):
         k1, k2 = np.arange(k + 1)[:, None], np.arange(n - k + 1)[None, :]
@@ -105,7 +105,7 @@ def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
     low, high = min(corners), max(corners)
     alpha = np.arange(low, high + 1) + j0 * n
     s = np.where(alpha == 0, 0.0, scale / np.where(alpha == 0, 1, alpha))
-    prefix = laws(p, 1 - p)
+    prefix = pmfs(p, 1 - p)
     c0, c1, c2, _ = form.c
     curve = np.empty(n + 1)
     for k_ in range(n, -1, -1):
@@ -124,7 +124,7 @@ def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
     return curve
 
 
-def laws(p: Floats, q: Floats) -> list[Floats]:
+def pmfs(p: Floats, q: Floats) -> list[Floats]:
     """Return the PMFs of the positives among the first 0, 1, …, m items."""
     result = [np.ones(1)]
     for pi, qi in zip(p, q, strict=True):

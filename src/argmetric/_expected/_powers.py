@@ -252,13 +252,13 @@ class AffineValues(Evaluator):
     def begin(self, total: Floats) -> None:
         cumulants = cumulants_of(total, TOTAL_TERMS)
         points, weights = points_and_weights(cumulants, NODES)
-        self.total, self.t, self.law = total[: self.terms], points[:, 0], weights[:, 0]
+        self.total, self.t, self.pmf = total[: self.terms], points[:, 0], weights[:, 0]
         self.powers = weight_polynomials(cumulants)[0]
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = product(self.powers.T, sums).T
-        t, law, n = self.t, self.law, float(self.n)
-        return combine(self.form, n, k, t, law, joint=joint, joint_t=t + 1.0)
+        t, pmf, n = self.t, self.pmf, float(self.n)
+        return combine(self.form, n, k, t, pmf, joint=joint, joint_t=t + 1.0)
 
     def error(self, value: float, k: float, sums: Floats) -> float:
         """Return the error, larger for rare negatives: they are a difference."""
@@ -361,13 +361,13 @@ class RatesValues(Evaluator):
         misses = self.total - cumulants_of(sums[:, None])
         if k > FEW_HITS or misses[1, 0] < QUADRATURE_VARIANCE:
             return None
-        box, law = np.empty((1, 4), dtype=np.int64), np.empty(k + 2)
+        box, pmf = np.empty((1, 4), dtype=np.int64), np.empty(k + 2)
         ends, every = np.array([0, k]), np.ones(k, dtype=bool)
-        kernels.law_boxes(items, 1.0 - items, ends, every, TOLERANCE, box, law)
+        kernels.fill_pmfs(items, 1.0 - items, ends, every, TOLERANCE, box, pmf)
         low, length = box[0, :2].tolist()
         points, weights = points_and_weights(misses, MAX_NODES)
         hits = low + np.arange(length, dtype=np.float64)[:, None]
-        hit_weights = law[:length, None]
+        hit_weights = pmf[:length, None]
         at = np.array([float(k)])
         return float(self._sum(at, hits, hit_weights, points, weights)[0])
 

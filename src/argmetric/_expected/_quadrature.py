@@ -234,11 +234,11 @@ def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     everything = np.arange(count), segments.lengths
     kernels.power_sums_at(segments.p, segments.q, segments.indptr, *everything, sums)
     cumulants = cumulants_of(sums)
-    t, law = (x.T for x in points_and_weights(cumulants, NODES))
+    t, pmf = (x.T for x in points_and_weights(cumulants, NODES))
     n = segments.sizes[:, None].astype(np.float64)
     hits, joint = factors.hits_t(t, n), factors.hits_t(t + 1.0, n)
     # Rows of every segment: points, PMF, worth of a hit, and with one more; the rest.
-    rows = np.stack([t, law, hits, joint, factors.rest_t(t, n)], axis=1)
+    rows = np.stack([t, pmf, hits, joint, factors.rest_t(t, n)], axis=1)
     counts = segments.counts_by_size()
     kernels.smooth_curves(
         segments.p,

@@ -2,7 +2,7 @@
 
 For any smooth metric a rough curve comes first: three points carry the first five
 moments of a PMF, so that nine values tell E_k roughly. How roughly is measured: at some
-k the sum is also taken over the whole laws. A k is left out only where its rough value
+k the sum is also taken over the whole PMFs. A k is left out only where its rough value
 stays below the best exact one by more than a multiple of the largest error seen; every
 other k is summed exactly.
 """
@@ -202,7 +202,7 @@ def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
     cells = np.empty((2, RULES * room))
     while first < out.size:
         arguments = segments.p, segments.q, segments.indptr, at, totals, counts
-        used = kernels.rough_laws(*arguments, points, weights)
+        used = kernels.rough_pmfs(*arguments, points, weights)
         tp, t = (x[: RULES * used].reshape(RULES, used) for x in cells)
         kernels.rough_cells(points, tp, t)
         n = segments.sizes[counts[0, :used].astype(np.int64)].astype(np.float64)
@@ -283,7 +283,7 @@ class ScreenedSearch:
         return best
 
     def see(self, place: Integers) -> None:
-        """Take the sums over the whole laws."""
+        """Take the sums over the whole PMFs."""
         pairs = Pairs.at(self.sums.segments, place)
         values, dropped, change = self.sums.probed_values(pairs)
         values *= self.sign

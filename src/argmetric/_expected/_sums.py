@@ -164,7 +164,7 @@ class SegmentSums:
         usual = TOLERANCE * np.clip(self.few, 1e-280, 1.0)
         return np.where(self.rare, RARE, usual)
 
-    def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> PMFs:
+    def pmfs(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> PMFs:
         """Return PMFs of the hits, or of the misses, from the other end."""
         segments, tolerance, rare = self.segments, self.tolerance, self.rare
         p, q, indptr = segments.p, segments.q, segments.indptr
@@ -195,15 +195,15 @@ class SegmentSums:
         found = np.empty(whole.size, dtype=np.int64), np.empty(whole.size)
         begun = (*seeds.table, *map(np.ascontiguousarray, (seeds.start, seeds.length)))
         asked = group[whole], count[whole], tolerance, *begun, start[whole]
-        kernels.laws_at(p, q, indptr, *asked, *table, *found)
+        kernels.pmfs_at(p, q, indptr, *asked, *table, *found)
         length[whole] = found[0]
         dropped[whole] += found[1]
-        laws = PMFs(table, start, length, dropped, smooth, cumulants)
-        return laws.take(slice(None, None, -1)) if mirrored else laws
+        pmfs = PMFs(table, start, length, dropped, smooth, cumulants)
+        return pmfs.take(slice(None, None, -1)) if mirrored else pmfs
 
-    def both_laws(self, pairs: Pairs, *, moments: bool = False) -> tuple[PMFs, PMFs]:
+    def both_pmfs(self, pairs: Pairs, *, moments: bool = False) -> tuple[PMFs, PMFs]:
         hits, misses = (
-            self.laws(pairs, mirrored=side, moments=moments) for side in (False, True)
+            self.pmfs(pairs, mirrored=side, moments=moments) for side in (False, True)
         )
         hits.put_nodes()
         misses.put_nodes()
@@ -244,7 +244,7 @@ class SegmentSums:
 
         The error is how far other quadratures differ.
         """
-        hits, misses = self.both_laws(pairs)
+        hits, misses = self.both_pmfs(pairs)
         change = np.zeros(pairs.count.size)
         smooth = np.flatnonzero(hits.smooth | misses.smooth)
         if not smooth.size:
@@ -289,14 +289,14 @@ class Pieces:
         first = turn * PIECE
         return cls(sums, owner, first, np.minimum(first + PIECE, lengths[owner]))
 
-    def seeded(self) -> SegmentSums:
+    def seeded_segments(self) -> SegmentSums:
         """Return every piece as a segment, with the PMFs of what is around it."""
         sums, owner = self.whole, self.owner
         segments = sums.segments
         seeds = []
         for mirrored, count in ((False, self.first), (True, self.last)):
             pairs = Pairs(owner, count, count)
-            seeds.append(sums.laws(pairs, mirrored=mirrored, moments=True))
+            seeds.append(sums.pmfs(pairs, mirrored=mirrored, moments=True))
         ends = segments.indptr[owner] + self.last
         return replace(
             sums,
@@ -360,11 +360,11 @@ def value_curves(
     sums = SegmentSums.of(segments, metric, switch)
     curves, lost = segments.empty_curves(), segments.empty_curves()
     pieces = Pieces.of(sums)
-    seeded = pieces.seeded()
+    seeded = pieces.seeded_segments()
     for chosen in pieces.batches(seeded):
         part, pairs = pieces.take(seeded, chosen)
-        laws = part.both_laws(pairs, moments=True)
-        curves[pairs.place], lost[pairs.place] = part.values(pairs, *laws)
+        pmfs = part.both_pmfs(pairs, moments=True)
+        curves[pairs.place], lost[pairs.place] = part.values(pairs, *pmfs)
     starts, lengths = segments.starts, segments.lengths
     scale = np.fmax(np.fmax.reduceat(np.abs(curves), starts), 1.0)
     estimate = quadrature_errors(sums, curves)

@@ -149,7 +149,7 @@ def table_curves(
 
 def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     """Return E[value | defined] for every k of one short descending vector."""
-    both = kernel_if_loaded("tables", "both_laws") or both_laws
+    both = kernel_if_loaded("tables", "both_pmfs") or both_pmfs
     hits, misses = both(p, q)
     curve, mass, whole = np.empty(p.size + 1), np.ones(p.size + 1), True
     for part, table, defined in tables.blocks(p.size, n):
@@ -163,16 +163,16 @@ def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     return curve
 
 
-def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
+def both_pmfs(p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Return PMFs of positives among the first k items and the others, by rows."""
     m = p.size
     room = _rooms.of(m)
-    room.chances_of_1[:, 0], room.chances_of_1[:, 1] = p[:, None], p[::-1, None]
-    room.chances_of_0[:, 0], room.chances_of_0[:, 1] = q[:, None], q[::-1, None]
+    room.p_of_1[:, 0], room.p_of_1[:, 1] = p[:, None], p[::-1, None]
+    room.p_of_0[:, 0], room.p_of_0[:, 1] = q[:, None], q[::-1, None]
     multiply, add, hit, missed = np.multiply, np.add, *room.terms
-    for same, one_less, chance_of_0, chance_of_1, new in room.steps:
-        multiply(same, chance_of_0, missed)
-        multiply(one_less, chance_of_1, hit)
+    for same, one_less, p_of_0, p_of_1, new in room.steps:
+        multiply(same, p_of_0, missed)
+        multiply(one_less, p_of_1, hit)
         add(missed, hit, new)
     rows = room.rows.copy()
     return rows[:, 1 : m + 2], rows[::-1, m + 2 :]
@@ -185,14 +185,14 @@ class _Room:
         # A zero, the PMF of the first k, and that of the last k
         self.rows = np.zeros((m + 1, 2 * m + 3))
         self.rows[0, 1] = self.rows[0, m + 2] = 1.0
-        self.chances_of_0, self.chances_of_1 = np.empty((2, m, 2, m + 1))
+        self.p_of_0, self.p_of_1 = np.empty((2, m, 2, m + 1))
         self.terms = np.empty((2, 2 * m + 2))
         self.steps = tuple(
             zip(
                 self.rows[:-1, 1:],
                 self.rows[:-1, :-1],
-                self.chances_of_0.reshape(m, 2 * m + 2),
-                self.chances_of_1.reshape(m, 2 * m + 2),
+                self.p_of_0.reshape(m, 2 * m + 2),
+                self.p_of_1.reshape(m, 2 * m + 2),
                 self.rows[1:, 1:],
                 strict=True,
             )
@@ -287,33 +287,33 @@ def settle_edges(
     metric: Metric,
     form: Form,
     out: Floats,
-    chances: tuple[Floats, ...],
+    probabilities: tuple[Floats, ...],
 ) -> None:
     """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n)."""
-    none, every, *_ = chances
-    chance = np.maximum(none, every)
+    none, every, *_ = probabilities
+    probability = np.maximum(none, every)
     if isinstance(form, RatioForm):
         d0, _, d2, _ = form.d
         if not form.counts_hits_only:
             return  # no denominator vanishes: the sums have these outcomes
         if min(d0, d2) >= 0.0 < d0 + d2:  # without positives 0, but for k = 0
-            chance = np.zeros_like(chance)
+            probability = np.zeros_like(probability)
     first = segments.starts
-    seen = chance > UNSEEN * np.maximum.reduceat(np.abs(out), first)
+    seen = probability > UNSEEN * np.maximum.reduceat(np.abs(out), first)
     if seen.any():
         edges = EdgeTerms.of(segments, metric, form)
         for begin in range(0, out.size, PLACES_AT_ONCE):
             part = slice(begin, min(begin + PLACES_AT_ONCE, out.size))
             if seen[segments.segments_at(part)].any():
-                settle_part(segments, edges, out, chances, part)
+                settle_part(segments, edges, out, probabilities, part)
     sizes = segments.sizes.astype(np.float64)
     places, k, n = first, np.zeros_like(sizes), sizes
     if isinstance(form, AffineForm):  # and all of them are predicted
         full = segments.sizes == segments.lengths
         places = np.append(places, (first + segments.lengths)[full])
         k, n = np.append(k, sizes[full]), np.append(n, sizes[full])
-        chances = tuple(np.append(one, one[full]) for one in chances)
-    out[places] = edge_values(metric, k, n, chances)
+        probabilities = tuple(np.append(one, one[full]) for one in probabilities)
+    out[places] = edge_values(metric, k, n, probabilities)
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,7 @@ def settle_part(
     segments: Segments,
     edges: EdgeTerms,
     out: Floats,
-    chances: tuple[Floats, ...],
+    probabilities: tuple[Floats, ...],
     part: slice,
 ) -> None:
     """Add to some places of the curves what T = 0 and T = n are worth."""
@@ -359,7 +359,7 @@ def settle_part(
         place = edges.starts[g] + k.astype(np.int64)
         terms = tuple(one[place] for one in edges.shared)  # type: ignore[assignment]
     add_none, add_all, no_none, no_all = terms
-    none, every, some, not_every, inside = chances
+    none, every, some, not_every, inside = probabilities
     curve = out[part]
     curve += none[g] * add_none
     curve += every[g] * add_all
@@ -388,10 +388,10 @@ def regular_at_edges(
 
 
 def edge_values(
-    metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
+    metric: Metric, k: Floats, n: Floats, probabilities: tuple[Floats, ...]
 ) -> Floats:
     """Return E[value | defined] at k = 0 or n, where it is constant for 0 < T < n."""
-    none, every, _, _, inside = chances
+    none, every, _, _, inside = probabilities
     zero, one = np.zeros_like(k), np.ones_like(k)
     tp, t = np.stack([zero, np.minimum(k, 1.0), k]), np.stack([zero, one, n])
     values = metric.value(tp, k, t, n)

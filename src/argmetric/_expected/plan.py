@@ -49,7 +49,7 @@ QUADRATIC_ROWS = 200
 HISTOGRAM_ROWS = 50_000
 # A function on which quadratures disagree is summed again over whole PMFs: 0.04 s by
 # quadrature and 1 s by whole PMFs at 5,000 rows. Longer vectors keep their error.
-WHOLE_LAW_ROWS = 5000
+WHOLE_PMF_ROWS = 5000
 # -- by the variance of the number of positives -------------------------------------
 # Functions of the counts: from here on eight points err by less than 1e-10. At a
 # variance of 60: 5 µs a row by quadrature, 11 by whole PMFs; 4 and 42 at 200.
@@ -59,7 +59,7 @@ QUADRATURE_VARIANCE = 60.0
 AFFINE_QUADRATURE_VARIANCE = 100.0
 # Those whose denominator mixes k and T, as that of kappa: from 50 on they err as little
 # by the points as by the PMF (MCC, with few negatives, by 6e-10 at 63). At a variance
-# of 63 kappa takes 250 ns a row by quadrature, 480 by the law.
+# of 63 kappa takes 250 ns a row by quadrature, 480 by the pmf.
 MIXED_QUADRATURE_VARIANCE = 60.0
 # -- by expected positives ----------------------------------------------------------
 # The histogram leaves out P(no row is positive): at most e^-45 from here
@@ -146,7 +146,7 @@ def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
     return SHORT_ROWS if by_values else TABLE_ROWS
 
 
-def by_item_law(rows: Integers) -> Booleans:
+def by_item_pmf(rows: Integers) -> Booleans:
     """Return which groups take item weights from the PMF of T without one item."""
     return rows <= QUADRATIC_ROWS
 
@@ -171,7 +171,7 @@ def plan(
     alone = groups == 1
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"
-    routes = {"published": "the published algorithm", "windows": "sums over whole laws"}
+    routes = {"published": "the published algorithm", "windows": "sums over whole PMFs"}
     if method in routes:
         return Plan(routes[method], f"method={method!r}; {size}")
     if alone and is_short(rows):
@@ -189,8 +189,8 @@ def plan(
         if is_smooth(metric):
             return Plan("rough curve, and exact sums at its top", why)
         if variance < QUADRATURE_VARIANCE:
-            return Plan("exact curve by sums over whole laws", why)
-        return Plan("curve by quadrature over both laws, its error estimated", why)
+            return Plan("exact curve by sums over whole PMFs", why)
+        return Plan("curve by quadrature over both PMFs, its error estimated", why)
     return Plan(_known_route(form, rows, variance, alone, harmonic), why)
 
 
@@ -200,17 +200,17 @@ def _known_route(
     if isinstance(form, AffineForm):
         if variance >= affine_quadrature_variance(form):
             return "exact curve by quadrature over the positives"
-        return "exact curve by the law of the positives without one item"
+        return "exact curve by the distribution of the positives without one item"
     if harmonic and not alone and rows <= QUADRATIC_ROWS:
         return "exact curve by quadratic sums"
     if isinstance(form, ItemForm) and not alone and rows <= QUADRATIC_ROWS:
-        return "exact curve by the law of the positives without one item"
+        return "exact curve by the distribution of the positives without one item"
     return "exact curve by exponential sums"
 
 
 def is_affordable(rows: Integers) -> Booleans:
     """Return whether vectors may be summed again where quadratures disagree."""
-    return rows <= WHOLE_LAW_ROWS
+    return rows <= WHOLE_PMF_ROWS
 
 
 def can_use_histogram(mean: float, n: int | float = math.inf) -> bool:

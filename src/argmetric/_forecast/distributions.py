@@ -57,7 +57,7 @@ def count_pmf(p: Floats, q: Floats, tolerance: float = TOLERANCE) -> CountPMF:
     box = np.empty((n_blocks, 4), dtype=np.int64)
     pmfs = np.empty(p.size + 2 * n_blocks)
     all_rows = np.ones(p.size, dtype=bool)
-    kernels.law_boxes(p, q, indptr, all_rows, tolerance, box, pmfs)
+    kernels.fill_pmfs(p, q, indptr, all_rows, tolerance, box, pmfs)
     starts = (indptr[:-1] + 2 * np.arange(n_blocks)).tolist()
     blocks = [
         CountPMF(first, pmfs[start : start + length])

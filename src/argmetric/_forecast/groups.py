@@ -308,7 +308,7 @@ def joint_counts(groups: MetricGroups) -> JointCounts:
     for here, tilts, weights in groups.iter_tilted():
         own_box = np.empty((groups.size, 4), dtype=np.int64)
         pmfs = np.empty(rows.p.size + 2 * groups.size)
-        kernels.law_boxes(
+        kernels.fill_pmfs(
             here.p, here.q, rows.indptr, selected, tolerance, own_box, pmfs
         )
         at_effects.append((own_box, pmfs, tilts, weights))

@@ -324,9 +324,9 @@ R = TypeVar("R")
 # Words that users try and that a verb cannot have: why, and what to do instead
 REFUSED = {
     "sample_weight": (
-        "the law of the metric is that of whole rows, each counted once. A weight that "
-        "is a number of rows alike: repeat them, np.repeat(p, weight). Errors that "
-        "weigh differently: metric=Utility(...). Weights of labelled rows: "
+        "the distribution of the metric is that of whole rows, each counted once. A "
+        "weight that is a number of rows alike: repeat them, np.repeat(p, weight). "
+        "Errors that weigh differently: metric=Utility(...). Weights of labelled rows: "
         "tune(..., sample_weight=...) for a threshold, evaluate(..., "
         "sample_weight=...) for the score"
     ),
@@ -338,7 +338,7 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in names:
                 if kwargs.pop(name, None) is not None:
                     raise TypeError(
@@ -346,7 +346,7 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     )
             return function(*args, **kwargs)
 
-        return checked
+        return wrapper
 
     return wrap
 

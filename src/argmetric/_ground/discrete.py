@@ -1,4 +1,4 @@
-"""Laws on finitely many values: distribution function, quantiles, intervals.
+"""Distributions on finitely many values: distribution function, quantiles, intervals.
 
 Values are ascending, and probabilities add up to one. Both come out of long sums:
 values that differ by rounding are one value, a value is reached that is missed by
@@ -20,7 +20,7 @@ from argmetric._ground.types import Booleans, Floats, Interval
 
 ROUNDING = 1e-12
 MOST_DIGITS = 13  # after the point, at which what differs by more than ROUNDING does
-RARE = 0.01  # chance of a score, below which it is not put down to chance
+RARE = 0.01  # probability below which a score is not put down to randomness
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
@@ -97,12 +97,12 @@ class ScoreDistribution(DiscreteDistribution):
         outside = probability_outside(self, score)
         if outside is None:
             return None
-        chance = "is unlikely to be" if outside < RARE else "may be"
+        verdict = "is unlikely to be chance" if outside < RARE else "may be chance"
         actual, low, high = beside(float(score), *self.interval, "{:.4f}".format)
         return (
             f"the actual {self.metric.name} is {actual}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low} to {high}); this {chance} "
-            f"chance: check the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low} to {high}); this {verdict}: "
+            f"check the probabilities with {self._check}"
         )
 
 
@@ -130,16 +130,16 @@ def beside(
     return texts[0], texts[1], texts[2]
 
 
-def probability_outside(law: ScoreDistribution, score: float) -> float | None:
+def probability_outside(distribution: ScoreDistribution, score: float) -> float | None:
     """Return P(a score at least as far outside the interval); None inside it.
 
     As of a normal distribution with the same interval.
     """
     if isinstance(score, float) and math.isnan(score):  # undefined
         return None
-    score, (low, high) = check_number(score, "score"), law.interval
+    score, (low, high) = check_number(score, "score"), distribution.interval
     if low - ROUNDING <= score <= high + ROUNDING:
         return None
-    z = NormalDist().inv_cdf(0.5 + min(law.coverage, 0.999) / 2.0)
+    z = NormalDist().inv_cdf(0.5 + min(distribution.coverage, 0.999) / 2.0)
     far = abs(score - (low + high) / 2.0) / max((high - low) / 2.0, ROUNDING)
     return 2.0 * NormalDist().cdf(-z * far)

@@ -242,7 +242,7 @@ class Result(Shown):
     def _repr_html_(self) -> str:
         headline = self._headline()
         if headline is None:
-            return super()._repr_html_() + self._picture() + _folded(self)
+            return super()._repr_html_() + self._picture() + _assumptions_html(self)
         return view(self, headline)
 
 
@@ -258,9 +258,9 @@ class ScoreFloat(float, Result):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def distribution_columns(law: Any) -> dict[str, Any]:
+def distribution_columns(distribution: Any) -> dict[str, Any]:
     """Return the values and probabilities of a discrete distribution as columns."""
-    return {"value": law.values, "probability": law.probabilities}
+    return {"value": distribution.values, "probability": distribution.probabilities}
 
 
 def view(result: Result, headline: Headline) -> str:
@@ -277,13 +277,13 @@ def view(result: Result, headline: Headline) -> str:
             f"<div>{html.escape(headline.more)}</div>",
             result._picture(),
             table("", lines, result._notes()),
-            _folded(result),
+            _assumptions_html(result),
             "</div>",
         )
     )
 
 
-def _folded(result: Result) -> str:
+def _assumptions_html(result: Result) -> str:
     import html
 
     assumed = getattr(result, "assumptions", ())

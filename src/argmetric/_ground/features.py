@@ -70,7 +70,9 @@ def check_features(X: Any) -> None:
 
 
 @contextmanager
-def explained(X: Any, y: Any = None, *, model: bool = False) -> Iterator[None]:
+def check_features_with_hint(
+    X: Any, y: Any = None, *, model: bool = False
+) -> Iterator[None]:
     """Check features, and say what is wrong with those that the block refuses.
 
     Checks of scikit-learn name no row. They pass what is right at once; X is looked

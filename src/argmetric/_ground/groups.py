@@ -339,7 +339,7 @@ class Segments:
 
     def counts_at(self, part: slice) -> tuple[Integers, Floats]:
         """Return segment and k of each entry in a slice of a flat curve."""
-        return _counted(self.starts, part)
+        return _ranges_and_offsets(self.starts, part)
 
     def counts_by_size(self) -> SizeCounts:
         """Return the counts k = 0 … n of every distinct size n once."""
@@ -368,7 +368,7 @@ class SizeCounts:
 
     def at(self, part: slice) -> tuple[Floats, Floats]:
         """Return k and n of a slice of the entries."""
-        kind, k = _counted(self.starts, part)
+        kind, k = _ranges_and_offsets(self.starts, part)
         return k, self.distinct[kind].astype(np.float64)
 
 
@@ -378,7 +378,7 @@ def _ranges(starts: Integers, part: slice) -> slice:
     return slice(int(first) - 1, int(last))
 
 
-def _counted(starts: Integers, part: slice) -> tuple[Integers, Floats]:
+def _ranges_and_offsets(starts: Integers, part: slice) -> tuple[Integers, Floats]:
     """Return the range of every entry of a slice, and its offset within the range."""
     some = _ranges(starts, part)
     bounds = np.append(starts[some], part.stop)

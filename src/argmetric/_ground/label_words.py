@@ -59,7 +59,7 @@ def no_label(name: str, where: str) -> LabelError:
 def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> LabelError:
     """Return the message for labels of which none is known to be positive."""
     ways = " or ".join(naming(label) for label in reversed(found))
-    problem = f"{name} holds {listed(found)}, not 0 and 1"
+    problem = f"{name} holds {list_labels(found)}, not 0 and 1"
     return LabelError("unclear", problem, f"pass {ways}{_if_scores(found)}")
 
 
@@ -69,7 +69,9 @@ def too_many(
     """Return the message for more than two labels."""
     one = found[-1] if pos_label is None else pos_label
     sides = " and ".join(f"{part} == {shown(one)}" for part in name.split(" and "))
-    problem = f"{name} {_holds(name)} {listed(found)}{hint}; labels have two values"
+    problem = (
+        f"{name} {_holds(name)} {list_labels(found)}{hint}; labels have two values"
+    )
     way_out = f"pass {sides} for {shown(one)} against the rest"
     if name.startswith("y_") or name == "y and labels":  # of those who score labels
         way_out += ", or call argmetric.classes.evaluate for a score of all classes"
@@ -88,7 +90,7 @@ def absent(
     """Return the message for a positive label that does not occur."""
     they, hold = ("they", "hold") if _holds(name) == "hold" else ("it", "holds")
     problem = f"{name} never {hold} {shown(pos_label)}, which {naming()} names"
-    return LabelError("absent", problem, f"{they} {hold} {listed(found)}")
+    return LabelError("absent", problem, f"{they} {hold} {list_labels(found)}")
 
 
 def foreign(
@@ -107,14 +109,14 @@ def neither(label: Any, negative: Any, positive: Any) -> str:
     )
 
 
-def listed(labels: Sequence[Any]) -> str:
+def list_labels(labels: Sequence[Any]) -> str:
     """Return the first few labels as text."""
-    words = ", ".join(clipped(label) for label in labels[:MOST_LISTED])
+    words = ", ".join(clip_label(label) for label in labels[:MOST_LISTED])
     more = len(labels) - MOST_LISTED
     return f"{words} and {more} more values" if more > 0 else words
 
 
-def clipped(label: Any) -> str:
+def clip_label(label: Any) -> str:
     """Return the text of a label, or its beginning."""
     try:
         text = repr(label)
@@ -138,7 +140,7 @@ NO_LABEL = frozenset({"", "na", "nan", "null", "none"})
 
 
 @dataclass(frozen=True)
-class Spelled:
+class LabelText:
     """A positive label as a command names it, in text; None where it names none."""
 
     text: str | None

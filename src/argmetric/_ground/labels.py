@@ -216,7 +216,7 @@ def binary_labels(
 ) -> Labels:
     """Return labels of two classes, of any kind, in the shape of `other`."""
     _check_pos_label(pos_label, {name: y})
-    array = _shaped(label_array(y, name), name, shape, other)
+    array = _check_shape(label_array(y, name), name, shape, other)
     refuse_missing(array, name)
     classes = classes_of(
         distinct(array),
@@ -254,7 +254,7 @@ def read_together(
     _check_pos_label(pos_label, labels)
     arrays, gaps, seen = {}, {}, {}
     for name, values in labels.items():
-        array = _shaped(label_array(values, name), name, shape, other)
+        array = _check_shape(label_array(values, name), name, shape, other)
         if name != missing:
             refuse_missing(array, name)
         arrays[name], gaps[name] = array, missing_labels(array)
@@ -372,7 +372,7 @@ def _check_pos_label(pos_label: Any, labels: dict[str, Any]) -> None:
         refuse_sparse_pos_label(pos_label, **labels)
 
 
-def _shaped(
+def _check_shape(
     array: AnyArray, name: str, shape: tuple[int, ...] | None, other: str
 ) -> AnyArray:
     if shape is not None and array.shape != shape:
@@ -387,11 +387,11 @@ def _shaped(
 
 
 def _first_place(array: AnyArray) -> Callable[[Any], str]:
-    def where(label: Any) -> str:
+    def label_place(label: Any) -> str:
         # numpy would drop the zeros that a text ends with
         return place(array.ravel().tolist().index(label), array.shape)
 
-    return where
+    return label_place
 
 
 def refuse_swapped(scores: list[Any], labels: list[Any], order: str) -> None:

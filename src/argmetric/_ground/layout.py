@@ -163,11 +163,13 @@ def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
     count, length = shape if by_row else shape[::-1]
 
     def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(values if by_row else turned(values)).ravel()
+        return np.ascontiguousarray(
+            values if by_row else transpose_blocks(values)
+        ).ravel()
 
     def restore(flat: npt.NDArray[Any]) -> Any:
         table = flat.reshape(count, length)
-        return kind(table if by_row else turned(table))
+        return kind(table if by_row else transpose_blocks(table))
 
     names = None if by_row else column_names(p)
     ids = np.arange(count) if names is None else names
@@ -184,7 +186,7 @@ def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
     )
 
 
-def turned(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def transpose_blocks(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the transpose in row-major order, copied by blocks that fit in cache."""
     if table.flags.f_contiguous:
         return table.T

@@ -59,23 +59,23 @@ def adaptive_edges(values: Floats) -> Floats:
 
 
 def draw_distribution(
-    ax: Any, law: Any, interval: tuple[float, float], coverage: float
+    ax: Any, scores: Any, interval: tuple[float, float], coverage: float
 ) -> Any:
     """Draw the distribution of a score with its mean and an interval."""
-    if not law.values.size:
+    if not scores.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
         return None
     # Bins over all but a thousandth of the PMF; few values have a bar each.
-    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
-    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
-    low, high = law.values[ends]
+    below = np.cumsum(scores.probabilities) / np.sum(scores.probabilities)
+    ends = np.searchsorted(below, (0.0005, 0.9995)).clip(max=scores.values.size - 1)
+    low, high = scores.values[ends]
     room = max(1e-3, 0.02 * (high - low))
     edges = np.linspace(low - room, high + room, 61)
-    ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
+    ax.hist(scores.values, bins=edges, weights=scores.probabilities, color="C0")
     label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
     ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
     ax.margins(y=0.35)  # room for the legend
-    return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
+    return ax.axvline(scores.mean, color="C3", label=f"mean {scores.mean:.3f}")
 
 
 def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
@@ -288,7 +288,7 @@ class SmallPicture:
             f"font-size='10'>{html.escape(text)}</text>"
         )
 
-    def scaled(self) -> Self:
+    def y_labels(self) -> Self:
         """Write the ends of the y axis at the right."""
         for value, at in ((self.y.high, 10.0), (self.y.low, HEIGHT - 4.0)):
             self._add(
@@ -298,9 +298,9 @@ class SmallPicture:
 
     def ends(self, name: str = "") -> str:
         """Return the picture as text, with the ends of its x axis."""
-        return self.named(f"{name} {_short(self.x.low)}".strip(), _short(self.x.high))
+        return self.text(f"{name} {_short(self.x.low)}".strip(), _short(self.x.high))
 
-    def named(self, left: str, right: str) -> str:
+    def text(self, left: str, right: str) -> str:
         """Return the picture as text, with names for the ends of its x axis."""
         size = f"0 0 {WIDTH + BESIDE:.0f} {HEIGHT + BELOW:.0f}"
         foot = f"y='{HEIGHT + BELOW - 3:.0f}'"
@@ -357,14 +357,14 @@ def small_histogram(values: Floats, name: str) -> str:
     return drawn.ends()
 
 
-def small_distribution(law: Any, interval: Interval) -> str:
+def small_distribution(scores: Any, interval: Interval) -> str:
     """Return a picture of the distribution of a score, its interval and its mean."""
-    if not law.values.size:
+    if not scores.values.size:
         return ""
-    edges = np.linspace(*_ends(law.values, 0.05), 41)
-    heights, _ = np.histogram(law.values, bins=edges, weights=law.probabilities)
+    edges = np.linspace(*_ends(scores.values, 0.05), 41)
+    heights, _ = np.histogram(scores.values, bins=edges, weights=scores.probabilities)
     drawn = SmallPicture("Distribution of the score", edges, [0.0, heights.max()])
-    drawn.band(interval).bars(edges, heights).upright(law.mean)
+    drawn.band(interval).bars(edges, heights).upright(scores.mean)
     return drawn.ends()
 
 

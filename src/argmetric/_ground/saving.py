@@ -40,7 +40,7 @@ def is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
-def decoded(data: bytes, encoding: str, name: str, otherwise: str) -> str:
+def decode_text(data: bytes, encoding: str, name: str, otherwise: str) -> str:
     """Return bytes as text; an error names line, byte and what to do."""
     if is_utf8(encoding):
         refuse_utf16_and_zero_bytes(data, name)
@@ -121,7 +121,9 @@ def _within_floats(text: str) -> float:
 _OF_A_FILE: dict[str, Any] = {"object_pairs_hook": _once, "parse_float": _within_floats}
 
 
-def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -> Any:
+def parse_json(
+    text: str | bytes, *, with_place: bool = False, rows: bool = False
+) -> Any:
     """Parse JSON; a ValueError says in a few words what is wrong, and where.
 
     A key that an object has twice, and a number beyond all floats, are refused; not in
@@ -153,7 +155,7 @@ def load_json(path: FilePath, what: str) -> Any:
     path = check_path(path)
     content = read_whole(path)
     try:
-        return parsed(content.decode(), with_place=True)
+        return parse_json(content.decode(), with_place=True)
     except ValueError as error:
         if content.strip() and not content.lstrip().startswith((b"{", b"[")):
             raise ValueError(f"{path} is no {what}: it is not JSON") from None
@@ -187,17 +189,17 @@ def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
 
 
-def restored(value: Any) -> Any:
+def restore_values(value: Any) -> Any:
     """Return the numbers, texts and tuples that `plain` wrote."""
     if isinstance(value, list):
-        return tuple(map(restored, value))
+        return tuple(map(restore_values, value))
     return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
 
 
 def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return named values of a file, with lists of two converted to intervals."""
     return {
-        key: Interval(*map(restored, x))
+        key: Interval(*map(restore_values, x))
         if key.endswith("interval") and x is not None
         else x
         for key, x in values.items()
@@ -384,7 +386,7 @@ def read_archive(
     if _HEADER not in arrays:
         raise DataError(f"{path} is not a {what} of argmetric")
     with whole(path, what):
-        header = parsed(arrays[_HEADER].tobytes())
+        header = parse_json(arrays[_HEADER].tobytes())
         found, number = header["format"], header["version"]
     if found != kind:
         raise DataError(f"{path} holds {found!r}, not {kind!r}")

@@ -44,7 +44,7 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
     """Return values of a sequence, series or frame; masked ones are nan or None."""
     given = values
     if is_masked(values):
-        values = _unmasked(values)
+        values = _fill_masked(values)
     elif is_frame_like(values):
         values = _frame_values(values, name, kind)
     elif isinstance(values, list | tuple):
@@ -78,7 +78,7 @@ def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
     )
 
 
-def _unmasked(values: Any) -> npt.NDArray[Any]:
+def _fill_masked(values: Any) -> npt.NDArray[Any]:
     if values.dtype.kind == "f":
         return np.asarray(values.filled(np.nan))
     array = np.asarray(values.data)
@@ -100,7 +100,7 @@ def _without_masks(values: Any, depth: int = 2) -> Any:
         if one is np.ma.masked:
             return None
         if isinstance(one, np.ma.MaskedArray):
-            return _unmasked(one)
+            return _fill_masked(one)
         return _without_masks(one, depth - 1) if type(one) in rows else one
 
     return [plain(one) for one in values]
@@ -226,8 +226,10 @@ def check_scores(
         return values
     if where is None:
 
-        def where(index: int) -> str:
+        def entry_place(index: int) -> str:
             return place(index, values.shape, first)
+
+        where = entry_place
 
     if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
@@ -317,7 +319,7 @@ def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats
 def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
     """Return a function that converts an array to the type of the template."""
     if not is_frame_like(template):
-        return _unchanged
+        return _identity
     library = type(template).__module__.partition(".")[0]
     module = sys.modules[library]
 
@@ -341,10 +343,10 @@ def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
             )
         return module.Series(array, index=template.index, name="decision")
 
-    return convert if library in {"pandas", "polars", "pyarrow"} else _unchanged
+    return convert if library in {"pandas", "polars", "pyarrow"} else _identity
 
 
-def _unchanged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _identity(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 

@@ -93,7 +93,7 @@ def remove_folder(path: str) -> None:
     import uuid
 
     aside = f"{path}.{uuid.uuid4().hex}.gone"
-    with unfinished(aside):
+    with removed_at_exit(aside):
         try:
             os.rename(path, aside)
         except OSError:
@@ -102,7 +102,7 @@ def remove_folder(path: str) -> None:
 
 
 @contextlib.contextmanager
-def unfinished(*paths: str) -> Iterator[None]:
+def removed_at_exit(*paths: str) -> Iterator[None]:
     """Remove files and folders also if the process ends without clean-up code."""
     _unfinished.update(paths)
     try:
@@ -114,11 +114,11 @@ def unfinished(*paths: str) -> Iterator[None]:
 @contextlib.contextmanager
 def held_alone(path: str, refusal: str) -> Iterator[None]:
     """Hold a lock file meanwhile, or refuse; a process that was killed holds none."""
-    handle = _locked(path)
+    handle = _try_lock(path)
     if handle is None:
         raise DataError(refusal)
     try:
-        with unfinished(path):
+        with removed_at_exit(path):
             yield
     finally:
         with contextlib.suppress(OSError):
@@ -129,7 +129,7 @@ def held_alone(path: str, refusal: str) -> Iterator[None]:
                 os.unlink(path)
 
 
-def _locked(path: str) -> int | None:
+def _try_lock(path: str) -> int | None:
     """Return a handle that holds a lock file until closed; None if it is taken."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

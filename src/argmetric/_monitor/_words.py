@@ -22,7 +22,7 @@ from argmetric._ground.saving import (
     Kept,
     Saved,
     check_version,
-    restored,
+    restore_values,
     with_intervals,
 )
 from argmetric._ground.types import Axes
@@ -80,7 +80,7 @@ def restore_period(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a saved period by their names of now."""
     verdict = values["verdict"]
     values = values | {"verdict": FORMER_VERDICTS.get(verdict, verdict)}
-    named = {FORMER_NAMES.get(key, key): restored(x) for key, x in values.items()}
+    named = {FORMER_NAMES.get(key, key): restore_values(x) for key, x in values.items()}
     return with_intervals(named)
 
 
@@ -274,7 +274,7 @@ class AllPeriods(Saved[Kept]):
         for i, x in readings:
             picture.points(i, x, RED if self.periods[i].alarm else GREY, 2.0)
         first, last = self.periods[0], self.periods[-1]
-        return picture.scaled().named(first.start[:10], last.start[:10])
+        return picture.y_labels().text(first.start[:10], last.start[:10])
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:

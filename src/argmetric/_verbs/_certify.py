@@ -209,7 +209,7 @@ def _shifted_floor(name: str, bound: float, share: float, prior: float | None) -
 
     Of selected rows the odds move with those of the prevalence:
     odds(floor) = odds(bound) odds(share) / odds(prior); of other rows the reverse.
-    The share of positives of the labelled rows is taken as their prevalence.
+    The prevalence is taken to be that of the labelled rows.
     """
     if prior is None or name in OF_CLASS:
         return bound

@@ -169,13 +169,13 @@ class ExpectedMetricDisplay(Display):
 class LabelledDisplay(Display):
     """A picture of what labelled scores give, from predictions or from a classifier.
 
-    A class says in `_made` how it is made, and in `_scores_of` what a classifier gives.
+    A class has `_from_labels`, which makes it, and `_scores_of`, asking a classifier.
     """
 
     _scores_of = staticmethod(margins_of)
 
     @classmethod
-    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
         raise NotImplementedError
 
     @classmethod
@@ -203,7 +203,7 @@ class LabelledDisplay(Display):
         **options
             All else that `tune`, or `calibration_check`, takes.
         """
-        return cls._made(y, p, metric, **options).plot(ax)
+        return cls._from_labels(y, p, metric, **options).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -272,7 +272,7 @@ class ThresholdDisplay(LabelledDisplay):
     rule: Rule
 
     @classmethod
-    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
         from argmetric._verbs.tune import tune
         from argmetric._verbs.tune._rule import Rule
 
@@ -331,4 +331,4 @@ def small_curve(rule: Any) -> str:
     drawn.line(x, rule.scores)
     if math.isfinite(rule.threshold):
         drawn.upright(rule.threshold)
-    return drawn.scaled().ends("threshold")
+    return drawn.y_labels().ends("threshold")

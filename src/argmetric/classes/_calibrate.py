@@ -13,7 +13,7 @@ from argmetric._calibrate.resolve import as_calibrator, is_pair
 from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.label_words import listed
+from argmetric._ground.label_words import list_labels
 from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, SharesLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._climb import GroupRows
@@ -377,8 +377,8 @@ def resolve_map(
     of_map = getattr(found.parts[0], "classes", None)
     if of_map is not None and names != of_map:
         raise ValueError(
-            f"the calibrator was fitted to the classes {listed(of_map)}, not to "
-            f"{listed(names)}: they must be the same, in the same order"
+            f"the calibrator was fitted to the classes {list_labels(of_map)}, not to "
+            f"{list_labels(names)}: they must be the same, in the same order"
         )
     return found, None
 

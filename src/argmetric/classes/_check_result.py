@@ -20,8 +20,8 @@ from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
 from argmetric._ground.saving import plain, with_intervals
 from argmetric._ground.types import Axes, Frame, Interval
 from argmetric._verbs.check import (
-    CHANCE,
     FEW_ROWS_OF_A_CLASS,
+    MIN_P_VALUE,
     CheckedRoutes,
     Quality,
     Route,
@@ -52,7 +52,7 @@ class ClassReliability:
     @property
     def reliable(self) -> CheckVerdict:
         """Whether the probability of this class is right on average and in slope."""
-        if self.p_value < CHANCE:
+        if self.p_value < MIN_P_VALUE:
             return "no"
         return "too few rows to say" if self.few else "yes"
 

@@ -363,7 +363,7 @@ def _decide_own(rows: GroupRows, metric: ClassFunction) -> Integers:
 def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
     labels = p.argmax(axis=1)
     table = expected_table(p, labels)
-    value = metric.defined(table)
+    value = metric.finite_score(table)
     for _ in range(MOVES):
         gains = p @ slopes_of(metric, table)
         rows = np.arange(labels.size)

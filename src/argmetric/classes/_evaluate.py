@@ -284,7 +284,7 @@ def score_of_counts(
     if of_groups is not None:
         value = float(of_groups.mean()) if of_groups.size else float("nan")
     elif isinstance(metric, ClassFunction):
-        value = metric.defined(confusion)
+        value = metric.finite_score(confusion)
     else:
         value = float(metric.score(confusion))
     return ActualClassScore(

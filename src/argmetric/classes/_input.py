@@ -17,7 +17,7 @@ from argmetric._ground.arguments import (
     is_sparse,
     shown,
 )
-from argmetric._ground.label_words import listed, one_class
+from argmetric._ground.label_words import list_labels, one_class
 from argmetric._ground.labels import (
     label_array,
     missing_labels,
@@ -72,7 +72,7 @@ def class_codes(
         odd = next(one for one in classes if one not in columns)
         raise ValueError(
             f"y has the label {shown(odd)}, which is not among classes "
-            f"({listed(tuple(columns))})"
+            f"({list_labels(tuple(columns))})"
         )
     if len(classes) == count:
         return code.astype(np.int64), classes
@@ -81,9 +81,9 @@ def class_codes(
         return array.astype(np.int64), tuple(range(count))
     raise ValueError(
         f"p has {count} columns but y has {len(classes)} classes "
-        f"({listed(classes)}): one column per class is needed, in sorted order; where "
-        "a class does not occur in y, pass classes=, the class of each column, or a "
-        "frame whose columns are named like the classes"
+        f"({list_labels(classes)}): one column per class is needed, in sorted order; "
+        "where a class does not occur in y, pass classes=, the class of each column, "
+        "or a frame whose columns are named like the classes"
     )
 
 
@@ -208,7 +208,7 @@ def of_each_class(
             if label not in place:
                 raise ValueError(
                     f"{name} names the class {shown(label)}, which is not among "
-                    f"{listed(classes)}"
+                    f"{list_labels(classes)}"
                 )
             found[place[label]] = _number(one, name, n)
         return found
@@ -262,7 +262,7 @@ def codes_of(
             row = int(np.flatnonzero(~missing)[np.argmax(code == len(columns))])
             raise ValueError(
                 f"{name} has the label {shown(label)} in row {row}, which is not among "
-                f"the classes ({listed(classes)})"
+                f"the classes ({list_labels(classes)})"
             )
         columns.append(place[label])
     result = np.full(n, -1, dtype=np.int64)

@@ -101,7 +101,7 @@ def exact_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | N
 
 def law_of_hits(chance: Floats) -> tuple[int, Floats]:
     """Law of the number of labels that are right: the first count, and the masses."""
-    from argmetric._ground.jit.laws import PAD
+    from argmetric._ground.jit.pmfs import PAD
     from argmetric.classes.kernels.exact import TOLERANCE, count_law
 
     laws = []

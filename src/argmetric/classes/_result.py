@@ -212,7 +212,7 @@ class ClassDecision(Result):
         ends = [0.0, *self.per_class]
         drawn = SmallPicture("Expected score of each class", edges, ends)
         drawn.bars(edges, np.nan_to_num(self.per_class))
-        return drawn.scaled().named(str(self.classes[0]), str(self.classes[-1]))
+        return drawn.y_labels().text(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
         n_groups = over = bound = None

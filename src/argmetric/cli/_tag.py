@@ -330,7 +330,7 @@ def _plain_text(o: Given, tagger: Tagger) -> corpus.PlainText:
             "alone: train one on a file with words and labels"
         )
     name, text = learning.read_text_file(corpus.read_text, o.file, o.encoding)
-    plain = corpus.tokenized(text, name)
+    plain = corpus.tokenize_text(text, name)
     if not plain.tokens:
         raise DataError(f"{name} has no words")
     return plain

@@ -253,7 +253,7 @@ class ChunkLabels:
         )
         if bad is not None:
             raise DataError(
-                f"{text.where(self.labels.index(bad))}: {bad!r} in column "
+                f"{text.place(self.labels.index(bad))}: {bad!r} in column "
                 f"{column % text.width + 1} is no label of IOB2 (O, B-TYPE, "
                 f"I-TYPE); {hint}"
             )
@@ -333,7 +333,7 @@ def labelled(
             notes = chunks.note("no chunk strictly")
         else:
             iob1 = " (IOB1 becomes IOB2)" if chunks.is_iob1 else ", as conlleval does"
-            labels = chunked.repaired(chunks.labels, chunks.wrong)
+            labels = chunked.repair_chunks(chunks.labels, chunks.wrong)
             notes = chunks.note(f"read as B-X{iob1}")
     kinds = (*([set(text.columns[-2])] if task == "joint" else []), set(labels))
     for own, seen in zip(kinds, () if known is None else known.labels, strict=False):

@@ -198,8 +198,8 @@ class ClassAgreement(ClassMetric):
         w = self.disagreement(table.shape[-1])
         _, k, t, n = _margins(table)
         seen = (w * table).sum(axis=(-2, -1))
-        chance = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
-        return np.where(chance > 0.0, 1.0 - _ratio(seen, chance, 0.0), 0.0)
+        expected = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
+        return np.where(expected > 0.0, 1.0 - _ratio(seen, expected, 0.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +245,7 @@ class ClassFunction(ClassMetric):
         flat = table.reshape(-1, *table.shape[-2:])
         return np.array([self._one(one) for one in flat]).reshape(table.shape[:-2])
 
-    def defined(self, table: Floats) -> float:
+    def finite_score(self, table: Floats) -> float:
         """Return the score of one table; refuse one that is not finite."""
         value = self._one(table)
         if math.isfinite(value):
@@ -270,9 +270,9 @@ class ClassFunction(ClassMetric):
 
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
     """Return the metric that `ClassMetric.to_dict` described."""
-    from argmetric._ground.saving import restored
+    from argmetric._ground.saving import restore_values
 
-    known = {key: restored(one) for key, one in values.items() if key != "class"}
+    known = {key: restore_values(one) for key, one in values.items() if key != "class"}
     kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}
     kind = values["class"]
     if kind not in kinds:

@@ -1,9 +1,9 @@
-"""The algebraic form of a metric, which decides how fast E[metric] can be had.
+"""The algebraic form of a metric, which decides how fast E[metric] can be computed.
 
-A room never asks a metric for its name: it asks for its form and picks the
+No caller branches on the name of a metric: it reads the form and picks the
 algorithm that the form allows. A metric without a form is a function of three
-counts and nothing else; it is summed over windows of the two Poisson-binomial
-laws.
+counts and nothing else; it is summed over windows of the two Poisson binomial
+distributions.
 """
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ def search_instance(
     best: dict[str, Any] = {}
     gain = 1e-9
     for p in np.sort(rng.random((INSTANCE_TRIES, n)).round(2))[:, ::-1]:
-        chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
-        expected = values @ chance
+        probability = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
+        expected = values @ probability
         tops = 2 ** outcomes.sum(axis=1) - 1  # the k most probable come first
         lead = expected - expected[tops]
         winner = int(np.argmax(lead))

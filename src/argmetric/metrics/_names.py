@@ -292,9 +292,9 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """Return the metric of `metric_to_dict`; a lost function fails when called."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    from argmetric._ground.saving import restored
+    from argmetric._ground.saving import restore_values
 
-    known = {key: restored(x) for key, x in values.items() if key != "class"}
+    known = {key: restore_values(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":
         if (added := _of_plugin(str(known["name"]))) is not None:

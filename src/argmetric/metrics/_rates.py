@@ -264,7 +264,7 @@ class Lift(Metric):
 
     short_name: ClassVar[str] = "lift"
     formula: ClassVar[str] = "n·tp / (k·t)"
-    convention: ClassVar[str] = "k = 0 or t = 0: 1, chance (left out with nan)"
+    convention: ClassVar[str] = "k = 0 or t = 0: 1, no lift (left out with nan)"
     _zero_divisions: ClassVar[tuple[float, ...]] = (1.0, math.nan)
     monotone_proof: ClassVar[str] = "one more hit adds n/(kt) > 0"
 
@@ -274,8 +274,8 @@ class Lift(Metric):
         return ItemForm(1.0, lambda k, n: n / np.maximum(k, 1.0), None)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
-        chance = math.nan if math.isnan(self.zero_division) else 1.0
-        return ratio(n * tp, k * t, chance)
+        empty = math.nan if math.isnan(self.zero_division) else 1.0
+        return ratio(n * tp, k * t, empty)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.arguments import as_flags, check_seed, shown
-from argmetric._ground.label_words import clipped, listed, no_label
+from argmetric._ground.label_words import clip_label, list_labels, no_label
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.saving import plain
 from argmetric._ground.types import ClassNames, Floats, Integers, Path, ReferenceLike
@@ -110,7 +110,7 @@ def decide_classes(
     except (OverflowError, pa.ArrowException):
         large = max(names, key=abs) if isinstance(names[0], int) else names[0]
         raise ValueError(
-            f"classes has {clipped(large)}, which no column of a file can hold: "
+            f"classes has {clip_label(large)}, which no column of a file can hold: "
             "pass text, or whole numbers below 2^63"
         ) from None
     words: Any = {"average": average, "zero_division": zero_division}
@@ -120,8 +120,8 @@ def decide_classes(
             raise TypeError(f"rule must be a MultiClassRule, not {shown(rule)}")
         if rule.classes != names:
             raise ValueError(
-                f"rule is for the classes {listed(rule.classes)}, and scores for "
-                f"{listed(names)}: name the columns in the order of the rule, and "
+                f"rule is for the classes {list_labels(rule.classes)}, and scores for "
+                f"{list_labels(names)}: name the columns in the order of the rule, and "
                 "classes="
             )
         if reference is not None:
@@ -339,6 +339,6 @@ def _coded(
         row = first + int(np.argmax(codes == names.index(odd[0])))
         raise DataError(
             f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
-            f"{row}, which is not among the classes ({listed(classes)})"
+            f"{row}, which is not among the classes ({list_labels(classes)})"
         )
     return names, codes

@@ -15,7 +15,7 @@ from argmetric._ground.arguments import as_flags, check_choice, check_path
 from argmetric._ground.display import Result
 from argmetric._ground.limits import Limits, check_limits
 from argmetric._ground.types import Path, ReferenceLike
-from argmetric._ground.whole_files import unfinished
+from argmetric._ground.whole_files import removed_at_exit
 from argmetric._verbs.decide import refuse_never_defined
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
@@ -181,7 +181,7 @@ def written(
         known = [[one.path, one.size, one.modified] for one in run.sources.values()]
         plan = {"argmetric": __version__, "files": known, **prepare(run)}
         try:
-            with unfinished(places.work, places.fresh):
+            with removed_at_exit(places.work, places.fresh):
                 plan = begin(places, plan, resume=resume)
                 answer = work(run, plan)
                 commit(places, {**answer.to_dict(), "run": plan["run"]})

@@ -16,7 +16,7 @@ import numpy as np
 from argmetric._ground.arguments import check_label
 from argmetric._ground.label_words import (
     EVERY_ROW,
-    Spelled,
+    LabelText,
     is_spelled_missing,
     no_label,
 )
@@ -27,7 +27,7 @@ from argmetric._ground.labels import (
     missing_labels,
     plain_label,
 )
-from argmetric._ground.whole_files import remove_folder, unfinished
+from argmetric._ground.whole_files import remove_folder, removed_at_exit
 from argmetric.scale._columns import (
     LabelColumn,
     UsedColumns,
@@ -85,7 +85,7 @@ def reading(
         if moves_rows:
             made = tempfile.mkdtemp(prefix="argmetric-", dir=files.work_dir)
             work = os.path.abspath(made)
-            stack.enter_context(unfinished(work))
+            stack.enter_context(removed_at_exit(work))
             stack.callback(remove_folder, work)
         run = stack.enter_context(running(files, Places("", "", work)))
         look_at(run, files.found, wanted)
@@ -223,7 +223,7 @@ def settle_labels(run: Run, pos_label: Any, *, both: bool) -> None:
     ordered = {
         name: distinct(label_array(labels, name)) for name, labels in seen.items()
     }
-    if isinstance(pos_label, Spelled):
+    if isinstance(pos_label, LabelText):
         text = pos_label.text
         settled = [_read(one, ordered[one.column], text, both) for one in columns]
     else:

@@ -261,14 +261,14 @@ class SavedEstimator(Parameters):
     def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         raise NotImplementedError
 
-    def _packed(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         """Return the whole estimator as a header and arrays."""
         header, arrays = self._pack()
         own = {"arguments": self.get_params(), "history": self.history_}
         return {**own, "interrupted": self.interrupted_, **header}, arrays
 
     @classmethod
-    def _unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
         found = cls(**header["arguments"])
         found.history_ = header["history"]
         found.interrupted_ = header["interrupted"]
@@ -286,7 +286,9 @@ class SavedEstimator(Parameters):
         path : str or path-like
             The file.
         """
-        saving.write_archive(path, f"argmetric {self._kind}", _VERSION, *self._packed())
+        saving.write_archive(
+            path, f"argmetric {self._kind}", _VERSION, *self._to_arrays()
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -300,7 +302,7 @@ class SavedEstimator(Parameters):
         what = cls._kind.split()[-1]
         found = saving.read_archive(path, f"argmetric {cls._kind}", _VERSION, what)
         with saving.whole(path, what):
-            return cls._unpacked(*found)
+            return cls._from_arrays(*found)
 
 
 class Learning:

@@ -17,9 +17,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from argmetric._ground.arguments import check_count, shown, to_float
 from argmetric._ground.features import (
+    check_features_with_hint,
     class_number,
     estimator_labels,
-    explained,
     refuse_more_than_two,
 )
 from argmetric._ground.label_words import one_class
@@ -138,7 +138,7 @@ def read_rows(
         bits = check_count(bits, "hash_bits", low=1, high=30)
     options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
     options["ensure_min_samples"] = least
-    with explained(X):
+    with check_features_with_hint(X):
         if bits:
             checked = check_array(X, accept_large_sparse=True, **options)
             if reset:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.saving import parsed
+from argmetric._ground.saving import parse_json
 from argmetric.metrics import get_metric
 from argmetric.stream._input import Vocabulary
 from argmetric.stream._learners import OWN_DECISION
@@ -54,7 +54,7 @@ def load_state(owner: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -
     own = settings(owner)
     with checked_arrays():
         configuration, *texts = (str(text) for text in state["texts"])
-        names, known = map(parsed, texts)
+        names, known = map(parse_json, texts)
         width, expired, late, drifts = (int(one) for one in state["numbers"])
         classes, several = np.array(state["classes"]), "counts" in state
         labelled = several and bool(state["labelled"])

@@ -12,7 +12,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._ground.arguments import check_label, install
-from argmetric._ground.features import explained
+from argmetric._ground.features import check_features_with_hint
 from argmetric._ground.odds import logit
 from argmetric._ground.types import (
     ArrayLike,
@@ -167,7 +167,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(self.model_, MultiOutputClassifier):
                 known = [np.arange(2)] * len(known)  # of each label
             # The model first: a block that it refuses must not count for the rule
-            with explained(X, model=True):
+            with check_features_with_hint(X, model=True):
                 self.model_.partial_fit(X, targets, classes=known)
             self._trained = True
         return answers.to_labels(answers.learn(scores, truth))
@@ -270,7 +270,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._trained:
             return answers.unknown(_n_rows(X))
         several = isinstance(answers, Answers)
-        with explained(X, model=True):
+        with check_features_with_hint(X, model=True):
             if hasattr(self.model_, "predict_proba") and (
                 several or not hasattr(self.model_, "decision_function")
             ):
@@ -304,7 +304,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _n_rows(X: Any) -> int:
     """Return the number of rows of X."""
-    with explained(X, model=True):
+    with check_features_with_hint(X, model=True):
         if isinstance(X, str | bytes | Mapping):
             raise TypeError
         return int(X.shape[0]) if hasattr(X, "shape") else len(X)

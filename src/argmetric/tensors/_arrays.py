@@ -137,7 +137,7 @@ def read_tensor(
     """Return scores as floats on their device: no gradient or NaN, in [0, 1].
 
     Waiting for the range of scores on a GPU would leave it idle. With `later` the check
-    of values is put there, to be called when all work is queued (`when_checked`). It
+    of values is put there, to be called when all work is queued (`run_with_checks`). It
     raises, or gives scores clipped where rounding put some just outside of [0, 1].
     """
     xp = namespace(x)
@@ -200,7 +200,9 @@ def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
     return chosen
 
 
-def when_checked(run: Callable[[Tensor], Answer], x: Tensor, later: Checks) -> Answer:
+def run_with_checks(
+    run: Callable[[Tensor], Answer], x: Tensor, later: Checks
+) -> Answer:
     """Return `run` of scores, or of clipped ones if a late check asks for it."""
     answer = run(x)
     for check in later:

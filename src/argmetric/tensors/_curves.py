@@ -257,11 +257,11 @@ def mean_curve(rows: PaddedRows, metric: Metric, form: MeanForm) -> Tensor:
 def count_pmf(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     """Return P(sum = t) of every row, item after item."""
     nothing = xp.zeros_like(p[:, :1])
-    law = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
+    pmf = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
     for i in range(p.shape[1]):
-        moved = xp.concat([nothing, law[:, :-1]], axis=-1)
-        law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
-    return law
+        moved = xp.concat([nothing, pmf[:, :-1]], axis=-1)
+        pmf = pmf * q[:, i : i + 1] + moved * p[:, i : i + 1]
+    return pmf
 
 
 def p_no_positive(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
@@ -329,10 +329,12 @@ def settle_edges(rows: PaddedRows, metric: Metric, form: Form, curve: Tensor) ->
         (inside, between, 0.0),
     )
     curve = xp.where(rows.lift(alike) > 0.5, 0.0, curve)
-    for chance, value, counted in outcomes:
+    for probability, value, counted in outcomes:
         missing = np.nan_to_num(value) - np.where(alike, 0.0, counted)
-        curve = curve + chance * rows.lift(missing)
+        curve = curve + probability * rows.lift(missing)
     if not math.isnan(metric.zero_division):
         return curve
-    mass = sum(chance * rows.lift(~np.isnan(value)) for chance, value, _ in outcomes)
+    mass = sum(
+        probability * rows.lift(~np.isnan(value)) for probability, value, _ in outcomes
+    )
     return xp.where(mass > 0.0, curve / xp.where(mass > 0.0, mass, 1.0), math.nan)

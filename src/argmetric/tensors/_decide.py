@@ -17,8 +17,8 @@ from argmetric.tensors._arrays import (
     Tensor,
     namespace,
     read_tensor,
+    run_with_checks,
     to_host,
-    when_checked,
     work_dtype,
 )
 from argmetric.tensors._best_rows import choose, decide_rows, mark, quick_ways
@@ -157,7 +157,7 @@ def decide(
         ids = segments.group_ids
         return TensorDecision(found, expected, best, cut, ids, metric, average)
 
-    decision = when_checked(run, p, later)
+    decision = run_with_checks(run, p, later)
     if math.isnan(metric.zero_division) and bool(
         # If no row can be positive, "none" is right, whatever its value
         xp.any(p > nothing) & xp.all(xp.isnan(decision.expected))

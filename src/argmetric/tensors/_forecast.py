@@ -34,7 +34,7 @@ from argmetric.tensors._curves import (
 from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._segments import CELLS_AT_ONCE, SegmentedTensor
 
-LAW_ROWS = 64  # longest rows whose whole PMF is summed: 4,225 cells each
+PMF_ROWS = 64  # longest rows whose whole PMF is summed: 4,225 cells each
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -125,8 +125,8 @@ def forecast(
     longest = int(segments.distinct[-1])
     require_defined(metric, longest)
     moments, most = long_moments, None
-    if longest <= LAW_ROWS:
-        moments, most = law_moments, CELLS_AT_ONCE // (LAW_ROWS + 1) ** 2
+    if longest <= PMF_ROWS:
+        moments, most = pmf_moments, CELLS_AT_ONCE // (PMF_ROWS + 1) ** 2
     found = []
     for part in segments.parts(most):
         scores = xp.astype(segments.take(p, part, -math.inf if logits else 0.0), work)
@@ -144,7 +144,7 @@ def forecast(
     return TensorForecast(mean, std, ends, coverage, ids, metric, average)
 
 
-def law_moments(
+def pmf_moments(
     rows: PaddedRows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return mean, std and interval of short rows, from PMFs of hits and misses."""

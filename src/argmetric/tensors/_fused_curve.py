@@ -100,12 +100,12 @@ def _powers(y, x, FROM: tl.constexpr, TO: tl.constexpr):
 
 
 @triton.jit
-def rough_value(hits, k, law, KIND: tl.constexpr):
+def rough_value(hits, k, counts, KIND: tl.constexpr):
     """Return the value at expected counts with one positive, but for a factor.
 
     A PMF is the table of a metric, the number of items, Σp and Σp².
     """
-    table_ptr, n, mean, second = law
+    table_ptr, n, mean, second = counts
     one = tl.where(mean > 0.0, 1.0 - second / tl.maximum(mean, 1e-300), 1.0)
     if KIND < 3:
         below = tl.load(table_ptr) * (hits + one) + tl.load(table_ptr + 1) * k
@@ -161,7 +161,7 @@ def _place(row, i, BRACKET: tl.constexpr):
 @triton.jit
 def _best_place(
     row,
-    law,
+    counts,
     first,
     head,
     leads,
@@ -176,7 +176,7 @@ def _best_place(
     over nodes. Along equal items it has no maximum but at an end: where the derivative
     of log((αk + β)/√(k(n-k))) is 0, the second one is (1/k + 1/(n-k))²/4.
     """
-    table_ptr, n, _, _ = law
+    table_ptr, n, _, _ = counts
     width = row[2]
     flip = row[4]
     node = tl.arange(0, NODES)
@@ -198,7 +198,7 @@ def _best_place(
             gain = gain * y
         count = seen + tl.cumsum(each, 0)
         k = (first + count).to(tl.float64)
-        value = rough_value(hits + tl.cumsum(gain, 0), k, law, KIND)
+        value = rough_value(hits + tl.cumsum(gain, 0), k, counts, KIND)
         value = tl.where(at < width, value, float("-inf"))
         if KIND >= 3:
             value = tl.where(k < n, value, float("-inf"))
@@ -215,14 +215,14 @@ def _best_place(
         seen += tl.sum(each, 0)
     if KIND == 2:
         # Along equal items the value may fall from the first one on
-        single = rough_value(tl.load(row[0]).to(tl.float64), 1.0, law, KIND)
+        single = rough_value(tl.load(row[0]).to(tl.float64), 1.0, counts, KIND)
         near = tl.where((first == 0) & (single > top), 0, near)
     return near
 
 
 @triton.jit
 def _curve(
-    law,
+    counts,
     x,
     q,
     k,
@@ -236,7 +236,7 @@ def _curve(
 
     For MCC also the lead of every node, and A of the items ahead and of all.
     """
-    table_ptr, n, mean, _ = law
+    table_ptr, n, mean, _ = counts
     before, after, ends = parts
     start_k, end_k = ends
     n_nodes = tl.load(table_ptr + 9).to(tl.int32)

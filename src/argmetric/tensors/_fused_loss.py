@@ -17,7 +17,12 @@ from argmetric._expected.kernels.nodes import TOLERANCE
 from argmetric.metrics import RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._curves import nodes_of_ratio
-from argmetric.tensors._fused_rows import _chances, _nodes_needed, _product, _reciprocal
+from argmetric.tensors._fused_rows import (
+    _nodes_needed,
+    _probabilities,
+    _product,
+    _reciprocal,
+)
 
 torch = require_torch("the fused loss")
 MOST_LABELS = 4096
@@ -48,7 +53,7 @@ def expected_rows(
     inside = col < n
     x = tl.load(x_ptr + row * n + col, mask=inside, other=float("-inf")).to(tl.float64)
     z = tl.load(z_ptr + row * n + col, mask=inside, other=0.0).to(tl.float64)
-    p, q = _chances(x, True)
+    p, q = _probabilities(x, True)
     # Numbers that a kernel is given are rounded to float32; those of a table are not
     base = tl.load(nodes_ptr + 7 * n_nodes)
     scale = tl.load(nodes_ptr + 7 * n_nodes + 2)

@@ -25,13 +25,16 @@ def _reciprocal(x):
 
 
 @triton.jit
-def _joined(chance, hit, next_chance, next_hit):
+def _join_runs(probability, hit, next_probability, next_hit):
     """Return Π φ of two runs of items, and Σ_i p_i·u·Π_{j≠i} φ_j of both."""
-    return chance * next_chance, hit * next_chance + chance * next_hit
+    return (
+        probability * next_probability,
+        hit * next_probability + probability * next_hit,
+    )
 
 
 @triton.jit
-def _chances(key, LOGITS: tl.constexpr):
+def _probabilities(key, LOGITS: tl.constexpr):
     """Return p and q = 1 - p of keys."""
     if LOGITS:
         small = tl.exp(-tl.abs(key))
@@ -52,7 +55,7 @@ def _read_rows(
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     at = row[:, None] * N + tl.arange(0, N)[None, :]
     key = tl.load(key_ptr + at, mask=row[:, None] < rows, other=0.0).to(tl.float64)
-    p, q = _chances(key, LOGITS)
+    p, q = _probabilities(key, LOGITS)
     return row, key, p, q
 
 
@@ -162,7 +165,7 @@ def decide_rows(
                 # Each factor with its own e^(-s·d2), as u of a hit may be above 1
                 decay = tl.load(nodes_ptr + 3 * n_nodes + j)
                 hit = p * u1
-                _, hits = tl.associative_scan((q * decay + hit, hit), 1, _joined)
+                _, hits = tl.associative_scan((q * decay + hit, hit), 1, _join_runs)
                 after *= hits
             curve += weight * after
     if KIND == 1:

@@ -79,7 +79,7 @@ def _first_sums(key_ptr, m, SCAN: tl.constexpr, KIND: tl.constexpr):
 @triton.jit
 def _window(
     row,
-    law,
+    counts,
     known,
     start,
     WINDOW: tl.constexpr,
@@ -104,21 +104,21 @@ def _window(
     stop = tl.minimum(start + WINDOW, end)
     ends = ((first + start).to(tl.float64), (first + stop).to(tl.float64))
     parts = (before, after, ends)
-    curve, slip, weights = _curve(law, x, q, k, parts, WINDOW, POWERS, NODES, KIND)
+    curve, slip, weights = _curve(counts, x, q, k, parts, WINDOW, POWERS, NODES, KIND)
     if KIND >= 3:
-        curve = tl.where(k == law[1], 0.0, curve)
+        curve = tl.where(k == counts[1], 0.0, curve)
     curve = tl.where(valid, curve, float("-inf"))
     return curve, slip, x, q, before, after, weights
 
 
 @triton.jit
-def _falls_behind(law, hits, k, top, KIND: tl.constexpr):
+def _falls_behind(counts, hits, k, top, KIND: tl.constexpr):
     """Return whether no count behind a window is better.
 
     E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
     counts falls behind the window, as it has its best place there.
     """
-    table_ptr, _, mean, _ = law
+    table_ptr, _, mean, _ = counts
     d1 = tl.load(table_ptr)
     d2 = tl.load(table_ptr + 1)
     d3 = tl.load(table_ptr + 2)
@@ -129,7 +129,7 @@ def _falls_behind(law, hits, k, top, KIND: tl.constexpr):
     spread = tl.where(of_hits > of_misses, of_hits * mean, spread)
     below = d2 * k + d3 * mean + d1 * hits
     excess = 1.0 + spread / (d2 * k * below)
-    rough = rough_value(hits, k, law, KIND)
+    rough = rough_value(hits, k, counts, KIND)
     return rough * excess * (d1 + d2 + d3) <= top
 
 
@@ -235,7 +235,7 @@ def settle_window(
             of_rare = tl.where(flip, 2, 0)
     mean = _pick(total, of_rare, power)
     row = (key_ptr, end_ptr, width, length, flip)
-    law = (table_ptr, n, mean, _pick(total, of_rare + 1, power))
+    counts = (table_ptr, n, mean, _pick(total, of_rare + 1, power))
     if BRACKET:
         # Without a window where the class is probably absent
         none = tl.exp(-tl.sum(total / order, 0))
@@ -250,13 +250,13 @@ def settle_window(
         beside = width + behind  # the item behind it is there as well
         end = length + behind
         known = (first, beside, end, above, total)
-        guide = law
+        guide = counts
         head = _pick(above, 0, power)
         leads = tl.zeros((NODES,), dtype=tl.float64)
         if KIND == 3:
             # The first window has the largest items, and leaves out the least
             leads, head, whole = _window(
-                row, law, known, 0, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
+                row, counts, known, 0, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
             )[6]
             guide = (table_ptr, n, whole, mean)
         near = _best_place(row, guide, first, head, leads, SCAN, NODES, KIND, BRACKET)
@@ -275,7 +275,16 @@ def settle_window(
         value, top, level, slack = mean * 0.0, mean * 0.0, mean * 0.0, mean * 0.0
         while going == 1:
             curve, slip, x, q, before, after, _ = _window(
-                row, law, known, start, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
+                row,
+                counts,
+                known,
+                start,
+                WINDOW,
+                SCAN,
+                POWERS,
+                NODES,
+                KIND,
+                BRACKET,
             )
             at = start + place
             stop = tl.minimum(start + WINDOW, end)
@@ -307,7 +316,7 @@ def settle_window(
                 if KIND < 3:
                     mass = _pick(before, 0, power) + tl.sum(x, 0)
                     last_k = (first + stop).to(tl.float64)
-                    less = _falls_behind(law, mass, last_k, top, KIND)
+                    less = _falls_behind(counts, mass, last_k, top, KIND)
                     inner &= ended | (mean >= many) | less
                 inner &= exact
                 inner |= equal

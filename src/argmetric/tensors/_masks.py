@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from argmetric._ground.arguments import as_flags, check_choice
 from argmetric._ground.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric
-from argmetric.tensors._arrays import Checks, Tensor, read_labels, torch, when_checked
+from argmetric.tensors._arrays import (
+    Checks,
+    Tensor,
+    read_labels,
+    run_with_checks,
+    torch,
+)
 from argmetric.tensors._best_rows import decide_rows
 from argmetric.tensors._decide import mean_defined
 from argmetric.tensors._mask_calibrator import MaskCalibrator, read_pixels
@@ -136,7 +142,7 @@ def decide_masks(
             found,
         )
 
-    return when_checked(run, scores, later)
+    return run_with_checks(run, scores, later)
 
 
 def forecast_masks(

@@ -135,7 +135,7 @@ class SegmentedTensor:
         """Return one value per segment for each kind, from those of the parts."""
         xp, out = self.xp, []
         for values in zip(*(some for _, some in found), strict=True):
-            joined = self._joined(list(values))
+            joined = self._concat(list(values))
             if self.group_ids is not None:
                 places = xp.concat([part.segments for part, _ in found], axis=0)
                 joined = xp.take(joined, xp.argsort(places), axis=0)
@@ -143,14 +143,14 @@ class SegmentedTensor:
             out.append(joined[0] if single else joined)
         return out
 
-    def _joined(self, values: list[Tensor]) -> Tensor:
+    def _concat(self, values: list[Tensor]) -> Tensor:
         return values[0] if len(values) == 1 else self.xp.concat(values, axis=0)
 
     def restore(self, parts: list[tuple[Part, Tensor]]) -> Tensor:
         """Return entries in the shape of the input, from the rows of the parts."""
         xp = self.xp
         if self.group_ids is None:
-            rows = self._joined([rows for _, rows in parts])
+            rows = self._concat([rows for _, rows in parts])
             if self.average == "macro":
                 return xp.permute_dims(rows, (1, 0))
             return xp.reshape(rows, self.shape)
@@ -159,5 +159,5 @@ class SegmentedTensor:
             inside = part.inside(xp)
             places.append(part.cells[inside])
             values.append(rows[inside])
-        back = xp.argsort(self._joined(places))
-        return xp.take(self._joined(values), back, axis=0)
+        back = xp.argsort(self._concat(places))
+        return xp.take(self._concat(values), back, axis=0)

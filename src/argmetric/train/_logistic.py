@@ -25,9 +25,9 @@ from argmetric._ground.arguments import (
     shown,
 )
 from argmetric._ground.features import (
+    check_features_with_hint,
     class_number,
     estimator_labels,
-    explained,
     is_second,
 )
 from argmetric._ground.labels import one_per_row
@@ -214,7 +214,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             previous = np.append(self.coef_[0], self.intercepts_)
         matrix: Any = X
         truth: Any = estimator_labels(y)
-        with explained(matrix, truth):
+        with check_features_with_hint(matrix, truth):
             matrix, truth = validate_data(self, matrix, truth, order="C", **FORMS)
         if not isinstance(matrix, np.ndarray) and not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's stays as it is
@@ -309,7 +309,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             Margins.
         """
         check_is_fitted(self)
-        with explained(X):
+        with check_features_with_hint(X):
             X = validate_data(self, X, reset=False, **FORMS)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_number, shown
 from argmetric._ground.features import class_number, refuse_more_than_two
-from argmetric._ground.label_words import listed, one_class
+from argmetric._ground.label_words import list_labels, one_class
 from argmetric._ground.labels import plain_label
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_weight
@@ -79,7 +79,7 @@ def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
     if odd and not all(name in given for name in names):
         raise ValueError(
             f"class_weight names the class {shown(odd[0])}, which is not among "
-            f"{listed(names)}"
+            f"{list_labels(names)}"
         )
     for i, name in enumerate(names):
         if name in given:

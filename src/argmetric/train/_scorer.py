@@ -93,8 +93,10 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         y = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
         check_length(y, "y", scores.shape[0], "X")
         if positive is None:
-            if limits.given:
-                raise ValueError(f"{next(iter(limits.given))} needs a binary problem")
+            if limits.named_limits:
+                raise ValueError(
+                    f"{next(iter(limits.named_limits))} needs a binary problem"
+                )
             checked = check_scores(scores, "p", logits=True)
             p = Probabilities(checked, scale_is_known=True)
             how: Any = {"sample_weight": sample_weight, "n_bootstrap": 0, "cv": 0}
@@ -105,7 +107,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             chosen = np.asarray(y == classes[positive])
             weights = check_weight(sample_weight, chosen.shape, "y")
             cuts = count_cuts(sort_rows(scores, chosen, weights))
-            values = cuts.scored(metric)
+            values = cuts.metric_values(metric)
             allowed = limits.allowed_cuts(cuts)
             best = float(values[curve_of(values, metric, allowed, cuts.n).best])
         return best if metric.greater_is_better else -best

@@ -182,6 +182,8 @@ def test_memory_equals_the_twin(data):
     owners = np.repeat(np.arange(len(lengths)), lengths)
     memory = np.zeros(n, np.uint32)
     order = np.argsort(words, kind="stable")
-    tagging_features.remembered(words, order, owners, labels, 3, window, past, memory)
+    tagging_features.fill_majority(
+        words, order, owners, labels, 3, window, past, memory
+    )
     expected = twin.remembered(words, owners, labels, 3, window, past)
     assert memory.tolist() == expected

@@ -396,7 +396,7 @@ def start(material, steps, words=12):
 
 
 def recall_of(growth, references):
-    text = text_of(growth.material.cluster.words, growth.kept)
+    text = text_of(growth.material.cluster.words, growth.is_kept)
     return rouge_recall(text, references)[0]
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._ground.jit import inner, kernel
 from argmetric._ground.jit.lanes import alike, eight, put, running
-from argmetric._ground.jit.laws import PAD, add_labels, law_room, no_labels
+from argmetric._ground.jit.pmfs import PAD, add_labels, no_labels, pmf_capacity
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.
-CHANCE, SCALE, RATIO, TOTAL, JOINT = 0, 8, 16, 24, 32
+PROBABILITY, SCALE, RATIO, TOTAL, JOINT = 0, 8, 16, 24, 32
 HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
 
 
@@ -31,10 +31,10 @@ def load_block(p, q, first, step, count, lanes):
     rising = p[first] <= 0.5
     used = 0
     for j in range(LANES):
-        lanes[CHANCE + j] = lanes[SCALE + j] = lanes[RATIO + j] = 0.0
+        lanes[PROBABILITY + j] = lanes[SCALE + j] = lanes[RATIO + j] = 0.0
     while used < count and (p[first + step * used] <= 0.5) == rising:
         i = first + step * used
-        lanes[CHANCE + used] = p[i]
+        lanes[PROBABILITY + used] = p[i]
         large, small = (q[i], p[i]) if rising else (p[i], q[i])
         lanes[SCALE + used], lanes[RATIO + used] = 1.0 / large, small / large
         used += 1
@@ -42,38 +42,38 @@ def load_block(p, q, first, step, count, lanes):
 
 
 @inner
-def item_weights(law, worth, rising, lanes):
+def item_weights(pmf, worth, rising, lanes):
     """Set TOTAL of lane j to p_j·Σ_t worth[t]·P(T without j = t-1)."""
-    length = law.shape[0]
+    length = pmf.shape[0]
     scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
     carry, total = alike(scale, 0.0), alike(scale, 0.0)
     for step in range(1, length):
         t = step if rising else length - step
-        carry = scale * (law[t - 1] if rising else law[t]) - ratio * carry
+        carry = scale * (pmf[t - 1] if rising else pmf[t]) - ratio * carry
         total = total + worth[t] * carry
-    put(lanes, TOTAL, total * eight(lanes, CHANCE))
+    put(lanes, TOTAL, total * eight(lanes, PROBABILITY))
 
 
 @inner
-def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
+def block_sums(pmf, low, hits_t, rest_t, sums, missed, rising, lanes):
     """Set TOTAL of lane j to E_k at its k, carrying joint sums of T and hits."""
-    length = law.shape[0]
+    length = pmf.shape[0]
     sign = -1.0 if missed else 1.0
-    chance = eight(lanes, CHANCE)
+    probability = eight(lanes, PROBABILITY)
     scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
     hits_k, rest_k = eight(lanes, HITS), eight(lanes, REST)
     floor, rate = eight(lanes, FLOOR), eight(lanes, RATE)
     carry, total = alike(scale, 0.0), alike(scale, 0.0)
     for step in range(1, length):
         t = step if rising else length - step
-        carry = scale * (law[t - 1] if rising else law[t]) - ratio * carry
-        joint = running(chance * carry) + sums[t]
+        carry = scale * (pmf[t - 1] if rising else pmf[t]) - ratio * carry
+        joint = running(probability * carry) + sums[t]
         put(lanes, JOINT, joint)
         sums[t] = lanes[JOINT + LANES - 1]
         count = float(low + t)
-        whole = hits_t[t] * law[t] * count if missed else 0.0
+        whole = hits_t[t] * pmf[t] * count if missed else 0.0
         above = hits_k * (joint * (sign * hits_t[t]) + whole)
-        above = above + rest_k * (rest_t[t] * law[t])
+        above = above + rest_k * (rest_t[t] * pmf[t])
         total = total + above / (floor + rate * count)
     put(lanes, TOTAL, total)
 
@@ -106,24 +106,24 @@ def affine_curves(
             mean += items[i]
             variance += items[i] * others[i]
         out[offset] = 0.0
-        width = law_room(variance, m)
-        laws = np.zeros((2, width))
+        width = pmf_capacity(variance, m)
+        pmfs = np.zeros((2, width))
         tolerance = TOLERANCE * min(1.0, mean)
-        low, length = no_labels(laws[0])
+        low, length = no_labels(pmfs[0])
         low, length, _ = add_labels(
-            items, others, 0, m, tolerance, low, length, laws[0], laws[1]
+            items, others, 0, m, tolerance, low, length, pmfs[0], pmfs[1]
         )
         begin = PAD
         if low > 0:  # without an item T can be one lower
             low, length, begin = low - 1, length + 1, PAD - 1
-        law = laws[0, begin : begin + length]
+        pmf = pmfs[0, begin : begin + length]
         worth = hits_t[place + low : place + low + length]
         other = rest_t[place + low : place + low + length]
         sums = np.zeros(length)
         expected, constant = 0.0, 0.0
         for t in range(length):
-            expected += law[t] * worth[t] * (low + t)
-            constant += law[t] * other[t]
+            expected += pmf[t] * worth[t] * (low + t)
+            constant += pmf[t] * other[t]
         # First the hits of the first k, then from the end the misses behind them.
         middle = min(m // 2 + 1, m)
         for missed in (False, True):
@@ -138,13 +138,13 @@ def affine_curves(
                     items, others, first, turn, min(LANES, left), lanes
                 )
                 if apart:
-                    item_weights(law, worth, rising, lanes)
+                    item_weights(pmf, worth, rising, lanes)
                 else:
                     for j in range(LANES):
                         k = first + turn * j + (0 if missed else 1)
                         counts[j] = place + min(max(k, 0), m)
                     load_factors(counts, hits_k, rest_k, floor, rate, lanes)
-                    block_sums(law, low, worth, other, sums, missed, rising, lanes)
+                    block_sums(pmf, low, worth, other, sums, missed, rising, lanes)
                 for j in range(count):
                     k = first + turn * j + (0 if missed else 1)
                     out[offset + k] = lanes[TOTAL + j]
@@ -163,7 +163,7 @@ def affine_curves(
                 out[k] = 0.0
                 for t in range(length):
                     above = hits_k[at] * worth[t] * (low + t) + rest_k[at] * other[t]
-                    out[k] += law[t] * above / (floor[at] + rate[at] * (low + t))
+                    out[k] += pmf[t] * above / (floor[at] + rate[at] * (low + t))
 
 
 @kernel
@@ -187,12 +187,12 @@ def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, 
     for g in range(indptr.shape[0] - 1):
         start, m = indptr[g], indptr[g + 1] - indptr[g]
         offset, place, weights = start + g, places[g], powers[g]
-        t, law, hits_t = rows[g, 0], rows[g, 1], rows[g, 2]
+        t, pmf, hits_t = rows[g, 0], rows[g, 1], rows[g, 2]
         joint_t, rest_t = rows[g, 3], rows[g, 4]
         everything, constant = 0.0, 0.0
         for j in range(nodes):
-            everything += law[j] * hits_t[j] * t[j]
-            constant += law[j] * rest_t[j]
+            everything += pmf[j] * hits_t[j] * t[j]
+            constant += pmf[j] * rest_t[j]
         for d in range(terms):
             worth[d] = 0.0
             for j in range(nodes):
@@ -231,7 +231,7 @@ def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, 
                 for j in range(nodes):
                     below = floor[at] + rate[at] * t[j]
                     rest = rest_k[at] * rest_t[j] + whole * hits_t[j] * t[j]
-                    joint[j] = np.divide(law[j] * rest, below) + np.divide(
+                    joint[j] = np.divide(pmf[j] * rest, below) + np.divide(
                         sign * joint_t[j] * joint[j], below + rate[at]
                     )
                 out[k] = joint.sum()
@@ -242,4 +242,4 @@ def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, 
             out[k] = 0.0
             for j in range(nodes):
                 above = hits_k[at] * hits_t[j] * t[j] + rest_k[at] * rest_t[j]
-                out[k] += law[j] * above / (floor[at] + rate[at] * t[j])
+                out[k] += pmf[j] * above / (floor[at] + rate[at] * t[j])

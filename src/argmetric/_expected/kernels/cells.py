@@ -1,4 +1,4 @@
-"""Laws of the value of many groups, for a fixed selection in each of them.
+"""Distributions of the value of many groups, for a fixed selection in each of them.
 
 The cells of a group are its pairs of hits and misses that are not too unlikely, row by
 row; those of all groups lie behind each other. `box` holds for every group the first
@@ -12,14 +12,14 @@ import math
 import numpy as np
 
 from argmetric._ground.jit import kernel
-from argmetric._ground.jit.laws import PAD, add_labels, no_labels
+from argmetric._ground.jit.pmfs import PAD, add_labels, no_labels
 
 
 @kernel
-def law_boxes(p, q, indptr, selected, tolerance, box, laws):
+def fill_pmfs(p, q, indptr, selected, tolerance, box, pmfs):
     """Write the PMFs of hits and misses of every group, and where they begin.
 
-    Those of group g fill laws[indptr[g]+2g…]: the hits, and behind all numbers of
+    Those of group g fill pmfs[indptr[g]+2g…]: the hits, and behind all numbers of
     hits that there can be, the misses. The tolerance is relative to the mean of
     positives or of negatives, if less than 1: rare outcomes may be the ones that count.
     """
@@ -27,7 +27,7 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
     for g in range(indptr.shape[0] - 1):
         longest = max(longest, indptr[g + 1] - indptr[g])
     part_p, part_q = np.empty((2, longest)), np.empty((2, longest))
-    law, spare = np.zeros(longest + 8), np.zeros(longest + 8)
+    pmf, spare = np.zeros(longest + 8), np.zeros(longest + 8)
     for g in range(indptr.shape[0] - 1):
         count = [0, 0]
         mean, rest = 0.0, 0.0
@@ -41,19 +41,21 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
         least = tolerance * min(1.0, mean, rest)
         place = indptr[g] + 2 * g
         for side in range(2):
-            low, length = no_labels(law)
+            low, length = no_labels(pmf)
             items, others, last = part_p[side], part_q[side], count[side]
             low, length, _ = add_labels(
-                items, others, 0, last, least, low, length, law, spare
+                items, others, 0, last, least, low, length, pmf, spare
             )
             for a in range(length):
-                laws[place + a] = law[PAD + a]
+                pmfs[place + a] = pmf[PAD + a]
             box[g, 2 * side], box[g, 2 * side + 1] = low, length
             place += count[0] + 1
 
 
 @kernel
-def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chance):
+def add_cells(
+    indptr, selected, pmf_box, pmfs, tilts, weights, box, starts, probability
+):
     """Add P(hits)·P(misses)·Σ_z weights[z, g]·tilt to every pair of counts.
 
     A shift of all log-odds by tilts[z] makes a count t more likely by e^(tilts[z]·t),
@@ -61,16 +63,16 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
     """
     longest = 0
     for g in range(indptr.shape[0] - 1):
-        longest = max(longest, law_box[g, 1] + law_box[g, 3])
+        longest = max(longest, pmf_box[g, 1] + pmf_box[g, 3])
     factor = np.empty(longest + 1)
     for g in range(indptr.shape[0] - 1):
         count = 0
         for i in range(indptr[g], indptr[g + 1]):
             count += selected[i]
-        hit, miss, width = law_box[g, 1], law_box[g, 3], box[g, 3]
+        hit, miss, width = pmf_box[g, 1], pmf_box[g, 3], box[g, 3]
         first = indptr[g] + 2 * g
-        hits = laws[first : first + hit]
-        misses = laws[first + count + 1 : first + count + 1 + miss]
+        hits = pmfs[first : first + hit]
+        misses = pmfs[first + count + 1 : first + count + 1 + miss]
         # Counts from their means, so that no power is too large.
         middle_hit, middle_miss = 0.0, 0.0
         for a in range(hit):
@@ -94,9 +96,9 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
                 factor[t] += power
                 power *= base
         for a in range(hit):
-            row = starts[g] + (law_box[g, 0] + a - box[g, 0]) * width
-            row += law_box[g, 2] - box[g, 2]
-            target = chance[row : row + miss]
+            row = starts[g] + (pmf_box[g, 0] + a - box[g, 0]) * width
+            row += pmf_box[g, 2] - box[g, 2]
+            target = probability[row : row + miss]
             for r in range(miss):
                 target[r] += hits[a] * misses[r] * factor[a + r]
 
@@ -131,11 +133,11 @@ def fill_counts(box, starts, k, n, first, counts):
 
 
 @kernel
-def trim_boxes(indptr, tolerance, chance, box, places):
+def trim_boxes(indptr, tolerance, probability, box, places):
     """Make boxes smaller by the ends of either count that are less likely.
 
     places[g] has where the probabilities of a group begin and how far the next number
-    hits is from the last. The tolerance is relative as that of `law_boxes`.
+    hits is from the last. The tolerance is relative as that of `fill_pmfs`.
     """
     longest = 0
     for g in range(box.shape[0]):
@@ -149,8 +151,8 @@ def trim_boxes(indptr, tolerance, chance, box, places):
             row = start + a * width
             hits[a] = 0.0
             for r in range(width):
-                misses[r] += chance[row + r]
-                hits[a] += chance[row + r]
+                misses[r] += probability[row + r]
+                hits[a] += probability[row + r]
             mean += hits[a] * (box[g, 0] + a)
             total += hits[a]
         for r in range(width):
@@ -175,7 +177,7 @@ def trim_boxes(indptr, tolerance, chance, box, places):
 
 
 @kernel
-def cell_moments(values, chance, box, places, unlikely, raw, low, high):
+def cell_moments(values, probability, box, places, unlikely, raw, low, high):
     """Write P(defined), E[value^j; defined] and the likely range of each group.
 
     With a hits and r misses more than the least a group has the probability at
@@ -191,7 +193,7 @@ def cell_moments(values, chance, box, places, unlikely, raw, low, high):
             start = places[g, 2] + a * places[g, 3]
             total = box[g, 0] + a + box[g, 2]
             for r in range(box[g, 3]):
-                c, x = chance[row + r], values[start + r]
+                c, x = probability[row + r], values[start + r]
                 positives += c * (total + r)
                 if math.isnan(x) or c == 0.0:
                     continue
@@ -208,7 +210,9 @@ def cell_moments(values, chance, box, places, unlikely, raw, low, high):
 
 
 @kernel
-def place_cells(values, chance, box, places, base, step, count, filled, mass, moment):
+def place_cells(
+    values, probability, box, places, base, step, count, filled, mass, moment
+):
     """Add the cells of group g to mass[g], by value; to moment[g] what lies between.
 
     Values below the base of a group or beyond its cells go to the ends. What is left
@@ -220,7 +224,7 @@ def place_cells(values, chance, box, places, base, step, count, filled, mass, mo
             row = places[g, 0] + a * places[g, 1]
             start = places[g, 2] + a * places[g, 3]
             for r in range(box[g, 3]):
-                c, x = chance[row + r], values[start + r]
+                c, x = probability[row + r], values[start + r]
                 if c == 0.0:
                     continue
                 if math.isnan(x):

@@ -116,7 +116,7 @@ def polynomial_curve(p, start, stop, coefficients, out, place):
 
 
 @inner
-def pruned(s, first, last, mean, rate, limit):
+def nodes_end(s, first, last, mean, rate, limit):
     """Return one past the last node that matters, for a denominator D ≥ 1.
 
     E e^(-s·D) ≤ exp(-s - (mean-1)₊·(1-e^(-s·rate))) where each positive but one adds
@@ -192,7 +192,7 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
             continue
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
-        last_node = pruned(s, first_node, last_node, mean, unit * dt, limit)
+        last_node = nodes_end(s, first_node, last_node, mean, unit * dt, limit)
         # Of items of low p, from `tail` on, few sums of powers tell all.
         largest, tail, terms = -math.expm1(-s[last_node - 1] * unit * dt), start, 0
         while tail < stop and terms == 0:
@@ -307,7 +307,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
             mean += p[i]
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
-        last_node = pruned(s, first_node, last_node, mean, unit * rate, limit)
+        last_node = nodes_end(s, first_node, last_node, mean, unit * rate, limit)
         # Whether the numerator is the same for all nodes, and no step back too large
         apart = hit == 0.0 and c[3] == 0.0
         apart &= s[last_node - 1] * unit * abs(d[2]) < 300.0

@@ -20,7 +20,13 @@ import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
 from argmetric._ground.jit import inner, kernel
-from argmetric._ground.jit.laws import PAD, add_labels, copy_law, law_room, no_labels
+from argmetric._ground.jit.pmfs import (
+    PAD,
+    add_labels,
+    copy_pmf,
+    no_labels,
+    pmf_capacity,
+)
 
 SLACK = 1e-13  # rounding of a bound
 NEIGHBOURS = 6  # items on either side of the first k whose PMFs are one step away
@@ -78,12 +84,12 @@ def expected_value(kind, zero, n, k, hits, hit_low, misses, miss_low, work):
         total[r] = 0.0
     free = float(n - k - miss_low)
     for s in range(hits.shape[0]):
-        a, chance = float(hit_low + s), hits[s]
+        a, probability = float(hit_low + s), hits[s]
         first, last = inner_range(hit_low + s, miss_low, length, n)
         inv_t, inv_u = inverse_t[s + first : s + last], inverse_u[s + first : s + last]
         part, rest = total[first:last], free - first
         for r in range(part.shape[0]):
-            part[r] += chance * mean_of_rates(
+            part[r] += probability * mean_of_rates(
                 kind, a * inv_t[r], max(rest - r, 0.0) * inv_u[r]
             )
     value = 0.0
@@ -111,16 +117,16 @@ def fill_more(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, los
         gain[r] = loss[r] = 0.0
     free = float(n - k - miss_low)
     for s in range(hits.shape[0]):
-        a, chance = float(hit_low + s), hits[s]
+        a, probability = float(hit_low + s), hits[s]
         first, last = inner_range(hit_low + s, miss_low, length, n)
         inv_t, inv_u = inverse_t[s + first : s + last], inverse_u[s + first : s + last]
         more, less, rest = gain[first:last], loss[first:last], free - first
         for r in range(more.shape[0]):
             x, y = a * inv_t[r], max(rest - r, 0.0) * inv_u[r]
             value = mean_of_rates(kind, x, y)
-            more[r] += chance * (mean_of_rates(kind, x + inv_t[r], y) - value)
+            more[r] += probability * (mean_of_rates(kind, x + inv_t[r], y) - value)
             worse = max(y - inv_u[r], 0.0)
-            less[r] += chance * (value - mean_of_rates(kind, x, worse))
+            less[r] += probability * (value - mean_of_rates(kind, x, worse))
     at_none, at_all = edge_values(kind, zero, float(n), float(k))
     next_none, next_all = edge_values(kind, zero, float(n), float(k + 1))
     if hit_low + miss_low == 0:
@@ -142,7 +148,7 @@ def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, lo
     for a in range(length):
         gain[a] = loss[a] = 0.0
     for s in range(misses.shape[0]):
-        r, chance = miss_low + s, misses[s]
+        r, probability = miss_low + s, misses[s]
         first, last = inner_range(r, hit_low, length, n)
         inv_t, inv_u = inverse_t[s + first : s + last], inverse_u[s + first : s + last]
         more, less = gain[first:last], loss[first:last]
@@ -151,8 +157,8 @@ def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, lo
             x, y = (base + a) * inv_t[a], rejected * inv_u[a]
             value = mean_of_rates(kind, x, y)
             worse = max(x - inv_t[a], 0.0)
-            more[a] += chance * (value - mean_of_rates(kind, worse, y))
-            less[a] += chance * (mean_of_rates(kind, x, y + inv_u[a]) - value)
+            more[a] += probability * (value - mean_of_rates(kind, worse, y))
+            less[a] += probability * (mean_of_rates(kind, x, y + inv_u[a]) - value)
     at_none, at_all = edge_values(kind, zero, float(n), float(k))
     next_none, next_all = edge_values(kind, zero, float(n), float(k - 1))
     if hit_low + miss_low == 0:
@@ -162,22 +168,22 @@ def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, lo
 
 
 @inner
-def both_worths(law, low, p, q, gain, loss):
+def both_worths(pmf, low, p, q, gain, loss):
     """Return E[y·gain] and E[(1-y)·loss] of one item, by the PMF without it."""
-    length = law.shape[0]
+    length = pmf.shape[0]
     worth, cost, carry = 0.0, 0.0, 0.0
     if p <= 0.5:
         scale, ratio = 1.0 / q, p / q
         for t in range(length):
             worth += p * carry * gain[t]
-            carry = scale * law[t] - ratio * carry
+            carry = scale * pmf[t] - ratio * carry
             cost += q * carry * loss[t]
     else:
         scale, ratio = 1.0 / p, q / p
         for step in range(length):
             t = length - 1 - step
             cost += q * carry * loss[t]
-            carry = scale * law[t] - ratio * carry
+            carry = scale * pmf[t] - ratio * carry
             worth += p * carry * gain[t]
     return worth, cost
 
@@ -202,18 +208,18 @@ def plausible_count(p, start, stop, n, kind, low, high):
 
 
 @inner
-def extend(p, q, first, last, tolerance, box, law, spare):
+def extend(p, q, first, last, tolerance, box, pmf, spare):
     """Add labels first…last-1 to a PMF; `box` has its low and its length."""
     box[0], box[1], _ = add_labels(
-        p, q, first, last, tolerance, box[0], box[1], law, spare
+        p, q, first, last, tolerance, box[0], box[1], pmf, spare
     )
 
 
 @inner
-def begin(p, q, first, last, tolerance, box, law, spare):
+def begin(p, q, first, last, tolerance, box, pmf, spare):
     """Write the PMF of the labels first … last - 1."""
-    box[0], box[1] = no_labels(law)
-    extend(p, q, first, last, tolerance, box, law, spare)
+    box[0], box[1] = no_labels(pmf)
+    extend(p, q, first, last, tolerance, box, pmf, spare)
 
 
 @kernel
@@ -236,18 +242,18 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
             rest += others[i]
             variance += items[i] * others[i]
         tolerance = TOLERANCE * min(1.0, mean, rest)
-        width = law_room(variance, m)
-        laws, boxes = np.zeros((5, width)), np.zeros((4, 2), np.int64)
+        width = pmf_capacity(variance, m)
+        pmfs, boxes = np.zeros((5, width)), np.zeros((4, 2), np.int64)
         work = np.empty((3, 2 * width))
         slopes = np.empty((4, width))
         value = np.full(m + 1, np.nan)
         bound = np.full(m + 1, np.inf)
         middle = plausible_count(items, 0, m, n, kind, low[g], high[g])
-        # Laws of the hits of the first `left` and of the misses from `right` on.
+        # PMFs of the hits of the first `left` and of the misses from `right` on.
         near_left, near_right = max(middle - NEIGHBOURS, 0), min(middle + NEIGHBOURS, m)
         left, right = min(near_left, extra[g]), max(near_right, extra[g])
-        labels, spare = (items, others), laws[4]
-        hit, miss, hit_now, miss_now = laws[0], laws[1], laws[2], laws[3]
+        labels, spare = (items, others), pmfs[4]
+        hit, miss, hit_now, miss_now = pmfs[0], pmfs[1], pmfs[2], pmfs[3]
         hit_box, miss_box, now, rest_now = boxes[0], boxes[1], boxes[2], boxes[3]
         begin(*labels, 0, left, tolerance, hit_box, hit, spare)
         begin(*labels, right, m, tolerance, miss_box, miss, spare)
@@ -261,8 +267,8 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
                 begin(*labels, right, m, tolerance, miss_box, miss, spare)
             now[0], now[1] = hit_box[0], hit_box[1]
             rest_now[0], rest_now[1] = miss_box[0], miss_box[1]
-            copy_law(hit, hit_box[1], hit_now)
-            copy_law(miss, miss_box[1], miss_now)
+            copy_pmf(hit, hit_box[1], hit_now)
+            copy_pmf(miss, miss_box[1], miss_now)
             extend(*labels, left, k, tolerance, now, hit_now, spare)
             extend(*labels, k, right, tolerance, rest_now, miss_now, spare)
             hits = hit_now[PAD : PAD + now[1]]
@@ -317,11 +323,11 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
 
 
 @inner
-def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
+def bounds_above(p, q, k, last, top, pmf, gain, loss, value, bound):
     """Bound E above k; returns the last count that can still be the best."""
     level, i, run = value[k], k, 1
     while i < last:
-        worth, cost = both_worths(law, 0, p[i], q[i], gain, loss)
+        worth, cost = both_worths(pmf, 0, p[i], q[i], gain, loss)
         rise = worth - cost
         for j in range(i + 1, min(i + run, last) + 1):
             level += rise
@@ -335,11 +341,11 @@ def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
 
 
 @inner
-def bounds_below(p, q, k, first, bar, law, gain, loss, value, bound):
+def bounds_below(p, q, k, first, bar, pmf, gain, loss, value, bound):
     """Bound E below k, as far down as a bound reaches the bar."""
     level, i, run = value[k], k, 1
     while i > first:
-        worth, cost = both_worths(law, 0, p[i - 1], q[i - 1], gain, loss)
+        worth, cost = both_worths(pmf, 0, p[i - 1], q[i - 1], gain, loss)
         rise = cost - worth
         for j in range(i - 1, max(i - run, first) - 1, -1):
             level += rise

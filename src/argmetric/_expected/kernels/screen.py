@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from argmetric._ground.jit import borrowing, inner, kernel
-from argmetric._ground.jit.laws import PAD, add_labels
+from argmetric._ground.jit.pmfs import PAD, add_labels
 
 SURE = 1e-12  # variance of a PMF that is one point
 FOLD = 63  # partial sums of so many items and one: equal items do not drift
@@ -117,7 +117,7 @@ def few_points(cumulants, most, points, weights):
 
 
 @kernel
-def rough_laws(p, q, indptr, at, sums, counts, points, weights):
+def rough_pmfs(p, q, indptr, at, sums, counts, points, weights):
     """Write rough PMFs of hits and misses, for as many counts as there is room.
 
     From segment at[0] and count at[1] on, which are moved along with the sums: total,
@@ -200,9 +200,11 @@ def rough_sums(values, weights, out, other):
                 for r in range(size):
                     value = values[before + a * size + r, i]
                     if math.isfinite(value):
-                        chance = weights[0, first + a, i] * weights[1, first + r, i]
-                        total += chance * value
-                        mass += chance
+                        probability = (
+                            weights[0, first + a, i] * weights[1, first + r, i]
+                        )
+                        total += probability * value
+                        mass += probability
             sums[i] = total / mass if mass > 1e-300 else math.nan
 
 
@@ -232,7 +234,7 @@ def power_sums_at(p, q, indptr, group, count, out):
 
 
 @kernel
-def laws_at(
+def pmfs_at(
     p,
     q,
     indptr,
@@ -257,25 +259,25 @@ def laws_at(
     room = 0
     for i in range(count.shape[0]):
         room = max(room, count[i] + seed_length[group[i]])
-    law, spare = np.zeros(room + 2 * PAD + 2), np.zeros(room + 2 * PAD + 2)
+    pmf, spare = np.zeros(room + 2 * PAD + 2), np.zeros(room + 2 * PAD + 2)
     now, done, low, length, lost = -1, 0, 0, 1, 0.0
     for i in range(group.shape[0]):
         if group[i] != now:
             now, done, lost = group[i], 0, 0.0
             length = seed_length[now]
             low = int(seeds[seed_start[now]])
-            law[: length + 2 * PAD] = 0.0
+            pmf[: length + 2 * PAD] = 0.0
             for a in range(length):
-                law[PAD + a] = seed_weights[seed_start[now] + a]
+                pmf[PAD + a] = seed_weights[seed_start[now] + a]
         first, last = indptr[now] + done, indptr[now] + count[i]
         low, length, more = add_labels(
-            p, q, first, last, tolerance[now], low, length, law, spare
+            p, q, first, last, tolerance[now], low, length, pmf, spare
         )
         done, lost = count[i], lost + more
         lengths[i], dropped[i] = length, lost
         for a in range(length):
             points[start[i] + a] = low + a
-            weights[start[i] + a] = law[PAD + a]
+            weights[start[i] + a] = pmf[PAD + a]
 
 
 ABOVE_ALL_KEYS = 2**62
@@ -395,9 +397,9 @@ def mean_defined(hits, misses, shift, rows, values):
         for r in range(begin, stop):
             value = values[rows[a, 2] + r + shift - rows[a, 0]]
             if not math.isnan(value):
-                chance = hits[a] * misses[r]
-                total += chance * value
-                mass += chance
+                probability = hits[a] * misses[r]
+                total += probability * value
+                mass += probability
     return total / mass if mass > 1e-300 else math.nan
 
 
@@ -410,7 +412,7 @@ def sum_cells(
     It is nan where no value is defined.
 
     out[1] is the mass of the cells that are not in the rows of the key. `work` has
-    three rows of one more than the longest law. Returns whether all values were finite.
+    three rows of one more than the longest pmf. Returns whether all values were finite.
     """
     finite = True
     sums, below, above = work[0], work[1], work[2]

@@ -281,7 +281,7 @@ def mark(order, indptr, best, labels):
 
 
 @kernel
-def count_and_chance(key, q, indptr, cut, count, none):
+def count_and_p_none(key, q, indptr, cut, count, none):
     """Write the items with key ≥ cut of each segment, and P(no positive).
 
     Keys descend.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._ground.jit import inner, kernel, unfused
+from argmetric._ground.jit import inner, kernel, kernel_without_fma
 from argmetric._ground.jit.lanes import alike, eight, put
 
 LANES = 8
@@ -35,16 +35,16 @@ def table_curves(p, q, indptr, chosen, table, out):
         for i in range(m):
             put(back_p, LANES * i, eight(lane_p, LANES * (m - 1 - i)))
             put(back_q, LANES * i, eight(lane_q, LANES * (m - 1 - i)))
-        lane_laws(lane_p, lane_q, m, hits)
-        lane_laws(back_p, back_q, m, misses)
+        lane_pmfs(lane_p, lane_q, m, hits)
+        lane_pmfs(back_p, back_q, m, misses)
         for k in range(m + 1):
             total = alike(eight(hits, 0), 0.0)
             for a in range(k + 1):
                 if live[k, a]:
                     part = alike(total, 0.0)
                     for r in range(m - k + 1):
-                        law = eight(misses, (m - k) * width + LANES * r)
-                        part = part + table[k, a, r] * law
+                        pmf = eight(misses, (m - k) * width + LANES * r)
+                        part = part + table[k, a, r] * pmf
                     total = total + eight(hits, k * width + LANES * a) * part
             put(totals, 0, total)
             for j in range(some.shape[0]):
@@ -66,7 +66,7 @@ def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
     last = chosen[-1]
     most = indptr[last + 1] - indptr[last]
     lane_p, lane_q = np.empty(LANES * most), np.empty(LANES * most)
-    laws = np.empty(LANES * (most + 1) * (most + 1))
+    pmfs = np.empty(LANES * (most + 1) * (most + 1))
     s = np.empty(LANES * ((jk + jt) * most + jt + 1))
     totals = np.empty(LANES * (most + 1))
     inverse = np.empty((jk + jt) * most + 1)
@@ -76,17 +76,17 @@ def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
         end = min(begin + LANES, chosen.shape[0])
         m = fill_lanes(p, q, indptr, chosen[begin:end], lane_p, lane_q)
         width = LANES * (m + 1)
-        lane_laws(lane_p, lane_q, m, laws)
-        one = alike(eight(laws, 0), 1.0)
+        lane_pmfs(lane_p, lane_q, m, pmfs)
+        one = alike(eight(pmfs, 0), 1.0)
         for i in range(1, (jk + jt) * m + 1):
             put(s, LANES * i, one * inverse[i])
-        put(totals, 0, empty * eight(laws, m * width))
+        put(totals, 0, empty * eight(pmfs, m * width))
         for step in range(m):
             k = m - step
             total = 0.0 * one
             for a in range(1, k + 1):
-                law = eight(laws, k * width + LANES * a)
-                total = total + float(a) * law * eight(s, LANES * (jk * k + jt * a))
+                pmf = eight(pmfs, k * width + LANES * a)
+                total = total + float(a) * pmf * eight(s, LANES * (jk * k + jt * a))
             put(totals, LANES * k, total)
             hit, miss = eight(lane_p, LANES * (k - 1)), eight(lane_q, LANES * (k - 1))
             for i in range(1, (jk + jt) * (k - 1) + 1):
@@ -117,36 +117,36 @@ def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
 
 
 @inner
-def lane_laws(p, q, m, laws):
-    """Set laws[k, a, lane] = P(a positives among the first k items), flat."""
+def lane_pmfs(p, q, m, pmfs):
+    """Set pmfs[k, a, lane] = P(a positives among the first k items), flat."""
     width = LANES * (m + 1)
     for j in range(LANES):
-        laws[j] = 1.0
+        pmfs[j] = 1.0
     for k in range(m):
         hit, miss = eight(p, LANES * k), eight(q, LANES * k)
         old, new = k * width, (k + 1) * width
-        left = eight(laws, old)
-        put(laws, new, miss * left)
+        left = eight(pmfs, old)
+        put(pmfs, new, miss * left)
         for a in range(1, k + 1):
-            here = eight(laws, old + LANES * a)
-            put(laws, new + LANES * a, miss * here + hit * left)
+            here = eight(pmfs, old + LANES * a)
+            put(pmfs, new + LANES * a, miss * here + hit * left)
             left = here
-        put(laws, new + LANES * (k + 1), hit * left)
+        put(pmfs, new + LANES * (k + 1), hit * left)
 
 
 @inner
-def add_both_laws(p, q, first, last, selected, laws):
+def add_both_pmfs(p, q, first, last, selected, pmfs):
     """Write PMFs of positives among unselected and selected rows; return k."""
     unselected = hits = 0
-    laws[0, 0] = laws[1, 0] = 1.0
+    pmfs[0, 0] = pmfs[1, 0] = 1.0
     for i in range(first, last):
         side = 1 if selected[i] else 0
         length = hits if side else unselected
-        laws[side, length + 1] = 0.0
+        pmfs[side, length + 1] = 0.0
         for step in range(length + 1):
             a = length - step
-            laws[side, a + 1] = q[i] * laws[side, a + 1] + p[i] * laws[side, a]
-        laws[side, 0] *= q[i]
+            pmfs[side, a + 1] = q[i] * pmfs[side, a + 1] + p[i] * pmfs[side, a]
+        pmfs[side, 0] *= q[i]
         if side:
             hits += 1
         else:
@@ -161,23 +161,23 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
     `selected` marks the predicted positives, in any order. O(m²) per segment.
     """
     m = table.shape[0] - 1
-    laws = np.zeros((2, m + 1))
+    pmfs = np.zeros((2, m + 1))
     for index in range(chosen.shape[0]):
         g = chosen[index]
-        k = add_both_laws(p, q, indptr[g], indptr[g + 1], selected, laws)
+        k = add_both_pmfs(p, q, indptr[g], indptr[g + 1], selected, pmfs)
         for power in range(3):
             raw[g, power] = 0.0
         for a in range(k + 1):
             for r in range(m - k + 1):
                 value = table[k, a, r]
-                weight = laws[1, a] * laws[0, r] * value
+                weight = pmfs[1, a] * pmfs[0, r] * value
                 raw[g, 0] += weight
                 raw[g, 1] += weight * value
                 raw[g, 2] += weight * value * value
 
 
-@unfused
-def both_laws(p, q):
+@kernel_without_fma
+def both_pmfs(p, q):
     """Return PMFs of positives among the first k items and the others, as numpy's."""
     m = p.shape[0]
     hits, misses = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1))

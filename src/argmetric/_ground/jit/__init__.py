@@ -41,7 +41,7 @@ def kernel(function: Function) -> Function:
     arrays), no prange (threads stand outside). Of fastmath only the fusing of a product
     and a sum into one rounding: it never reorders.
     """
-    return _compiled(function, _OPTIONS)
+    return _compile(function, _OPTIONS)
 
 
 def borrowing(function: Function) -> Function:
@@ -49,7 +49,7 @@ def borrowing(function: Function) -> Function:
 
     Counting is atomic, and costs a short loop body a fifth of its time.
     """
-    return _compiled(function, _OPTIONS | _UNCOUNTED)
+    return _compile(function, _OPTIONS | _UNCOUNTED)
 
 
 def inner(function: Function) -> Function:
@@ -57,20 +57,20 @@ def inner(function: Function) -> Function:
 
     For a small function that way takes longer to compile than the function itself.
     """
-    return _compiled(function, _OPTIONS | _UNCOUNTED | {"no_cpython_wrapper": True})
+    return _compile(function, _OPTIONS | _UNCOUNTED | {"no_cpython_wrapper": True})
 
 
-def unfused(function: Function) -> Function:
+def kernel_without_fma(function: Function) -> Function:
     """Compile a kernel that rounds every product, bit for bit as numpy does."""
-    return _compiled(function, _PLAIN)
+    return _compile(function, _PLAIN)
 
 
-def inlined(function: Function) -> Function:
+def inline_kernel(function: Function) -> Function:
     """Copy a small function into the kernels that call it: a call counts references."""
     return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
 
 
-def _compiled(function: Function, options: dict[str, Any]) -> Function:
+def _compile(function: Function, options: dict[str, Any]) -> Function:
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
         cached = _stamp(dispatcher, Path(inspect.getfile(function)).parent)

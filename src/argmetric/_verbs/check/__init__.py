@@ -50,8 +50,8 @@ from argmetric._verbs.check._routes import RouteName as RouteName
 from argmetric._verbs.check._routes import RouteScores as RouteScores
 from argmetric._verbs.check._routes import best_route as best_route
 from argmetric._verbs.check._routes import list_routes as list_routes
-from argmetric._verbs.check._verdicts import CHANCE as CHANCE
 from argmetric._verbs.check._verdicts import FEW_ROWS_OF_A_CLASS as FEW_ROWS_OF_A_CLASS
+from argmetric._verbs.check._verdicts import MIN_P_VALUE as MIN_P_VALUE
 from argmetric._verbs.check._verdicts import CheckedRoutes as CheckedRoutes
 from argmetric._verbs.check._verdicts import Quality as Quality
 from argmetric._verbs.check._verdicts import reword as reword
@@ -177,9 +177,9 @@ def calibration_check(
         random_state=random_state,
         logits=logits,
     )
-    before = problem.decided()
+    before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decided(reference=lambda p: ready)
+    after = problem.decide(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
@@ -211,12 +211,12 @@ def calibration_check(
     if cut is not None and logits:
         cut = float(expit(np.array(cut)))
     rows = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
-    law: Forecast | None = None
+    score_forecast: Forecast | None = None
     if weight is None:
         # Labels by calibrators of other folds, scored with that of all rows
         found = fit_calibrator(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
-        law = forecast(problem.checked(), after.given, metric, **how)
+        score_forecast = forecast(problem.checked_scores(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(list_routes(judged, names, sign)),
@@ -241,7 +241,7 @@ def calibration_check(
         weighted=weight is not None,
         _resampled=warn_of_resampling(reference),
         histogram=np.asarray(rows, dtype=np.float64),
-        forecast=law,
+        forecast=score_forecast,
     )
 
 

@@ -73,7 +73,7 @@ def reliability_bins(
         order = np.argsort(p, kind="stable")
         p, y, weight = p[order], y[order], weight[order]
 
-    def added(begin: Integers, values: Floats | Booleans | None = None) -> Floats:
+    def add_steps(begin: Integers, values: Floats | Booleans | None = None) -> Floats:
         """Return the weight from each place to the next, times the values."""
         if weight is None and values is None:
             return np.diff(begin, append=p.size).astype(np.float64)
@@ -83,14 +83,14 @@ def reliability_bins(
         return np.add.reduceat(each, begin, dtype=np.float64)
 
     first = first_of_equals(p)
-    mass = added(first, p if by_positives and p[-1] > 0.0 else None)
+    mass = add_steps(first, p if by_positives and p[-1] > 0.0 else None)
     number = equal_mass_bins(mass, n_bins)
     np.minimum(number, n_bins - 1, out=number)
     begin = first[first_of_equals(number)]
     end = np.append(begin[1:], p.size) - 1
-    total = added(begin)
-    rate, said = (added(begin, values) / total for values in (y, p))
-    low, high = wilson(rate, total**2 / added(begin, weight))
+    total = add_steps(begin)
+    rate, said = (add_steps(begin, values) / total for values in (y, p))
+    low, high = wilson(rate, total**2 / add_steps(begin, weight))
     return ReliabilityBins(p[begin], p[end], total, said, rate, low, high)
 
 
@@ -267,7 +267,7 @@ class CalibrationCheck(CheckedRoutes):
 
     @property
     def p_value(self) -> float:
-        """Chance of such a slope and intercept if p were calibrated."""
+        """Probability of such a slope and intercept if p were calibrated."""
         return self.line.p_value
 
     @property
@@ -328,7 +328,7 @@ class CalibrationCheck(CheckedRoutes):
         drawn.line(drawn.x, drawn.x, GREY, "3")
         drawn.whiskers(bins.mean, zip(bins.rate_low, bins.rate_high, strict=True))
         drawn.points(bins.mean, bins.rate)
-        return drawn.scaled().ends("p as given:")
+        return drawn.y_labels().ends("p as given:")
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -375,7 +375,7 @@ class CalibrationCostDisplay(LabelledDisplay):
     _scores_of = staticmethod(probabilities_of)
 
     @classmethod
-    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
         from argmetric._verbs.check import calibration_check
 
         return cls(calibration_check(y, p, metric, **options))

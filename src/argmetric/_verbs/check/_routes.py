@@ -63,7 +63,7 @@ class Case:
     labels: tuple[Booleans, ...]
     weight: Floats | None
 
-    def added(self, code: Integers, mask: Booleans, size: int) -> Floats:
+    def add_weights(self, code: Integers, mask: Booleans, size: int) -> Floats:
         """Return the weight of the entries of a mask, by code."""
         values = mask.astype(np.float64) if self.weight is None else mask * self.weight
         return np.bincount(code, values, size).astype(np.float64, copy=False)
@@ -119,7 +119,7 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
     for labels in case.labels:
         masks += [labels & y, labels]
     size = n_blocks * units.n_segments
-    table = np.stack([case.added(code, mask, size) for mask in masks], axis=-1)
+    table = np.stack([case.add_weights(code, mask, size) for mask in masks], axis=-1)
     return table.reshape(n_blocks, units.n_segments, len(masks))
 
 
@@ -127,10 +127,10 @@ def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Return sum and number of defined unit scores: blocks × 1 × columns."""
     unit, count, y = case.units.unit, case.units.n_units, case.y
     assert unit is not None
-    t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
+    t, n = (case.add_weights(unit, mask, count) for mask in (y, np.ones_like(y)))
     columns = []
     for labels in case.labels:
-        tp, k = (case.added(unit, mask, count) for mask in (labels & y, labels))
+        tp, k = (case.add_weights(unit, mask, count) for mask in (labels & y, labels))
         values = case.metric.value(tp, k, t, n)
         defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
         columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
@@ -214,7 +214,7 @@ class LabelledScores:
         row = np.repeat(np.arange(rows), columns)
         return fold_numbers(self.y.ravel(), n_folds, row, seed)[::columns]
 
-    def checked(self, rows: Booleans | slice = slice(None)) -> Probabilities:
+    def checked_scores(self, rows: Booleans | slice = slice(None)) -> Probabilities:
         """Return the scores of some rows, marked as already checked."""
         return Probabilities(self.scores[rows], self.logits, self.scale_is_known)
 
@@ -223,9 +223,9 @@ class LabelledScores:
         average = self.layout.average
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
-    def decided(self, **given: Any) -> RouteDecision:
+    def decide(self, **given: Any) -> RouteDecision:
         """Return the decision of `decide` on the scores."""
-        found = decide(self.checked(), self.metric, **self.options(), **given)
+        found = decide(self.checked_scores(), self.metric, **self.options(), **given)
         labels = self.layout.select(np.asarray(found.labels)) == 1
         return RouteDecision(labels, found.labels, found.expected, found.threshold)
 
@@ -253,10 +253,14 @@ def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
             rows = ~inside
             try:
                 if scores.ndim == 2:  # rules of matrices weigh rows, not cells
-                    given = problem.y[rows], problem.checked(rows), problem.metric
+                    given = (
+                        problem.y[rows],
+                        problem.checked_scores(rows),
+                        problem.metric,
+                    )
                     how: Any = {"average": average, "n_bootstrap": 0, "cv": None}
                     rule: Any = tune(*given, **how)
-                    labels[inside] = rule.applies(problem.checked(inside))
+                    labels[inside] = rule.applies(problem.checked_scores(inside))
                     continue
                 weight = None if problem.weight is None else problem.weight[rows]
                 group = None

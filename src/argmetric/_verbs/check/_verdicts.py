@@ -22,12 +22,12 @@ from argmetric._ground.display import (
 from argmetric._ground.types import Interval
 from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
 
-CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance
+CLEAR_ERRORS = 2.0  # standard errors from which a loss is not noise
 SMALL_LOSS = 0.005  # share of the score up to which a loss is not named
 LARGE_LOSS = 0.05  # share of the score from which a loss matters
 FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
 SMALL_GAP = 0.015  # of forecast and actual score, error counted, that is no fault
-CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
+MIN_P_VALUE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # probability of a score outside of a forecast that it refutes
 LOSSES = (  # attributes that only JSON has
     *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
@@ -126,20 +126,23 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
         f"as p stands, forecast {number(check.expected)}, actual "
         f"{number(check.score_as_is)} (± {number(error)})"
     )
-    law = check.forecast
-    if law is None:
+    score_forecast = check.forecast
+    if score_forecast is None:
         return "too few rows to say", "forecasts do not support weights of rows"
     scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
-    consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
+    consistent = check.p_value >= MIN_P_VALUE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= SMALL_GAP * scale:
         return "yes", said
     low, high = check.forecast_error_interval
     again = (
-        f"recalibrated, forecast {number(law.mean)}, actual "
+        f"recalibrated, forecast {number(score_forecast.mean)}, actual "
         f"{number(check.score_recalibrated)}; on as many new rows the score should be "
         f"{number(abs(low))} below to {number(high)} above the forecast"
     )
-    held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
+    held = (
+        score_forecast.quantile(OUTSIDE / 2),
+        score_forecast.quantile(1.0 - OUTSIDE / 2),
+    )
     slack = 1e-9 * scale
     if held[0] - slack <= check.score_recalibrated <= held[1] + slack:
         return "recalibrated", f"{said}; {again}: {how}"
@@ -190,8 +193,8 @@ class CheckedRoutes(Result):
         """Mean error to expect of a forecast for as many new rows, recalibrated."""
         if self.forecast is None:
             return math.nan
-        values, chances = self.forecast.values, self.forecast.probabilities
-        return dot(chances, np.abs(values - self.forecast.mean))
+        values, probabilities = self.forecast.values, self.forecast.probabilities
+        return dot(probabilities, np.abs(values - self.forecast.mean))
 
     @property
     def forecast_error_interval(self) -> Interval:

@@ -119,7 +119,7 @@ def within_budget(
     for size in np.unique(sizes).tolist():
         for part in _blocks(over[sizes == size], size, affine):
             place = rows[layout.indptr[part][:, None] + np.arange(size)]
-            p = question.chances(layout.scores[place])[0]
+            p = question.probabilities(layout.scores[place])[0]
             found = _best_sets(p, costs[place], max_cost, question, affine)
             labels[place], expected[part], gaps[part] = found
     counts = np.add.reduceat(labels[rows], layout.indptr[:-1])
@@ -157,9 +157,9 @@ def _best_sets(
     fitting = int(np.count_nonzero(_fits(cheapest, budget)))
     most = min(question.limits.most_of(size), fitting)
     start, slope = _line(question.metric, question.sign, size, most, affine=affine)
-    law = _count_pmf(p)
-    base = law @ start.T
-    worth = p[:, :, None] * (_leave_one_out(p, law) @ slope.T[1:])  # by row and k
+    pmf = _count_pmf(p)
+    base = pmf @ start.T
+    worth = p[:, :, None] * (_leave_one_out(p, pmf) @ slope.T[1:])  # by row and k
     exact = None if affine else question
     if sum(math.comb(size, k) for k in range(most + 1)) <= MOST_SETS:
         labels, value = _enumerate(p, base, worth, cost, budget, exact=exact)
@@ -169,7 +169,7 @@ def _best_sets(
     return labels, question.sign * value, np.maximum(bound - value, 0.0)
 
 
-def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
+def _expected_scores(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
     """Return the expected metric of rows of probabilities, k of them taken."""
     n = p.shape[1]
     inside, outside = _count_pmf(p * taken), _count_pmf(p * (1.0 - taken))
@@ -182,25 +182,27 @@ def _expected(p: Floats, taken: Floats, k: int, question: Question) -> Floats:
 
 def _count_pmf(p: Floats) -> Floats:
     """Return P(T = t), t = 0 … m, of each row of independent probabilities."""
-    law = np.zeros((p.shape[0], p.shape[1] + 1))
-    law[:, 0] = 1.0
+    pmf = np.zeros((p.shape[0], p.shape[1] + 1))
+    pmf[:, 0] = 1.0
     for i in range(p.shape[1]):
         one = p[:, i : i + 1]
-        law[:, 1:] = law[:, 1:] * (1.0 - one) + law[:, :-1] * one
-        law[:, 0] *= 1.0 - one[:, 0]
-    return law
+        pmf[:, 1:] = pmf[:, 1:] * (1.0 - one) + pmf[:, :-1] * one
+        pmf[:, 0] *= 1.0 - one[:, 0]
+    return pmf
 
 
-def _leave_one_out(p: Floats, law: Floats) -> Floats:
+def _leave_one_out(p: Floats, pmf: Floats) -> Floats:
     """Return P(T_-i = t) of every item i, divided out from the likely end."""
     size = p.shape[1]
     likely = p > 0.5
-    chance = np.where(likely, 1.0 - p, p)
-    whole = np.where(likely[:, :, None], law[:, None, ::-1], law[:, None, :])
+    probability = np.where(likely, 1.0 - p, p)
+    whole = np.where(likely[:, :, None], pmf[:, None, ::-1], pmf[:, None, :])
     found = np.zeros((*p.shape, size))
     last = np.zeros(p.shape)
     for t in range(size):
-        last = np.maximum((whole[:, :, t] - chance * last) / (1.0 - chance), 0.0)
+        last = np.maximum(
+            (whole[:, :, t] - probability * last) / (1.0 - probability), 0.0
+        )
         found[:, :, t] = last
     return np.where(likely[:, :, None], found[:, :, ::-1], found)
 
@@ -243,7 +245,7 @@ def _enumerate(
             values = base[:, k, None] + worth[:, :, k] @ sets.T
         else:
             each = np.repeat(p, len(sets), axis=0), np.tile(sets, (n_segments, 1))
-            values = _expected(*each, k, exact).reshape(n_segments, -1)
+            values = _expected_scores(*each, k, exact).reshape(n_segments, -1)
         values[~_fits(cost @ sets.T, budget)] = -np.inf
         best = values.argmax(axis=1)
         now = values[every, best]
@@ -309,7 +311,7 @@ def _search_dual(
     if exact is not None:
         for one in np.unique(count).tolist():
             some = np.flatnonzero((count == one) & np.isfinite(reached))
-            reached[some] = _expected(p[segment[some]], sets[some], one, exact)
+            reached[some] = _expected_scores(p[segment[some]], sets[some], one, exact)
     value = base[:, 0].copy()
     first = np.lexsort((count, -reached, segment))
     first = first[np.diff(segment[first], prepend=-1) > 0]

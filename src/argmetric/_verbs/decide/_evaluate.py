@@ -378,7 +378,7 @@ def _count(
     layout = lay_out(cells, groups=groups, average=average, name="y")
     order = layout.segment_rows(0, layout.indptr.size - 1)
 
-    def summed(part: Booleans | Floats) -> Floats:
+    def group_sums(part: Booleans | Floats) -> Floats:
         flat = layout.select(part)[order].astype(np.float64)
         return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
 
@@ -387,18 +387,18 @@ def _count(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
-        hit, predicted, actual = map(summed, parts)
+        hit, predicted, actual = map(group_sums, parts)
         return SegmentCounts(hit, predicted, actual, layout.sizes)
     worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
     four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
     squares = np.array([np.sum(worth**2, where=cell) for cell in four])
     known = squares, int(np.count_nonzero(worth))
     if layout.average == "samples":
-        sums = [*map(summed, parts), layout.sizes.astype(np.float64)]
+        sums = [*map(group_sums, parts), layout.sizes.astype(np.float64)]
         kept, weight = weight > 0.0, weight[weight > 0.0]
     else:
-        sums = [summed(np.where(part, worth, 0.0)) for part in parts]
-        sums.append(summed(worth))
+        sums = [group_sums(np.where(part, worth, 0.0)) for part in parts]
+        sums.append(group_sums(worth))
         kept, weight = sums[3] > 0.0, None
     hit, predicted, actual, sizes = (x[kept] for x in sums)
     return SegmentCounts(hit, predicted, actual, sizes, weight, *known)
@@ -434,9 +434,9 @@ def _entries(labels: Any, name: str) -> Any:
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()
 
-    def where(label: Any) -> str:
+    def label_place(label: Any) -> str:
         return entry_place(matrix, int(np.flatnonzero(matrix.data == label)[0]))
 
     cells = np.append(matrix.data, (0, 1))  # the absent ones are 0
-    classes_of(distinct(cells), name, where=where)  # refuses all but 0 and 1
+    classes_of(distinct(cells), name, where=label_place)  # refuses all but 0 and 1
     return matrix

@@ -53,7 +53,7 @@ class CountResult(NamedTuple):
     """The best count, P(no positive), makers of scores and curve, and the route."""
 
     choice: BestCount
-    chance_of_none: float
+    p_none: float
     key: Callable[[], Floats]
     curve: Callable[[], Floats]
     plan: Callable[[], Plan]
@@ -84,7 +84,7 @@ def decide_one(question: Question) -> Decision:
         first = "the first in order" if layout.rows is None else "by p as given"
         on = "" if raw is None else question.scale  # raw scores have a single cut
         notes.append(tie_note(tied.size, count.lower, first, on))
-    none = found.chance_of_none
+    none = found.p_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
     return Decision(
@@ -141,8 +141,8 @@ def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[]
 
     def of_function() -> Cut:
         labels = question.layout.restore(question.from_half.astype(np.int64))
-        law = forecast_labels(question.asked, labels, question.metric)
-        return Cut(question.half, n_half, law.mean)
+        score_forecast = forecast_labels(question.asked, labels, question.metric)
+        return Cut(question.half, n_half, score_forecast.mean)
 
     return of_function
 
@@ -182,7 +182,7 @@ def decide_sorted(question: Question) -> CountResult:
         *scores_at(key, k),
     )
     route = partial(choose_plan, segments, question.metric, question.method, 1)
-    return CountResult(count, chance_of_none(segments), lambda: key, curve_of, route)
+    return CountResult(count, p_none(segments), lambda: key, curve_of, route)
 
 
 def decide_short(question: Question) -> CountResult | None:
@@ -196,7 +196,7 @@ def decide_short(question: Question) -> CountResult | None:
     ascending = scores.copy()
     ascending.sort()
     key = ascending[::-1]
-    p, q = question.chances(key)
+    p, q = question.probabilities(key)
     n = question.n
     high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
     curve = short_curve(question.tables, p, q, n)
@@ -298,7 +298,7 @@ def best_single_cut(
     return Cut(cut, best, float(curve[best]))
 
 
-def chance_of_none(segments: Segments) -> float:
+def p_none(segments: Segments) -> float:
     """Return P(no positive) of one segment."""
     p, q = segments.p, segments.q
     with np.errstate(divide="ignore"):
@@ -377,7 +377,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         refuse_empty_range(question, low, high, segments, first)
         part = slice(first, last)
         bounds = segments.indptr, question.half
-        kernels.count_and_chance(key, segments.q, *bounds, n_half[part], none[part])
+        kernels.count_and_p_none(key, segments.q, *bounds, n_half[part], none[part])
         if from_half is not None:
             reached = np.concatenate([[0], np.cumsum(from_half[order])])
             n_half[part] = np.diff(reached[segments.indptr])

@@ -73,7 +73,7 @@ def read_entries(question: Question) -> tuple[Entries, Integers | None]:
     if not is_sparse(given):
         plain = isinstance(given, np.ndarray) and given.dtype == np.float64
         if not plain or question.logits or question.raw is not None:
-            given = question.chances(layout.scores)[0].reshape(width, count).T
+            given = question.probabilities(layout.scores)[0].reshape(width, count).T
         p, every = np.ascontiguousarray(given).ravel(), np.empty(0, dtype=np.int64)
         return Entries(p, np.arange(count + 1) * width, every), None
     # Labels that are the places of the entries tell where each of them lies
@@ -90,21 +90,21 @@ def choose_labels(
     """Return the chosen places of `rows`, what each column expects, and how."""
     layout, metric = question.layout, question.metric
     n, width = layout.shape
-    columns = question.chances(layout.scores)[0], layout.indptr
+    columns = question.probabilities(layout.scores)[0], layout.indptr
     search = RowSearch(rows, columns, metric, count)
 
-    def judged(places: Integers) -> tuple[Integers, tuple[Integers, Floats, Floats]]:
+    def evaluate(places: Integers) -> tuple[Integers, tuple[Integers, Floats, Floats]]:
         own = places % width * n + places // width if order is None else order[places]
-        return places, _expected(question, np.sort(own))
+        return places, _expected_values(question, np.sort(own))
 
     picked = search.best_by_weight()
     if picked is not None:
-        return *judged(rows.places(picked)), BY_WEIGHT
+        return *evaluate(rows.places(picked)), BY_WEIGHT
     plain = search.best_at_expected_counts()
     if is_exact_per_row(n, width):
-        return *judged(_chosen_of_few(rows, metric, count, plain, width)), EXACTLY
+        return *evaluate(_chosen_of_few(rows, metric, count, plain, width)), EXACTLY
     # The metric at expected counts errs about as much for one answer as for another
-    best, top = judged(rows.places(plain)), search.largest(np.ones(width))
+    best, top = evaluate(rows.places(plain)), search.largest(np.ones(width))
     value = search.value_at_expected_counts(plain)
     lead = value - search.value_at_expected_counts(top)
     answers = [search.best_at_points(plain)]
@@ -112,7 +112,7 @@ def choose_labels(
         answers.append(top)
     for picked in answers:
         if picked is not None:
-            other = judged(rows.places(picked))
+            other = evaluate(rows.places(picked))
             if other[1][1].mean() > best[1][1].mean() + SAME:
                 best = other
     return *best, BY_POINTS
@@ -164,7 +164,9 @@ def decide_rows(question: Question, count: int, n_threads: int) -> Decision:
     )
 
 
-def _expected(question: Question, places: Integers) -> tuple[Integers, Floats, Floats]:
+def _expected_values(
+    question: Question, places: Integers
+) -> tuple[Integers, Floats, Floats]:
     """Return number, exact expected metric and error of each column's labels."""
     from argmetric._verbs.kernels import per_row as kernels
 

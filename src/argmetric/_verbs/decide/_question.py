@@ -65,9 +65,9 @@ class Question(NamedTuple):
 
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
         """Return segments of scores that descend within each of them."""
-        return Segments(*self.chances(key), indptr, sizes)
+        return Segments(*self.probabilities(key), indptr, sizes)
 
-    def chances(self, scores: Floats) -> tuple[Floats, Floats]:
+    def probabilities(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the probabilities of 1 and of 0."""
         return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
 

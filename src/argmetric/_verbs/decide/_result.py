@@ -211,7 +211,7 @@ class Decision(Result):
         drawn = SmallPicture("Expected score by positives", [0, self.n], curve)
         drawn.line(range(curve.size), curve)
         drawn.points(self.n_positives, self.expected, RED)
-        return drawn.scaled().named("no positives", f"{self.n:,}")
+        return drawn.y_labels().text("no positives", f"{self.n:,}")
 
     @property
     def _quick(self) -> bool:

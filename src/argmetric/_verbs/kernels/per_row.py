@@ -250,15 +250,15 @@ def share_tables(p, indptr, more, mirrored, nodes, weights, tables):
         sums[:] = 0.0
         product[:] = 1.0
         for x in part:
-            chance = 1.0 - x if mirrored else x
-            if chance <= series:
+            probability = 1.0 - x if mirrored else x
+            if probability <= series:
                 power = 1.0
                 for r in range(N_TERMS):
-                    power *= chance
+                    power *= probability
                     sums[r] += power
             else:
                 for q in range(N_NODES):
-                    product[q] *= 1.0 - chance * (end * nodes[q])
+                    product[q] *= 1.0 - probability * (end * nodes[q])
         table = tables[j]
         table[:] = 0.0
         table[0], table[1] = end, series

@@ -184,8 +184,8 @@ def population_scores(
             "p[:, 1]"
         )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if settings.limits.given:
-        names = ", ".join(settings.limits.given)
+    if settings.limits.named_limits:
+        names = ", ".join(settings.limits.named_limits)
         raise ValueError(
             f"{names} need labels in tune(), and y is None; decide() obeys them"
         )

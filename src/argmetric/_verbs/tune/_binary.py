@@ -84,7 +84,7 @@ class Search:
     settings: Settings
 
     @cached_property
-    def allowed(self) -> Booleans | None:
+    def allowed_mask(self) -> Booleans | None:
         return self.settings.limits.allowed_cuts(self.cuts)
 
     def steps(self, metric: Metric) -> Steps | None:
@@ -95,11 +95,11 @@ class Search:
 
     def curve(self, metric: Metric, steps: Steps | None) -> Curve:
         if steps is None:
-            values = self.cuts.scored(metric)
+            values = self.cuts.metric_values(metric)
         else:
             assert self.grouped is not None
             values = _groups.mean_curve(self.grouped, steps)
-        return curve_of(values, metric, self.allowed, self.cuts.n)
+        return curve_of(values, metric, self.allowed_mask, self.cuts.n)
 
     def sampler(
         self, keep: Integers, steps: Steps | None
@@ -111,7 +111,7 @@ class Search:
             self.cuts,
             keep,
             steps,
-            counts=steps is None or bool(self.settings.limits.given),
+            counts=steps is None or bool(self.settings.limits.named_limits),
             rng=np.random.default_rng(self.settings.seeds()[2]),
         )
 
@@ -268,7 +268,7 @@ def _rule(
         between = Interval(first, last)
     if drawn.splits is not None:
         # Where the other folds allow nothing, the cut of all rows is taken.
-        _, index, any_allowed = procedure.tuned(drawn.splits.others(drawn.folds))
+        _, index, any_allowed = procedure.choose_cuts(drawn.splits.others(drawn.folds))
         chosen = np.where(any_allowed, index, column)
         held = chosen, drawn.splits.at(chosen, drawn.folds)
         outside = float(held[1].score(metric)[:, 0].mean())
@@ -277,7 +277,7 @@ def _rule(
         metric=metric,
         threshold=cuts.threshold(cut),
         prevalence=cuts.t / cuts.n,
-        positive_rate=cuts.chosen(cut) / cuts.n,
+        positive_rate=cuts.n_chosen(cut) / cuts.n,
         n=search.rows.n_rows,
         score=score,
         interval=_score_interval(search, metric, drawn, held, cut),
@@ -287,7 +287,7 @@ def _rule(
         optimism=sign * (score - outside),
         mean=outside,
         choice=settings.choice,
-        constraints=settings.limits.given,
+        constraints=settings.limits.named_limits,
         coverage=settings.coverage,
         notes=_notes(search, cut),
         thresholds=cuts.thresholds,
@@ -314,7 +314,7 @@ def _score_interval(
         return None
     rng = np.random.default_rng(settings.seeds()[3])
     if groups is None:
-        seen = [(cuts.tp[cut], cuts.chosen(cut), cuts.t, cuts.n)]
+        seen = [(cuts.tp[cut], cuts.n_chosen(cut), cuts.t, cuts.n)]
         if held is not None:
             counts = (x[:, 0].tolist() for x in held[1].counts())
             seen = list(zip(*counts, strict=True))
@@ -403,7 +403,7 @@ def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
     tp, fp, t, n = cuts.tp, cuts.fp, cuts.t, cuts.n
     sign = 1.0 if metric.greater_is_better else -1.0
     top = -np.inf
-    allowed = limits.allowed(tp, cuts.k, t, n)
+    allowed = limits.allowed_counts(tp, cuts.k, t, n)
     if allowed is None or allowed.any():
         curve = curve_of(metric.value(tp, cuts.k, t, n), metric, allowed, n)
         top = float(curve.gain.max()) - curve.tolerance
@@ -414,9 +414,9 @@ def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
     if not metric.greater_is_better:  # an error may have its least value in between
         bound = np.where((cuts.k[:-1] < t) & (cuts.k[1:] > t), np.inf, bound)
     alive = ~(bound < top - SLACK * max(1.0, abs(top)))
-    if limits.given:
+    if limits.named_limits:
         floors = replace(limits, max_positives=None, min_positives=None)
-        could = floors.allowed(tp[1:], tp[1:] + fp[:-1], t, n)
+        could = floors.allowed_counts(tp[1:], tp[1:] + fp[:-1], t, n)
         alive &= True if could is None else could
         most = replace(limits, min_positives=None)
         alive &= most.within_budget(cuts.k[:-1], n)

@@ -89,7 +89,7 @@ class Dialect(NamedTuple):
         least = self.number(float(np.int64(high).view(np.float64)))
         return f"CASE WHEN {x} < {least} THEN {self.number(0.0)} ELSE {text} END"
 
-    def refused(self, x: str, low: float, high: float) -> str:
+    def refusal_condition(self, x: str, low: float, high: float) -> str:
         """Return the condition under which `apply` refuses a score."""
         text = self.missing.format(x=x)
         if math.isinf(low):
@@ -156,7 +156,7 @@ def _of_cut(rule: PortableRule, cut: RawCut, dialect: Dialect, name: str) -> str
     x = dialect.score(name)
     negative, positive = map(dialect.label, rule.labels)
     return (
-        f"CASE WHEN {dialect.refused(x, cut.low, cut.high)} THEN NULL\n"
+        f"CASE WHEN {dialect.refusal_condition(x, cut.low, cut.high)} THEN NULL\n"
         f"  WHEN {x} {cut.operator} {dialect.number(cut.cut)} "
         f"THEN {positive} ELSE {negative} END"
     )
@@ -170,7 +170,7 @@ def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) 
             f"numbers, only of {dialect.most_arguments}: use another target"
         )
     scores = [dialect.score(name) for name in columns]
-    refused = "\n    OR ".join(dialect.refused(x, *UNIT) for x in scores)
+    refused = "\n    OR ".join(dialect.refusal_condition(x, *UNIT) for x in scores)
     zero, one = dialect.number(0.0), dialect.number(1.0)
     clipped = [
         f"{dialect.least}({dialect.greatest}({x}, {zero}), {one})" for x in scores

@@ -198,7 +198,7 @@ class GroupSampler:
 
     def _mix(self, times: Integers | Booleans) -> SampleSums:
         weight = times.astype(np.float64)
-        return self.parts.changed(lambda part: weight @ part)
+        return self.parts.map_arrays(lambda part: weight @ part)
 
 
 def group_sampler(

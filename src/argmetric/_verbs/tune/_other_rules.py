@@ -69,8 +69,8 @@ class Certain:
         if positive.any() and not positive.all():
             return
         only, lacking = ("positive", "negative")[:: 1 if positive.any() else -1]
-        needs = [x for x in limits.given if OF_CLASS.get(x) != only]
-        if needs or not limits.given:
+        needs = [x for x in limits.named_limits if OF_CLASS.get(x) != only]
+        if needs or not limits.named_limits:
             what = needs[0] if needs else "a floor under the metric"
             raise ValueError(
                 f"every label of {self.label or 'y'} is {only}: {what} needs {lacking} "
@@ -115,8 +115,8 @@ class Certain:
             self.unlabelled,
             None if group is None else scores.size,
         )
-        typed = settings.limits.given
-        shares = settings.limits.of_share(scores.size).given
+        typed = settings.limits.named_limits
+        shares = settings.limits.of_share(scores.size).named_limits
         terms = Terms(
             {name: float(x) for name, x in shares.items()},
             {name: limit_words({name: x}) for name, x in typed.items()},

@@ -92,9 +92,9 @@ class Cuts:
 
     @property
     def n(self) -> float:
-        return self.chosen(-1)
+        return self.n_chosen(-1)
 
-    def chosen(self, cut: int) -> float:
+    def n_chosen(self, cut: int) -> float:
         """Return the predicted positives of one cut."""
         return float(self.tp[cut] + self.fp[cut])
 
@@ -102,7 +102,7 @@ class Cuts:
     def size(self) -> int:
         return self.tp.size
 
-    def scored(self, metric: Metric) -> Floats:
+    def metric_values(self, metric: Metric) -> Floats:
         """Return the metric at every cut, in blocks that fit in cache."""
         t, n, values = self.t, self.n, np.empty(self.size)
         for first in range(0, self.size, CUTS_AT_ONCE):
@@ -245,7 +245,7 @@ class RuleLimits:
     min_npv: float | None = None
 
     @property
-    def given(self) -> dict[str, float]:
+    def named_limits(self) -> dict[str, float]:
         """The limits that were set."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
@@ -293,9 +293,11 @@ class RuleLimits:
             self, **{name: x / n for name, x in given.items() if isinstance(x, int)}
         )
 
-    def allowed(self, tp: Floats, k: Floats, t: Numbers, n: Numbers) -> Booleans | None:
+    def allowed_counts(
+        self, tp: Floats, k: Floats, t: Numbers, n: Numbers
+    ) -> Booleans | None:
         """Return which counts obey; an empty prediction has enough precision."""
-        if not self.given:
+        if not self.named_limits:
             return None
         result = np.ones(np.shape(k), dtype=bool)
         if self.min_precision is not None:
@@ -324,7 +326,7 @@ class RuleLimits:
 
     def allowed_cuts(self, cuts: Cuts) -> Booleans | None:
         """Return which cuts obey; an error says what is possible if none does."""
-        allowed = self.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
+        allowed = self.allowed_counts(cuts.tp, cuts.k, cuts.t, cuts.n)
         if allowed is not None and not allowed.any():
             # Say of each floor the most that the other limits leave.
             tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
@@ -335,16 +337,16 @@ class RuleLimits:
                 "min_specificity": (tn, n - t),
                 "min_npv": (tn, n - k),
             }
-            text = limit_words(self.given, " and ")
+            text = limit_words(self.named_limits, " and ")
             parts = []
             for name, (hits, of) in shares.items():
                 without = replace(self, **{name: None})
-                others = without.allowed(tp, k, t, n)
-                if name not in self.given or others is None or not others.any():
+                others = without.allowed_counts(tp, k, t, n)
+                if name not in self.named_limits or others is None or not others.any():
                     continue
                 share = hits / np.where(np.greater(of, 0.0), of, 1.0)
                 best = share[others].max()
-                rest = limit_words(without.given, " and ")
+                rest = limit_words(without.named_limits, " and ")
                 kind = name.removeprefix("min_")
                 parts.append(f"the best {kind} that {rest} can have is {best:.4g}")
             why = f": {', '.join(parts)}" if parts else ""

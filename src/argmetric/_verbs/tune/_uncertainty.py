@@ -42,7 +42,7 @@ class SampleSums:
     value: Floats | None = None
     defined: Floats | None = None
 
-    def changed(self, change: Callable[[Floats], Any]) -> SampleSums:
+    def map_arrays(self, change: Callable[[Floats], Any]) -> SampleSums:
         """Return all statistics with the same change applied."""
         parts = vars(self).values()
         return SampleSums(*(None if one is None else change(one) for one in parts))
@@ -56,11 +56,11 @@ class SampleSums:
             column = np.minimum(cuts, a.shape[1] - 1)
             return np.stack([a[rows, column], a[:, -1]], axis=1)
 
-        return self.changed(two)
+        return self.map_arrays(two)
 
     def at(self, cuts: Integers, folds: int) -> SampleSums:
         """Return one cut per fold, summed over each split; totals in column 2."""
-        return self.pick(cuts).changed(lambda a: a.reshape(-1, folds, 2).sum(axis=1))
+        return self.pick(cuts).map_arrays(lambda a: a.reshape(-1, folds, 2).sum(axis=1))
 
     def others(self, folds: int) -> SampleSums:
         """Return the sums of the other folds of the same split."""
@@ -70,7 +70,7 @@ class SampleSums:
             rest = split.sum(axis=1, keepdims=True) - split
             return np.asarray(rest.reshape(a.shape))
 
-        return self.changed(without)
+        return self.map_arrays(without)
 
     def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return counts tp, k, t, n; the last cut predicts everything."""
@@ -284,10 +284,10 @@ class Procedure:
     tolerance: float
     standard_error: float | None = None
 
-    def tuned(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
+    def choose_cuts(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
         """Return values of all cuts, the chosen column, and if any is allowed."""
         values, limits = sums.score(self.metric), self.limits
-        allowed = limits.allowed(*sums.counts()) if limits.given else None
+        allowed = limits.allowed_counts(*sums.counts()) if limits.named_limits else None
         gain = gains(values, self.metric, allowed)
         top = gain.max(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # -inf - -inf: nothing is allowed there
@@ -302,7 +302,7 @@ class Procedure:
         """Return the cuts tuned on allowed samples, and scores of a column."""
         chosen, scores = [cuts[:0]], [np.empty(0)]
         for sums in samples:
-            values, index, any_allowed = self.tuned(sums)
+            values, index, any_allowed = self.choose_cuts(sums)
             chosen.append(cuts[index[any_allowed]])
             scores.append(values[:, column])
         return np.concatenate(chosen), np.concatenate(scores)

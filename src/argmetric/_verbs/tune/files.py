@@ -16,8 +16,8 @@ from argmetric._ground.arguments import (
     to_float,
 )
 from argmetric._ground.display import Field
-from argmetric._ground.label_words import listed
-from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.label_words import list_labels
+from argmetric._ground.saving import Saved, check_version, restore_values
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Frame, Interval, Series
 from argmetric._verbs.tune._export import ExportMixin
 from argmetric.metrics import (
@@ -64,7 +64,7 @@ def current_versions() -> FrozenDict:
 
 def number(value: Any) -> float:
     """Return a number of a saved rule, where infinities and nan are text."""
-    found = restored(value)
+    found = restore_values(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ValueError(f"a saved rule has {shown(value)} where a number belongs")
     return to_float(found)
@@ -94,7 +94,7 @@ def check_fields(rule: Any) -> dict[str, Any]:
     """
     classes = getattr(rule, "classes", ())
     if len(set(classes)) < len(classes):
-        raise ValueError(f"classes has a class twice: {listed(classes)}")
+        raise ValueError(f"classes has a class twice: {list_labels(classes)}")
     known: dict[str, Any] = {}
     if not (type(rule.n) is int and rule.n >= 0):
         known["n"] = check_count(rule.n, "n")

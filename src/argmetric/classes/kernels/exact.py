@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from argmetric._ground.jit import inner, kernel
-from argmetric._ground.jit.laws import PAD, add_labels, law_room, no_labels
+from argmetric._ground.jit.pmfs import PAD, add_labels, no_labels, pmf_capacity
 from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -247,7 +247,7 @@ def steps_of(p, first, last, sets):
         variance = 0.0
         for i in range(first, last):
             variance += p[i, c] * (1.0 - p[i, c])
-        room = law_room(variance, last - first)
+        room = pmf_capacity(variance, last - first)
         steps += room * (last - first + room)
     return steps * sets
 
@@ -285,7 +285,7 @@ def ratio_means(
     C, longest = p.shape[1], 0
     for g in range(starts.shape[0] - 1):
         longest = max(longest, starts[g + 1] - starts[g])
-    room = law_room(0.25 * longest, longest)
+    room = pmf_capacity(0.25 * longest, longest)
     hits, misses, spare = np.empty(room), np.empty(room), np.empty(room)
     one, none, rest = np.empty(longest), np.empty(longest), np.empty(longest)
     missing = np.empty(C)  # chance that the class is absent

@@ -19,7 +19,7 @@ import numpy as np
 
 from argmetric import __version__
 from argmetric._ground.arguments import install
-from argmetric._ground.saving import check_version, parsed
+from argmetric._ground.saving import check_version, parse_json
 from argmetric._ground.types import Floats
 from argmetric._ground.whole_files import read_whole, written_whole
 from argmetric.scale import files
@@ -325,7 +325,7 @@ def skops_io() -> Any:
 def _sklearn_types(data: bytes) -> set[str]:
     """Return the names of scikit-learn in a file that no model of ours has."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        waiting = [parsed(archive.read(_SCHEMA))]
+        waiting = [parse_json(archive.read(_SCHEMA))]
     names: set[str] = set()
     while waiting:
         node = waiting.pop()

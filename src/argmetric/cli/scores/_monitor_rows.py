@@ -23,7 +23,7 @@ import argmetric as am
 from argmetric._ground import whole_files as whole
 from argmetric._ground.arguments import check_bytes
 from argmetric._ground.groups import Groups
-from argmetric._ground.saving import check_version, parsed
+from argmetric._ground.saving import check_version, parse_json
 from argmetric._ground.types import AnyArray
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
@@ -262,7 +262,7 @@ class State:
             return State(asked)
         content = whole.read_whole(path)
         try:
-            values = parsed(content.decode())
+            values = parse_json(content.decode())
             if not isinstance(values, dict) or values.get("file") != NAME:
                 raise files.DataError(
                     f"{path} is no state of argmetric monitor: {_ANEW}, or name the "

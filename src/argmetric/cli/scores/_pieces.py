@@ -12,7 +12,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from argmetric._ground.label_words import Spelled
+from argmetric._ground.label_words import LabelText
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
@@ -122,7 +122,7 @@ def running(o: Given, source: io.Input) -> Iterator[Callable[..., Any]]:
     try:
         with stages() as report, kind() if dask else scale.Threads(jobs) as executor:
             given = o.only(*o.names)
-            given |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
+            given |= {"pos_label": LabelText(o.pos_label), "random_state": o.seed}
             given |= {"executor": executor, "progress": report}
             given |= {"zero_division": None, "reference": None}  # made use of
 

@@ -135,7 +135,7 @@ def save_checkpoint(
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and check a checkpoint; any damage is an error."""
     members = saving.read_arrays(io.BytesIO(read_whole(path)))
-    manifest = saving.parsed(members["manifest"].tobytes())
+    manifest = saving.parse_json(members["manifest"].tobytes())
     saving.check_version(manifest["version"], VERSION, str(path))
     arrays = {name: members[f"state_{name}"] for name in manifest["arrays"]}
     return Checkpoint(manifest, arrays, str(path))
@@ -223,7 +223,7 @@ def prediction_lines(
 
 def _as_json(label: str) -> str:
     try:
-        number = saving.parsed(label, rows=True)
+        number = saving.parse_json(label, rows=True)
     except ValueError:
         number = label
     return json.dumps(label if isinstance(number, list | dict) else number)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from argmetric._ground.saving import MAX_NESTING, decoded, is_too_deep, parsed
+from argmetric._ground.saving import MAX_NESTING, decode_text, is_too_deep, parse_json
 from argmetric.scale.files._source import (
     COMMENTS,
     OTHER_ENCODING,
@@ -143,7 +143,7 @@ def header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str, int]
             "in LF"
         )
     # The text of cells is checked by pyarrow, which does not look at the names
-    decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
+    decode_text(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
     try:
         text = data[start : max(start + PIECE, end)].decode(errors="ignore")
         delimiter = delimiter_in(data[start:end] if end > 0 else data, delimiter)
@@ -286,7 +286,7 @@ def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
         try:
-            row = parsed(line, rows=True)
+            row = parse_json(line, rows=True)
         except ValueError as error:
             raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
         if not isinstance(row, dict):

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from argmetric._ground.saving import decoded, is_utf8, refuse_utf16_and_zero_bytes
+from argmetric._ground.saving import decode_text, is_utf8, refuse_utf16_and_zero_bytes
 from argmetric.scale.files._parse import (
     TextPlace,
     delimiter_in,
@@ -185,7 +185,7 @@ def _text(
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
     else:
-        head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
+        head = decode_text(source.all(), encoding, name, OTHER_ENCODING).encode()
     bare_returns = has_bare_returns(head)
 
     def lines(data: bytes) -> bytes:

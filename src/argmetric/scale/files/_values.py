@@ -16,7 +16,7 @@ from argmetric._ground.label_words import (
     EVERY_ROW,
     LabelError,
     is_spelled_missing,
-    listed,
+    list_labels,
     same_spelling,
     spelled_label,
 )
@@ -258,7 +258,7 @@ def class_names(
     names = [re.sub(f"^{whole}$", r"\1", text) for text in texts]
     if among is not None:
         odd = np.array([one not in among for one in names], dtype=np.bool_) & ~gaps
-        problem = f"is none of the classes ({listed(tuple(among))})"
+        problem = f"is none of the classes ({list_labels(tuple(among))})"
         _refuse(table, name, coded.spread(odd, of_null=not missing), problem)
     return coded.codes, names
 

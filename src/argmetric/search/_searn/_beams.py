@@ -98,7 +98,7 @@ class QueueTask(Task):
         return _Queue(parents, (), tuple(offers))
 
     @staticmethod
-    def _ended(state: _Queue) -> bool:
+    def _is_finished(state: _Queue) -> bool:
         """Return whether all members are finished, so that one is to be picked."""
         return not state.kept and all(move is None for _, move in state.offers)
 
@@ -124,7 +124,7 @@ class QueueTask(Task):
     def step(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Queue:
         """Keep a child; when the next beam is full it becomes the queue."""
         child = self._child(x, state, action)
-        if self._ended(state):
+        if self._is_finished(state):
             return _Queue((), (), (), child)
         kept = (*state.kept, child)
         offers = tuple(offer for offer in state.offers if offer != action)
@@ -143,12 +143,12 @@ class QueueTask(Task):
         parent = state.parents[rank]
         path = parent.path if move is None else (*parent.path, move)
         found: _Named = [("path", 1.0)]
-        for n in range(self._shared(state), len(path)):
+        for n in range(self._n_common(state), len(path)):
             found += self._local(x, path[: n + 1])
         return found
 
     @staticmethod
-    def _shared(state: _Queue) -> int:
+    def _n_common(state: _Queue) -> int:
         """Return the number of first decisions that all members have in common."""
         paths = [member.path for member in state.parents]
         n = min(map(len, paths))
@@ -198,7 +198,7 @@ class QueueTask(Task):
         """Return the least loss in reach of the beam after each action."""
         children = [self._child(x, state, offer) for offer in state.offers]
         offered = [self._reach(x, y, child.state) for child in children]
-        if self._ended(state):
+        if self._is_finished(state):
             return offered
         kept = min((self._reach(x, y, m.state) for m in state.kept), default=np.inf)
         if len(state.kept) + 1 == self.width:  # the last place in the beam
@@ -219,6 +219,9 @@ class QueueTask(Task):
 class _Hypothesis(NamedTuple):
     total: float
     state: Any
+
+
+_Children = dict[int, list[tuple[float, Any, Any]]]
 
 
 def beam_search(
@@ -261,30 +264,48 @@ def beam_search(
         if not active:
             break
         pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
-        children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
+        children: _Children = {}
         if situations:
             draws = None
             if keys is not None:
                 places = [i for i, _ in of_input]
                 draws = draw(keys[places], np.full(len(places), depth))
             scores, _ = mixture.action_scores(situations, draws, form)
-            flat, first = scores.tolist(), 0
-            for one, (i, total) in zip(situations, of_input, strict=True):
-                n_actions = len(one.actions)
-                part = flat[first : first + n_actions]
-                first += n_actions
-                best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
-                children[i] += [
-                    (total + part[a], one.state, one.actions[a]) for a in best[:width]
-                ]
+            children = _best_children(situations, of_input, scores, width)
         for i in active:
             ranked: list[tuple[float, Any]] = [
                 *((one.total, one) for one in pool[i]),
-                *((child[0], child) for child in children[i]),
+                *((child[0], child) for child in children.get(i, ())),
             ]
             ranked.sort(key=lambda pair: -pair[0])
             beams[i] = _grow_beam(task, X[i], [one for _, one in ranked[:width]])
     return [beam[0].state for beam in beams]
+
+
+def _best_children(
+    situations: list[Situation],
+    of_input: list[tuple[int, float]],
+    scores: Floats,
+    width: int,
+) -> _Children:
+    """Return the best actions of each situation by input: score, state and action.
+
+    of_input : list of tuple
+        Input and total score of each situation.
+    scores : ndarray of shape (n_actions,)
+        Scores of the actions of all situations.
+    """
+    flat, first = scores.tolist(), 0
+    children: _Children = {}
+    for one, (i, total) in zip(situations, of_input, strict=True):
+        n_actions = len(one.actions)
+        part = flat[first : first + n_actions]
+        first += n_actions
+        best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
+        children.setdefault(i, []).extend(
+            (total + part[a], one.state, one.actions[a]) for a in best[:width]
+        )
+    return children
 
 
 def _grow_beam(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:

@@ -15,7 +15,7 @@ from argmetric._ground.arguments import check_count, check_seed
 from argmetric._ground.display import Field, Result, only_shown
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
-from argmetric.search._searn._task import Task, check_is_task, shown
+from argmetric.search._searn._task import Task, check_is_task, quote
 
 _SMALL = 1e-9  # losses and costs that differ by less are equal
 
@@ -149,12 +149,12 @@ def check_task(
 def unzip_pairs(pairs: Iterable[Any]) -> Data:
     """Split pairs into inputs and their labels."""
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
-        raise TypeError(f"X must be a sequence of pairs (x, y), not {shown(pairs)}")
+        raise TypeError(f"X must be a sequence of pairs (x, y), not {quote(pairs)}")
     pairs = list(pairs)  # zip(X, Y) can be read once only
     for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(
-                f"element {place} is {shown(pair)}, not a pair (x, y): pass pairs, or "
+                f"element {place} is {quote(pair)}, not a pair (x, y): pass pairs, or "
                 "X and Y apart"
             )
     return [x for x, _ in pairs], [y for _, y in pairs]
@@ -212,7 +212,7 @@ class _Kit:
         """Store the first problem of a kind."""
         self.problems.setdefault(check, TaskProblem(check, self.where, what))
 
-    def broken(self, check: str, what: str) -> _BrokenError:
+    def stop_path(self, check: str, what: str) -> _BrokenError:
         """Store a problem and stop checking this path."""
         self.note(check, what)
         return _BrokenError()
@@ -234,12 +234,12 @@ class _Kit:
             answer, again = ask(), ask()
         except Exception as error:
             what = f"{name}() raises {type(error).__name__}: {error}"
-            raise self.broken(name, what) from error
+            raise self.stop_path(name, what) from error
         inside = self.in_place or name == "step"
         if not same(answer, again, inside=inside):
             self.note(
                 "determinism",
-                f"{name}() gives {shown(answer)} and, asked again, {shown(again)}",
+                f"{name}() gives {quote(answer)} and, asked again, {quote(again)}",
             )
         rest = 2 if copies else 1  # whether a copy shares parts is seen at last
         if not same(before[:1], arguments[:1]) or not same(
@@ -272,17 +272,17 @@ class _Kit:
     def usable(self, state: Any) -> None:
         """Check that a state exists, and is hashable unless it can be copied."""
         if self.in_place and state is None:
-            raise self.broken("state", "the state is None: does step() return it?")
+            raise self.stop_path("state", "the state is None: does step() return it?")
         try:
             self.in_place or hash(state)
         except TypeError:
-            what = f"state {shown(state)} is not hashable: use tuples, or write copy()"
-            raise self.broken("state", what) from None
+            what = f"state {quote(state)} is not hashable: use tuples, or write copy()"
+            raise self.stop_path("state", what) from None
 
     def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
         """Follow a random path, with all checks at each new state."""
         for _ in range(self.max_steps + 1):
-            self.where = f"input {place}, state {shown(state)}"
+            self.where = f"input {place}, state {quote(state)}"
             legal = self.legal(x, state)
             new = self.in_place or state not in seen
             self.n_states += new
@@ -293,8 +293,8 @@ class _Kit:
             if self.in_place:
                 before, twin = copy.deepcopy(state), self.task.copy(state)
                 if not same(state, twin, inside=True):
-                    what = f"copy() gives {shown(twin)} of {shown(state)}"
-                    raise self.broken("copy", what)
+                    what = f"copy() gives {quote(twin)} of {quote(state)}"
+                    raise self.stop_path("copy", what)
             else:
                 seen.add(state)
             children = []
@@ -321,10 +321,10 @@ class _Kit:
             self.note("actions", "the state is not final and has no actions")
         try:
             if len(set(legal)) < len(legal):
-                self.note("actions", f"an action is listed twice: {shown(legal)}")
+                self.note("actions", f"an action is listed twice: {quote(legal)}")
         except TypeError:
-            what = f"actions are not hashable: {shown(legal)}"
-            raise self.broken("actions", what) from None
+            what = f"actions are not hashable: {quote(legal)}"
+            raise self.stop_path("actions", what) from None
         if any(action is None for action in legal):
             self.note("actions", "an action is None, which stands for no action")
         return legal
@@ -332,7 +332,7 @@ class _Kit:
     def final_loss(self, x: Any, y: Any, state: Any) -> float:
         loss = float(self.call("loss", y, self.call("output", x, state)))
         if not math.isfinite(loss):
-            raise self.broken("loss", f"the loss is {loss}")
+            raise self.stop_path("loss", f"the loss is {loss}")
         return loss
 
     def features(self, x: Any, state: Any, legal: tuple[Any, ...]) -> None:
@@ -354,7 +354,7 @@ class _Kit:
         if reference is not None and reference not in legal:
             self.note(
                 "reference",
-                f"reference() gives {shown(reference)}; legal are {shown(legal)}",
+                f"reference() gives {quote(reference)}; legal are {quote(legal)}",
             )
             return
         rises: Any = None if costs is None else self.rises(costs, legal)
@@ -364,7 +364,7 @@ class _Kit:
         if rises is not None and rises[best] > _SMALL:
             self.note(
                 "reference",
-                f"reference() gives {shown(reference)}, which by costs() is "
+                f"reference() gives {quote(reference)}, which by costs() is "
                 f"{rises[best]:g} above the best",
             )
         ends = [self.follow(x, y, self.task.copy(child)) for child in children]
@@ -391,7 +391,7 @@ class _Kit:
             return None
         wrong = np.flatnonzero(~np.isfinite(found))
         if wrong.size:
-            action = shown(legal[wrong[0]])
+            action = quote(legal[wrong[0]])
             self.note("finite", f"the cost of action {action} is {found[wrong[0]]}")
             return None
         return found - found.min()
@@ -409,14 +409,14 @@ class _Kit:
                 costs = self.task.costs(x, y, state)
                 if costs is None or len(costs) != len(legal):
                     what = "some states have them and others do not"
-                    raise self.broken("costs", what)
+                    raise self.stop_path("costs", what)
                 action = legal[int(np.argmin(costs))]
             state = self.task.step(x, state, action)
         raise self.endless()
 
     def endless(self) -> _BrokenError:
         """Store the problem that a path does not end."""
-        return self.broken(
+        return self.stop_path(
             "end",
             f"no final state after {self.max_steps} steps: does step() come back to a "
             "state it left, or actions() never run out? If paths are longer, pass "

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.types import Floats, Hashes, Integers
-from argmetric.search._searn._task import Features, Task, shown
+from argmetric.search._searn._task import Features, Task, quote
 
 BIAS = ("bias",)  # the constant that every state has among its features
 _MOST_NAMES = 4_000_000
@@ -34,7 +34,7 @@ class Situation(NamedTuple):
     fold: int = -1  # -1: not an input of the training set
 
 
-def _joined(parts: Sequence[Any], dtype: npt.DTypeLike) -> Any:
+def _concatenate(parts: Sequence[Any], dtype: npt.DTypeLike) -> Any:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
 
@@ -59,12 +59,12 @@ class HashedRows:
     values: Floats
 
     @classmethod
-    def joined(cls, parts: Sequence[HashedRows]) -> HashedRows:
+    def concatenate(cls, parts: Sequence[HashedRows]) -> HashedRows:
         """Concatenate the rows of all parts."""
         return cls(
             _joined_ends([part.indptr for part in parts]),
-            _joined([part.hashes for part in parts], np.uint64),
-            _joined([part.values for part in parts], np.float64),
+            _concatenate([part.hashes for part in parts], np.uint64),
+            _concatenate([part.values for part in parts], np.float64),
         )
 
     def take(self, rows: Integers) -> HashedRows:
@@ -89,13 +89,13 @@ class Decisions:
         return self.indptr.size - 1
 
     @classmethod
-    def joined(cls, parts: Sequence[Decisions]) -> Decisions:
+    def concatenate(cls, parts: Sequence[Decisions]) -> Decisions:
         """Concatenate the decisions of all parts."""
         return cls(
-            HashedRows.joined([part.states for part in parts]),
+            HashedRows.concatenate([part.states for part in parts]),
             _joined_ends([part.indptr for part in parts]),
-            _joined([part.codes for part in parts], np.uint64),
-            HashedRows.joined([part.pairs for part in parts]),
+            _concatenate([part.codes for part in parts], np.uint64),
+            HashedRows.concatenate([part.pairs for part in parts]),
         )
 
     @property
@@ -110,7 +110,7 @@ class Decisions:
         )
 
 
-class Known:
+class SituationCache:
     """Cache of situations: their features, and the costs of actions."""
 
     def __init__(
@@ -124,10 +124,10 @@ class Known:
         """Return the features, computed at the first use."""
         return self._find()
 
-    def take(self, rows: Integers) -> Known:
+    def take(self, rows: Integers) -> SituationCache:
         """Return the cache of some situations."""
         costs = self.costs and [self.costs[row] for row in rows]
-        return Known(lambda: self.decisions.take(rows), costs)
+        return SituationCache(lambda: self.decisions.take(rows), costs)
 
 
 def _plain(name: Any) -> Any:
@@ -143,7 +143,7 @@ def hash_name(name: Any) -> int:
         found = _known.get(name)
     except TypeError:
         raise TypeError(
-            f"{shown(name)} is not hashable: names of features and actions are text, "
+            f"{quote(name)} is not hashable: names of features and actions are text, "
             "integers or tuples of these"
         ) from None
     if found is None:
@@ -162,14 +162,14 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ValueError(
-                    f"{shown(item)} is no (name, value) pair: write a name of several "
+                    f"{quote(item)} is no (name, value) pair: write a name of several "
                     "parts as text, or as a key of a mapping"
                 )
             name, value = item
             plain = type(value) is float  # quick to tell; all other kinds are not
             if not (plain or isinstance(value, Real)) or not math.isfinite(value):
                 raise ValueError(
-                    f"feature {shown(name)} has the value {shown(value)}: values are "
+                    f"feature {quote(name)} has the value {quote(value)}: values are "
                     "finite numbers"
                 )
             yield name, float(value)
@@ -177,7 +177,7 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
             yield item, 1.0
         else:
             raise TypeError(
-                f"{shown(item)} is no feature: give names (text or integers) and "
+                f"{quote(item)} is no feature: give names (text or integers) and "
                 "(name, value) pairs"
             )
 
@@ -254,12 +254,12 @@ def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
                 for action in actions:
                     pairs.add(task.action_features(x, state, action))
         except (TypeError, ValueError) as error:
-            error.add_note(f"at input {place}, state {shown(state)}")
+            error.add_note(f"at input {place}, state {quote(state)}")
             raise
         ends.append(len(codes))
         if features is None and (plain or len(pairs.hashes) == n_before):
             raise ValueError(
-                f"no features at input {place}, state {shown(state)}: the task must "
+                f"no features at input {place}, state {quote(state)}: the task must "
                 "define features(x, state) or action_features(x, state, action)"
             )
     if plain:

@@ -19,8 +19,8 @@ from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Axes, Booleans, Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
-    Known,
     Situation,
+    SituationCache,
     best_actions,
     cheapest_regrets,
     describe,
@@ -89,7 +89,7 @@ def _block_costs(
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     if once:
         states: list[Any] = [None] * len(walks)
-        drawn = policy.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
+        drawn = policy.draw_components(draw(keys, np.zeros(len(walks), dtype=np.int64)))
         for number, component in enumerate(policy.components()):
             rows = np.flatnonzero(drawn == number)
             last = run(task, component, [walks[row] for row in rows], keys[rows])
@@ -130,10 +130,10 @@ class Examples:
         return len(self.decisions)
 
     @classmethod
-    def joined(cls, parts: Sequence[Examples]) -> Examples:
+    def concatenate(cls, parts: Sequence[Examples]) -> Examples:
         """Concatenate the examples of all iterations; the loss is that of the last."""
         return cls(
-            type(parts[0].decisions).joined([part.decisions for part in parts]),
+            type(parts[0].decisions).concatenate([part.decisions for part in parts]),
             np.concatenate([part.costs for part in parts]),
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.folds for part in parts]),
@@ -149,12 +149,12 @@ class _Recorder:
         self.task = task
         self.in_place = task._in_place()
         self.initial = initial  # None: costs are found later, from kept states
-        self.parts: list[Known] = []
+        self.parts: list[SituationCache] = []
         self.situations: list[Situation] = []
         self.places: list[int] = []
         self.longest = 0
 
-    def visit(self, situations: list[Situation]) -> Known:
+    def visit(self, situations: list[Situation]) -> SituationCache:
         costs = None
         if self.initial is not None:
             costs = [self.initial.costs(one) for one in situations]
@@ -162,7 +162,7 @@ class _Recorder:
             self.situations += [
                 one._replace(state=self.task.copy(one.state)) for one in situations
             ]
-        known = Known(lambda: describe(self.task, situations), costs)
+        known = SituationCache(lambda: describe(self.task, situations), costs)
         if self.in_place:
             _ = known.decisions
         self.parts.append(known)
@@ -225,7 +225,7 @@ def _roll_in_python(
     else:
         found = rollout_costs(task, recorder.situations, paths)
     return (
-        Decisions.joined([part.decisions for part in recorder.parts]),
+        Decisions.concatenate([part.decisions for part in recorder.parts]),
         np.array([cost for one in found for cost in one], dtype=np.float64),
         np.array(recorder.places, dtype=np.int64),
         losses,

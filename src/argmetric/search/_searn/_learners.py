@@ -58,7 +58,7 @@ class TableDecisions:
         """Return all features, sorted, and the code of the action of each column."""
         raise NotImplementedError
 
-    def indexed(self) -> tuple[Any, ...]:
+    def kernel_arrays(self) -> tuple[Any, ...]:
         """Return features and decisions as `kernels.weight_tables` takes them."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class _PlainDecisions(TableDecisions):
     def vocabulary(self) -> tuple[Hashes, Hashes]:
         return self.hashes, self.codes
 
-    def indexed(self) -> tuple[Any, ...]:
+    def kernel_arrays(self) -> tuple[Any, ...]:
         n = len(self)
         sizes, none = np.ones(n, dtype=np.int64), np.zeros((n, 0), dtype=np.int64)
         features = self.states.indptr, self.where.astype(np.int32), self.states.values
@@ -126,7 +126,7 @@ class TableScorer:
         table = as_table(decisions)
         out = np.empty(table.indptr[-1])
         if len(table):
-            features, found = table.indexed()
+            features, found = table.kernel_arrays()
             score_decisions(features, found, self.table(*table.vocabulary), out)
         return out
 
@@ -158,7 +158,7 @@ def learn_table(
     lags, clock = np.zeros(shape), np.zeros(1)
     options = *how, importance_scale(regrets, table)
     state = weights, squares, lags, clock
-    features, found = table.indexed()
+    features, found = table.kernel_arrays()
     for _ in range(epochs if len(table) else 0):
         order = rng.permutation(len(table))
         learn_decisions(features, found, regrets, order, options, state)
@@ -200,7 +200,7 @@ def with_products(rows: HashedRows) -> HashedRows:
     return HashedRows(indptr, hashes, values)
 
 
-def expanded(decisions: Decisions, quadratic: bool) -> Decisions:
+def expand_features(decisions: Decisions, quadratic: bool) -> Decisions:
     """Return decisions with products of features if `quadratic`, else unchanged."""
     if not quadratic:
         return decisions
@@ -233,7 +233,7 @@ class LinearScorer:
         from argmetric.search.kernels.cost_sensitive import score_actions
 
         out = np.empty(decisions.codes.size)
-        rows = flat(expanded(decisions, self.quadratic))
+        rows = flat(expand_features(decisions, self.quadratic))
         score_actions(rows, self.shift, self.weights, out)
         return out
 
@@ -330,7 +330,7 @@ class LinearLearner(Shown):
         regrets = cheapest_regrets(
             np.asarray(costs, dtype=np.float64), decisions.indptr
         )
-        rows = flat(expanded(decisions, self.quadratic))
+        rows = flat(expand_features(decisions, self.quadratic))
         scale = importance_scale(regrets, decisions)
         state = (weights, squares, lags, clock)
         for _ in range(self.epochs if len(decisions) else 0):

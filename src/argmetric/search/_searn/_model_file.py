@@ -23,7 +23,7 @@ from argmetric.search._searn._iterate import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._searn import check_options
-from argmetric.search._searn._task import Task, check_is_task, shown
+from argmetric.search._searn._task import Task, check_is_task, quote
 from argmetric.search.learning import dense, sparse
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
         if len(betas) != len(learned):
             raise ValueError(f"{len(betas)} betas of {len(learned)} policies")
         searn.policy_ = Mixture(None, learned, betas)
-        restored = saving.restored
+        restored = saving.restore_values
         rows = tuple(
             Iteration(**{name: restored(value) for name, value in row.items()})
             for row in header["history"]
@@ -97,7 +97,7 @@ def _linear(scorer: Any, learner: Any) -> LinearScorer:
     if known and isinstance(scorer, LinearScorer):
         return scorer
     raise TypeError(
-        f"a Searn with the learner {shown(learner)} cannot be saved: a file holds "
+        f"a Searn with the learner {quote(learner)} cannot be saved: a file holds "
         "numbers and nothing that is run, that is hashed weights of LinearLearner; fit "
         'it with LinearLearner(), "logistic", "perceptron" or "svm"'
     )
@@ -148,5 +148,5 @@ def _check_same_task(
         if saved.get(name) != given.get(name):
             raise DataError(
                 f"{path} was saved for {saved['name']} with {name}="
-                f"{shown(saved.get(name))}, but here it is {shown(given.get(name))}"
+                f"{quote(saved.get(name))}, but here it is {quote(given.get(name))}"
             )

@@ -16,7 +16,7 @@ from argmetric.search._searn._task import (
     Task,
     check_is_task,
     moves,
-    shown,
+    quote,
 )
 from argmetric.search._searn._tasks import (
     TokenFeatures,
@@ -177,8 +177,8 @@ class LearnedOrder(Task):
         unknown = set(y) - set(self.labels)
         if unknown:
             raise ValueError(
-                f"label {shown(min(unknown, key=repr))} is not among "
-                f"{shown(self.labels)}"
+                f"label {quote(min(unknown, key=repr))} is not among "
+                f"{quote(self.labels)}"
             )
         return [float(label != y[i]) for i, label in self.actions(x, state)]
 

@@ -14,8 +14,8 @@ from argmetric._ground.display import Shown
 from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
-    Known,
     Situation,
+    SituationCache,
     best_actions,
     describe,
 )
@@ -31,7 +31,10 @@ class ActionPolicy(Protocol):
     """Policy that chooses actions."""
 
     def choose(
-        self, situations: list[Situation], draws: Floats, known: Known | None = None
+        self,
+        situations: list[Situation],
+        draws: Floats,
+        known: SituationCache | None = None,
     ) -> Integers:
         """Return the number of an action for each situation; `draws` are in [0, 1)."""
         ...
@@ -82,7 +85,7 @@ def run(
     policy: ActionPolicy,
     walks: Sequence[Walk],
     keys: Hashes,
-    visit: Callable[[list[Situation]], Known] | None = None,
+    visit: Callable[[list[Situation]], SituationCache] | None = None,
 ) -> list[Any]:
     """Return the final states of walks under a policy; first states are used up.
 
@@ -208,7 +211,10 @@ class LearnedPolicy:
         return out
 
     def choose(
-        self, situations: list[Situation], draws: Floats, known: Known | None = None
+        self,
+        situations: list[Situation],
+        draws: Floats,
+        known: SituationCache | None = None,
     ) -> Integers:
         """Return the action of greatest score, the first of equals."""
         decisions = known.decisions if known else describe(self.task, situations)
@@ -282,15 +288,18 @@ class Mixture(Shown):
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
         return edges
 
-    def drawn(self, draws: Floats) -> Integers:
+    def draw_components(self, draws: Floats) -> Integers:
         """Return the component for each random number in [0, 1)."""
         return np.searchsorted(self._edges, draws, side="right")
 
     def choose(
-        self, situations: list[Situation], draws: Floats, known: Known | None = None
+        self,
+        situations: list[Situation],
+        draws: Floats,
+        known: SituationCache | None = None,
     ) -> Integers:
         """Return the actions of randomly chosen policies."""
-        drawn = self.drawn(draws)
+        drawn = self.draw_components(draws)
         components = self.components()
         if known is not None and (drawn == drawn[0]).all():
             return np.asarray(components[drawn[0]].choose(situations, draws, known))
@@ -318,7 +327,7 @@ class Mixture(Shown):
                     scores = policy.scores(situations, decisions)
                     total += weight * _in_form(scores, decisions.indptr, form)
         else:
-            drawn = self.drawn(draws)
+            drawn = self.draw_components(draws)
             total = np.empty(decisions.codes.size)
             for number in np.unique(drawn):
                 rows = np.flatnonzero(drawn == number)

@@ -20,9 +20,14 @@ from argmetric.search._searn._decisions import (
     cheapest_regrets,
     largest_regrets,
 )
-from argmetric.search._searn._learners import Always, check_estimator, expanded, flat
+from argmetric.search._searn._learners import (
+    Always,
+    check_estimator,
+    expand_features,
+    flat,
+)
 
-_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
+_LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 1e-16
 
 
 def joint_rows(decisions: Decisions) -> HashedRows:
@@ -128,12 +133,12 @@ def fit_copy(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
     return clone(estimator).fit(X[keep], y, sample_weight=weight)
 
 
-def log_odds_of_zero(chance: Floats) -> Floats:
+def log_odds_of_zero(probability: Floats) -> Floats:
     """Return log((1 - p) / p), finite if p is 0 or 1.
 
     Confident models differ too little in p for a softmax, not in the log-odds.
     """
-    return -bounded_logit(chance, _LEAST_CHANCE, _MOST_CHANCE)
+    return -bounded_logit(probability, _LEAST_PROBABILITY, _MOST_PROBABILITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +149,7 @@ class _PairModels:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         table = class_table(decisions, self.classes)
         X = self.columns.matrix(decisions.states)
         wins = np.zeros(decisions.codes.size)
@@ -163,7 +168,7 @@ class _DifferenceModel:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         X = self.columns.matrix(joint_rows(decisions))
         i, j = pairs_of(decisions.indptr)
         wins = np.zeros(decisions.codes.size)
@@ -207,7 +212,7 @@ class AllPairs(Shown):
     ) -> _PairModels | _DifferenceModel:
         """Learn from decisions and the cost of each action."""
         check_estimator(self.estimator)
-        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
         if has_pairs(decisions):
             return self._fit_differences(decisions, values)
@@ -258,7 +263,7 @@ class _CostModels:
     are_classifiers: bool
 
     def scores(self, decisions: Decisions) -> Floats:
-        decisions = expanded(decisions, self.quadratic)
+        decisions = expand_features(decisions, self.quadratic)
         if has_pairs(decisions):
             X = self.columns.matrix(joint_rows(decisions))
             return self._scores_by(self.models[0], X)
@@ -275,10 +280,10 @@ class _CostModels:
         if not self.are_classifiers:
             return -np.asarray(model.predict(X), dtype=np.float64)
         if isinstance(model, Always) or not hasattr(model, "predict_proba"):
-            chance = model.predict(X)  # the decision itself
+            probability = model.predict(X)  # the decision itself
         else:
-            chance = model.predict_proba(X)[:, 1]
-        return log_odds_of_zero(np.asarray(chance, dtype=np.float64))
+            probability = model.predict_proba(X)[:, 1]
+        return log_odds_of_zero(np.asarray(probability, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -331,7 +336,7 @@ class OneAgainstAll(Shown):
     ) -> _CostModels:
         """Learn from decisions and the cost of each action."""
         check_estimator(self.estimator)
-        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)
         # Not the largest of all decisions: beside it most regrets would look like 0
         most = largest_regrets(regrets, decisions.indptr)[decisions.owners]

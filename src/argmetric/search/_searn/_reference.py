@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
-from argmetric.search._searn._decisions import Known, Situation
-from argmetric.search._searn._task import Task, find_action, moves, named, shown
+from argmetric.search._searn._decisions import Situation, SituationCache
+from argmetric.search._searn._task import (
+    Task,
+    find_action,
+    moves,
+    name_input,
+    quote,
+)
 
 
 class InitialPolicy:
@@ -35,7 +41,10 @@ class InitialPolicy:
         self._costs: dict[tuple[int, Any], list[float]] = {}
 
     def choose(
-        self, situations: list[Situation], draws: Floats, known: Known | None = None
+        self,
+        situations: list[Situation],
+        draws: Floats,
+        known: SituationCache | None = None,
     ) -> Integers:
         """Return the number of the best action of each situation."""
         if known is not None and known.costs is not None:
@@ -74,7 +83,7 @@ class InitialPolicy:
         if not follows:
             ends = [self._search_loss(place, x, y, child) for child in children]
         else:  # losses at the end of following the reference
-            kept = self._kept(place)
+            kept = self._values_at(place)
             ends = [self.reach(place, x, y, child, kept) for child in children]
         return check_costs(ends, situation)
 
@@ -111,12 +120,12 @@ class InitialPolicy:
         """Return the least loss by beam search."""
         if self._in_place:
             return least_loss(self.task, place, x, y, state, width=self.width)
-        known = self._kept(place)
+        known = self._values_at(place)
         if state not in known:
             known[state] = least_loss(self.task, place, x, y, state, width=self.width)
         return known[state]
 
-    def _kept(self, place: int) -> dict[Any, float]:
+    def _values_at(self, place: int) -> dict[Any, float]:
         return {} if place < 0 else self._values.setdefault(place, {})
 
 
@@ -156,7 +165,7 @@ def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
     loss = float(task.loss(y, task.output(x, state)))
     if not math.isfinite(loss):
         raise ValueError(
-            f"the loss of {named(place)} at state {shown(state)} is {loss}"
+            f"the loss of {name_input(place)} at state {quote(state)} is {loss}"
         )
     return loss
 
@@ -164,8 +173,8 @@ def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
 def endless(task: Task, place: int, x: Any, state: Any) -> str:
     """Return the error for a search that does not end."""
     return (
-        f"{named(place)} is not finished after {task.most_steps(x)} decisions, at "
-        f"state {shown(state)}: does step() come back to a state it left, or actions() "
+        f"{name_input(place)} is not finished after {task.most_steps(x)} decisions, at "
+        f"state {quote(state)}: does step() come back to a state it left, or actions() "
         "never run out? If outputs take more decisions, let most_steps(x) of "
         f"{type(task).__name__} return how many"
     )
@@ -177,12 +186,12 @@ def check_costs(costs: Iterable[Any], situation: Situation) -> list[float]:
     n = len(situation.actions)
     if len(found) == n and math.isfinite(sum(found)):
         return found
-    where = f"of {named(situation.place)} in state {shown(situation.state)}"
+    where = f"of {name_input(situation.place)} in state {quote(situation.state)}"
     if len(found) != n:
         raise ValueError(
             f"{len(found)} costs {where}: one for each of {n} actions is needed"
         )
     for action, cost in zip(situation.actions, found, strict=True):
         if not math.isfinite(cost):
-            raise ValueError(f"the cost {where} of action {shown(action)} is {cost}")
+            raise ValueError(f"the cost {where} of action {quote(action)} is {cost}")
     return found  # only their sum is too large

@@ -42,7 +42,7 @@ from argmetric.search._searn._learners import (
 )
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._spans import prepared
+from argmetric.search._searn._spans import prepare_spans
 from argmetric.search._searn._task import Task, check_is_task
 from argmetric.search._searn._tasks_chunks import SpanChunking
 from argmetric.search.learning import Parameters
@@ -57,24 +57,14 @@ _CHOICES = {
     "prediction": ("draw", "mean"),
     "beam_scores": ("log", "raw"),
 }
-_NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
+_NEGLIGIBLE = 0.05  # probability that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000
 
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Check all arguments of the constructor."""
     check_is_task(options["task"])
-    learner = options["learner"]
-    if isinstance(learner, str):
-        check_choice(learner, "learner", KINDS)
-    elif not hasattr(learner, "fit"):
-        raise TypeError("learner must have a method fit(decisions, costs, rng)")
-    elif hasattr(learner, "predict"):
-        name = type(learner).__name__
-        raise TypeError(
-            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
-            f"OneAgainstAll({name}(...))"
-        )
+    _check_learner(options["learner"])
     for name, choices in _CHOICES.items():
         check_choice(options[name], name, choices)
     beta = options["beta"]
@@ -95,6 +85,23 @@ def check_options(options: Mapping[str, Any]) -> None:
                 f"{name}={options[name]!r} belongs to algorithm='searn', not to "
                 f"{options['algorithm']!r}"
             )
+    _check_counts(options)
+
+
+def _check_learner(learner: object) -> None:
+    if isinstance(learner, str):
+        check_choice(learner, "learner", KINDS)
+    elif not hasattr(learner, "fit"):
+        raise TypeError("learner must have a method fit(decisions, costs, rng)")
+    elif hasattr(learner, "predict"):
+        name = type(learner).__name__
+        raise TypeError(
+            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
+            f"OneAgainstAll({name}(...))"
+        )
+
+
+def _check_counts(options: Mapping[str, Any]) -> None:
     for name, least in _LEAST.items():
         value = options[name]
         if value is None and name in ("iterations", "cross_validation"):
@@ -269,9 +276,9 @@ class Searn(Parameters):
         if self.beta == "search" and dev_data is None:
             raise ValueError('beta="search" needs development inputs: pass dev=(X, Y)')
         self._search_task = self._make_search_task()
-        data = self._prepared(data[0]), data[1]
+        data = self._prepare(data[0]), data[1]
         if dev_data is not None:
-            dev_data = self._prepared(dev_data[0]), dev_data[1]
+            dev_data = self._prepare(dev_data[0]), dev_data[1]
         self._loop(data, dev_data, rng)
         return self
 
@@ -280,13 +287,13 @@ class Searn(Parameters):
             return self.task
         return QueueTask(self.task, self.beam, search_width=self.search_width)
 
-    def _prepared(self, X: Sequence[Any]) -> Sequence[Any]:
+    def _prepare(self, X: Sequence[Any]) -> Sequence[Any]:
         """Return inputs as kernels take them, if learner and task allow."""
         learner, task = self.learner, self._search_task
         # Kernels know no mean of policies, and a table knows chunks only by kernels
         mean = self.prediction == "mean" and isinstance(task, SpanChunking)
         if isinstance(learner, LinearLearner) and learner.hash_bits is None:
-            return X if mean else prepared(task, X)
+            return X if mean else prepare_spans(task, X)
         return X
 
     def _fitted_policy(self) -> Mixture:
@@ -360,7 +367,7 @@ class Searn(Parameters):
         )  # fmt: skip
         if self.algorithm != "searn":
             self._gathered.append(examples)
-            examples = Examples.joined(self._gathered)
+            examples = Examples.concatenate(self._gathered)
         learner = self.learner
         if isinstance(learner, str):
             learner = LinearLearner(learner, target=task.target)
@@ -405,7 +412,7 @@ class Searn(Parameters):
         """
         policy = self._fitted_policy()
         check_sequence(X, "X")
-        return self._decoder().outputs(policy, self._prepared(X))
+        return self._decoder().outputs(policy, self._prepare(X))
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Return `task.score` of the predictions; by default minus the mean loss.

@@ -114,7 +114,7 @@ class PreparedInputs(Sequence[Any]):
         return CHUNKS * isinstance(self.task, WordChunking)
 
     @cached_property
-    def allowed(self) -> Booleans:
+    def allowed_actions(self) -> Booleans:
         """Return which actions may follow each last label; one row if all may."""
         labels = self.task.labels
         if not isinstance(self.task, WordChunking):
@@ -215,12 +215,12 @@ class PreparedInputs(Sequence[Any]):
             for one in (policy.scorer, *policy.folds)
         )
 
-    def _fixed(self) -> tuple[Any, ...]:
+    def _scheme_and_text(self) -> tuple[Any, ...]:
         """Return scheme and text, as kernels take them."""
         from argmetric.search.kernels.sequences import WHOLE
 
         form = self.form + WHOLE * self.task.whole
-        scheme = form, self.longest, self.allowed, self._index[2]
+        scheme = form, self.longest, self.allowed_actions, self._index[2]
         return scheme, (self.starts, self.firsts)
 
     def _voters(
@@ -242,7 +242,7 @@ class PreparedInputs(Sequence[Any]):
         draws = *first, len(parts[0]) if parts else 1, own
         return (self._index[1], weights), draws
 
-    def _walked(self, voters: tuple[Any, ...], gold: Any) -> tuple[Any, ...]:
+    def _follow(self, voters: tuple[Any, ...], gold: Any) -> tuple[Any, ...]:
         """Return the actions of a policy and the states that it met.
 
         See `sequences.walk`.
@@ -254,7 +254,7 @@ class PreparedInputs(Sequence[Any]):
         histories, states = np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
         costs, losses = np.empty(self.places[-1] if known else 0), np.zeros(len(self))
         out = chosen, histories, depths, states, self.places, costs, losses
-        (scheme, text), (policies, draws) = self._fixed(), voters
+        (scheme, text), (policies, draws) = self._scheme_and_text(), voters
         walk(scheme, text, gold or (chosen,) * 5, policies, draws, known, out)
         return out
 
@@ -275,14 +275,14 @@ class PreparedInputs(Sequence[Any]):
         from argmetric.search.kernels.sequences import roll_out
 
         gold = self.gold(Y)
-        met = self._walked(self._voters(mixture, folds, keys), gold)
+        met = self._follow(self._voters(mixture, folds, keys), gold)
         _, histories, depths, _, _, costs, losses = met
         tokens = np.flatnonzero(depths >= 0)
         order = np.lexsort((self.owners[tokens], depths[tokens]))
         if paths is not None:
             numbers = np.empty_like(order)
             numbers[order] = np.arange(order.size)
-            scheme, text = self._fixed()
+            scheme, text = self._scheme_and_text()
             policies, draws = self._voters(paths.policy, folds, keys)
             path = tokens, numbers, self.owners, *met[1:5]
             how = tuple(paths[1:])
@@ -301,9 +301,9 @@ class PreparedInputs(Sequence[Any]):
 
         voters = self._voters(mixture, None, keys)
         if width == 1:
-            return self.outputs(self._walked(voters, None)[0])
+            return self.outputs(self._follow(voters, None)[0])
         chosen = np.full(int(self.starts[-1]), -1, dtype=np.int64)
-        (scheme, text), (policies, draws) = self._fixed(), voters
+        (scheme, text), (policies, draws) = self._scheme_and_text(), voters
         search_beams(scheme, text, policies, draws, width, logs, chosen)
         return self.outputs(chosen)
 
@@ -317,7 +317,7 @@ class SequenceDecisions(TableDecisions):
     histories: Integers
 
     @classmethod
-    def joined(cls, parts: Sequence[SequenceDecisions]) -> SequenceDecisions:
+    def concatenate(cls, parts: Sequence[SequenceDecisions]) -> SequenceDecisions:
         """Concatenate the decisions of all parts."""
         tokens = np.concatenate([part.tokens for part in parts])
         histories = np.concatenate([part.histories for part in parts])
@@ -329,7 +329,7 @@ class SequenceDecisions(TableDecisions):
     @property
     def _legal(self) -> Booleans | None:
         """Return which actions each decision has; None for all that its token has."""
-        allowed = self.inputs.allowed
+        allowed = self.inputs.allowed_actions
         return allowed[self.histories % len(allowed)] if len(allowed) > 1 else None
 
     @cached_property
@@ -349,7 +349,7 @@ class SequenceDecisions(TableDecisions):
     def vocabulary(self) -> tuple[Hashes, Hashes]:
         return self.inputs.vocabulary
 
-    def indexed(self) -> tuple[Any, ...]:
+    def kernel_arrays(self) -> tuple[Any, ...]:
         _, features, rows = self.inputs._index
         firsts = self.inputs.firsts
         sizes = np.diff(firsts)[self.tokens]

@@ -17,7 +17,7 @@ from argmetric.search.corpus.labels import write_labels
 _OUT = "O"
 
 
-def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
+def prepare_spans(task: Any, X: Sequence[Any]) -> Sequence[Any]:
     """Return inputs with their features read if kernels support the task."""
     spans = type(task) is SpanChunking and bool(task.types)
     known = spans and isinstance(task.metric, FBeta) and task.metric.beta == 1
@@ -53,7 +53,7 @@ class PreparedSpans(PreparedInputs):
         return CHUNKS + SPANS
 
     @property
-    def allowed(self) -> Booleans:
+    def allowed_actions(self) -> Booleans:
         return np.ones((1, 1 + len(self.task.types) * self.longest), dtype=np.bool_)
 
     def _histories(self) -> tuple[list[Any], Integers]:

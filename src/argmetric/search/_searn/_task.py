@@ -179,13 +179,13 @@ def check_is_task(value: Any, name: str = "task") -> None:
         raise TypeError(f"{name} must be a Task, not {type(value).__name__}")
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a value for an error message, cut to a line."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 
-def named(place: int) -> str:
+def name_input(place: int) -> str:
     """Return the name of an input for an error message."""
     return f"input {place}" if place >= 0 else "an input"
 
@@ -200,7 +200,7 @@ def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
     legal = tuple(task.actions(x, state))
     if not legal:
         raise ValueError(
-            f"state {shown(state)} is not final and has no actions: let final() say "
+            f"state {quote(state)} is not final and has no actions: let final() say "
             "that it is, or give it an action"
         )
     return legal
@@ -212,6 +212,6 @@ def find_action(legal: Sequence[Any], action: Any, place: int, state: Any) -> in
         return legal.index(action)
     except ValueError:
         raise ValueError(
-            f"reference() of {named(place)} gives the action {shown(action)} in state "
-            f"{shown(state)}, where only {shown(list(legal))} are legal"
+            f"reference() of {name_input(place)} gives the action {quote(action)} in "
+            f"state {quote(state)}, where only {quote(list(legal))} are legal"
         ) from None

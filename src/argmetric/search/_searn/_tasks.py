@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._ground.arguments import check_count, check_flag, check_items, is_sized
 from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
-from argmetric.search._searn._task import Features, Task, shown
+from argmetric.search._searn._task import Features, Task, quote
 
 Order = Literal["left", "right"]
 ORDERS: tuple[str, ...] = get_args(Order)
@@ -27,7 +27,7 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
                 f"features of a token must have one dimension, not {token.ndim}"
             )
         if token.dtype.kind not in "biuf":
-            raise TypeError(f"features of a token must be numbers, not {shown(token)}")
+            raise TypeError(f"features of a token must be numbers, not {quote(token)}")
         return [(int(i), float(token[i])) for i in np.flatnonzero(token)]
     if isinstance(token, Mapping | list | tuple):
         return list(read_features(token))
@@ -39,7 +39,7 @@ def check_tokens(x: Any) -> int:
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
     other = hasattr(x, "columns") or hasattr(x, "tocsr")  # a table, a sparse matrix
     if not sized or isinstance(x, Mapping | Set) or other:
-        raise TypeError(f"x must be a sequence of tokens, not {shown(x)}")
+        raise TypeError(f"x must be a sequence of tokens, not {quote(x)}")
     return len(x)
 
 
@@ -52,17 +52,17 @@ def distinct_labels(labels: Any) -> tuple[Any, ...]:
             hash(label)
         except TypeError:
             raise TypeError(
-                f"labels must be hashable, not {shown(label)} at position {position}"
+                f"labels must be hashable, not {quote(label)} at position {position}"
             ) from None
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"labels must be distinct and not empty: {shown(labels)}")
+        raise ValueError(f"labels must be distinct and not empty: {quote(labels)}")
     return found
 
 
 def check_callable(value: Any, name: str) -> None:
     """Raise an error if the value is neither a function nor None."""
     if value is not None and not callable(value):
-        raise TypeError(f"{name} must be a function or None, not {shown(value)}")
+        raise TypeError(f"{name} must be a function or None, not {quote(value)}")
 
 
 def token_features(x: Sequence[Any], i: int) -> Features:
@@ -189,7 +189,7 @@ class SequenceLabelling(Task):
         same_length(x, y)
         right = y[self.position(x, state)]
         if right not in self.labels:
-            raise ValueError(f"label {shown(right)} is not among {shown(self.labels)}")
+            raise ValueError(f"label {quote(right)} is not among {quote(self.labels)}")
         before = y if self.order == "left" else y[::-1]
         lost = self.whole and tuple(before[: len(state)]) != tuple(state)
         return [float(lost or label != right) for label in self.labels]
@@ -210,5 +210,5 @@ def same_length(x: Any, y: Any) -> None:
 def check_labels(y: Any) -> int:
     """Return the number of labels of a sequence."""
     if not is_sized(y):
-        raise TypeError(f"y must be a sequence of labels, not {shown(y)}")
+        raise TypeError(f"y must be a sequence of labels, not {quote(y)}")
     return len(y)

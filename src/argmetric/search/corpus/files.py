@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
 from argmetric._ground.arguments import check_items, check_path, check_texts, shown
-from argmetric._ground.saving import parsed
+from argmetric._ground.saving import parse_json
 from argmetric._ground.validation import check_choice
 from argmetric._ground.whole_files import DataError, written_whole
 from argmetric.search.corpus.labels import (
@@ -100,7 +100,7 @@ def _from_columns(
         try:
             known[label] = _read_label(label, scheme)
         except ValueError as error:
-            raise DataError(f"{text.where(last.index(label))}: {error}") from None
+            raise DataError(f"{text.place(last.index(label))}: {error}") from None
     return text.objects(text.columns[:-1], [known[label] for label in last])
 
 
@@ -120,7 +120,7 @@ def _from_json(
             continue
         where = f"{name}, line {number}"
         try:
-            row = parsed(line, rows=True)
+            row = parse_json(line, rows=True)
         except ValueError as error:
             raise DataError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):
@@ -192,14 +192,7 @@ def write_sentences(
             raise ValueError(
                 f"predicted[{i}] has {len(labels)} labels for {len(sentence)} tokens"
             )
-    chosen: list[Any] = [None] * len(sentences)
-    wanted = "a list of Span"
-    if spans is not None:
-        chosen = _for_each(spans, "spans", wanted, len(sentences))
-        chosen = [check_items(x, f"spans[{i}]", wanted) for i, x in enumerate(chosen)]
-        for i, span in ((i, span) for i, one in enumerate(chosen) for span in one):
-            if not isinstance(span, Span):
-                raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
+    chosen = _check_spans(spans, len(sentences))
     rows = zip(sentences, predicted, chosen, strict=True)
     if kind == "jsonl":
         write_text(path, "".join(_json_text(*row) for row in rows))
@@ -220,6 +213,19 @@ def write_sentences(
         lines = map(("\t" if blank else " ").join, zip(*columns, strict=True))
         pieces += [*(f"{line}\n" for line in lines), "\n"]
     write_text(path, "".join(pieces))
+
+
+def _check_spans(spans: Sequence[Sequence[Any]] | None, count: int) -> list[Any]:
+    """Return the spans of each sentence; None for each where there are none."""
+    if spans is None:
+        return [None] * count
+    wanted = "a list of Span"
+    chosen = _for_each(spans, "spans", wanted, count)
+    chosen = [check_items(x, f"spans[{i}]", wanted) for i, x in enumerate(chosen)]
+    for i, span in ((i, span) for i, one in enumerate(chosen) for span in one):
+        if not isinstance(span, Span):
+            raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
+    return chosen
 
 
 def write_text(path: str, text: str, encoding: str = "utf-8") -> None:

@@ -48,7 +48,7 @@ class Heads:
         where = self.sentence_of_words()[self.values == 0]
         return np.bincount(where, minlength=len(self.sentences) - 1)
 
-    def unrooted(self) -> Integers:
+    def words_off_root(self) -> Integers:
         """Return words whose heads do not lead to the root: in or below a cycle."""
         ahead, root = self._with_roots()
         for _ in range(self._doublings()):

@@ -279,7 +279,7 @@ def chunks_of(
     return [Chunk(a, b, names[kind]) for a, b, kind in zip(*columns, strict=True)]
 
 
-def repaired(labels: Sequence[str], dangling: Integers) -> list[str]:
+def repair_chunks(labels: Sequence[str], dangling: Integers) -> list[str]:
     """Return labels in which every chunk begins with B-X, as conlleval reads them."""
     mended = list(labels)
     for token in dangling.tolist():

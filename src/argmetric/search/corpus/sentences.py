@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.saving import decoded
+from argmetric._ground.saving import decode_text
 from argmetric._ground.types import Integers
 from argmetric._ground.validation import check_choice
 from argmetric._ground.whole_files import DataError, read_whole
@@ -131,7 +131,7 @@ class ColumnFile:
     def width(self) -> int:
         return len(self.columns)
 
-    def where(self, token: int) -> str:
+    def place(self, token: int) -> str:
         return f"{self.name}, line {self.places[token] + 1}"
 
     def objects(
@@ -265,7 +265,7 @@ def read_text(
         data = sys.stdin.buffer.read() if path == STREAM else read_whole(path)
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
-    return name, decoded(data, encoding, name, otherwise)
+    return name, decode_text(data, encoding, name, otherwise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +289,7 @@ class PlainText:
         return [Sentence((self.tokens[a:b],)) for a, b in bounds]
 
 
-def tokenized(text: str, name: str = "text") -> PlainText:
+def tokenize_text(text: str, name: str = "text") -> PlainText:
     """Find the tokens and the sentences of a text; messages use `name`.
 
     Examples

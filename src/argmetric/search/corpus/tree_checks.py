@@ -25,7 +25,7 @@ def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
     trees = _tree_list(trees)
     heads = Heads.of([tree.heads for tree in trees])
     _check_inside(trees, heads)
-    unrooted = heads.unrooted()
+    unrooted = heads.words_off_root()
     if unrooted.size:
         number, token = _place(heads, unrooted[0])
         at, steps = token + 1, list[int]()

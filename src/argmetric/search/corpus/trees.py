@@ -276,8 +276,8 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
         )
     if not is_token.all():
         _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name=name)
-    tags = _known(columns[UPOS]) or _known(columns[XPOS])
-    return columns[FORM], tags, columns[HEAD], _known(columns[RELATION]), places
+    tags = _known_column(columns[UPOS]) or _known_column(columns[XPOS])
+    return columns[FORM], tags, columns[HEAD], _known_column(columns[RELATION]), places
 
 
 def _check_ranges(
@@ -330,10 +330,10 @@ def _dp(bodies: list[str], filled: Booleans, name: str) -> Parts:
             "word, tag, head"
         )
     words, tags, heads = columns
-    return words, _known(tags), heads, None, places
+    return words, _known_column(tags), heads, None, places
 
 
-def _known(column: Column) -> Column | None:
+def _known_column(column: Column) -> Column | None:
     """Return a column, or None if all of its cells are unknown."""
     return None if column.count(UNKNOWN) == len(column) else column
 

@@ -87,12 +87,12 @@ def fill_slopes(kind, target, costs, scale, scores, slopes):
         slopes[best] = -size
         return True
     norm = 0.0
-    chance = 0.0
+    probability = 0.0
     for a in range(n):
         slopes[a] = math.exp(scores[a] - top)
         norm += slopes[a]
         if costs[a] == 0.0:
-            chance += slopes[a]
+            probability += slopes[a]
     for a in range(n):
         p = slopes[a] / norm
         if target == REWARD:
@@ -100,7 +100,7 @@ def fill_slopes(kind, target, costs, scale, scores, slopes):
         else:
             q = 0.0
             if costs[a] == 0.0:
-                q = slopes[a] / chance if chance > 0.0 else 1.0 / n_cheapest
+                q = slopes[a] / probability if probability > 0.0 else 1.0 / n_cheapest
             slopes[a] = scale * total / (n - n_cheapest) * (p - q)
     return True
 

@@ -158,7 +158,7 @@ def beam(rows, scheme, weights, static, width, log_scale, labels, totals):
 
 
 @kernel
-def forced(rows, scheme, weights, static, candidates, known, totals):
+def score_forced(rows, scheme, weights, static, candidates, known, totals):
     """Set log probabilities of candidate label sequences.
 
     candidates[r, position] is the r-th candidate of the sentence there; totals[s, r]

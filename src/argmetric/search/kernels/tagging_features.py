@@ -24,7 +24,7 @@ def attribute_at(attributes, column, there, begin, end):
 
 
 @borrowing
-def joined(attributes, plan, j, token, begin, end):
+def hash_parts(attributes, plan, j, token, begin, end):
     """Return the hash of the parts of template j at a token; 0 if one is absent.
 
     Part i reads the attribute columns[i] of the token offsets[i] places away; template
@@ -58,7 +58,7 @@ def hash_rows(attributes, sentences, plan, shift, indptr, indices):
             for stream in range(n_streams):
                 indptr[token * n_streams + stream] = n
                 for j in range(streams[stream], streams[stream + 1]):
-                    h = joined(attributes, plan, j, token, begin, end)
+                    h = hash_parts(attributes, plan, j, token, begin, end)
                     if h != 0:
                         indices[n] = np.int32(mix(h) >> shift)
                         n += 1
@@ -76,12 +76,12 @@ def hash_halves(attributes, sentences, plan, halves):
         for token in range(begin, end):
             for stream in range(n_streams):
                 for j in range(streams[stream], streams[stream + 1]):
-                    h = joined(attributes, plan, j, token, begin, end)
+                    h = hash_parts(attributes, plan, j, token, begin, end)
                     halves[token * n_streams + stream, j - streams[stream]] = h
 
 
 @kernel
-def remembered(words, order, owners, labels, n_labels, window, past_only, memory):
+def fill_majority(words, order, owners, labels, n_labels, window, past_only, memory):
     """Set the majority label of the same word in nearby sentences.
 
     `order` lists the tokens by word, then place; owners[i] is the sentence of token i.

@@ -155,7 +155,7 @@ def _document(given: Any, name: str) -> _Document:
             raise TypeError(
                 f"{name}: sentence {i} must be {wanted}, not {shown(sentence)}"
             )
-    return (_parsed if are_trees else _sentences)(sentences, name)
+    return (_parse_document if are_trees else _sentences)(sentences, name)
 
 
 def _sentences(sentences: list[str], name: str) -> _Document:
@@ -167,7 +167,7 @@ def _sentences(sentences: list[str], name: str) -> _Document:
     return _Document(text, words, spans, starts[:-1], [None] * len(sentences))
 
 
-def _parsed(trees: list[Tree], name: str) -> _Document:
+def _parse_document(trees: list[Tree], name: str) -> _Document:
     try:
         check_trees(trees)
     except ValueError as error:

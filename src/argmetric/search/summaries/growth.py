@@ -83,7 +83,7 @@ class Growth:
         return other
 
     @property
-    def kept(self) -> Booleans:
+    def is_kept(self) -> Booleans:
         return self._kept.astype(bool)
 
     @property
@@ -109,7 +109,7 @@ class Growth:
         return self._counts[: len(self.material.grams.types)]
 
     @property
-    def used(self) -> float:
+    def used_size(self) -> float:
         """Return the cost of the kept words."""
         return self.budget.room - self.room
 
@@ -290,9 +290,9 @@ def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
                 ended.append((total, path))
             for piece in order.tolist():
                 value = total + float(one.values[piece, 0])
-                kept = one.kept
+                kept = one.is_kept
                 kept[one.material.pieces.words_of(piece)] = True
-                rate = value / (one.used + one.sizes[piece])
+                rate = value / (one.used_size + one.sizes[piece])
                 found.setdefault(kept.tobytes(), (rate, value, path, one, piece))
         best = sorted(found.values(), key=lambda x: -x[0])[:beam]
         living = []

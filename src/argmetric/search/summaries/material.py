@@ -167,7 +167,7 @@ class Material:
         return np.full(len(self.pieces), -1)
 
     @cached_property
-    def asked(self) -> Booleans:
+    def in_query(self) -> Booleans:
         """Return which tokens are in the query, by their stems."""
         query = self.query or frozenset()
         return np.array([stem(t) in query for t in self.grams.types], dtype=bool)
@@ -183,12 +183,14 @@ class Material:
         n_types = len(grams.types)
         sentence = np.repeat(cluster.word_sentences, np.diff(grams.places))
         is_about = np.zeros(cluster.n_sentences)
-        np.maximum.at(is_about, sentence, self.asked[grams.tokens].astype(np.float64))
+        np.maximum.at(
+            is_about, sentence, self.in_query[grams.tokens].astype(np.float64)
+        )
         about = is_about[sentence]
         times = np.maximum(np.bincount(grams.tokens, minlength=n_types), 1)
         share = np.bincount(grams.tokens, about, n_types) / times
-        share = np.where(self.asked, 1.0, 0.5 * share)
-        has = self.asked[grams.lefts] | self.asked[grams.rights]
+        share = np.where(self.in_query, 1.0, 0.5 * share)
+        has = self.in_query[grams.lefts] | self.in_query[grams.rights]
         both = np.minimum(share[grams.lefts], share[grams.rights])
         return np.append(share, np.where(has, 1.0, both))
 

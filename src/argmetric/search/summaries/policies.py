@@ -143,7 +143,8 @@ def fixed_features(material: Material) -> Floats:
         sums = np.append(0.0, np.cumsum(material.relevance[grams.tokens]))
         columns += [
             _per_piece(np.diff(sums[grams.places]), material) / size,
-            words_with(asked := frozenset(np.array(grams.types)[material.asked])) > 0,
+            words_with(asked := frozenset(np.array(grams.types)[material.in_query]))
+            > 0,
             words_with(asked) / size,
         ]
     return np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
@@ -170,7 +171,7 @@ def features(growth: Growth, fixed: Floats) -> Floats:
     of_document = np.bincount(document, kept)[document]
     follows = np.append(False, (kept[:-1] > 0) & (np.diff(document) == 0))
     grown = (kept > 0)[sentence]
-    used = growth.used / limit
+    used = growth.used_size / limit
     rates = limit * growth.values[:, :N_VALUES] / size[:, None]
     first = rates[:, 0]
     is_last = left <= _NEARLY_FULL

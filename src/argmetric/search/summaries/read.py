@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from argmetric._ground.saving import parsed
+from argmetric._ground.saving import parse_json
 from argmetric._ground.whole_files import DataError
 from argmetric.search.corpus.sentences import BYTE_ORDER, CONVERT, STREAM, read_text
 from argmetric.search.corpus.trees import Tree, format_of_name, read_trees
@@ -152,7 +152,7 @@ def read_labelled(
 
 def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:
     try:
-        row = parsed(line, rows=True)
+        row = parse_json(line, rows=True)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}; needed: {_LAYOUT}") from None
     if not isinstance(row, dict):

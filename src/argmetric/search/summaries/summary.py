@@ -304,7 +304,7 @@ def _articles(summary: Summary) -> str:
         anchors.discard(run.step)
         pieces[run.document] += [
             html.escape(text[at[run.document] : run.start]),
-            _marked(
+            _mark_sentence(
                 html.escape(text[run.start : run.end]), run.step, is_first, summary
             ),
         ]
@@ -338,7 +338,7 @@ def _runs(summary: Summary) -> list[_Run]:
     return list(map(_Run, *(column.tolist() for column in columns)))
 
 
-def _marked(text: str, step: int, is_first: bool, summary: Summary) -> str:
+def _mark_sentence(text: str, step: int, is_first: bool, summary: Summary) -> str:
     if step == _UNTOUCHED:
         return text
     if step == _DROPPED:

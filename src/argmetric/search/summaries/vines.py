@@ -131,7 +131,7 @@ class VineFeatures:
         self.material = material
         rate, use, known = (one[:n_types] for one in weights.rates.of(material, own))
         share = grams.documents[:n_types] / grams.n_documents
-        asked = material.asked.astype(np.float64)
+        asked = material.in_query.astype(np.float64)
         is_stop = material.is_stop_word
         pronoun, attribution = (
             np.array([t in one for t in grams.types], dtype=np.float64)
@@ -197,7 +197,7 @@ class VineFeatures:
         kept = growth.kept_words
         document = material.cluster.sentence_documents
         of_document = np.bincount(document, kept)[document]
-        used = growth.used / growth.budget.room
+        used = growth.used_size / growth.budget.room
         size = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
         values = growth.values[:, :N_VALUES]
         rates = growth.budget.room * values / size[:, None]
@@ -273,6 +273,15 @@ class VineLesson:
     completions: Completions
 
 
+def _shares(beta: float, n_learned: int, *, is_last: bool) -> Floats:
+    """Return the shares of a mixture; in the last one the initial policy has none."""
+    shares = mixture_shares([beta] * n_learned)
+    if is_last:
+        shares[0] = 0.0
+        shares /= shares.sum()
+    return shares
+
+
 def learn_vines(
     lessons: Sequence[VineLesson],
     weights: Weights,
@@ -294,10 +303,7 @@ def learn_vines(
     # About how many nodes a summary has
     steps = first.room / float(np.median(first.piece_costs))
     for iteration in range(iterations + 1):
-        shares = mixture_shares([beta] * len(learned))
-        if iteration == iterations:
-            shares[0] = 0.0
-            shares /= shares.sum()
+        shares = _shares(beta, len(learned), is_last=iteration == iterations)
         tally = StepTally()
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None

@@ -266,7 +266,7 @@ def _features(
     ]  # fmt: skip
     if material.query is not None:
         about, pair_about = np.split(material.relevance, [n_types])
-        tokens += [material.asked, about, d * about, r * about]
+        tokens += [material.in_query, about, d * about, r * about]
         pairs += [
             pair_about == 1.0, pair_about, pair_log * pair_about,
             pair_rate * pair_about, pair_about * none,

@@ -98,10 +98,10 @@ def score_candidates(
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.float64]:
     """Set log probabilities of candidate sequences; `known` ones stay."""
-    from argmetric.search.kernels.tagging import forced
+    from argmetric.search.kernels.tagging import score_forced
 
     totals = totals.copy()
-    forced(*policy.on(rows), static, candidates, known, totals)
+    score_forced(*policy.on(rows), static, candidates, known, totals)
     return totals
 
 
@@ -188,7 +188,7 @@ def recode(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) ->
     """
     shape = decisions.shape
     split = decisions.reshape(*shape[:-1], -1, len(codecs))
-    parts = [c.mirrored(split[..., s], sentences) for s, c in enumerate(codecs)]
+    parts = [c.mirror(split[..., s], sentences) for s, c in enumerate(codecs)]
     return np.stack(parts, axis=-1).reshape(shape)
 
 

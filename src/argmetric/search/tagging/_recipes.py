@@ -127,7 +127,9 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> TaggerOpt
     return TaggerOptions(defaults, recipe, tables, reverse[values["direction"]], **rest)
 
 
-def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, Any]:
+def fill_arguments(
+    given: Mapping[str, Any], n_columns: int | None = None
+) -> dict[str, Any]:
     """Return the checked arguments of a `Tagger`, with defaults for None."""
     options = resolve(given, n_columns)
     texts = [[template.text for template in table] for table in options.tables]

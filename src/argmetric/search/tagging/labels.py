@@ -20,7 +20,7 @@ from argmetric.search.corpus.labels import (
     OUTSIDE,
     ChunkCounts,
     CodedLabels,
-    repaired,
+    repair_chunks,
     roles_and_kinds,
     well_formed,
 )
@@ -145,7 +145,7 @@ class Codec:
         insides[kinds[roles == INSIDE]] = np.flatnonzero(roles == INSIDE)
         return roles, kinds, begins, insides
 
-    def mirrored(self, numbers: Integers, sentences: Integers) -> Integers:
+    def mirror(self, numbers: Integers, sentences: Integers) -> Integers:
         """Return labels of the reversed sentences; tokens are the last axis.
 
         The function is its own inverse.
@@ -179,7 +179,7 @@ def codec_of(
         try:
             roles_and_kinds([label])
         except ValueError as error:
-            raise ValueError(f"{corpus.where(labels.index(label))}: {error}") from None
+            raise ValueError(f"{corpus.place(labels.index(label))}: {error}") from None
     first = {OUTSIDE, *kinds_of}
     first |= {f"B-{label[2:]}" for label in kinds_of if label.startswith("I-")}
     codec = Codec(Tier(name, tuple(sorted(first)), True))
@@ -190,11 +190,11 @@ def codec_of(
         warnings.warn(
             "labels that go on with a chunk which is not open are read as its "
             f"beginning: {wrong.size} of them, the first in "
-            f"{corpus.where(int(wrong[0]))} ({labels[int(wrong[0])]})",
+            f"{corpus.place(int(wrong[0]))} ({labels[int(wrong[0])]})",
             UserWarning,
             stacklevel=4,  # codec_of, read_training, fit, and its caller
         )
-        numbers = codec.encode(repaired(labels, wrong))
+        numbers = codec.encode(repair_chunks(labels, wrong))
     return codec, numbers
 
 

@@ -25,7 +25,7 @@ class Corpus:
     given: Sequence[Any]  # the sentences as they were given
     numbers: Integers  # which of them the sentences of the corpus are
 
-    def where(self, token: int) -> str:
+    def place(self, token: int) -> str:
         """Return sentence and token for a message, with file and line if known."""
         s = int(np.searchsorted(self.sentences, token, side="right")) - 1
         place = f"token {token - self.sentences[s]}"
@@ -63,12 +63,12 @@ class Corpus:
         lengths = np.diff(self.sentences)
         tokens = np.flatnonzero(np.repeat(keep, lengths)).tolist()
 
-        def chosen(column: Sequence[str]) -> list[str]:
+        def choose(column: Sequence[str]) -> list[str]:
             return [column[i] for i in tokens]
 
-        labels = self.labels and tuple(map(chosen, self.labels))
+        labels = self.labels and tuple(map(choose, self.labels))
         return Corpus(
-            tuple(map(chosen, self.columns)),
+            tuple(map(choose, self.columns)),
             _starts(lengths[keep]),
             labels,
             self.given,

@@ -29,7 +29,7 @@ from argmetric.search.tagging._recipes import (
     Tables,
     TaggerOptions,
     TaskName,
-    filled,
+    fill_arguments,
     resolve,
 )
 from argmetric.search.tagging._training import (
@@ -192,7 +192,9 @@ class Tagger(SavedEstimator):
         options and invalid templates are refused, as in `fit`.
         """
         is_of_text = isinstance(getattr(self, "_model", None), TextModel)
-        return filled(self.get_params(), self.n_columns_ if is_of_text else None)
+        return fill_arguments(
+            self.get_params(), self.n_columns_ if is_of_text else None
+        )
 
     def fit(
         self,
@@ -238,7 +240,7 @@ class Tagger(SavedEstimator):
         log = Log(on_epoch, self.verbose)
         plan = replace(options, codecs=codecs)
         model = learn_text(plan, corpus, gold, log, held)
-        return self._learned(options, model, log)
+        return self._learn(options, model, log)
 
     def fit_matrix(
         self,
@@ -269,9 +271,9 @@ class Tagger(SavedEstimator):
             raise ValueError(f"a matrix needs task='label', not {self.task!r}")
         log = Log(on_epoch, self.verbose)
         model = learn_matrix(options, X, y, lengths, log, dev=dev)
-        return self._learned(options, model, log)
+        return self._learn(options, model, log)
 
-    def _learned(
+    def _learn(
         self, options: TaggerOptions, model: TextModel | MatrixModel, log: Log
     ) -> Tagger:
         self._options, self._model = options, model

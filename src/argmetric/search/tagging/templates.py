@@ -169,7 +169,7 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
     found = []
     for line in TABLES[task].splitlines(keepends=True):
         parts = _PART.findall(line.partition("#")[0])
-        names = [name + size for name, size, _ in parts if _known(name, size)]
+        names = [name + size for name, size, _ in parts if _is_known(name, size)]
         if all((column_of(name) or 0) < most for name in names):
             found.append(line)
     return "".join(found)
@@ -206,7 +206,7 @@ def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
             labels.append((name, offset))
             if name == "t" and offset >= 0:
                 raise ValueError(f"template {number}: {piece!r} is not decided yet")
-        elif _known(name, size):
+        elif _is_known(name, size):
             parts.append((name + size, offset))
         else:
             raise ValueError(
@@ -217,7 +217,7 @@ def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
     return Template(text, tuple(parts), tuple(labels))
 
 
-def _known(name: str, size: str) -> bool:
+def _is_known(name: str, size: str) -> bool:
     if name in _WORD or name == MEMORY:
         return not size
     if name in (*_AFFIX, "column"):
@@ -234,7 +234,7 @@ def column_of(attribute: str) -> int | None:
     return 1 if attribute.startswith("pos") else 0
 
 
-class Compiled(NamedTuple):
+class TemplateArrays(NamedTuple):
     """Templates as arrays: parts of template j are parts[j]..parts[j+1]."""
 
     columns: npt.NDArray[np.int64]
@@ -251,13 +251,13 @@ class Compiled(NamedTuple):
 
 def compile_templates(
     tables: Sequence[Sequence[Template]], attributes: Sequence[str]
-) -> Compiled:
+) -> TemplateArrays:
     """Return arrays for the kernels, from a list of templates for each tier."""
     flat = [template for table in tables for template in table]
     number = {name: i for i, name in enumerate(attributes)}
     parts = [part for template in flat for part in template.parts]
     salts = [salt_of(template.text) for template in flat]
-    return Compiled(
+    return TemplateArrays(
         np.array([number[name] for name, _ in parts], dtype=np.int64),
         np.array([offset for _, offset in parts], dtype=np.int64),
         np.cumsum([0, *(len(t.parts) for t in flat)]).astype(np.int64),
@@ -339,7 +339,7 @@ class Extractor:
 def hashed_rows(
     attributes: npt.NDArray[np.uint32],
     sentences: Integers,
-    templates: Compiled,
+    templates: TemplateArrays,
     hash_bits: int,
 ) -> FeatureRows:
     """Return static features of every decision, hashed to 2**hash_bits rows."""
@@ -430,10 +430,12 @@ def memory_of(
 
     Sentences at most 2000 tokens away count: on both sides, or the earlier ones only.
     """
-    from argmetric.search.kernels.tagging_features import remembered
+    from argmetric.search.kernels.tagging_features import fill_majority
 
     owners = np.repeat(np.arange(len(sentences) - 1), np.diff(sentences))
     found = np.zeros(len(words), dtype=np.uint32)
     order = np.argsort(words, kind="stable")
-    remembered(words, order, owners, labels, n_labels, _WINDOW, memory == "past", found)
+    fill_majority(
+        words, order, owners, labels, n_labels, _WINDOW, memory == "past", found
+    )
     return found

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from argmetric._ground.jit import borrowing, inlined, inner
+from argmetric._ground.jit import borrowing, inline_kernel, inner
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
@@ -122,7 +122,7 @@ def shrunk_level(s, tp, k, t, n, mass, centre, rare):
     return (scale * one + mass * centre) / (scale + mass)
 
 
-@inlined
+@inline_kernel
 def newton(s, p, y, w, rare):
     """Take a stochastic Newton step of θ, for other metrics by their soft counts."""
     if rare is not None and s[DECAY] < 1.0 and y:
@@ -165,7 +165,7 @@ def plan(s):
     s[FIRST] = s[LAST] = s[THETA]
 
 
-@inlined
+@inline_kernel
 def fofo(s, p, y, w):
     """Run lines 11-14 of Algorithm 2, and the change of stage of Algorithm 1."""
     theta = s[LAST]
@@ -240,7 +240,7 @@ def place_inside(share, lower, upper, pull, centre, cells):
     return inside
 
 
-@inlined
+@inline_kernel
 def memory(s):
     """Return the number of positives that the bins remember."""
     return max(s[FORGET], s[GROW] * (s[FOUND] - s[SETTLED]))
@@ -365,7 +365,7 @@ def recompute(s, rare):
     s[DUE] = s[ROWS] + min(256.0, 1.0 + math.floor(s[ROWS] / 32.0))
 
 
-@inlined
+@inline_kernel
 def count(s, z, y, w, rare):
     """Add a row to the histogram, and take out the one that leaves the window."""
     bins = int(s[BINS])
@@ -420,7 +420,7 @@ def slide(s, predicted, y, w):
     s[PLACE] = 0.0 if s[PLACE] + 1.0 >= s[WINDOW] else s[PLACE] + 1.0
 
 
-@inlined
+@inline_kernel
 def decide(s, z, p, rare):
     """Return whether a row of log-odds z and probability p is predicted positive."""
     if rare is None or s[RULE] == HISTOGRAM:
@@ -428,7 +428,7 @@ def decide(s, z, p, rare):
     return p >= s[THETA]
 
 
-@inlined
+@inline_kernel
 def add_decision(s, predicted, y, w):
     """Add a decided row to the counts behind the level."""
     s[N] += w
@@ -437,7 +437,7 @@ def add_decision(s, predicted, y, w):
     s[TP] += w * (predicted & y)
 
 
-@inlined
+@inline_kernel
 def update_histogram(s, z, p, y, w, rare):
     """Update θ, count the row, and recompute the cut when it is due."""
     newton(s, p, y, w, rare)
@@ -454,7 +454,7 @@ def update_usual(s, z, p, predicted, y, w):
     update_histogram(s, z, p, y, w, None)
 
 
-@inlined
+@inline_kernel
 def update_rare(s, z, p, predicted, y, w):
     """Update any rule with the label of a row decided as `predicted`."""
     rule = s[RULE]
@@ -476,7 +476,7 @@ def update_rare(s, z, p, predicted, y, w):
         s[THETA] = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE], True)
 
 
-@inlined
+@inline_kernel
 def threshold(s, rare):
     """Return the threshold on probabilities for the next row."""
     if rare is None or s[RULE] == HISTOGRAM:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from argmetric._ground.jit import borrowing, inlined, inner
+from argmetric._ground.jit import borrowing, inline_kernel, inner
 from argmetric._ground.jit.lanes import four, over_root, put, two
 from argmetric.stream.kernels.rules import (
     decide,
@@ -60,7 +60,7 @@ def record(model, history, theta):
     model[RECORD] = model[STEPS] + model[EVERY]
 
 
-@inlined
+@inline_kernel
 def tally(model, predicted, positive, w):
     """Count the row, and return whether a record is due."""
     model[STEPS] += 1.0
@@ -140,7 +140,7 @@ def descend(model, weights, j, x, slope, rate, first, second):
             move(weights, j, -rate * g / scale, first, second)
 
 
-@inlined
+@inline_kernel
 def linear_rate(model):
     """Return the step size: c/√t for SGD, c for AdaGrad."""
     if model[KIND] == ADAGRAD:
@@ -242,7 +242,7 @@ def rescale(model, weights):
     model[FACTOR_A] = model[LATE] = 1.0
 
 
-@inlined
+@inline_kernel
 def at_feature(indices, e):
     """Return the position of a feature of the mixture; the intercept is first."""
     return STRIDE * (np.uint64(indices[e]) + ONE_ROW)

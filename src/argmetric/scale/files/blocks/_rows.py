@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
-from argmetric._ground.saving import is_too_deep, parsed
+from argmetric._ground.saving import is_too_deep, parse_json
 from argmetric._ground.types import Booleans
 from argmetric.scale.files import _source
 from argmetric.scale.files._parse import TextPlace, pieces, row_ends
@@ -257,7 +257,7 @@ class JsonRows(TextRows):
         names: list[str] | None = None
         for line in head.splitlines():
             try:
-                row = parsed(line, rows=True)
+                row = parse_json(line, rows=True)
             except ValueError:
                 continue
             if isinstance(row, dict):
@@ -366,7 +366,7 @@ class JsonRows(TextRows):
         if not text.strip():
             return None
         try:
-            row = parsed(text.rstrip(b"\r\n"), rows=True)
+            row = parse_json(text.rstrip(b"\r\n"), rows=True)
         except UnicodeDecodeError:
             raise BadRowError("it is not UTF-8 text") from None
         except ValueError as error:

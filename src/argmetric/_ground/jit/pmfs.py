@@ -15,20 +15,20 @@ PAD = 2
 
 
 @borrowing
-def law_room(variance, most):
+def pmf_capacity(variance, most):
     """Return how many entries a PMF of this variance, of `most` labels, needs."""
     return min(most + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
 
 
 @borrowing
-def add_labels(p, q, first, last, tolerance, low, length, law, spare):
+def add_labels(p, q, first, last, tolerance, low, length, pmf, spare):
     """Add labels first…last-1 to a PMF in place, two at a time.
 
     For two labels with the probabilities p, p' and q = 1-p, q' = 1-p',
     P(a) = q·q'·P(a) + (q·p' + p·q')·P(a-1) + p·p'·P(a-2). Returns low, length and the
     mass that was trimmed.
     """
-    start, source, target, lost = PAD, law, spare, 0.0
+    start, source, target, lost = PAD, pmf, spare, 0.0
     i = first
     while i < last:
         step = min(2, last - i)
@@ -57,22 +57,22 @@ def add_labels(p, q, first, last, tolerance, low, length, law, spare):
         source, target = target, source
     if first < last:
         for a in range(length):
-            law[PAD + a] = source[start + a]
-        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+            pmf[PAD + a] = source[start + a]
+        pmf[0] = pmf[1] = pmf[PAD + length] = pmf[PAD + length + 1] = 0.0
     return low, length, lost
 
 
 @inner
-def no_labels(law):
+def no_labels(pmf):
     """Write the PMF of no labels, a certain 0; return its low and length."""
     for a in range(2 * PAD + 1):
-        law[a] = 0.0
-    law[PAD] = 1.0
+        pmf[a] = 0.0
+    pmf[PAD] = 1.0
     return 0, 1
 
 
 @inner
-def copy_law(law, length, other):
+def copy_pmf(pmf, length, other):
     """Copy a PMF with the zeros around it, in a loop, which compiles faster."""
     for a in range(length + 2 * PAD):
-        other[a] = law[a]
+        other[a] = pmf[a]
