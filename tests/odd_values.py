@@ -4,18 +4,14 @@ Each is made anew, so that a call cannot spoil it for the next, and has a name b
 a report says what was passed.
 """
 
-from __future__ import annotations
-
 import array
 import collections
 import datetime
 import io
 import math
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +36,7 @@ TEXTS = (
     *(b"", b"abc", b"\xff", np.str_("f1"), np.bytes_(b"f1"), "F1", "f0", "f-1", "fnan"),
     *("f1e999", "precision@0", "auto", "groups", "macro", "a\nb", "\u202e", "[bold]"),
 )
-OTHERS: dict[str, Callable[[], Any]] = {
+OTHERS = {
     "None": lambda: None,
     "an object": object,
     "a class": lambda: int,
@@ -120,14 +116,14 @@ OTHERS: dict[str, Callable[[], Any]] = {
 }
 
 
-def _failing(*given: Any, **named: Any) -> Any:
+def _failing(*given, **named):
     raise ValueError("this function always fails")
 
 
 class _Endless:
     """A sequence that never ends, and says so nowhere."""
 
-    def __getitem__(self, i: int) -> float:
+    def __getitem__(self, i):
         if i > 10**6:
             raise MemoryError("an endless sequence was read to its end")
         return 0.5
@@ -136,30 +132,30 @@ class _Endless:
 class _Hostile:
     """Compares, hashes and prints with an error."""
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         raise ValueError("not to be compared")
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         raise TypeError("not to be hashed")
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         raise ValueError("not to be printed")
 
 
-def _within_itself() -> list[Any]:
-    made: list[Any] = [0.5]
+def _within_itself():
+    made = [0.5]
     made.append(made)
     return made
 
 
-def _nested(depth: int) -> list[Any]:
-    made: list[Any] = [0.5]
+def _nested(depth):
+    made = [0.5]
     for _ in range(depth):
         made = [made]
     return made
 
 
-VALUES: dict[str, Callable[[], Any]] = {
+VALUES = {
     **{f"{type(v).__name__} {v!r:.20}": (lambda v=v: v) for v in NUMBERS + TEXTS},
     **OTHERS,
 }
@@ -169,10 +165,10 @@ SCALARS = [*list(VALUES)[: len(VALUES) - len(OTHERS)], "None", "[]", "{}", "host
 # --------------------------------------------------- valid values in another form
 
 
-def _put(value: Any) -> Callable[[np.ndarray], Any]:
+def _put(value):
     """As floats, with the value in the middle."""
 
-    def changed(values: np.ndarray) -> Any:
+    def changed(values):
         values = values.astype(float)
         values.flat[values.size // 2] = value
         return values
@@ -180,20 +176,20 @@ def _put(value: Any) -> Callable[[np.ndarray], Any]:
     return changed
 
 
-def _frozen(values: np.ndarray) -> np.ndarray:
+def _frozen(values):
     values = values.copy()
     values.flags.writeable = False
     return values
 
 
-def _misaligned(values: np.ndarray) -> np.ndarray:
+def _misaligned(values):
     raw = np.zeros(values.nbytes + 1, np.uint8)[1:]
     made = raw.view(values.dtype).reshape(values.shape)
     made[...] = values
     return made
 
 
-def _record(values: np.ndarray) -> np.ndarray:
+def _record(values):
     """A column of a table of records: its rows lie apart."""
     table = np.zeros(values.shape, dtype=[("other", "i1"), ("p", values.dtype)])
     table["p"] = values
@@ -210,7 +206,7 @@ DTYPES = (
     *("f2", "f4", ">f8", "g", "c8", "i1", "i8", ">i4", "u1", "u8", "?", "O", "S", "U"),
     *("M8[s]", "m8[s]", *STRINGS),
 )
-FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+FORMS = {
     **{f"dtype {one}": (lambda v, one=one: v.astype(one)) for one in DTYPES},
     "list": lambda v: v.tolist(),
     "tuple": lambda v: tuple(v.tolist()),
@@ -295,7 +291,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-def _wrapped(value: Any) -> np.ndarray:
+def _wrapped(value):
     made = np.empty((), dtype=object)
     made[()] = value
     return made

@@ -64,7 +64,7 @@ INNER = {
     *("LinearLearner.fit", "AllPairs.fit", "OneAgainstAll.fit"),
     *("Mixture.action_scores", "Mixture.choose", "Mixture.drawn"),
     *("Mixture.interpolate", "Threads.map", "Processes.map", "Dask.map"),
-    *("_Windowed.n_windows", "Exported.to_onnx"),  # which needs onnx
+    *("_Windowed.n_windows", "ExportMixin.to_onnx"),  # which needs onnx
 }
 # Called by another name: that of a class below, or of a method that does the same
 BY_ANOTHER_NAME = {

@@ -1,11 +1,8 @@
 """The rules of the claims of Jansche (2005), on cases that are made to fail them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,19 +11,19 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def paper() -> Any:
+def paper():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
         yield importlib.import_module("papers_parts.jansche2005")
 
 
-def judged(paper: Any, name: str, figures: Any) -> str:
+def judged(paper, name, figures):
     (claim,) = (c for c in paper.CLAIMS if c.name == f"jansche2005-{name}")
     return claim.verdict(figures, fast=False)[0]
 
 
-def test_a_training_blind_to_the_measure_fails_the_criterion(paper: Any) -> None:
-    def blind(alpha: float, **settings: Any) -> Any:
+def test_a_training_blind_to_the_measure_fails_the_criterion(paper):
+    def blind(alpha, **settings):
         return paper.jansche.published(0.5, **settings)
 
     assert judged(paper, "section-6-criterion", paper._criterion(True)) == "holds"
@@ -35,7 +32,7 @@ def test_a_training_blind_to_the_measure_fails_the_criterion(paper: Any) -> None
 
 
 @pytest.mark.parametrize("shift", [-0.065, 0.065])
-def test_a_gamma_that_matters_is_told(paper: Any, shift: float) -> None:
+def test_a_gamma_that_matters_is_told(paper, shift):
     from papers_parts.claim import Estimate
 
     names = [
@@ -50,9 +47,7 @@ def test_a_gamma_that_matters_is_told(paper: Any, shift: float) -> None:
     assert judged(paper, "section-5-gamma", other) == "does not hold"
 
 
-def test_a_soft_f_that_is_far_from_the_expected_one_is_told(
-    paper: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_soft_f_that_is_far_from_the_expected_one_is_told(paper, monkeypatch):
     """A climb of one step, on six rows: labels stay as uncertain as they were."""
     rng = np.random.default_rng(0)
     X, y = 0.1 * rng.normal(size=(6, 2)), np.array([1, 0, 1, 0, 0, 1])
@@ -70,9 +65,7 @@ def test_a_soft_f_that_is_far_from_the_expected_one_is_told(
 
 
 @pytest.mark.parametrize("name", ["over-likelihood", "over-moved-cut", "recall"])
-def test_a_table_of_no_gains_is_not_taken_for_one(
-    paper: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_no_gains_is_not_taken_for_one(paper, name, monkeypatch):
     (claim,) = (c for c in paper.CLAIMS if c.name == f"jansche2005-table-3-{name}")
     rng = np.random.default_rng(1)
     null = 0.5 + 0.05 * rng.normal(size=(20, len(paper.WAYS), 4))
