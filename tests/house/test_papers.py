@@ -5,27 +5,26 @@ import importlib
 import json
 import math
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from claims import Modules
+
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
+modules = Modules(papers="papers", writer="write_papers")
+
+
+@pytest.fixture
 def papers():
-    """The module that declares the claims, with its neighbours."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers")
+    return modules.papers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def writer():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
-        yield importlib.import_module("write_papers")
+    return modules.writer
 
 
 def claim(papers, measure, *asks):

@@ -5,36 +5,21 @@ systems) and runs it to its verdict. Claims that are not here are broken so in t
 of their papers.
 """
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from claims import Modules, claim_of
+
 ROOT = Path(__file__).parents[2]
-MODULES = (
-    "daume2009",
-    "daume2009_runs",
-    "daume2009_searn",
-    "daume2009_tables",
-    "jansche2005",
-    "jansche2007",
-    "natarajan2015",
-    "natarajan2015_printed",
-    "sequences",
+NAMES = (
+    "claim daume2009 daume2009_runs daume2009_searn daume2009_tables jansche2005 "
+    "jansche2007 liu2018 natarajan2015 natarajan2015_printed sequences"
 )
-
-
-@pytest.fixture(scope="module")
-def parts():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        found = {x: importlib.import_module(f"papers_parts.{x}") for x in MODULES}
-        found["papers"] = importlib.import_module("papers")
-        yield SimpleNamespace(**found)
+parts = Modules(papers="papers", **{x: f"papers_parts.{x}" for x in NAMES.split()})
 
 
 def mirrored(real):
@@ -143,18 +128,18 @@ BROKEN = {
 }
 
 
-def verdict(parts, name, fast):
+def verdict(name, fast):
     (claim,) = (one for one in parts.papers.CLAIMS if one.name == name)
     return str(claim.verdict(claim.measure(fast), fast=False)[0])
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_experiment_with_broken_inputs_does_not_hold(parts, monkeypatch, name):
+def test_an_experiment_with_broken_inputs_does_not_hold(monkeypatch, name):
     for module, changes in BROKEN[name].items():
         own = getattr(parts, module)
         for what, change in changes.items():
             monkeypatch.setattr(own, what, change(getattr(own, what)))
-    assert verdict(parts, name, True) == "does not hold"
+    assert verdict(name, True) == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -165,21 +150,19 @@ def test_an_experiment_with_broken_inputs_does_not_hold(parts, monkeypatch, name
         "daume2009-f1-mean",
     ],
 )
-def test_what_is_false_as_printed_does_not_hold(parts, name):
-    assert verdict(parts, name, True) == "does not hold"
+def test_what_is_false_as_printed_does_not_hold(name):
+    assert verdict(name, True) == "does not hold"
 
 
-def test_bits_that_are_switched_off_fail_section_2_1(parts):
-    (claim,) = (
-        x for x in parts.jansche2007.CLAIMS if x.name == "jansche2007-section-2-1"
-    )
+def test_bits_that_are_switched_off_fail_section_2_1():
+    claim = claim_of(parts.jansche2007, "section-2-1")
     assert claim.measure(True)["largest fall of recall"] == 0.0
     figures = claim.fails_on()
     assert set(figures.values()) == {1.0}
     assert claim.verdict(figures, fast=False)[0] == "does not hold"
 
 
-def test_a_policy_and_costs_that_are_wrong_fail_equation_18(parts, monkeypatch):
+def test_a_policy_and_costs_that_are_wrong_fail_equation_18(monkeypatch):
     module = parts.daume2009
 
     class Dearer(module.WordChunking):
@@ -187,7 +170,7 @@ def test_a_policy_and_costs_that_are_wrong_fail_equation_18(parts, monkeypatch):
             return np.add(super().costs(*arguments), 1.0)
 
     monkeypatch.setattr(module, "WordChunking", Dearer)
-    (claim,) = (x for x in module.CLAIMS if x.name == "daume2009-equation-18")
+    claim = claim_of(module, "equation-18")
     assert claim.verdict(claim.fails_on(), fast=False)[0] == "does not hold"
 
 
@@ -249,7 +232,7 @@ class Reversed:
         "section-6-1-8",
     ],
 )
-def test_systems_that_contradict_the_paper_are_told(parts, monkeypatch, name):
+def test_systems_that_contradict_the_paper_are_told(monkeypatch, name):
     rates = {"table-1-structure-helps": {"peer": 30.0}}.get(name, {})
     made = Reversed(parts.daume2009_runs, **rates)
     for module in (parts.daume2009_tables, parts.daume2009_searn):
@@ -265,11 +248,11 @@ def test_systems_that_contradict_the_paper_are_told(parts, monkeypatch, name):
     monkeypatch.setattr(
         parts.daume2009_tables.orders, "both_orders", lambda *_: right_leads
     )
-    assert verdict(parts, f"daume2009-{name}", False) == "does not hold"
+    assert verdict(f"daume2009-{name}", False) == "does not hold"
 
 
-def test_the_start_of_a_rate_follows_from_the_convexity(parts):
-    liu = importlib.import_module("papers_parts.liu2018")
+def test_the_start_of_a_rate_follows_from_the_convexity():
+    liu = parts.liu2018
     lengths = np.unique(np.logspace(3, 7, 9).astype(int))
     for stream in liu.ALL:
         first = lengths[liu.informative(stream, lengths)][0]
@@ -283,8 +266,8 @@ def test_the_start_of_a_rate_follows_from_the_convexity(parts):
     ("name", "way", "power"),
     [("theorem-3", "FOFO", -0.20), ("theorem-3-learned", "averaged w", -0.06)],
 )
-def test_the_power_that_a_remark_tells_was_measured(parts, name, way, power):
-    liu = importlib.import_module("papers_parts.liu2018")
+def test_the_power_that_a_remark_tells_was_measured(name, way, power):
+    liu = parts.liu2018
     lines = (ROOT / "docs" / "papers.jsonl").read_text().splitlines()
     found = {one["name"]: one for one in map(json.loads, lines)}[f"liu2018-{name}"]
     figure = f"slope of log|θ − θ*| {liu.SETS}, {way}, {liu.RARE.name}"

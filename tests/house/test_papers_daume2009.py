@@ -1,30 +1,24 @@
 """Claims about SEARN: their questions fail on broken algorithms and null data."""
 
-import importlib
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import Modules
+
+parts = Modules(
+    **{
+        name: f"papers_parts.{name}"
+        for name in (
+            *("claim", "daume2009", "daume2009_searn"),
+            *("daume2009_runs", "daume2009_tables"),
+        )
+    }
+)
 
 
-@pytest.fixture(scope="module")
-def parts():
-    """The modules of the claims."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        names = ("claim", "daume2009", "daume2009_searn")
-        names += "daume2009_runs", "daume2009_tables"
-        found = {
-            name: importlib.import_module(f"papers_parts.{name}") for name in names
-        }
-        yield type("Parts", (), found)
-
-
-def test_no_claim_holds_where_systems_differ_by_chance_alone(parts):
+def test_no_claim_holds_where_systems_differ_by_chance_alone():
     nothing = parts.claim.Estimate(0.0, -5.0, 5.0)
     for claim in parts.daume2009_tables.CLAIMS:
         if claim.data.startswith("generated"):
@@ -33,7 +27,7 @@ def test_no_claim_holds_where_systems_differ_by_chance_alone(parts):
         assert claim.verdict(figures, fast=False)[0] != "holds", claim.name
 
 
-def test_no_claim_holds_where_systems_change_places(parts):
+def test_no_claim_holds_where_systems_change_places():
     """All questions of gains are answered no by clear losses."""
     for claim in parts.daume2009_tables.CLAIMS:
         if claim.not_testable:
@@ -46,7 +40,7 @@ def test_no_claim_holds_where_systems_change_places(parts):
         assert claim.verdict(figures, fast=False)[0] == "does not hold", claim.name
 
 
-def test_counts_of_sentences_give_the_strict_f1(parts):
+def test_counts_of_sentences_give_the_strict_f1():
     from search_parts import searn
 
     rng = np.random.default_rng(0)
@@ -64,7 +58,7 @@ def test_counts_of_sentences_give_the_strict_f1(parts):
         assert score == pytest.approx(judge(gold, found), abs=1e-9)
 
 
-def test_a_gain_is_over_paired_runs_or_over_resampled_inputs(parts):
+def test_a_gain_is_over_paired_runs_or_over_resampled_inputs():
     runs = parts.daume2009_runs
     rng = np.random.default_rng(0)
     total = np.full(200, 20.0)
@@ -87,7 +81,7 @@ def test_a_gain_is_over_paired_runs_or_over_resampled_inputs(parts):
 
 
 @pytest.mark.parametrize("name", ["lemma-1", "theorem-2", "lemma-2"])
-def test_bounds_fail_without_any_of_their_terms(parts, name):
+def test_bounds_fail_without_any_of_their_terms(name):
     """Trees and classifiers are such that every term is needed."""
     every = (*parts.daume2009.CLAIMS, *parts.daume2009_searn.CLAIMS)
     (claim,) = (x for x in every if x.name == f"daume2009-{name}")
@@ -99,7 +93,7 @@ def test_bounds_fail_without_any_of_their_terms(parts, name):
         assert claim.verdict(without, fast=False)[0] == "does not hold", ask.figure
 
 
-def test_footnote_7_fails_where_the_coins_can_be_seen(parts):
+def test_footnote_7_fails_where_the_coins_can_be_seen():
     """Features that tell the labels leave no noise: SEARN beats the safe way."""
     from argmetric.search import LinearLearner, Searn
 
@@ -121,7 +115,7 @@ def test_footnote_7_fails_where_the_coins_can_be_seen(parts):
     assert claim.verdict({name: gap}, fast=False)[0] == "does not hold"
 
 
-def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing(parts):
+def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing():
     module = parts.daume2009_searn
     gains = [
         module.matching_accuracy(module.HillClimbing(), seed, noise=50.0)
@@ -135,7 +129,7 @@ def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing(parts):
 
 
 @pytest.mark.parametrize("name", ["RowByRow", "HillClimbing", "SafeOrNoise"])
-def test_tasks_of_the_claims_are_sound(parts, name):
+def test_tasks_of_the_claims_are_sound(name):
     """`check_task` finds nothing, or no more than short-sighted costs."""
     from argmetric.search import check_task
 

@@ -5,22 +5,19 @@ On other data than the paper's they are not testable; here they are judged all t
 
 import dataclasses
 import importlib
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import claim_of
+
 NAMES = ["oracle", "oracle-vines", "vines", "over-best", "same-data", "vines-same-data"]
 
 
 @pytest.fixture(scope="module")
 def claims():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers_parts.daume2009_summaries")
+    return importlib.import_module("papers_parts.daume2009_summaries")
 
 
 def system(scores):
@@ -36,7 +33,7 @@ def verdict(claims, patch, name, worse, *, fast=False):
         return pairs[one], system(worse(pairs[one].scores, rng))
 
     patch.setattr(claims.table, "compared", compared)
-    [claim] = [one for one in claims.CLAIMS if one.name == f"daume2009-table-2-{name}"]
+    claim = claim_of(claims, f"table-2-{name}")
     assert claim.verdict({}, fast=fast)[0] == "not testable"
     claim = dataclasses.replace(claim, not_testable="")
     figures = claim.measure(fast)

@@ -1,32 +1,22 @@
 """The rules of the claims of Jansche (2007), on cases that are made to fail them."""
 
 import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import judged
 
 
 @pytest.fixture(scope="module")
 def exact():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers_parts.jansche2007")
+    return importlib.import_module("papers_parts.jansche2007")
 
 
 @pytest.fixture(scope="module")
 def beams(exact):
     return importlib.import_module("papers_parts.jansche2007_beams")
-
-
-def judged(part, name, figures=None):
-    (claim,) = (c for c in part.CLAIMS if c.name == f"jansche2007-{name}")
-    found = claim.measure(True) if figures is None else figures
-    return claim.verdict(found, fast=False)[0]
 
 
 def test_an_expectation_that_forgets_the_chain_fails(exact, monkeypatch):

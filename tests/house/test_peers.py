@@ -5,7 +5,6 @@ import importlib
 import json
 import math
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -27,9 +26,7 @@ ASKED = {  # every peer that has to be on the page
 
 @pytest.fixture(scope="module")
 def peers():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("peers")
+    return importlib.import_module("peers")
 
 
 @pytest.fixture
