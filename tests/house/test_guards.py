@@ -336,15 +336,8 @@ LOADS_SKLEARN = {
 NEEDS_TORCH = [
     f"argmetric.tensors.{name}"
     for name in (
-        "_achievable",
-        "_fused",
-        "_fused_agreement",
-        "_fused_curve",
-        "_fused_loss",
-        "_fused_masks",
-        "_fused_rows",
-        "_fused_window",
-        "_losses",
+        *("_achievable", "_fused", "_fused_agreement", "_fused_curve", "_fused_loss"),
+        *("_fused_masks", "_fused_rows", "_fused_window", "_losses"),
     )
 ]
 
