@@ -313,15 +313,6 @@ def test_a_share_of_rows_is_a_count_of_each_segment(share):
     assert (counts <= np.minimum(np.array([10, 20, 30, 40]) * part + 1e-9, 4)).all()
 
 
-def test_a_share_below_the_fewest_positives_is_refused():
-    with pytest.raises(
-        ValueError, match=r"max_positives='20%' of 8 items is 1, below m"
-    ):
-        am.decide(P, max_positives="20%", min_positives=3)
-    with pytest.raises(ValueError, match="of 2 items is 0, below min_positives=1"):
-        am.decide(P, groups=G, max_positives="20%", min_positives=1)
-
-
 def test_a_share_of_rows_per_class():
     rng = np.random.default_rng(0)
     p = rng.dirichlet([4, 1, 1], 90)
