@@ -1,7 +1,6 @@
 """A table to learn from, and what a saved model says of it."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,8 +34,7 @@ def write_csv(name, rows=slice(None), **columns):
 
 
 def column(path, name):
-    values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
-    return values
+    return aio.read_table(path).columns.column(name).to_pylist()
 
 
 def words(text):

@@ -1,11 +1,8 @@
 """Scored rows in files, for tests of commands."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +16,8 @@ ORDER = RNG.permutation(np.repeat([f"o{i}" for i in range(12)], 5))
 DECIDED = np.asarray(am.decide(P, "f1").labels)
 
 
-def write_csv(name: str = "scores.csv", **extra: Any) -> str:
-    columns: dict[str, Any] = {
+def write_csv(name="scores.csv", **extra):
+    columns = {
         "id": [f"{i:03d}" for i in range(N)],
         "score": [str(value) for value in P],
         **extra,
@@ -31,11 +28,11 @@ def write_csv(name: str = "scores.csv", **extra: Any) -> str:
     return name
 
 
-def decisions(text: str) -> list[int]:
+def decisions(text):
     return [int(line.rsplit(",", 1)[1]) for line in text.splitlines()[1:]]
 
 
-def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+def start(*arguments, **options):
     command = [sys.executable, "-m", "argmetric.cli", *arguments]
     return subprocess.run(command, capture_output=True, check=False, **options)
 

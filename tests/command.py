@@ -1,9 +1,8 @@
 """What a command of argmetric leaves behind, and waiting for one that runs."""
 
-import subprocess
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 PATIENCE = 300  # seconds; a machine under load may need many of them
 
@@ -17,7 +16,7 @@ class Ended(NamedTuple):
 Run = Callable[..., Ended]
 
 
-def wait_for(sign: Callable[[], bool], process: subprocess.Popen[Any]) -> None:
+def wait_for(sign, process):
     """Return as soon as a running process gives a sign of what it has done."""
     limit = time.monotonic() + PATIENCE
     while not sign():

@@ -6,8 +6,6 @@ A call is drawn from a seed and a number, so that one that fails can be made aga
     python tests/fuzz.py SEED FIRST LAST      # each that fails of a slice
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -22,7 +20,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,6 @@ import scipy.sparse as sp
 
 from odd_values import FORMS, SCALARS, VALUES
 from valid_calls import CALLS as PLAIN
-from valid_calls import Call
 from valid_classes import CALLS as CLASSES
 from valid_compare import OF_COMPARE
 from valid_methods import METHODS
@@ -38,7 +35,7 @@ from valid_monitor import OF_MONITOR
 from valid_scale import SCALED
 from valid_structures import STRUCTURES
 
-CALLS: dict[str, Call] = PLAIN | CLASSES | STRUCTURES | SCALED | METHODS
+CALLS = PLAIN | CLASSES | STRUCTURES | SCALED | METHODS
 CALLS |= OF_MONITOR | OF_COMPARE
 PLACES = [(name, one) for name, call in CALLS.items() for one in call.arguments]
 TOO_LONG = 60  # seconds; nothing here takes one
@@ -55,12 +52,12 @@ class OddCall:
     other: dict[str, Any]
     words: dict[str, str]
 
-    def __str__(self) -> str:
+    def __str__(self):
         passed = ", ".join(f"{name} = {word}" for name, word in self.words.items())
         return f"{self.name} with {passed}"
 
 
-def odd_call(seed: int, number: int) -> OddCall:
+def odd_call(seed, number):
     """The call of this number: all arguments of all calls in turn, oddly."""
     rng = np.random.default_rng([seed, number])
     name, first = PLACES[(number + 7919 * seed) % len(PLACES)]
@@ -73,7 +70,7 @@ def odd_call(seed: int, number: int) -> OddCall:
     return OddCall(name, other, words)
 
 
-def _odd(valid: Any, rng: np.random.Generator) -> tuple[Any, str]:
+def _odd(valid, rng):
     """Something else in the place of a valid value, and its name."""
     way = rng.random()
     if isinstance(valid, list | tuple | np.ndarray) and len(valid):
@@ -89,7 +86,7 @@ def _odd(valid: Any, rng: np.random.Generator) -> tuple[Any, str]:
     return VALUES[word](), word
 
 
-def _with_odd_element(valid: Any, rng: np.random.Generator) -> tuple[Any, str]:
+def _with_odd_element(valid, rng):
     """The same with one element replaced, at whatever depth."""
     made = valid.tolist() if isinstance(valid, np.ndarray) else list(valid)
     i = int(rng.integers(len(made)))
@@ -101,7 +98,7 @@ def _with_odd_element(valid: Any, rng: np.random.Generator) -> tuple[Any, str]:
     return made, f"itself with {word} at {i}"
 
 
-def _with_odd_entry(valid: dict[Any, Any], rng: np.random.Generator) -> tuple[Any, str]:
+def _with_odd_entry(valid, rng):
     """The same with one entry replaced or left out."""
     made = dict(valid)
     key = list(made)[int(rng.integers(len(made)))]
@@ -119,14 +116,14 @@ class TooLongError(BaseException):
     """A call that does not end."""
 
 
-def complaint(odd: OddCall) -> str | None:
+def complaint(odd):
     """What is wrong with how a call answers; None where it works or says what to do."""
     with _a_folder(), _streams() as closed, _limits():
         answer = _complaint(odd)
     return answer if not closed else f"closed standard streams: {closed}"
 
 
-def _complaint(odd: OddCall) -> str | None:
+def _complaint(odd):
     valid = CALLS[odd.name]
     given = copy.deepcopy(valid.arguments) | odd.other
     before = {name: _fingerprint(value) for name, value in given.items()}
@@ -158,7 +155,7 @@ def _complaint(odd: OddCall) -> str | None:
     return None
 
 
-def _names_an_argument(message: str, odd: OddCall) -> bool:
+def _names_an_argument(message, odd):
     """Whether the message says which argument to change."""
     call = CALLS[odd.name]
     words = [call.words.get(one, rf"\b{one}\b") for one in odd.other]
@@ -170,7 +167,7 @@ def _names_an_argument(message: str, odd: OddCall) -> bool:
     return any(re.search(word, message) for word in words)
 
 
-def _of_scikit_learn(error: Exception) -> bool:
+def _of_scikit_learn(error):
     """Whether scikit-learn refused what its estimators refuse."""
     frames = [one.filename for one in traceback.extract_tb(error.__traceback__)]
     theirs = "/site-packages/", "pandas/_libs/"  # compiled files have short names
@@ -181,7 +178,7 @@ def _of_scikit_learn(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _a_folder() -> Iterator[None]:
+def _a_folder():
     """In an empty folder, the parent of which is empty too."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -194,7 +191,7 @@ def _a_folder() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _streams() -> Iterator[list[int]]:
+def _streams():
     """Open standard streams closed again by the call, which are named."""
     kept, closed = [os.dup(stream) for stream in range(3)], []
     try:
@@ -210,10 +207,10 @@ def _streams() -> Iterator[list[int]]:
 
 
 @contextlib.contextmanager
-def _limits() -> Iterator[None]:
+def _limits():
     """Within limits of time and memory."""
 
-    def stop(*_: Any) -> None:
+    def stop(*_):
         raise TooLongError
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -230,7 +227,7 @@ def _limits() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def _fingerprint(value: Any, depth: int = 0) -> Any:
+def _fingerprint(value, depth=0):
     """What must be the same after a call; None of what is not looked into."""
     if depth > 8:
         return None
@@ -252,7 +249,7 @@ def _fingerprint(value: Any, depth: int = 0) -> Any:
 
 
 @functools.cache
-def _usual_nans(name: str) -> set[str]:
+def _usual_nans(name):
     """Where the result of the valid call has them, for what was not asked for."""
     call = CALLS[name]
     with warnings.catch_warnings():
@@ -260,7 +257,7 @@ def _usual_nans(name: str) -> set[str]:
         return _nan_places(call.function(**copy.deepcopy(call.arguments)))
 
 
-def _nan_places(value: Any, name: str = "it", depth: int = 0) -> set[str]:
+def _nan_places(value, name="it", depth=0):
     """Names of the attributes, or keys, that are nan or have one in them."""
     if depth > 6:
         return set()
@@ -288,7 +285,7 @@ def _nan_places(value: Any, name: str = "it", depth: int = 0) -> set[str]:
     return set().union(*(_nan_places(one, str(key), depth + 1) for key, one in items))
 
 
-def _text(value: Any) -> str:
+def _text(value):
     try:
         return str(value)
     except Exception:
@@ -298,7 +295,7 @@ def _text(value: Any) -> str:
 # -------------------------------------------------------------------- by hand
 
 
-def main(seed: int, first: int, last: int | None = None) -> None:
+def main(seed, first, last=None):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if last is None:
         odd = odd_call(seed, first)

@@ -1,13 +1,9 @@
 """A refusal in one line."""
 
-from typing import Any
-
 import pytest
 
 
-def refuses(
-    error: Any, message: str, call: Any, /, *given: Any, **options: Any
-) -> None:
+def refuses(error, message, call, /, *given, **options):
     """Assert that a call raises this error, in words that match."""
     with pytest.raises(error, match=message):
         call(*given, **options)

@@ -7,20 +7,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 NASTY = (
-    0.0,
-    1.0,
-    0.5,
-    1e-300,
-    1e-17,
-    1e-12,
-    0.1,
-    0.3,
-    1 / 3,
-    0.7,
-    1 - 1e-12,
-    1 - 1e-16,
-    1 - 2**-53,
-    2**-53,
+    *(0.0, 1.0, 0.5, 1e-300, 1e-17, 1e-12, 0.1, 0.3, 1 / 3, 0.7, 1 - 1e-12, 1 - 1e-16),
+    *(1 - 2**-53, 2**-53),
 )
 
 nasty = st.sampled_from(NASTY)

@@ -1,12 +1,9 @@
 """Valid calls of the monitor and what it gives back; see `valid_calls`."""
 
-from __future__ import annotations
-
 import argmetric as am
-from valid_calls import Call, P, Y, drawn, of
+import valid_methods  # noqa: F401 what it names
+from valid_calls import P, Y, calls
 from valid_classes import CLASS_P, CLASS_Y
-from valid_methods import SAVED, loaded
-from valid_structures import A_FILE
 
 MONITORING = am.monitor(P * 3, 0.5, reference=(Y * 9, P * 9), every=9)
 PLAN = MONITORING.to_label(3)
@@ -14,68 +11,39 @@ CLASS_REFERENCE = CLASS_Y.tolist() * 9, CLASS_P.tolist() * 9
 CLASS_MONITORING = am.classes.monitor(
     CLASS_P.tolist() * 3, reference=CLASS_REFERENCE, classes=list("abc"), every=12
 )
-OF_MONITOR: dict[str, Call] = {
-    "argmetric.undo_sampling": of(
-        am.undo_sampling, p=P, rate=0.1, inverse=False, logits=False
-    ),
-    "argmetric.undo_weights": of(
-        am.undo_weights, p=P, ratio=24.0, inverse=False, logits=False
-    ),
-    "argmetric.monitor": Call(
-        am.monitor,
-        {
-            **{"p": P, "labels": Y, "metric": "f1", "reference": (Y * 9, P * 9)},
-            **{"time": ["2026-01-01"] * 6, "every": "1d", "known": [1, *[None] * 5]},
-            **{"by": list("aabbaa"), "shift": "auto", "coverage": 0.9, "floor": 0.3},
-            **{"groups": list("abcabc"), "average": "groups", "features": None},
-            **{"false_alarms": 0.05, "zero_division": 1.0, "pos_label": 1},
-            "logits": False,
-        },
-        {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
-    ),
-    "argmetric.classes.monitor": Call(
-        am.classes.monitor,
-        {
-            **{"p": CLASS_P, "labels": list("acbb"), "metric": "f1", "every": 4},
-            **{"reference": CLASS_REFERENCE, "classes": list("abc"), "shift": "auto"},
-            **{"average": "macro", "zero_division": 0.0, "coverage": 0.9},
-            **{"false_alarms": 0.05, "logits": False, "known": ["a", *[None] * 3]},
-        },
-        {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
-    ),
-    "ClassMonitoring.add": of(
-        CLASS_MONITORING.add, p=CLASS_P, known=["a", *[None] * 3]
-    ),
-    "ClassMonitoring.to_frame": of(CLASS_MONITORING.to_frame, backend="pandas"),
-    "ClassMonitoring.from_dict": Call(
-        am.classes.ClassMonitoring.from_dict,
-        {"values": CLASS_MONITORING.to_dict()},
-        {"values": "saved|this monitoring"},
-    ),
-    "ClassMonitoring.save": Call(CLASS_MONITORING.save, SAVED, A_FILE),
-    "ClassMonitoring.load": Call(
-        loaded(am.classes.ClassMonitoring, lambda: CLASS_MONITORING), SAVED, A_FILE
-    ),
-    "Monitoring.add": of(
-        MONITORING.add, p=P, time=None, known=[1, *[None] * 5], pos_label=1
-    ),
-    "Monitoring.to_label": of(
-        MONITORING.to_label,
-        **{"n": 3, "period": -1, "segment": None, "p": P[3:] + P},
-        **{"labels": None, "known": None, "random_state": 0},
-    ),
-    "Monitoring.add_labels": of(
-        MONITORING.add_labels, y=Y, p=P, period=0, time=None, pos_label=1
-    ),
-    "Monitoring.to_frame": of(MONITORING.to_frame, backend="pandas"),
-    "Monitoring.plot": of(drawn(MONITORING.plot), ax=None),
-    "Monitoring.from_dict": Call(
-        am.Monitoring.from_dict,
-        {"values": MONITORING.to_dict()},
-        {"values": "saved|this monitoring"},
-    ),
-    "Monitoring.save": Call(MONITORING.save, SAVED, A_FILE),
-    "Monitoring.load": Call(loaded(am.Monitoring, lambda: MONITORING), SAVED, A_FILE),
-    "LabellingPlan.estimate": of(PLAN.estimate, y=[1, 0, 1], pos_label=1),
-    "LabellingPlan.to_frame": of(PLAN.to_frame, backend="pandas"),
-}
+OF_MONITOR = calls(
+    r"""
+argmetric.undo_sampling: am.undo_sampling(p=P, rate=0.1, inverse=False, logits=False)
+argmetric.undo_weights: am.undo_weights(p=P, ratio=24.0, inverse=False, logits=False)
+argmetric.monitor: am.monitor(p=P, labels=Y, metric="f1", reference=(Y * 9, P * 9),
+    time=["2026-01-01"] * 6, every="1d", known=[1, *[None] * 5], by=list("aabbaa"),
+    shift="auto", coverage=0.9, floor=0.3, groups=list("abcabc"), average="groups",
+    features=None, false_alarms=0.05, zero_division=1.0, pos_label=1, logits=False)
+    -> {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"}
+argmetric.classes.monitor: am.classes.monitor(p=CLASS_P, labels=list("acbb"),
+    metric="f1", every=4, reference=CLASS_REFERENCE, classes=list("abc"), shift="auto",
+    average="macro", zero_division=0.0, coverage=0.9, false_alarms=0.05, logits=False,
+    known=["a", *[None] * 3])
+    -> {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"}
+ClassMonitoring.add: CLASS_MONITORING.add(p=CLASS_P, known=["a", *[None] * 3])
+ClassMonitoring.to_frame: CLASS_MONITORING.to_frame(backend="pandas")
+ClassMonitoring.from_dict: am.classes.ClassMonitoring.from_dict(
+    values=CLASS_MONITORING.to_dict()) -> {"values": "saved|this monitoring"}
+ClassMonitoring.save: CLASS_MONITORING.save(**SAVED) -> A_FILE
+ClassMonitoring.load: loaded(am.classes.ClassMonitoring, lambda: CLASS_MONITORING)(
+    **SAVED) -> A_FILE
+Monitoring.add: MONITORING.add(p=P, time=None, known=[1, *[None] * 5], pos_label=1)
+Monitoring.to_label: MONITORING.to_label(n=3, period=-1, segment=None, p=P[3:] + P,
+    labels=None, known=None, random_state=0)
+Monitoring.add_labels: MONITORING.add_labels(y=Y, p=P, period=0, time=None, pos_label=1)
+Monitoring.to_frame: MONITORING.to_frame(backend="pandas")
+Monitoring.plot: drawn(MONITORING.plot)(ax=None)
+Monitoring.from_dict: am.Monitoring.from_dict(values=MONITORING.to_dict())
+    -> {"values": "saved|this monitoring"}
+Monitoring.save: MONITORING.save(**SAVED) -> A_FILE
+Monitoring.load: loaded(am.Monitoring, lambda: MONITORING)(**SAVED) -> A_FILE
+LabellingPlan.estimate: PLAN.estimate(y=[1, 0, 1], pos_label=1)
+LabellingPlan.to_frame: PLAN.to_frame(backend="pandas")
+""",
+    globals(),
+)

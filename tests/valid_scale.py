@@ -1,18 +1,12 @@
 """Valid calls of the verbs over files; see `valid_calls`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import argmetric as am
-import opened
-from argmetric import scale
-from valid_calls import CALIBRATOR, LIMITS, Call, P
+import opened  # noqa: F401 in the table
+from valid_calls import P, calls
 
 COLUMNS = {
     "user": list("aabbcc"),
@@ -23,10 +17,10 @@ COLUMNS = {
 }
 
 
-def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
+def on_files(verb):
     """A verb on a file that is there when it is called."""
 
-    def call(**arguments: Any) -> Any:
+    def call(**arguments):
         if not Path("scores.parquet").exists():
             pq.write_table(pa.table(COLUMNS), "scores.parquet")
         return verb(**arguments)
@@ -50,177 +44,45 @@ READING = {
     "progress": None,
 }
 WITHOUT_FOLDER = {name: READING[name] for name in READING if name != "work_dir"}
-SCALED = {
-    "argmetric.scale.Threads": Call(scale.Threads, {"n_jobs": 2}),
-    "argmetric.scale.Processes": Call(scale.Processes, {"n_jobs": 2, "retries": 1}),
-    "argmetric.scale.open": Call(
-        on_files(scale.open),
-        {
-            "files": "scores.parquet",
-            **dict.fromkeys(("score", "label", "group", "weight"), "score"),
-            "decision_column": "pred",
-            "scores": ["no", "score"],
-            "features": ["score", "pred"],
-            "missing_groups": "error",
-            **READING,
-        },
-        NAMES,
-    ),
-    "Files.decide": Call(
-        on_files(opened.decide),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "output": "out",
-            "group": "user",
-            "score": "score",
-            "average": "groups",
-            "min_positives": 1,
-            "max_positives": 2,
-            "logits": False,
-            "reference": CALIBRATOR,
-            "missing_groups": "error",
-            "decision_column": "decision",
-            "resume": False,
-            **READING,
-            **LIMITS,
-        },
-        NAMES,
-    ),
-    "Files.decide_classes": Call(
-        on_files(opened.decide_classes),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "output": "classes",
-            "scores": ["no", "score"],
-            "classes": [0, 1],
-            "average": "macro",
-            "zero_division": 1.0,
-            "reference": None,
-            "rule": None,
-            "random_state": 0,
-            "decision_column": "decision",
-            "resume": False,
-            **READING,
-        },
-        NAMES,
-    ),
-    "Files.evaluate_classes": Call(
-        on_files(opened.evaluate_classes),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "label": "label",
-            "decision_column": "pred",
-            "classes": [0, 1],
-            "average": "macro",
-            "zero_division": 1.0,
-            **WITHOUT_FOLDER,
-        },
-        NAMES,
-    ),
-    "Files.tune": Call(
-        on_files(opened.tune),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "score": "score",
-            "label": "label",
-            "min_precision": 0.1,
-            "min_recall": 0.1,
-            "max_positives": 4,
-            "zero_division": 1.0,
-            "pos_label": 1,
-            "choice": "best",
-            "n_bootstrap": 20,
-            "coverage": 0.9,
-            "cv": 2,
-            "random_state": 0,
-            **WITHOUT_FOLDER,
-        },
-        NAMES,
-    ),
-    "Files.calibrate": Call(
-        on_files(opened.calibrate),
-        {
-            "files": "scores.parquet",
-            "method": "platt",
-            "score": "score",
-            "label": "label",
-            "weight": "pred",
-            "pos_label": 1,
-            "logits": False,
-            "n_sample": 6,
-            "random_state": 0,
-            **WITHOUT_FOLDER,
-        },
-        NAMES,
-    ),
-    "Files.calibration_check": Call(
-        on_files(opened.calibration_check),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "score": "score",
-            "label": "label",
-            "weight": None,
-            "group": None,
-            "average": None,
-            "pos_label": 1,
-            "method": "platt",
-            "n_bins": 2,
-            "n_bootstrap": 20,
-            "random_state": 0,
-            "logits": False,
-            "zero_division": 1.0,
-            "n_sample": 6,
-            **WITHOUT_FOLDER,
-        },
-        NAMES,
-    ),
-    "Files.forecast": Call(
-        on_files(opened.forecast),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "coverage": 0.8,
-            "score": "score",
-            "decision_column": "pred",
-            "group": "user",
-            "average": "groups",
-            "zero_division": 1.0,
-            "pos_label": 1,
-            "missing_groups": "error",
-            **READING,
-        },
-        NAMES,
-    ),
-    "Files.fit": Call(
-        on_files(opened.fit),
-        {
-            "estimator": am.MetricLogisticRegression(n_restarts=1),
-            "files": "scores.parquet",
-            "features": ["score", "pred"],
-            "label": "label",
-            **WITHOUT_FOLDER,
-        },
-        NAMES,
-    ),
-    "Files.evaluate": Call(
-        on_files(opened.evaluate),
-        {
-            "files": "scores.parquet",
-            "metric": "f1",
-            "label": "label",
-            "decision_column": "pred",
-            "group": "user",
-            "average": "groups",
-            "zero_division": 1.0,
-            "pos_label": 1,
-            "missing_groups": "error",
-            **READING,
-        },
-        NAMES,
-    ),
-}
+SCALED = calls(
+    r"""
+argmetric.scale.Threads: am.scale.Threads(n_jobs=2)
+argmetric.scale.Processes: am.scale.Processes(n_jobs=2, retries=1)
+argmetric.scale.open: on_files(am.scale.open)(files="scores.parquet",
+    **dict.fromkeys(("score", "label", "group", "weight"), "score"),
+    decision_column="pred", scores=["no", "score"], features=["score", "pred"],
+    missing_groups="error", **READING) -> NAMES
+Files.decide: on_files(opened.decide)(files="scores.parquet", metric="f1", output="out",
+    group="user", score="score", average="groups", min_positives=1, max_positives=2,
+    logits=False, reference=CALIBRATOR, missing_groups="error",
+    decision_column="decision", resume=False, **READING, **LIMITS) -> NAMES
+Files.decide_classes: on_files(opened.decide_classes)(files="scores.parquet",
+    metric="f1", output="classes", scores=["no", "score"], classes=[0, 1],
+    average="macro", zero_division=1.0, reference=None, rule=None, random_state=0,
+    decision_column="decision", resume=False, **READING) -> NAMES
+Files.evaluate_classes: on_files(opened.evaluate_classes)(files="scores.parquet",
+    metric="f1", label="label", decision_column="pred", classes=[0, 1], average="macro",
+    zero_division=1.0, **WITHOUT_FOLDER) -> NAMES
+Files.tune: on_files(opened.tune)(files="scores.parquet", metric="f1", score="score",
+    label="label", min_precision=0.1, min_recall=0.1, max_positives=4,
+    zero_division=1.0, pos_label=1, choice="best", n_bootstrap=20, coverage=0.9, cv=2,
+    random_state=0, **WITHOUT_FOLDER) -> NAMES
+Files.calibrate: on_files(opened.calibrate)(files="scores.parquet", method="platt",
+    score="score", label="label", weight="pred", pos_label=1, logits=False, n_sample=6,
+    random_state=0, **WITHOUT_FOLDER) -> NAMES
+Files.calibration_check: on_files(opened.calibration_check)(files="scores.parquet",
+    metric="f1", score="score", label="label", weight=None, group=None, average=None,
+    pos_label=1, method="platt", n_bins=2, n_bootstrap=20, random_state=0, logits=False,
+    zero_division=1.0, n_sample=6, **WITHOUT_FOLDER) -> NAMES
+Files.forecast: on_files(opened.forecast)(files="scores.parquet", metric="f1",
+    coverage=0.8, score="score", decision_column="pred", group="user", average="groups",
+    zero_division=1.0, pos_label=1, missing_groups="error", **READING) -> NAMES
+Files.fit: on_files(opened.fit)(estimator=am.MetricLogisticRegression(n_restarts=1),
+    files="scores.parquet", features=["score", "pred"], label="label", **WITHOUT_FOLDER)
+    -> NAMES
+Files.evaluate: on_files(opened.evaluate)(files="scores.parquet", metric="f1",
+    label="label", decision_column="pred", group="user", average="groups",
+    zero_division=1.0, pos_label=1, missing_groups="error", **READING) -> NAMES
+""",
+    globals(),
+)

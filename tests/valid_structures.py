@@ -3,20 +3,17 @@
 Files are written to the current folder, which is to be an empty one.
 """
 
-from __future__ import annotations
-
 import struct
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from joblib import parallel_config
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge  # noqa: F401
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from valid_calls import CALLS, KINDS, WORDS, X_Y, Call, X, fitted, of
+from valid_calls import CALLS, KINDS, WORDS, X_Y, Call, X, calls, fitted
 
 LABELS = ["O", "B-X", "I-X"]
 CHANCES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
@@ -27,7 +24,7 @@ TAGGED = sequence.Sentence(COLUMNS, ["B-X", "I-X"])
 CORPUS = "the DT B-X\ncat NN I-X\n\nit PRP B-X\n"
 
 
-def name_table(names: list[str]) -> bytes:
+def name_table(names):
     """Names by number, as files of crfsuite have them."""
     records, places = b"", []
     for number, name in enumerate(names):
@@ -37,7 +34,7 @@ def name_table(names: list[str]) -> bytes:
     return head + records + np.array(places, "<u4").tobytes()
 
 
-def crfsuite_file() -> bytes:
+def crfsuite_file():
     """One feature and one transition."""
     weights = struct.pack("<IIId", 0, 0, 1, 0.5) + struct.pack("<IIId", 1, 0, 1, -0.5)
     features = struct.pack("<4sII", b"FEAT", 0, 2) + weights
@@ -48,145 +45,83 @@ def crfsuite_file() -> bytes:
     return head + features + labels + attributes
 
 
-def crfsuite_model(path: Any) -> Any:
+def crfsuite_model(path):
     Path("tiny.crfsuite").write_bytes(crfsuite_file())
     return sequence.CrfsuiteModel(path)
 
 
-def sentence_of_crfsuite(features: Any) -> Any:
+def sentence_of_crfsuite(features):
     return crfsuite_model("tiny.crfsuite").sentence(features)
 
 
-def read_sentences(**given: Any) -> Any:
+def read_sentences(**given):
     Path("corpus.conll").write_text(CORPUS)
     return sequence.read_sentences(**given)
 
 
-def read_trees(**given: Any) -> Any:
+def read_trees(**given):
     Path("trees.dp").write_text("fish\tNN\t2\nswim\tVB\t0\n")
     return search.read_trees(**given)
 
 
 # What is wrong with a file is said of the file
 A_FILE = {"path": r"\bpath\b|cannot read|cannot write|has no sentences|not a model"}
-STRUCTURES: dict[str, Call] = {
-    "argmetric.sequence.read_chunks": Call(
-        sequence.read_chunks,
-        {"labels": ["B-X", "I-X", "O"], "scheme": "IOB2"},
-        {"labels": "label"},
-    ),
-    "argmetric.sequence.write_labels": of(
-        sequence.write_labels, chunks=[(0, 2, "X")], n=3, scheme="BIOES"
-    ),
-    "argmetric.sequence.standard_features": of(
-        sequence.standard_features, columns=COLUMNS
-    ),
-    "argmetric.sequence.token_model": Call(
-        sequence.token_model,
-        {"p": CHANCES, "labels": LABELS, "scheme": "IOB2", "well_formed_only": True},
-        {"labels": "label"},
-    ),
-    "argmetric.sequence.decode_logits": Call(
-        sequence.decode_logits,
-        {
-            "logits": [CHANCES, CHANCES],
-            "labels": LABELS,
-            "metric": "f1",
-            "mask": [[1, 1, 1], [1, 1, 0]],
-            "word_ids": [[0, 1, 2], [0, 1, None]],
-            "scheme": "IOB2",
-        },
-        {"labels": "label", "logits": "p "},
-    ),
-    "argmetric.sequence.span_marginals": of(
-        sequence.span_marginals,
-        model=[SENTENCE, SENTENCE],
-        scheme="IOB2",
-        min_probability=1e-3,
-    ),
-    "argmetric.sequence.recalibrate": Call(
-        sequence.recalibrate,
-        {
-            "model": [SENTENCE, SENTENCE],
-            "gold": [["B-X", "I-X", "O"], ["O", "O", "B-X"]],
-            "scheme": "IOB2",
-            "floor": 0.01,
-        },
-        {"gold": "gold|development set"},
-    ),
-    "argmetric.sequence.decode_spans": of(
-        sequence.decode_spans,
-        model=[SENTENCE, SENTENCE],
-        tokens=[["a", "b", "c"]] * 2,
-        metric="f1",
-        scheme="IOB2",
-        level="document",
-        documents=["x", "y"],
-        per_type=False,
-        reference=None,
-        method="auto",
-        min_probability=1e-3,
-    ),
-    "decode_spans, one sentence": Call(
-        sequence.decode_spans,
-        {
-            "model": SENTENCE,
-            "tokens": ["a", "b", "c"],
-            "metric": "f2",
-            "level": "corpus",
-            "per_type": True,
-            "reference": MAP,
-            "method": "counts",
-        },
-        {"model": "model|tokens"},  # words of one sentence are none of several
-    ),
-    "argmetric.sequence.read_sentences": Call(
-        read_sentences,
-        {"path": "corpus.conll", "format": "conll", "labels": "yes", "scheme": "IOB2"},
-        A_FILE,
-    ),
-    "argmetric.sequence.write_sentences": Call(
-        sequence.write_sentences,
-        {
-            "path": "out.jsonl",
-            "sentences": [TAGGED],
-            "predicted": [["B-X", "O"]],
-            "spans": [[sequence.Span(0, 1, "X", 0.5)]],
-            "format": "jsonl",
-        },
-        A_FILE,
-    ),
-    "write_sentences, columns": Call(
-        sequence.write_sentences,
-        {"path": "out.conll", "sentences": [TAGGED], "predicted": [["B-X", "O"]]},
-        A_FILE,
-    ),
-    "argmetric.sequence.CrfsuiteModel": Call(
-        crfsuite_model, {"path": "tiny.crfsuite"}, A_FILE
-    ),
-    "CrfsuiteModel.sentence": of(
-        sentence_of_crfsuite, features=[["w=the"], {"w=the": 0.5}]
-    ),
-}
+STRUCTURES = calls(
+    r"""
+argmetric.sequence.read_chunks: sequence.read_chunks(labels=["B-X", "I-X", "O"],
+    scheme="IOB2") -> {"labels": "label"}
+argmetric.sequence.write_labels: sequence.write_labels(chunks=[(0, 2, "X")], n=3,
+    scheme="BIOES")
+argmetric.sequence.standard_features: sequence.standard_features(columns=COLUMNS)
+argmetric.sequence.token_model: sequence.token_model(p=CHANCES, labels=LABELS,
+    scheme="IOB2", well_formed_only=True) -> {"labels": "label"}
+argmetric.sequence.decode_logits: sequence.decode_logits(logits=[CHANCES, CHANCES],
+    labels=LABELS, metric="f1", mask=[[1, 1, 1], [1, 1, 0]],
+    word_ids=[[0, 1, 2], [0, 1, None]], scheme="IOB2")
+    -> {"labels": "label", "logits": "p "}
+argmetric.sequence.span_marginals: sequence.span_marginals(model=[SENTENCE, SENTENCE],
+    scheme="IOB2", min_probability=1e-3)
+argmetric.sequence.recalibrate: sequence.recalibrate(model=[SENTENCE, SENTENCE],
+    gold=[["B-X", "I-X", "O"], ["O", "O", "B-X"]], scheme="IOB2", floor=0.01)
+    -> {"gold": "gold|development set"}
+argmetric.sequence.decode_spans: sequence.decode_spans(model=[SENTENCE, SENTENCE],
+    tokens=[["a", "b", "c"]] * 2, metric="f1", scheme="IOB2", level="document",
+    documents=["x", "y"], per_type=False, reference=None, method="auto",
+    min_probability=1e-3)
+decode_spans, one sentence: sequence.decode_spans(model=SENTENCE,
+    tokens=["a", "b", "c"], metric="f2", level="corpus", per_type=True, reference=MAP,
+    method="counts") -> {"model": "model|tokens"}
+argmetric.sequence.read_sentences: read_sentences(path="corpus.conll", format="conll",
+    labels="yes", scheme="IOB2") -> A_FILE
+argmetric.sequence.write_sentences: sequence.write_sentences(path="out.jsonl",
+    sentences=[TAGGED], predicted=[["B-X", "O"]],
+    spans=[[sequence.Span(0, 1, "X", 0.5)]], format="jsonl") -> A_FILE
+write_sentences, columns: sequence.write_sentences(path="out.conll", sentences=[TAGGED],
+    predicted=[["B-X", "O"]]) -> A_FILE
+argmetric.sequence.CrfsuiteModel: crfsuite_model(path="tiny.crfsuite") -> A_FILE
+CrfsuiteModel.sentence: sentence_of_crfsuite(features=[["w=the"], {"w=the": 0.5}])
+""",
+    globals(),
+)
 
 
 # ------------------------------------------------------------------------- search
 
 
-def trained(kind: Any, inputs: Any, outputs: Any) -> Any:
+def trained(kind, inputs, outputs):
     """A task, and a search that is trained for it."""
 
-    def call(**given: Any) -> Any:
+    def call(**given):
         searn = search.Searn(kind(**given), beta=1.0, iterations=1, random_state=0)
         return searn.fit(inputs, outputs)
 
     return call
 
 
-def learned(kind: Any) -> Any:
+def learned(kind):
     """A reduction that learns from a few words."""
 
-    def call(**given: Any) -> Any:
+    def call(**given):
         task = search.SequenceLabelling("cv")
         searn = search.Searn(task, kind(**given), beta=1.0, iterations=1)
         return searn.fit(WORDS, KINDS)
@@ -194,7 +129,7 @@ def learned(kind: Any) -> Any:
     return call
 
 
-def summarised(**given: Any) -> Any:
+def summarised(**given):
     """A summarizer that learns, and is used."""
     summarizer = search.Summarizer(**given).fit(CLUSTERS, SUMMARIES, words=8)
     return summarizer.predict(CLUSTERS)
@@ -212,143 +147,83 @@ BARKS, CHUNKS = [["big", "dogs", "bark"]], [["B-NP", "I-NP", "O"]]
 A_LABEL = {"labels": "label"}
 TYPES = {"types": "types|labels"}  # two labels are made of each type
 TOKENS = {"x": r"\bx\b|feature"}  # a token that is no word is a list of features
-STRUCTURES |= {
-    "argmetric.search.AllPairs": of(
-        learned(search.AllPairs), estimator=LogisticRegression(), quadratic=False
-    ),
-    "argmetric.search.OneAgainstAll": of(
-        learned(search.OneAgainstAll), estimator=Ridge(), quadratic=False
-    ),
-    "argmetric.search.Costing": of(
-        fitted(search.Costing, X, X_Y, "sample_weight"),
-        estimator=LogisticRegression(),
-        n_draws=2,
-        random_state=0,
-        sample_weight=[1, 2] * 12,
-    ),
-    "Costing.fit": of(
-        search.Costing(LogisticRegression(), n_draws=2).fit,
-        X=X,
-        y=X_Y,
-        sample_weight=None,
-    ),
-    "argmetric.search.SequenceLabelling": Call(
-        trained(search.SequenceLabelling, WORDS, KINDS),
-        {"labels": "cv", "features": None, "history": 2, "order": "left"},
-        A_LABEL,
-    ),
-    "argmetric.search.LearnedOrder": Call(
-        trained(search.LearnedOrder, WORDS[2:], KINDS[2:]),
-        {"labels": "cv", "features": None},
-        A_LABEL,
-    ),
-    "argmetric.search.RightToLeft": of(
-        trained(search.RightToLeft, WORDS, KINDS), task=SPELLING, mirror=None
-    ),
-    "argmetric.search.WordChunking": Call(
-        trained(search.WordChunking, BARKS, CHUNKS),
-        {
-            **{"types": ["NP"], "dangling": "forbid", "metric": "f1"},
-            **{"features": None, "history": 2},
-        },
-        TYPES,
-    ),
-    "argmetric.search.SpanChunking": Call(
-        trained(search.SpanChunking, BARKS, CHUNKS),
-        {"types": ["NP"], "max_length": 3, "metric": "f1", "features": None},
-        TYPES,
-    ),
-    "argmetric.search.JointTask": of(
-        trained(search.JointTask, BARKS, [("JNV", "JNV")]),
-        first=search.SequenceLabelling("JNV"),
-        second=search.SequenceLabelling("JNV"),
-        weights=(1.0, 2.0),
-        search_width=2,
-    ),
-    "argmetric.search.token_features": Call(
-        search.token_features, {"x": ["a", "cat"], "i": 1}, TOKENS
-    ),
-    "argmetric.search.read_trees": Call(
-        read_trees, {"path": "trees.dp", "format": "dp"}, A_FILE
-    ),
-    "argmetric.search.score_summaries": Call(
-        search.score_summaries,
-        {"summaries": ["a cat", "b"], "references": [["the cat", "cats"], ["b c"]]},
-        {"summaries": r"summar(y|ies)\b", "references": r"references?\b"},
-    ),
-    "argmetric.search.Summarizer": Call(
-        summarised,
-        {
-            "mode": "sentences",
-            "policy": "dagger",
-            "parser": None,
-            "min_words": 1,
-            "redundancy": 1.0,
-            "iterations": 1,
-            "oracle_beam": 1,
-        },
-        {"min_words": r"\bmin_words\b|no sentence"},
-    ),
-    "Summarizer.fit": Call(
-        search.Summarizer().fit,
-        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
-        OF_CLUSTERS,
-    ),
-    "Summarizer.predict": Call(
-        search.Summarizer().predict,
-        {"clusters": CLUSTERS, "words": 8, "must": [[(0, 0)], []], "never": None},
-        OF_CLUSTERS,
-    ),
-    "Summarizer.predict, characters": Call(
-        search.Summarizer().predict,
-        {"clusters": CLUSTERS, "characters": 40},
-        OF_CLUSTERS,
-    ),
-    "Summarizer.predict, own count": Call(
-        search.Summarizer().predict,
-        {"clusters": CLUSTERS, "budget": 40, "count": len},
-        OF_CLUSTERS,
-    ),
-    "Summarizer.evaluate": Call(
-        search.Summarizer().evaluate,
-        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
-        OF_CLUSTERS,
-    ),
-    "Summarizer.oracle": Call(
-        search.Summarizer().oracle,
-        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
-        OF_CLUSTERS,
-    ),
-    "argmetric.search.span_features": Call(
-        search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS
-    ),
-}
+STRUCTURES |= calls(
+    r"""
+argmetric.search.AllPairs: learned(search.AllPairs)(estimator=LogisticRegression(),
+    quadratic=False)
+argmetric.search.OneAgainstAll: learned(search.OneAgainstAll)(estimator=Ridge(),
+    quadratic=False)
+argmetric.search.Costing: fitted(search.Costing, X, X_Y, "sample_weight")(
+    estimator=LogisticRegression(), n_draws=2, random_state=0,
+    sample_weight=[1, 2] * 12)
+Costing.fit: search.Costing(LogisticRegression(), n_draws=2).fit(X=X, y=X_Y,
+    sample_weight=None)
+argmetric.search.SequenceLabelling: trained(search.SequenceLabelling, WORDS, KINDS)(
+    labels="cv", features=None, history=2, order="left") -> A_LABEL
+argmetric.search.LearnedOrder: trained(search.LearnedOrder, WORDS[2:], KINDS[2:])(
+    labels="cv", features=None) -> A_LABEL
+argmetric.search.RightToLeft: trained(search.RightToLeft, WORDS, KINDS)(task=SPELLING,
+    mirror=None)
+argmetric.search.WordChunking: trained(search.WordChunking, BARKS, CHUNKS)(types=["NP"],
+    dangling="forbid", metric="f1", features=None, history=2) -> TYPES
+argmetric.search.SpanChunking: trained(search.SpanChunking, BARKS, CHUNKS)(types=["NP"],
+    max_length=3, metric="f1", features=None) -> TYPES
+argmetric.search.JointTask: trained(search.JointTask, BARKS, [("JNV", "JNV")])(
+    first=search.SequenceLabelling("JNV"), second=search.SequenceLabelling("JNV"),
+    weights=(1.0, 2.0), search_width=2)
+argmetric.search.token_features: search.token_features(x=["a", "cat"], i=1) -> TOKENS
+argmetric.search.read_trees: read_trees(path="trees.dp", format="dp") -> A_FILE
+argmetric.search.score_summaries: search.score_summaries(summaries=["a cat", "b"],
+    references=[["the cat", "cats"], ["b c"]])
+    -> {"summaries": r"summar(y|ies)\b", "references": r"references?\b"}
+argmetric.search.Summarizer: summarised(mode="sentences", policy="dagger", parser=None,
+    min_words=1, redundancy=1.0, iterations=1, oracle_beam=1)
+    -> {"min_words": r"\bmin_words\b|no sentence"}
+Summarizer.fit: search.Summarizer().fit(clusters=CLUSTERS, references=SUMMARIES,
+    words=8) -> OF_CLUSTERS
+Summarizer.predict: search.Summarizer().predict(clusters=CLUSTERS, words=8,
+    must=[[(0, 0)], []], never=None) -> OF_CLUSTERS
+Summarizer.predict, characters: search.Summarizer().predict(clusters=CLUSTERS,
+    characters=40) -> OF_CLUSTERS
+Summarizer.predict, own count: search.Summarizer().predict(clusters=CLUSTERS, budget=40,
+    count=len) -> OF_CLUSTERS
+Summarizer.evaluate: search.Summarizer().evaluate(clusters=CLUSTERS,
+    references=SUMMARIES, words=8) -> OF_CLUSTERS
+Summarizer.oracle: search.Summarizer().oracle(clusters=CLUSTERS, references=SUMMARIES,
+    words=8) -> OF_CLUSTERS
+argmetric.search.span_features: search.span_features(x=["a", "cat"], start=0, stop=1)
+    -> TOKENS
+""",
+    globals(),
+)
 
 
 # ------------------------------------------------------------------------- others
 
 
-def by_threads(**given: Any) -> Any:
+def by_threads(**given):
     """A fit that starts no processes, whatever n_jobs is."""
     with parallel_config(backend="threading"):
         return am.MetricClassifier(LogisticRegression(), cv=2, **given).fit(X, X_Y)
 
 
-def one_row(x: Any, y: Any) -> Any:
+def one_row(x, y):
     """A row at a time, as river gives them."""
     model = stream.OnlineClassifier(hash_bits=8)
     model.learn_one(x, y)
     return model.predict_one(x)
 
 
-STRUCTURES |= {
-    "MetricClassifier, n_jobs": of(by_threads, n_jobs=1),
-    "OnlineClassifier.learn_one": Call(
-        one_row, {"x": {"a": 1.0, "b": "text"}, "y": True}, {"x": r"\bx\b|feature"}
-    ),
-}
+STRUCTURES |= calls(
+    r"""
+MetricClassifier, n_jobs: by_threads(n_jobs=1)
+OnlineClassifier.learn_one: one_row(x={"a": 1.0, "b": "text"}, y=True)
+    -> {"x": r"\bx\b|feature"}
+""",
+    globals(),
+)
 if find_spec("river"):
-    STRUCTURES["argmetric.stream.RiverClassifier"] = of(
+    STRUCTURES["argmetric.stream.RiverClassifier"] = Call(
         fitted(stream.RiverClassifier, X, X_Y, "sample_weight"),
-        **CALLS["argmetric.stream.OnlineClassifier"].arguments,
+        CALLS["argmetric.stream.OnlineClassifier"].arguments,
     )

@@ -1,9 +1,5 @@
 """What tests of `monitor` share."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from argmetric._calibrate.calibrators import PlattCalibrator
@@ -14,12 +10,12 @@ from argmetric._monitor._distribution import BinProbabilities
 class CertainPosterior(Posterior):
     """A reference so large that it leaves nothing open but the map."""
 
-    def factors(self, cells: Any, each: int) -> Any:
+    def factors(self, cells, each):
         one = np.ones((each, self.n_calibrators))
         return [(side, one, one) for side in (cells.called, ~cells.called)]
 
 
-def shifted_maps(chance: Any, count: int, spread: float = 0.0) -> BinProbabilities:
+def shifted_maps(chance, count, spread=0.0):
     """Maps that add a normal constant to the log-odds of cells with these chances."""
     x = np.log(chance / (1 - chance))
     moves = spread * np.random.default_rng(1).standard_normal(count)

@@ -2,9 +2,6 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +16,6 @@ from argmetric._ground import validation as _validation
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.validation import Probabilities, read_scores
 from argmetric.scale import files as _files
-from command import Run
 
 RNG = np.random.default_rng(3)
 N = 600
@@ -29,14 +25,14 @@ IDS = np.array([f"order {i}" for i in RNG.integers(0, 30, N)])
 
 
 @pytest.fixture
-def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def counts(monkeypatch):
     """How often all rows are checked or coded."""
-    seen: Counter[str] = Counter()
+    seen = Counter()
 
-    def watch(owner: Any, name: str, least: int = N) -> None:
+    def watch(owner, name, least=N):
         original = getattr(owner, name)
 
-        def counted(values: Any, *rest: Any, **options: Any) -> Any:
+        def counted(values, *rest, **options):
             if not isinstance(values, np.ndarray) or values.size >= least:
                 seen[name] += 1
             return original(values, *rest, **options)
@@ -70,7 +66,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands(run: Run, counts: Counter[str], command: str) -> None:
+def test_commands(run, counts, command):
     columns = {"score": P, "label": Y, "g": IDS, "d": (P > 0.4).astype(int)}
     pq.write_table(pa.table(columns), "t.parquet")
     arguments, expected = COMMANDS[command]
@@ -79,14 +75,14 @@ def test_commands(run: Run, counts: Counter[str], command: str) -> None:
     assert counts == expected
 
 
-def test_the_report_command(run: Run, counts: Counter[str]) -> None:
+def test_the_report_command(run, counts):
     pq.write_table(pa.table({"score": P, "label": Y}), "t.parquet")
     ended = run("report", "t.parquet", "--report", "page.html")
     assert ended.code == 0, ended.err
     assert counts == {"probabilities": 1}
 
 
-def test_functions(counts: Counter[str]) -> None:
+def test_functions(counts):
     am.decide(P, groups=IDS, average="groups")
     am.forecast(P, Y, groups=IDS)
     am.tune(Y, P, groups=IDS, n_bootstrap=0)
@@ -97,12 +93,12 @@ def test_functions(counts: Counter[str]) -> None:
     assert (counts["check_scores"], counts["check_groups"]) == (1, 1)
 
 
-def calls_of_checks(call: Callable[[], Any]) -> Counter[str]:
+def calls_of_checks(call):
     """How often each function of `_ground` that checks or refuses is called."""
     call()  # modules are loaded, kernels compiled
-    seen: Counter[str] = Counter()
+    seen = Counter()
 
-    def watch(frame: FrameType, event: str, _: Any) -> None:
+    def watch(frame, event, _):
         code = frame.f_code
         checks = code.co_name.startswith(("check_", "refuse_"))
         if event == "call" and checks and "_ground" in code.co_filename:
@@ -120,7 +116,7 @@ def calls_of_checks(call: Callable[[], Any]) -> Counter[str]:
 LABELS = (P > 0.4).astype(int)
 RULE = am.tune(Y, P, n_bootstrap=0, cv=None)
 # The most checks that each call may make, small values and options included.
-VERBS: dict[str, tuple[int, Callable[[], Any]]] = {
+VERBS = {
     "decide": (5, lambda: am.decide(P)),
     "decide by group": (8, lambda: am.decide(P, groups=IDS, average="groups")),
     "decide by reference": (17, lambda: am.decide(P, reference=(Y, P))),
@@ -142,13 +138,13 @@ VERBS: dict[str, tuple[int, Callable[[], Any]]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_makes_few_checks(verb: str) -> None:
+def test_a_verb_makes_few_checks(verb):
     most, call = VERBS[verb]
     found = calls_of_checks(call)
     assert found.total() <= most, found
 
 
-def test_alternatives_are_made_once_and_not_checked() -> None:
+def test_alternatives_are_made_once_and_not_checked():
     calibrator = am.calibrate(Y, P)
     assert calibrator.alternatives is calibrator.alternatives
     chain = calibrator.then(
@@ -160,14 +156,14 @@ def test_alternatives_are_made_once_and_not_checked() -> None:
 
 
 @pytest.mark.parametrize("verb", ["decide", "calibration_check"])
-def test_reports_check_no_row_again(verb: str, counts: Counter[str]) -> None:
+def test_reports_check_no_row_again(verb, counts):
     made = am.decide(P) if verb == "decide" else am.calibration_check(Y, P)
     counts.clear()
     am.report(made)
     assert counts["check_scores"] == (1 if verb == "decide" else 0)
 
 
-def test_what_is_checked_is_taken_as_arrays_are() -> None:
+def test_what_is_checked_is_taken_as_arrays_are():
     groups, p = code_groups(IDS, N), Probabilities(P)
     for average in ("groups", "pooled"):
         plain = am.decide(P, groups=IDS, average=average)
@@ -181,7 +177,7 @@ def test_what_is_checked_is_taken_as_arrays_are() -> None:
     np.testing.assert_array_equal(am.calibrate(Y, P).apply(p), am.calibrate(Y, P)(P))
 
 
-def test_log_odds_are_no_probabilities() -> None:
+def test_log_odds_are_no_probabilities():
     odds = Probabilities(np.array([-3.0, 2.0]), logits=True)
     assert read_scores(odds, "p", logits=True) is odds.values
     with pytest.raises(ValueError, match="p is -3 at row 0, outside of"):
@@ -190,7 +186,7 @@ def test_log_odds_are_no_probabilities() -> None:
         am.decide([0.1, 0.2], groups=code_groups(IDS, N), average="groups")
 
 
-def test_groups_lie_behind_each_other() -> None:
+def test_groups_lie_behind_each_other():
     groups = code_groups(["b", "a", "b", "c"], 4)
     assert groups.codes.tolist() == [0, 1, 0, 2]
     assert groups.ids.tolist() == ["b", "a", "c"]

@@ -71,176 +71,101 @@ KERNELS = {
 
 # The test that holds each compiled function that Python calls to a plain twin, to
 # enumeration or to another library; those that these call are held along with them.
-HELD_BY = {
-    "affine": {
-        "test_curves_of_groups": "affine_curves",
-        "test_the_stated_error_holds": "smooth_curves",
-    },
-    "automata": {
-        "test_expectation_equals_enumeration": "additive_mean propagate",
-        "test_bounds_of_a_beam_hold": "beam_run",
-        "test_the_decoder_equals_its_twin_without_reuse": (
-            "count_layers dropped_counts"
-        ),
-        "test_every_metric_of_short_chains": "count_joint",
-        "test_f_of_two_hundred_random_chains": "tilted_joint",
-        "test_long_sequences_need_no_table_of_hits": "hit_counts",
-    },
-    "cells": {
-        "test_laws_at_random": (
-            "add_cells cell_moments fill_counts fill_pmfs place_cells"
-        ),
-        "test_laws_of_many_groups": "trim_boxes",
-    },
-    "chains": {
-        "test_messages_equal_enumeration": (
-            "forward_backward label_marginals pair_marginals viterbi"
-        ),
-        "test_span_marginals_equal_enumeration_and_sum": (
-            "expected_spans link_probs list_spans reaches"
-        ),
-        "test_exact_decoding_equals_enumeration": "span_probs",
-        "test_a_crfsuite_model_gives_the_marginals_of_crfsuite": "state_scores",
-    },
-    "climb": {
-        "test_labels_on_both_sides_of_a_limit_are_as_good": "climb",
-        "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
-        "test_the_expected_score_is_that_of_all_truths": "sums_of",
-    },
-    "cost_sensitive": {
-        "test_linear_learners_equal_their_twin": "learn score_actions",
-        "test_products_of_features": "count_products fill_products",
-        "test_joint_rows_and_matrices": "fill_joint",
-    },
-    "draws": {
-        "test_laws_are_those_of_all_truths": "all_tables",
-        "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
-        "test_no_metric_scores_less_than_the_most_probable_classes": ("truths_of_both"),
-    },
-    "effects": {
-        "test_the_posterior_is_that_of_importance_sampling": (
-            "bin_odds label_likelihood rates_of_strata"
-        ),
-    },
-    "exact": {
-        "test_the_best_of_all_labels_is_found": "climb_exact",
-        "test_the_expected_score_is_that_of_all_truths": "exact_values",
-        "test_no_labels_pass_the_bound": "weights_at",
-        "test_accuracy_has_the_law_of_a_count": "count_law",
-        "test_expected_scores_are_exact_to_rounding": "ratio_means",
-    },
-    "exponential": {
-        "test_curves_of_groups": "hit_curves ratio_curves",
-    },
-    "gmean": {
-        "test_groups_are_decided_as_if_alone": "decide_groups",
-        "test_small_batches_against_all_truths_and_labels": "score_groups",
-    },
-    "grouping": {
-        "test_ids_that_lie_close_are_numbered_by_counting": (
-            "count_codes number_close_ids"
-        ),
-        "test_shuffled_groups_are_decided_as_sorted_ones": "number_ids",
-        "test_mixed_texts_equal_whole_numbers": "mix_texts",
-        "test_rows_of_a_group_stay_in_order": ("bin_rows group_binned_rows group_rows"),
-    },
-    "intervals": {
-        "test_exact_decoding_equals_enumeration": "exact_sets",
-        "test_counts_decoding_equals_enumeration": "schedule",
-    },
-    "limits": {
-        "test_gains_within_limits_are_the_best_of_all_labels": "best_within",
-    },
-    "logistic": {
-        "test_a_pass_equals_its_twin": (
-            "dense_combine dense_margins dense_pass sparse_combine "
-            "sparse_margins sparse_pass"
-        ),
-        "test_expected_f_equals_its_twin": "expected_slopes expected_sums",
-        "test_gradient_of_the_expected_metric": "logistic_pairs",
-    },
-    "rates": {
-        "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
-    },
-    "per_row": {
-        "test_labels_are_no_worse_than_those_of_the_published_loop": (
-            "count_labels improve_rows likely_entries column_moments"
-        ),
-        "test_gains_of_rows_are_those_of_single_changes": "share_tables take_shares",
-        "test_the_expected_score_is_that_of_the_exact_law": "chosen_first",
-    },
-    "few_rows": {
-        "test_tiny_matrices_get_the_best_expected_score_of_all_answers": "climb_few",
-    },
-    "rules": {
-        "test_rules_equal_their_twins_for_f1": "run_rule",
-    },
-    "confusions": {
-        "test_classes_equal_the_twin": "run_classes",
-        "test_labels_equal_the_twin": "run_labels",
-    },
-    "choose": {
-        "test_the_best_of_all_sets_is_found": "choose_sets",
-        "test_forms_of_samples_agree": "score_samples",
-    },
-    "screen": {
-        "test_decisions_equal_those_on_whole_curves": (
-            "pmfs_at power_sums_at rough_cells rough_pmfs rough_sums"
-        ),
-        "test_curves_in_pieces_and_batches": "fill_cells sum_cells widest_key",
-    },
-    "segments": {
-        "test_min_recall": "bounded_counts",
-        "test_curves_of_groups": "choose edge_logs prefix_means segment_moments",
-        "test_decisions_equal_those_of_sorted_vectors": "bin_sums take_range",
-        "test_groups_are_decided_as_they_are_alone": "count_and_p_none mark",
-        "test_segments_are_sorted_stably": "sort_long sort_short",
-    },
-    "sequences": {
-        "test_roll_in_and_costs": "roll_out walk",
-        "test_a_whole_fit": "search_beams",
-    },
-    "stream": {
-        "test_learners_equal_their_twins": "compress linear_sparse mixture_sparse",
-    },
-    "stream_baselines": {
-        "test_baselines_equal_their_twins": "baseline_sparse",
-    },
-    "summaries": {
-        "test_grams_of_kept_words_are_counted": "count_grams",
-        "test_pieces_bring_what_recounting_the_text_says": "measure_pieces",
-        "test_spans_are_closed_under_what_they_need": "close_spans",
-        "test_words_hang_as_their_parts_do": "word_heads",
-        "test_a_wide_beam_finds_the_best_vine": "complete",
-    },
-    "tables": {
-        "test_curves_of_groups": "harmonic_curves table_curves",
-        "test_short_vectors_do_not_depend_on_what_is_loaded": "both_pmfs",
-        "test_means_over_groups_move_with_the_map": "table_moments",
-    },
-    "tagging": {
-        "test_searches_equal_the_twin": "beam greedy static_scores",
-        "test_a_wide_beam_is_exhaustive_and_forced_scores_agree": "forced",
-        "test_learning_equals_the_twin": "train",
-    },
-    "tagging_features": {
-        "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
-        "test_memory_equals_the_twin": "remembered",
-    },
-    "transport": {
-        "test_no_batch_within_limits_hangs_or_falls_below_the_simple_rules": (
-            "fill_greedily"
-        ),
-    },
-    "weight_tables": {
-        "test_decisions_and_costs": "score_decisions",
-        "test_a_whole_fit_is_that_of_hashed_weights": "learn_decisions",
-    },
-    "weights": {
-        "test_a_scan_sees_every_break_point": "add_changes rivals take_over",
-        "test_a_climb_ends_where_no_single_weight_helps": "confuse",
-    },
-}
+# A row is the file of kernels, the test and the functions.
+ROWS = """
+affine: test_curves_of_groups affine_curves
+affine: test_the_stated_error_holds smooth_curves
+automata: test_expectation_equals_enumeration additive_mean propagate
+automata: test_bounds_of_a_beam_hold beam_run
+automata: test_the_decoder_equals_its_twin_without_reuse count_layers dropped_counts
+automata: test_every_metric_of_short_chains count_joint
+automata: test_f_of_two_hundred_random_chains tilted_joint
+automata: test_long_sequences_need_no_table_of_hits hit_counts
+cells: test_laws_at_random add_cells cell_moments fill_counts fill_pmfs place_cells
+cells: test_laws_of_many_groups trim_boxes
+chains: test_messages_equal_enumeration forward_backward label_marginals pair_marginals
+    viterbi
+chains: test_span_marginals_equal_enumeration_and_sum expected_spans link_probs
+    list_spans reaches
+chains: test_exact_decoding_equals_enumeration span_probs
+chains: test_a_crfsuite_model_gives_the_marginals_of_crfsuite state_scores
+climb: test_labels_on_both_sides_of_a_limit_are_as_good climb
+climb: test_leaving_classes_out_is_near_the_expectation shares_of_mean
+climb: test_the_expected_score_is_that_of_all_truths sums_of
+cost_sensitive: test_linear_learners_equal_their_twin learn score_actions
+cost_sensitive: test_products_of_features count_products fill_products
+cost_sensitive: test_joint_rows_and_matrices fill_joint
+draws: test_laws_are_those_of_all_truths all_tables
+draws: test_odds_of_levels_are_those_of_plain_rows add_expected draw_tables
+draws: test_no_metric_scores_less_than_the_most_probable_classes truths_of_both
+effects: test_the_posterior_is_that_of_importance_sampling bin_odds label_likelihood
+    rates_of_strata
+exact: test_the_best_of_all_labels_is_found climb_exact
+exact: test_the_expected_score_is_that_of_all_truths exact_values
+exact: test_no_labels_pass_the_bound weights_at
+exact: test_accuracy_has_the_law_of_a_count count_law
+exact: test_expected_scores_are_exact_to_rounding ratio_means
+exponential: test_curves_of_groups hit_curves ratio_curves
+gmean: test_groups_are_decided_as_if_alone decide_groups
+gmean: test_small_batches_against_all_truths_and_labels score_groups
+grouping: test_ids_that_lie_close_are_numbered_by_counting count_codes number_close_ids
+grouping: test_shuffled_groups_are_decided_as_sorted_ones number_ids
+grouping: test_mixed_texts_equal_whole_numbers mix_texts
+grouping: test_rows_of_a_group_stay_in_order bin_rows group_binned_rows group_rows
+intervals: test_exact_decoding_equals_enumeration exact_sets
+intervals: test_counts_decoding_equals_enumeration schedule
+limits: test_gains_within_limits_are_the_best_of_all_labels best_within
+logistic: test_a_pass_equals_its_twin dense_combine dense_margins dense_pass
+    sparse_combine sparse_margins sparse_pass
+logistic: test_expected_f_equals_its_twin expected_slopes expected_sums
+logistic: test_gradient_of_the_expected_metric logistic_pairs
+rates: test_the_search_finds_the_best_of_the_curve best_of_rates
+per_row: test_labels_are_no_worse_than_those_of_the_published_loop count_labels
+    improve_rows likely_entries column_moments
+per_row: test_gains_of_rows_are_those_of_single_changes share_tables take_shares
+per_row: test_the_expected_score_is_that_of_the_exact_law chosen_first
+few_rows: test_tiny_matrices_get_the_best_expected_score_of_all_answers climb_few
+rules: test_rules_equal_their_twins_for_f1 run_rule
+confusions: test_classes_equal_the_twin run_classes
+confusions: test_labels_equal_the_twin run_labels
+choose: test_the_best_of_all_sets_is_found choose_sets
+choose: test_forms_of_samples_agree score_samples
+screen: test_decisions_equal_those_on_whole_curves pmfs_at power_sums_at rough_cells
+    rough_pmfs rough_sums
+screen: test_curves_in_pieces_and_batches fill_cells sum_cells widest_key
+segments: test_min_recall bounded_counts
+segments: test_curves_of_groups choose edge_logs prefix_means segment_moments
+segments: test_decisions_equal_those_of_sorted_vectors bin_sums take_range
+segments: test_groups_are_decided_as_they_are_alone count_and_p_none mark
+segments: test_segments_are_sorted_stably sort_long sort_short
+sequences: test_roll_in_and_costs roll_out walk
+sequences: test_a_whole_fit search_beams
+stream: test_learners_equal_their_twins compress linear_sparse mixture_sparse
+stream_baselines: test_baselines_equal_their_twins baseline_sparse
+summaries: test_grams_of_kept_words_are_counted count_grams
+summaries: test_pieces_bring_what_recounting_the_text_says measure_pieces
+summaries: test_spans_are_closed_under_what_they_need close_spans
+summaries: test_words_hang_as_their_parts_do word_heads
+summaries: test_a_wide_beam_finds_the_best_vine complete
+tables: test_curves_of_groups harmonic_curves table_curves
+tables: test_short_vectors_do_not_depend_on_what_is_loaded both_pmfs
+tables: test_means_over_groups_move_with_the_map table_moments
+tagging: test_searches_equal_the_twin beam greedy static_scores
+tagging: test_a_wide_beam_is_exhaustive_and_forced_scores_agree forced
+tagging: test_learning_equals_the_twin train
+tagging_features: test_features_are_hashed_like_the_twin hash_halves hash_rows
+tagging_features: test_memory_equals_the_twin remembered
+transport: test_no_batch_within_limits_hangs_or_falls_below_the_simple_rules
+    fill_greedily
+weight_tables: test_decisions_and_costs score_decisions
+weight_tables: test_a_whole_fit_is_that_of_hashed_weights learn_decisions
+weights: test_a_scan_sees_every_break_point add_changes rivals take_over
+weights: test_a_climb_ends_where_no_single_weight_helps confuse
+"""
+HELD_BY = defaultdict(dict)
+for row in ROWS.replace("\n    ", " ").strip().split("\n"):
+    file, test, *names = row.replace(":", "").split()
+    HELD_BY[file][test] = names
 
 
 def test_kernels_are_compiled_by_the_house_rules():
@@ -257,7 +182,7 @@ def test_kernels_are_compiled_by_the_house_rules():
 def test_every_kernel_is_held_by_a_test(file):
     functions = KERNELS[file]
     inner = set().union(*map(called, functions.values())) | called_elsewhere(file)
-    held = [name for names in HELD_BY.get(file, {}).values() for name in names.split()]
+    held = [name for names in HELD_BY.get(file, {}).values() for name in names]
     assert sorted(held) == sorted(set(functions) - inner)
     assert set(HELD_BY.get(file, {})) <= all_tests()
 
@@ -411,15 +336,8 @@ LOADS_SKLEARN = {
 NEEDS_TORCH = [
     f"argmetric.tensors.{name}"
     for name in (
-        "_achievable",
-        "_fused",
-        "_fused_agreement",
-        "_fused_curve",
-        "_fused_loss",
-        "_fused_masks",
-        "_fused_rows",
-        "_fused_window",
-        "_losses",
+        *("_achievable", "_fused", "_fused_agreement", "_fused_curve", "_fused_loss"),
+        *("_fused_masks", "_fused_rows", "_fused_window", "_losses"),
     )
 ]
 

@@ -12,17 +12,8 @@ from scipy.sparse import csr_matrix
 import argmetric as am
 
 HEAVY = [
-    "numba",
-    "scipy",
-    "sklearn",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "narwhals",
-    "matplotlib",
-    "rich",
-    "cyclopts",
-    "distributed",
+    *("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals"),
+    *("matplotlib", "rich", "cyclopts", "distributed"),
 ]
 
 

@@ -5,38 +5,36 @@ import importlib
 import json
 import math
 import re
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from claims import Modules
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def papers() -> Any:
-    """The module that declares the claims, with its neighbours."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers")
+modules = Modules(papers="papers", writer="write_papers")
 
 
-@pytest.fixture(scope="module")
-def writer() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
-        yield importlib.import_module("write_papers")
+@pytest.fixture
+def papers():
+    return modules.papers
 
 
-def claim(papers: Any, measure: Any, *asks: Any) -> Any:
+@pytest.fixture
+def writer():
+    return modules.writer
+
+
+def claim(papers, measure, *asks):
     from papers_parts.claim import Claim, at_least
 
     asks = asks or (at_least("share", 0.5),)
     return Claim("jansche2007-made-up", "nowhere", "It is so.", measure, asks)
 
 
-def test_every_paper_has_claims_of_its_own_name(papers: Any) -> None:
+def test_every_paper_has_claims_of_its_own_name(papers):
     names = [one.name for one in papers.CLAIMS]
     assert len(set(names)) == len(names) >= 25
     assert {one.paper for one in papers.CLAIMS} == set(papers.PAPERS)
@@ -47,10 +45,10 @@ def test_every_paper_has_claims_of_its_own_name(papers: Any) -> None:
         assert one.says.endswith("."), one.name
 
 
-def test_a_verdict_follows_from_the_figures(papers: Any) -> None:
+def test_a_verdict_follows_from_the_figures(papers):
     from papers_parts.claim import at_least, at_most, within
 
-    def verdict(*asks: Any, fast: bool = False, **figures: Any) -> tuple[str, str]:
+    def verdict(*asks, fast=False, **figures):
         return claim(papers, lambda fast: {}, *asks).verdict(figures, fast=fast)
 
     asks = at_least("share", 99), at_most("error", 1e-9), within("gap", 0.5, 0.7)
@@ -69,14 +67,14 @@ def test_a_verdict_follows_from_the_figures(papers: Any) -> None:
         verdict(at_least("gain", 0.0), share=1.0)
 
 
-def test_a_claim_with_no_question_answered_so_is_open(papers: Any) -> None:
+def test_a_claim_with_no_question_answered_so_is_open(papers):
     from papers_parts.claim import Estimate, at_least
 
     asks = at_least("a", 0.0), at_least("b", 0.0)
     so, not_so = Estimate(1.0, 0.5, 1.5), Estimate(-1.0, -1.5, -0.5)
     unsure = Estimate(1.0, -0.5, 2.5)
 
-    def verdict(a: Any, b: Any, *, fast: bool = False) -> tuple[str, str]:
+    def verdict(a, b, *, fast=False):
         one = claim(papers, lambda fast: {}, *asks)
         return one.verdict({"a": a, "b": b}, fast=fast)
 
@@ -103,15 +101,13 @@ def test_a_claim_with_no_question_answered_so_is_open(papers: Any) -> None:
         ((math.nan, math.nan, math.nan), "not so"),
     ],
 )
-def test_an_interval_that_meets_the_range_is_not_a_no(
-    papers: Any, interval: tuple[float, float, float], answer: str
-) -> None:
+def test_an_interval_that_meets_the_range_is_not_a_no(papers, interval, answer):
     from papers_parts.claim import Estimate, within
 
     assert within("gap", -0.5, 0.5).answer(Estimate(*interval)) == answer
 
 
-def test_a_fast_run_decides_nothing_from_a_part_of_the_questions(papers: Any) -> None:
+def test_a_fast_run_decides_nothing_from_a_part_of_the_questions(papers):
     from papers_parts.claim import at_least
 
     asks = at_least("gain", 0.0), at_least("more", 1, full_only=True)
@@ -124,7 +120,7 @@ def test_a_fast_run_decides_nothing_from_a_part_of_the_questions(papers: Any) ->
         one.verdict({"gain": 1.0}, fast=False)
 
 
-def test_what_cannot_be_tested_says_why_and_keeps_its_figures(papers: Any) -> None:
+def test_what_cannot_be_tested_says_why_and_keeps_its_figures(papers):
     one = claim(papers, lambda fast: {"share": 0.25})
     one = dataclasses.replace(one, not_testable="The data are lost.")
     found = papers.runner.outcome(one, fast=False)
@@ -137,7 +133,7 @@ BOUNDED = {"share ": (0.0, 1.0), "%": (0.0, 100.0)}  # names that begin or end s
 DIFFERENCE = re.compile(r"\b(less|over|gain|gains|lost|rise|fall|slope|difference)\b")
 
 
-def reach(figure: str) -> tuple[float, float]:
+def reach(figure):
     """The values that a figure can have, as far as its name tells."""
     for mark, ends in BOUNDED.items():
         marked = figure.startswith(mark) or figure.endswith(mark)
@@ -148,7 +144,7 @@ def reach(figure: str) -> tuple[float, float]:
     return -math.inf, math.inf
 
 
-def test_every_claim_broken_on_purpose_does_not_hold(papers: Any) -> None:
+def test_every_claim_broken_on_purpose_does_not_hold(papers):
     """Each question has a wrong side in reach, and on it the claim does not hold.
 
     From the right side a single wrong figure is enough to take "holds" away. Where a
@@ -179,7 +175,7 @@ def test_every_claim_broken_on_purpose_does_not_hold(papers: Any) -> None:
     assert judged >= 80
 
 
-def test_rules_that_cannot_fail_are_found(papers: Any) -> None:
+def test_rules_that_cannot_fail_are_found(papers):
     from papers_parts.claim import at_least, at_most, within
 
     assert at_most("share of rows", 1).wrong(0, 1) is None
@@ -191,14 +187,14 @@ def test_rules_that_cannot_fail_are_found(papers: Any) -> None:
     assert at_least("a", 0).wrong() == -1.0
 
 
-def test_cases_made_to_fail_a_claim_fail_it(papers: Any) -> None:
+def test_cases_made_to_fail_a_claim_fail_it(papers):
     for one in papers.CLAIMS:
         if one.fails_on is not None:
             verdict, why = one.verdict(one.fails_on(), fast=False)
             assert verdict in ("does not hold", "in part", "open"), (one.name, why)
 
 
-def test_an_estimate_is_students(papers: Any) -> None:
+def test_an_estimate_is_students(papers):
     from papers_parts.claim import Estimate
 
     found = Estimate.of([1.0, 2.0, 3.0])
@@ -207,25 +203,23 @@ def test_an_estimate_is_students(papers: Any) -> None:
     assert found.low == pytest.approx(4.0 - found.high)
 
 
-def test_whatever_becomes_of_a_claim_the_next_is_run(
-    papers: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_whatever_becomes_of_a_claim_the_next_is_run(papers, capsys):
     from harness import MissingData, emit
 
-    def holds(fast: bool) -> dict[str, float]:
+    def holds(fast):
         emit("section", "what", 1.0, "unit")
         return {"share": 0.75, "other": float("inf")}
 
-    def fails(fast: bool) -> dict[str, float]:
+    def fails(fast):
         return {"share": 0.25}
 
-    def without_data(fast: bool) -> dict[str, float]:
+    def without_data(fast):
         raise MissingData("tabular/a9a.npz", Path("nowhere"), "https://example.org")
 
-    def without_package(fast: bool) -> dict[str, float]:
+    def without_package(fast):
         return importlib.import_module("no_such_package.inside")
 
-    def broken(fast: bool) -> dict[str, float]:
+    def broken(fast):
         return {"share": 1 / 0}
 
     measures = without_data, broken, without_package, fails, holds
@@ -254,7 +248,7 @@ def test_whatever_becomes_of_a_claim_the_next_is_run(
     assert capsys.readouterr().out == ""  # what benchmarks print is not heard
 
 
-def test_a_stored_result_is_judged_by_the_rules_of_now(papers: Any) -> None:
+def test_a_stored_result_is_judged_by_the_rules_of_now(papers):
     from papers_parts.claim import Estimate, at_least
 
     measured = {"share": Estimate(1 / 3, 0.25, 0.6), "other": float("nan")}
@@ -271,7 +265,7 @@ def test_a_stored_result_is_judged_by_the_rules_of_now(papers: Any) -> None:
     assert papers.runner.judged_again(one, missing) == missing
 
 
-def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
+def test_claims_are_chosen_by_name_or_paper(papers):
     assert papers.chosen(()) == list(papers.CLAIMS)
     assert [one.name for one in papers.chosen(["jansche2007-footnote-3"])] == [
         "jansche2007-footnote-3"
@@ -301,22 +295,18 @@ def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
         ),
     ],
 )
-def test_claims_that_take_no_time(
-    papers: Any, name: str, verdict: str, figure: str, value: float
-) -> None:
+def test_claims_that_take_no_time(papers, name, verdict, figure, value):
     (found,) = papers.run([name], fast=True)
     assert found["verdict"] == verdict
     assert found["ours"][figure]["value"] == pytest.approx(value, rel=1e-3, abs=1e-15)
 
 
-def test_the_page_is_what_the_results_say(papers: Any, writer: Any) -> None:
+def test_the_page_is_what_the_results_say(papers, writer):
     page = writer.page(writer.results(), papers.PAPERS, writer.table_1())
     assert writer.PAGE.read_text() == page
 
 
-def test_every_claim_has_a_result_of_what_is_declared_now(
-    papers: Any, writer: Any
-) -> None:
+def test_every_claim_has_a_result_of_what_is_declared_now(papers, writer):
     """Words, questions and verdicts of the stored results follow from the claims."""
     kept = {one["name"]: one for one in writer.results()}
     assert len(writer.results()) == len(kept)
@@ -328,19 +318,19 @@ def test_every_claim_has_a_result_of_what_is_declared_now(
 
 
 def test_results_of_files_are_taken_in_and_judged_again(
-    papers: Any,
-    writer: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    papers,
+    writer,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     from papers_parts.claim import Claim, at_least
 
-    def declared(name: str, data: str = "generated") -> Any:
+    def declared(name, data="generated"):
         ask = at_least("share", 0.5)
         return Claim(name, "Page 1", "It is so.", lambda fast: {}, [ask], data=data)
 
-    def stored(name: str, share: float, verdict: str, data: str = "generated") -> Any:
+    def stored(name, share, verdict, data="generated"):
         one = dataclasses.replace(
             declared(name, data), measure=lambda fast: {"share": share}
         )
@@ -381,8 +371,8 @@ def test_results_of_files_are_taken_in_and_judged_again(
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
 
 
-def test_what_a_system_gains_is_paired_by_seed(writer: Any) -> None:
-    def row(task: str, system: str, *scores: float) -> dict[str, Any]:
+def test_what_a_system_gains_is_paired_by_seed(writer):
+    def row(task, system, *scores):
         told = {"task": task, "system": system, "score": sum(scores) / len(scores)}
         by_seed = {str(seed): score for seed, score in enumerate(scores)}
         return told | {"error": None, "seeds": len(scores), "scores": by_seed}
@@ -401,12 +391,12 @@ def test_what_a_system_gains_is_paired_by_seed(writer: Any) -> None:
     assert "What systems gain" not in writer.page([], {}, rows[-1:])
 
 
-def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
+def test_what_the_page_says_of_table_1_is_in_its_figures(writer):
     rows = {(one["task"], one["system"]): one for one in writer.table_1()}
     tasks = {task for task, _ in rows}
     searn, beam = "SEARN β = 1, beam 10", ", beam 10"
 
-    def gains(one: str, other: str, name: str = "score") -> dict[str, float]:
+    def gains(one, other, name="score"):
         found = {
             x: [rows.get((x, y), {}).get(name) for y in (one, other)] for x in tasks
         }
@@ -444,7 +434,7 @@ def test_what_the_page_says_of_table_1_is_in_its_figures(writer: Any) -> None:
 FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"
 
 
-def result(name: str, verdict: str, **ours: float) -> dict[str, Any]:
+def result(name, verdict, **ours):
     figures = {k: {"value": v, "interval": None} for k, v in ours.items()}
     told = {"says": "It is so.", "place": "Page 1", "printed": {"a": ".5"}}
     told |= {"remark": "", "asked": {"a": ">= 0.5"}, "data": "B stands in for A"}
@@ -454,11 +444,11 @@ def result(name: str, verdict: str, **ours: float) -> dict[str, Any]:
 
 
 @pytest.fixture
-def results(papers: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def results(papers, monkeypatch):
     """Results, or errors, that the experiments are made to give."""
-    given: list[Any] = []
+    given = []
 
-    def run(names: tuple[str, ...], *, fast: bool) -> Any:
+    def run(names, *, fast):
         for one in given:
             if isinstance(one, BaseException):
                 raise one
@@ -470,9 +460,7 @@ def results(papers: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return given
 
 
-def test_a_failed_experiment_is_told_by_the_exit_code(
-    papers: Any, results: list[Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_experiment_is_told_by_the_exit_code(papers, results, capsys):
     first = result(THEOREM, "does not hold", a=0.25, b=1.0)
     results += [first, result(FOOTNOTE, "not run")]
     assert papers.main([THEOREM, FOOTNOTE]) == 0
@@ -495,9 +483,7 @@ def test_a_failed_experiment_is_told_by_the_exit_code(
     assert papers.main([THEOREM, FOOTNOTE]) == 1
 
 
-def test_an_interrupted_run_keeps_what_was_done(
-    papers: Any, results: list[Any], tmp_path: Path
-) -> None:
+def test_an_interrupted_run_keeps_what_was_done(papers, results, tmp_path):
     kept = tmp_path / "results.jsonl"
     old = {"name": "liu2018-old", "verdict": "holds"}
     kept.write_text(json.dumps(old) + "\n" + json.dumps({"name": THEOREM}) + "\n")

@@ -5,64 +5,45 @@ systems) and runs it to its verdict. Claims that are not here are broken so in t
 of their papers.
 """
 
-from __future__ import annotations
-
-import importlib
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
+from claims import Modules, claim_of
+
 ROOT = Path(__file__).parents[2]
-MODULES = (
-    "daume2009",
-    "daume2009_runs",
-    "daume2009_searn",
-    "daume2009_tables",
-    "jansche2005",
-    "jansche2007",
-    "natarajan2015",
-    "natarajan2015_printed",
-    "sequences",
+NAMES = (
+    "claim daume2009 daume2009_runs daume2009_searn daume2009_tables jansche2005 "
+    "jansche2007 liu2018 natarajan2015 natarajan2015_printed sequences"
 )
+parts = Modules(papers="papers", **{x: f"papers_parts.{x}" for x in NAMES.split()})
 
 
-@pytest.fixture(scope="module")
-def parts() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        found = {x: importlib.import_module(f"papers_parts.{x}") for x in MODULES}
-        found["papers"] = importlib.import_module("papers")
-        yield SimpleNamespace(**found)
-
-
-def mirrored(real: Callable[..., Any]) -> Callable[..., Any]:
+def mirrored(real):
     """An algorithm that takes every probability p for 1 - p."""
     return lambda p, *others, **options: real(1.0 - p[::-1], *others, **options)
 
 
-def off(real: Any) -> Any:
+def off(real):
     """Expectations that are wrong by a tenth."""
 
-    def found(*arguments: Any, **options: Any) -> Any:
+    def found(*arguments, **options):
         right = real(*arguments, **options)
         return SimpleNamespace(mean=right.mean + 0.1, n_states=right.n_states)
 
     return found
 
 
-def steeper(real: Any) -> Any:
+def steeper(real):
     """An objective whose value and gradient are both wrong."""
 
-    def made(*arguments: Any) -> Any:
+    def made(*arguments):
         goal = real(*arguments)
 
-        def wrong(theta: np.ndarray) -> Any:
+        def wrong(theta):
             value, gradient = goal.value_and_gradient(theta)
             return value + 0.1, 2.0 * gradient + 1.0
 
@@ -71,21 +52,21 @@ def steeper(real: Any) -> Any:
     return made
 
 
-def of_nothing(real: Any) -> Any:
+def of_nothing(real):
     """Expectations for the empty answer, whichever was given."""
     return lambda utility, z, law: real(utility, 0 * z, law)
 
 
-def convex(first: Any, slope: Any) -> Any:
+def convex(first, slope):
     return np.asarray(first) ** 2 + np.asarray(slope) ** 2
 
 
-def plane(alpha: float, first: float, slope: float) -> float:
+def plane(alpha, first, slope):
     return -(first + 2 * slope) / 100
 
 
 # claim -> module: what is altered, from what it is
-BROKEN: dict[str, dict[str, dict[str, Callable[[Any], Any]]]] = {
+BROKEN = {
     "jansche2007-algorithm-1": {"jansche2007": {"jansche_algorithm_1": mirrored}},
     "jansche2007-algorithms-2-3": {"jansche2007": {"expectation": off}},
     "jansche2007-algorithm-4": {"jansche2007": {"expectation": off}},
@@ -147,20 +128,18 @@ BROKEN: dict[str, dict[str, dict[str, Callable[[Any], Any]]]] = {
 }
 
 
-def verdict(parts: Any, name: str, fast: bool) -> str:
+def verdict(name, fast):
     (claim,) = (one for one in parts.papers.CLAIMS if one.name == name)
     return str(claim.verdict(claim.measure(fast), fast=False)[0])
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_experiment_with_broken_inputs_does_not_hold(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_experiment_with_broken_inputs_does_not_hold(monkeypatch, name):
     for module, changes in BROKEN[name].items():
         own = getattr(parts, module)
         for what, change in changes.items():
             monkeypatch.setattr(own, what, change(getattr(own, what)))
-    assert verdict(parts, name, True) == "does not hold"
+    assert verdict(name, True) == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -171,95 +150,81 @@ def test_an_experiment_with_broken_inputs_does_not_hold(
         "daume2009-f1-mean",
     ],
 )
-def test_what_is_false_as_printed_does_not_hold(parts: Any, name: str) -> None:
-    assert verdict(parts, name, True) == "does not hold"
+def test_what_is_false_as_printed_does_not_hold(name):
+    assert verdict(name, True) == "does not hold"
 
 
-def test_bits_that_are_switched_off_fail_section_2_1(parts: Any) -> None:
-    (claim,) = (
-        x for x in parts.jansche2007.CLAIMS if x.name == "jansche2007-section-2-1"
-    )
+def test_bits_that_are_switched_off_fail_section_2_1():
+    claim = claim_of(parts.jansche2007, "section-2-1")
     assert claim.measure(True)["largest fall of recall"] == 0.0
     figures = claim.fails_on()
     assert set(figures.values()) == {1.0}
     assert claim.verdict(figures, fast=False)[0] == "does not hold"
 
 
-def test_a_policy_and_costs_that_are_wrong_fail_equation_18(
-    parts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_and_costs_that_are_wrong_fail_equation_18(monkeypatch):
     module = parts.daume2009
 
     class Dearer(module.WordChunking):
-        def costs(self, *arguments: Any) -> Any:
+        def costs(self, *arguments):
             return np.add(super().costs(*arguments), 1.0)
 
     monkeypatch.setattr(module, "WordChunking", Dearer)
-    (claim,) = (x for x in module.CLAIMS if x.name == "daume2009-equation-18")
+    claim = claim_of(module, "equation-18")
     assert claim.verdict(claim.fails_on(), fast=False)[0] == "does not hold"
 
 
 class Reversed:
     """Systems of Table 1 that score against all that the paper says of them."""
 
-    def __init__(self, runs: Any, **rates: float) -> None:
+    def __init__(self, runs, **rates):
         self.runs = runs
         self.rates = {"searn": 60.0, "alone": 70.0, "peer": 80.0} | rates
 
-    def system(self, task: str, what: str, more: float) -> Any:
+    def system(self, task, what, more):
         runs = self.runs
         large = -5.0 if task in (runs.LARGE, runs.NER) else 0.0
         rate = self.rates[what] + large + more
         n = runs.RUNS.get(task, 1)
         return runs.Judged(tuple(np.tile([2 * rate, 200.0], (9, 1)) for _ in range(n)))
 
-    def kind(self, task: str, kind: str) -> float:
+    def kind(self, task, kind):
         """Logistic regression is behind on text, and the SVM on letters."""
         behind = "svm" if task.startswith("letters") else "logistic"
         return -10.0 * (kind == behind)
 
     def judged(
         self,
-        task: str,
-        fast: bool,
-        n: int,
+        task,
+        fast,
+        n,
         *,
-        kind: str = "logistic",
-        beta: float = 1.0,
-        costs: str = "optimal",
-        beam: int = 1,
-    ) -> Any:
+        kind="logistic",
+        beta=1.0,
+        costs="optimal",
+        beam=1,
+    ):
         more = -2.0 * min(n, 5) + 5.0 * (n > 5)  # worse, and then better again
         more += 20.0 * (beta == 0.1) - 5.0 * (costs == "optimal")
         return self.system(task, "searn", more + self.kind(task, kind))
 
-    def alone(self, task: str, fast: bool, kind: str) -> Any:
+    def alone(self, task, fast, kind):
         return self.system(task, "alone", self.kind(task, kind))
 
-    def peer(self, task: str, algorithm: str, fast: bool) -> Any:
+    def peer(self, task, algorithm, fast):
         return self.system(task, "peer", 0.0)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "table-1-searn-helps",
-        "table-1-structure-helps",
-        "table-1-more-data",
-        "table-1-simple-on-large",
-        "table-1-comparable",
-        "table-1-logistic",
-        "figure-6",
-        "section-3-2-2-costs",
-        "section-5-2-memm",
-        "section-4-beta",
-        "section-5-2-stacking",
-        "section-6-1-8",
+        *("table-1-searn-helps", "table-1-structure-helps", "table-1-more-data"),
+        *("table-1-simple-on-large", "table-1-comparable", "table-1-logistic"),
+        *("figure-6", "section-3-2-2-costs", "section-5-2-memm", "section-4-beta"),
+        *("section-5-2-stacking", "section-6-1-8"),
     ],
 )
-def test_systems_that_contradict_the_paper_are_told(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_systems_that_contradict_the_paper_are_told(monkeypatch, name):
     rates = {"table-1-structure-helps": {"peer": 30.0}}.get(name, {})
     made = Reversed(parts.daume2009_runs, **rates)
     for module in (parts.daume2009_tables, parts.daume2009_searn):
@@ -275,11 +240,11 @@ def test_systems_that_contradict_the_paper_are_told(
     monkeypatch.setattr(
         parts.daume2009_tables.orders, "both_orders", lambda *_: right_leads
     )
-    assert verdict(parts, f"daume2009-{name}", False) == "does not hold"
+    assert verdict(f"daume2009-{name}", False) == "does not hold"
 
 
-def test_the_start_of_a_rate_follows_from_the_convexity(parts: Any) -> None:
-    liu = importlib.import_module("papers_parts.liu2018")
+def test_the_start_of_a_rate_follows_from_the_convexity():
+    liu = parts.liu2018
     lengths = np.unique(np.logspace(3, 7, 9).astype(int))
     for stream in liu.ALL:
         first = lengths[liu.informative(stream, lengths)][0]
@@ -293,10 +258,8 @@ def test_the_start_of_a_rate_follows_from_the_convexity(parts: Any) -> None:
     ("name", "way", "power"),
     [("theorem-3", "FOFO", -0.20), ("theorem-3-learned", "averaged w", -0.06)],
 )
-def test_the_power_that_a_remark_tells_was_measured(
-    parts: Any, name: str, way: str, power: float
-) -> None:
-    liu = importlib.import_module("papers_parts.liu2018")
+def test_the_power_that_a_remark_tells_was_measured(name, way, power):
+    liu = parts.liu2018
     lines = (ROOT / "docs" / "papers.jsonl").read_text().splitlines()
     found = {one["name"]: one for one in map(json.loads, lines)}[f"liu2018-{name}"]
     figure = f"slope of log|θ − θ*| {liu.SETS}, {way}, {liu.RARE.name}"

@@ -1,31 +1,24 @@
 """Claims about SEARN: their questions fail on broken algorithms and null data."""
 
-import importlib
-import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import Modules
+
+parts = Modules(
+    **{
+        name: f"papers_parts.{name}"
+        for name in (
+            *("claim", "daume2009", "daume2009_searn"),
+            *("daume2009_runs", "daume2009_tables"),
+        )
+    }
+)
 
 
-@pytest.fixture(scope="module")
-def parts() -> Any:
-    """The modules of the claims."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        names = ("claim", "daume2009", "daume2009_searn")
-        names += "daume2009_runs", "daume2009_tables"
-        found = {
-            name: importlib.import_module(f"papers_parts.{name}") for name in names
-        }
-        yield type("Parts", (), found)
-
-
-def test_no_claim_holds_where_systems_differ_by_chance_alone(parts: Any) -> None:
+def test_no_claim_holds_where_systems_differ_by_chance_alone():
     nothing = parts.claim.Estimate(0.0, -5.0, 5.0)
     for claim in parts.daume2009_tables.CLAIMS:
         if claim.data.startswith("generated"):
@@ -34,7 +27,7 @@ def test_no_claim_holds_where_systems_differ_by_chance_alone(parts: Any) -> None
         assert claim.verdict(figures, fast=False)[0] != "holds", claim.name
 
 
-def test_no_claim_holds_where_systems_change_places(parts: Any) -> None:
+def test_no_claim_holds_where_systems_change_places():
     """All questions of gains are answered no by clear losses."""
     for claim in parts.daume2009_tables.CLAIMS:
         if claim.not_testable:
@@ -47,13 +40,13 @@ def test_no_claim_holds_where_systems_change_places(parts: Any) -> None:
         assert claim.verdict(figures, fast=False)[0] == "does not hold", claim.name
 
 
-def test_counts_of_sentences_give_the_strict_f1(parts: Any) -> None:
+def test_counts_of_sentences_give_the_strict_f1():
     from search_parts import searn
 
     rng = np.random.default_rng(0)
     labels = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
-    def sentences() -> list[list[str]]:
+    def sentences():
         return [rng.choice(labels, size=n).tolist() for n in rng.integers(1, 12, 60)]
 
     gold = sentences()
@@ -65,12 +58,12 @@ def test_counts_of_sentences_give_the_strict_f1(parts: Any) -> None:
         assert score == pytest.approx(judge(gold, found), abs=1e-9)
 
 
-def test_a_gain_is_over_paired_runs_or_over_resampled_inputs(parts: Any) -> None:
+def test_a_gain_is_over_paired_runs_or_over_resampled_inputs():
     runs = parts.daume2009_runs
     rng = np.random.default_rng(0)
     total = np.full(200, 20.0)
 
-    def system(rate: float, n: int) -> Any:
+    def system(rate, n):
         right = [2.0 * rng.binomial(10, rate, size=200) for _ in range(n)]
         return runs.Judged(tuple(np.stack([own, total], axis=1) for own in right))
 
@@ -88,7 +81,7 @@ def test_a_gain_is_over_paired_runs_or_over_resampled_inputs(parts: Any) -> None
 
 
 @pytest.mark.parametrize("name", ["lemma-1", "theorem-2", "lemma-2"])
-def test_bounds_fail_without_any_of_their_terms(parts: Any, name: str) -> None:
+def test_bounds_fail_without_any_of_their_terms(name):
     """Trees and classifiers are such that every term is needed."""
     every = (*parts.daume2009.CLAIMS, *parts.daume2009_searn.CLAIMS)
     (claim,) = (x for x in every if x.name == f"daume2009-{name}")
@@ -100,14 +93,14 @@ def test_bounds_fail_without_any_of_their_terms(parts: Any, name: str) -> None:
         assert claim.verdict(without, fast=False)[0] == "does not hold", ask.figure
 
 
-def test_footnote_7_fails_where_the_coins_can_be_seen(parts: Any) -> None:
+def test_footnote_7_fails_where_the_coins_can_be_seen():
     """Features that tell the labels leave no noise: SEARN beats the safe way."""
     from argmetric.search import LinearLearner, Searn
 
     module = parts.daume2009_searn
 
     class Seen(module.SafeOrNoise):
-        def features(self, x: Any, state: Any) -> Any:
+        def features(self, x, state):
             return [f"coin {x[len(state)]}"]
 
     labels = [tuple("ht"[c] for c in row) for row in np.ndindex(2, 2, 2, 2)]
@@ -122,7 +115,7 @@ def test_footnote_7_fails_where_the_coins_can_be_seen(parts: Any) -> None:
     assert claim.verdict({name: gap}, fast=False)[0] == "does not hold"
 
 
-def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing(parts: Any) -> None:
+def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing():
     module = parts.daume2009_searn
     gains = [
         module.matching_accuracy(module.HillClimbing(), seed, noise=50.0)
@@ -136,7 +129,7 @@ def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing(parts: Any) -
 
 
 @pytest.mark.parametrize("name", ["RowByRow", "HillClimbing", "SafeOrNoise"])
-def test_tasks_of_the_claims_are_sound(parts: Any, name: str) -> None:
+def test_tasks_of_the_claims_are_sound(name):
     """`check_task` finds nothing, or no more than short-sighted costs."""
     from argmetric.search import check_task
 

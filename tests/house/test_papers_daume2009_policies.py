@@ -1,45 +1,26 @@
 """Theorem 1, section 7 and Table 1: their questions fail where the claim is broken."""
 
-from __future__ import annotations
-
-import importlib
-import sys
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import Modules, claim_of
+
+parts = Modules(
+    policies="papers_parts.daume2009_policies",
+    claim="papers_parts.claim",
+    table1="search_parts.table1",
+    phrases="search_parts.phrases",
+)
 
 
-@pytest.fixture(scope="module")
-def parts() -> Any:
-    """The modules of the claims and of the table."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        names = {
-            "policies": "papers_parts.daume2009_policies",
-            "claim": "papers_parts.claim",
-            "table1": "search_parts.table1",
-            "phrases": "search_parts.phrases",
-        }
-        found = {name: importlib.import_module(x) for name, x in names.items()}
-        yield type("Parts", (), found)
-
-
-def claim_of(parts: Any, name: str) -> Any:
-    return next(one for one in parts.policies.CLAIMS if one.name == f"daume2009-{name}")
-
-
-def test_theorem_1_holds_without_scores_and_fails_with_them(parts: Any) -> None:
-    claim = claim_of(parts, "theorem-1")
+def test_theorem_1_holds_without_scores_and_fails_with_them():
+    claim = claim_of(parts.policies, "theorem-1")
     assert claim.verdict(parts.policies.theorem_1(True), fast=True)[0] == "holds"
     broken = claim.fails_on()
     assert broken["largest regret of the policy"] > 0.1
 
 
-def test_the_chain_solves_its_problem(parts: Any) -> None:
+def test_the_chain_solves_its_problem():
     """Dynamic programming against all outputs, with scores and without."""
     rng = np.random.default_rng(3)
     T, K = 4, 3
@@ -57,7 +38,7 @@ def test_the_chain_solves_its_problem(parts: Any) -> None:
     assert ends[tuple(rest)] == pytest.approx(min(ends.values()))
 
 
-def test_no_claim_holds_by_chance_or_where_signs_turn(parts: Any) -> None:
+def test_no_claim_holds_by_chance_or_where_signs_turn():
     estimate = parts.claim.Estimate
     for claim in parts.policies.CLAIMS:
         if claim.data.startswith("generated"):
@@ -71,7 +52,7 @@ def test_no_claim_holds_by_chance_or_where_signs_turn(parts: Any) -> None:
         assert claim.verdict(figures, fast=False)[0] == "does not hold", claim.name
 
 
-def test_rows_of_a_phrase_name_what_is_in_and_around_it(parts: Any) -> None:
+def test_rows_of_a_phrase_name_what_is_in_and_around_it():
     words = parts.phrases.words_of([["Big", "dogs", "bark"], ["JJ", "NNS", "VBP"]])
     assert words[0] == ("big", "JJ", "Aaa", "Big", "Big")
     found = parts.phrases.phrase_features(words, 0, 2)
@@ -80,7 +61,7 @@ def test_rows_of_a_phrase_name_what_is_in_and_around_it(parts: Any) -> None:
     assert len(found) == len(set(found))
 
 
-def test_features_met_once_are_left_out(parts: Any) -> None:
+def test_features_met_once_are_left_out():
     from argmetric.search import SpanChunking
     from argmetric.search._searn._decisions import hash_name
     from argmetric.search._searn._spans import PreparedSpans
@@ -94,9 +75,7 @@ def test_features_met_once_are_left_out(parts: Any) -> None:
     assert found.rows.indptr.tolist() == [0, 0, 1, 2]
 
 
-def test_features_that_were_kept_are_those_that_were_read(
-    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_features_that_were_kept_are_those_that_were_read(tmp_path, monkeypatch):
     from argmetric.search import SpanChunking
     from argmetric.search._searn._spans import PreparedSpans
 
@@ -114,7 +93,7 @@ def test_features_that_were_kept_are_those_that_were_read(
         )
 
 
-def test_means_and_errors_of_the_table(parts: Any) -> None:
+def test_means_and_errors_of_the_table():
     row = {"task": "chunks", "system": "MEMM", "inputs": 8936, "group": "searn"}
     rows = [
         {**row, "seed": 0, "score": 90.0, "whole": 50.0, "seconds": 1.0},
@@ -127,14 +106,14 @@ def test_means_and_errors_of_the_table(parts: Any) -> None:
     assert one["error"] is None
 
 
-def test_every_task_has_the_paper_s_groups(parts: Any) -> None:
+def test_every_task_has_the_paper_s_groups():
     for task in parts.table1.TASKS:
         groups = parts.table1.groups_of(task)
         assert {"searn", "lols", "aggrevate", "whole"} <= set(groups)
         assert ("pairs" in groups) == (task not in parts.table1.PHRASES)
 
 
-def test_what_is_not_run_has_no_group_and_a_reason(parts: Any) -> None:
+def test_what_is_not_run_has_no_group_and_a_reason():
     lines = parts.table1.not_run()
     assert all(line["score"] is None and line["why"] for line in lines)
     for system in ("M3N", "SVMstruct"):

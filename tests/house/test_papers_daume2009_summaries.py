@@ -3,45 +3,37 @@
 On other data than the paper's they are not testable; here they are judged all the same.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
-import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import claim_of
+
 NAMES = ["oracle", "oracle-vines", "vines", "over-best", "same-data", "vines-same-data"]
 
 
 @pytest.fixture(scope="module")
-def claims() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers_parts.daume2009_summaries")
+def claims():
+    return importlib.import_module("papers_parts.daume2009_summaries")
 
 
-def system(scores: np.ndarray) -> Any:
+def system(scores):
     return SimpleNamespace(scores=scores, mean=float(scores.mean()))
 
 
-def verdict(
-    claims: Any, patch: Any, name: str, worse: Any, *, fast: bool = False
-) -> str:
+def verdict(claims, patch, name, worse, *, fast=False):
     """Of a claim: the better system has scores of about 10, the worse one these."""
     rng = np.random.default_rng(0)
     pairs = {one: system(10.0 + rng.normal(size=40)) for one in claims.table.SETS}
 
-    def compared(pair: Any, one: str, *, quick: bool) -> Any:
+    def compared(pair, one, *, quick):
         return pairs[one], system(worse(pairs[one].scores, rng))
 
     patch.setattr(claims.table, "compared", compared)
-    [claim] = [one for one in claims.CLAIMS if one.name == f"daume2009-table-2-{name}"]
+    claim = claim_of(claims, f"table-2-{name}")
     assert claim.verdict({}, fast=fast)[0] == "not testable"
     claim = dataclasses.replace(claim, not_testable="")
     figures = claim.measure(fast)
@@ -51,9 +43,7 @@ def verdict(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_system_that_is_not_better_does_not_pass(
-    claims: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_system_that_is_not_better_does_not_pass(claims, monkeypatch, name):
     broken = {"oracle": 0.5}.get(name, 1.5)
     assert (
         verdict(claims, monkeypatch, name, lambda x, rng: broken * x) == "does not hold"
@@ -63,20 +53,16 @@ def test_a_system_that_is_not_better_does_not_pass(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_noise_alone_does_not_pass(
-    claims: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_noise_alone_does_not_pass(claims, monkeypatch, name):
     level = {"oracle": 0.9}.get(name, 1.0)
 
-    def shuffled(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def shuffled(scores, rng):
         return level * scores.mean() + 3.0 * rng.normal(size=scores.size)
 
     assert verdict(claims, monkeypatch, name, shuffled) != "holds"
 
 
-def test_a_fast_run_does_not_decide_what_takes_long(
-    claims: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fast_run_does_not_decide_what_takes_long(claims, monkeypatch):
     assert verdict(claims, monkeypatch, "vines", lambda x, _: 0.8 * x, fast=True) != (
         "holds"
     )

@@ -1,40 +1,25 @@
 """The rules of the claims of Jansche (2007), on cases that are made to fail them."""
 
-from __future__ import annotations
-
 import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import judged
 
 
 @pytest.fixture(scope="module")
-def exact() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("papers_parts.jansche2007")
+def exact():
+    return importlib.import_module("papers_parts.jansche2007")
 
 
 @pytest.fixture(scope="module")
-def beams(exact: Any) -> Any:
+def beams(exact):
     return importlib.import_module("papers_parts.jansche2007_beams")
 
 
-def judged(part: Any, name: str, figures: Any = None) -> str:
-    (claim,) = (c for c in part.CLAIMS if c.name == f"jansche2007-{name}")
-    found = claim.measure(True) if figures is None else figures
-    return claim.verdict(found, fast=False)[0]
-
-
-def test_an_expectation_that_forgets_the_chain_fails(
-    exact: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_expectation_that_forgets_the_chain_fails(exact, monkeypatch):
     real = exact.expectation
     assert judged(exact, "section-3-1") == "holds"
     monkeypatch.setattr(
@@ -47,9 +32,7 @@ def test_an_expectation_that_forgets_the_chain_fails(
     assert judged(exact, "section-3-1") == "does not hold"
 
 
-def test_a_component_that_is_wrong_fails(
-    exact: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_component_that_is_wrong_fails(exact, monkeypatch):
     assert judged(exact, "section-5-vectors") == "holds"
     right = exact.Table.value
     monkeypatch.setattr(
@@ -58,9 +41,7 @@ def test_a_component_that_is_wrong_fails(
     assert judged(exact, "section-5-vectors") == "in part"
 
 
-def test_the_f_of_expected_counts_is_not_the_expected_f(
-    exact: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_f_of_expected_counts_is_not_the_expected_f(exact, monkeypatch):
     from argmetric.train._objectives import SoftMetric
 
     assert judged(exact, "section-1-3") == "holds"
@@ -68,7 +49,7 @@ def test_the_f_of_expected_counts_is_not_the_expected_f(
     assert judged(exact, "section-1-3") == "in part"
 
 
-def rows_of(beams: Any) -> list[Any]:
+def rows_of(beams):
     """Runs of section 4 that are as the paper has them."""
     one = beams.sequence.Decoded("", 9, "", 0.6, True, 0.0, True, 0.0, 0.0)
     return [
@@ -79,7 +60,7 @@ def rows_of(beams: Any) -> list[Any]:
     ]
 
 
-def test_beams_that_miss_the_optimum_are_told(beams: Any) -> None:
+def test_beams_that_miss_the_optimum_are_told(beams):
     rows = rows_of(beams)
     missed = [replace(row, found=i % 4 == 0) for i, row in enumerate(rows)]
     off = [replace(row, error=row.error + 0.2) for row in rows]
@@ -92,7 +73,7 @@ def test_beams_that_miss_the_optimum_are_told(beams: Any) -> None:
         assert judged(beams, name, beams.beam_figures(wrong, rule)) == verdict
 
 
-def test_bounds_of_another_model_are_told(beams: Any) -> None:
+def test_bounds_of_another_model_are_told(beams):
     rng = np.random.default_rng(0)
     model = beams.Independent(rng.random(12))
     other = beams.Independent(np.minimum(1.0, model.p + 0.3))
@@ -107,9 +88,7 @@ def test_bounds_of_another_model_are_told(beams: Any) -> None:
         assert judged(beams, "section-4-bound", found) == verdict
 
 
-def test_a_decoder_that_is_not_viterbi_is_told(
-    beams: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decoder_that_is_not_viterbi_is_told(beams, monkeypatch):
     assert judged(beams, "section-4-map") == "in part"
     real = beams.decode
     monkeypatch.setattr(
@@ -119,7 +98,7 @@ def test_a_decoder_that_is_not_viterbi_is_told(
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4, 5])
-def test_other_powers_of_n_are_told(beams: Any, power: int) -> None:
+def test_other_powers_of_n_are_told(beams, power):
     sizes = 10, 20, 40
     found = beams.slope(sizes, [7 * n**power for n in sizes])
     assert found == pytest.approx(power)
@@ -149,9 +128,7 @@ def test_other_powers_of_n_are_told(beams: Any, power: int) -> None:
         assert (verdict == "holds") == (power == right), (name, verdict)
 
 
-def test_costs_of_the_decoder_fail_without_what_saves_them(
-    beams: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costs_of_the_decoder_fail_without_what_saves_them(beams, monkeypatch):
     """States counted anew for each hypothesis, and a beam that keeps all."""
     assert judged(beams, "section-4-linear") == "holds"
     assert judged(beams, "section-4-reuse") == "holds"
@@ -166,7 +143,7 @@ def test_costs_of_the_decoder_fail_without_what_saves_them(
     assert judged(beams, "section-4-reuse") == "in part"
     real = beams.expectation
 
-    def exactly(utility: Any, z: Any, model: Any, beam: int) -> Any:
+    def exactly(utility, z, model, beam):
         return real(utility, z[::4], beams.Independent(model.p[::4]))
 
     monkeypatch.setattr(beams, "expectation", exactly)

@@ -1,47 +1,25 @@
 """The claims of Liu et al. (2018) fail on figures that are made to fail them."""
 
-from __future__ import annotations
-
-import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from claims import Modules, claim_of, judged
 
-
-@pytest.fixture(scope="module")
-def parts() -> Any:
-    """The modules of the claims, by their names behind `liu2018`."""
-    names = {"theory": "liu2018", "figures": "liu2018_figures"}
-    names["learned"] = "liu2018_learned"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield SimpleNamespace(
-            **{
-                key: importlib.import_module(f"papers_parts.{name}")
-                for key, name in names.items()
-            }
-        )
-
-
-def verdict(module: Any, name: str, fast: bool = False) -> str:
-    (claim,) = [one for one in module.CLAIMS if one.name == f"liu2018-{name}"]
-    return claim.verdict(claim.measure(fast), fast=fast)[0]
-
-
+parts = Modules(
+    theory="papers_parts.liu2018",
+    figures="papers_parts.liu2018_figures",
+    learned="papers_parts.liu2018_learned",
+)
 LENGTHS = np.array([1_000, 100_000, 10_000_000])
 
 
-def ends(power: float, **scale: float) -> Any:
+def ends(power, **scale):
     """Thresholds whose distance to the best falls as n^power, in place of runs."""
 
-    def made(stream: Any, fast: bool) -> Any:
+    def made(stream, fast):
         noise = 1 + 0.02 * np.random.default_rng(0).random((10, 1))
         away = 0.1 * noise * (LENGTHS / LENGTHS[0]) ** power
         return LENGTHS, {
@@ -53,35 +31,29 @@ def ends(power: float, **scale: float) -> Any:
 
 
 @pytest.mark.parametrize("name", ["theorem-2", "theorem-3", "theorem-4"])
-def test_a_threshold_that_stays_wrong_fails_the_theorems(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_threshold_that_stays_wrong_fails_the_theorems(monkeypatch, name):
     monkeypatch.setattr(parts.theory, "_ends", ends(-0.02))
-    assert verdict(parts.theory, name) == "does not hold"
+    assert judged(parts.theory, name, fast=False) == "does not hold"
     monkeypatch.setattr(parts.theory, "_ends", ends(-0.6))
-    assert verdict(parts.theory, name) == "holds"
+    assert judged(parts.theory, name, fast=False) == "holds"
 
 
-def test_fofo_has_to_be_closer_than_ofo(
-    parts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fofo_has_to_be_closer_than_ofo(monkeypatch):
     monkeypatch.setattr(parts.theory, "_ends", ends(-0.5, OFO=0.5))
-    assert verdict(parts.theory, "section-1-faster") == "does not hold"
+    assert judged(parts.theory, "section-1-faster", fast=False) == "does not hold"
     monkeypatch.setattr(parts.theory, "_ends", ends(-0.5, OFO=2.0))
-    assert verdict(parts.theory, "section-1-faster") == "holds"
+    assert judged(parts.theory, "section-1-faster", fast=False) == "holds"
 
 
-def test_wrong_probabilities_fail_lemma_1(
-    parts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert verdict(parts.theory, "lemma-1") == "holds"
+def test_wrong_probabilities_fail_lemma_1(monkeypatch):
+    assert judged(parts.theory, "lemma-1", fast=False) == "holds"
     shifted = tuple(replace(one, shift=1.0) for one in parts.theory.COMMON)
     monkeypatch.setattr(parts.theory, "COMMON", shifted)
-    assert verdict(parts.theory, "lemma-1") != "holds"
+    assert judged(parts.theory, "lemma-1", fast=False) != "holds"
 
 
-def test_no_smaller_constant_does_in_lemma_2(parts: Any) -> None:
-    (claim,) = [one for one in parts.theory.CLAIMS if one.name == "liu2018-lemma-2"]
+def test_no_smaller_constant_does_in_lemma_2():
+    claim = claim_of(parts.theory, "lemma-2")
     (found,) = claim.measure(True).values()
     assert 0.99 < found <= 1 + 1e-9
     assert claim.verdict({parts.theory.LARGEST: 1.01 * found}, fast=True)[0] == (
@@ -89,53 +61,47 @@ def test_no_smaller_constant_does_in_lemma_2(parts: Any) -> None:
     )
 
 
-def test_the_threshold_of_f1_fails_other_metrics(
-    parts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def f1_for_all(stream: Any, lengths: Any, seeds: int, *others: Any) -> Any:
+def test_the_threshold_of_f1_fails_other_metrics(monkeypatch):
+    def f1_for_all(stream, lengths, seeds, *others):
         away = 0.1 * (lengths / 1_000.0) ** -0.5
         return {"FOFO": stream.best + np.tile(away, (seeds, 1))}, 0
 
     monkeypatch.setattr(parts.theory, "ends_of", f1_for_all)
-    assert verdict(parts.theory, "section-5-other-metrics") == "in part"
+    assert judged(parts.theory, "section-5-other-metrics", fast=False) == "in part"
 
 
 @pytest.mark.parametrize("name", ["theorem-3-learned", "theorem-4-learned"])
-def test_a_model_that_stays_wrong_fails_the_theorems(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    def made(power: float) -> Any:
+def test_a_model_that_stays_wrong_fails_the_theorems(monkeypatch, name):
+    def made(power):
         noise = 1 + 0.02 * np.random.default_rng(0).random((10, 1))
         away = 0.1 * noise * (LENGTHS / LENGTHS[0]) ** power
         return lambda *_: (LENGTHS, away, away, 10 * away[:, -1])
 
     monkeypatch.setattr(parts.learned, "_learned", made(-0.02))
-    assert verdict(parts.learned, name) == "does not hold"
+    assert judged(parts.learned, name, fast=False) == "does not hold"
     monkeypatch.setattr(parts.learned, "_learned", made(-0.6))
-    assert verdict(parts.learned, name) == "holds"
+    assert judged(parts.learned, name, fast=False) == "holds"
 
 
-def test_memory_of_rows_fails_table_1(
-    parts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kept(method: str, n: int, d: int) -> tuple[float, float]:
+def test_memory_of_rows_fails_table_1(monkeypatch):
+    def kept(method, n, d):
         return 8.0 * d * n**0.5, 1e-9 * n * d**2
 
-    def linear(method: str, n: int, d: int) -> tuple[float, float]:
+    def linear(method, n, d):
         m = 10 if method == "OMCSL" else 1
         return 8.0 * d * m, 1e-9 * n * d * m
 
     monkeypatch.setattr(parts.learned, "_measured", kept)
-    assert verdict(parts.learned, "table-1-costs") == "in part"
+    assert judged(parts.learned, "table-1-costs", fast=False) == "in part"
     monkeypatch.setattr(parts.learned, "_measured", linear)
-    assert verdict(parts.learned, "table-1-costs") == "holds"
+    assert judged(parts.learned, "table-1-costs", fast=False) == "holds"
 
 
-def made_of(parts: Any, lead: dict[str, float], rare_lead: float = 0.0) -> Any:
+def made_of(lead, rare_lead=0.0):
     """Scores in which FOFO leads each other method by so much, and OFO by more."""
     Found, METHODS = parts.figures.Found, parts.figures.METHODS
 
-    def found(name: str, fast: bool) -> Any:
+    def found(name, fast):
         names = [f"covtype {c}" for c in range(1, 8)] if name == "covtype" else [name]
         results = {}
         for i, one in enumerate(names):
@@ -155,22 +121,20 @@ def made_of(parts: Any, lead: dict[str, float], rare_lead: float = 0.0) -> Any:
 
 
 @pytest.mark.parametrize("name", ["figure-1", "figure-2", "figures-3-4", "test-scores"])
-def test_fofo_has_to_lead(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_fofo_has_to_lead(monkeypatch, name):
     module = parts.figures
     leads = {"OFO": 0.1, "LR": 15.0, "STAMP": 5.0, "OMCSL": 5.0}
-    monkeypatch.setattr(module, "_found", made_of(parts, leads, 3.0))
-    assert verdict(module, name) == "holds"
+    monkeypatch.setattr(module, "_found", made_of(leads, 3.0))
+    assert judged(module, name, fast=False) == "holds"
     behind = {method: -gap for method, gap in leads.items()}
-    monkeypatch.setattr(module, "_found", made_of(parts, behind, -3.0))
-    assert verdict(module, name) in ("does not hold", "in part")
-    monkeypatch.setattr(module, "_found", made_of(parts, leads | {"OMCSL": -1.0}, 3.0))
-    assert verdict(module, name) == "in part"
+    monkeypatch.setattr(module, "_found", made_of(behind, -3.0))
+    assert judged(module, name, fast=False) in ("does not hold", "in part")
+    monkeypatch.setattr(module, "_found", made_of(leads | {"OMCSL": -1.0}, 3.0))
+    assert judged(module, name, fast=False) == "in part"
 
 
-def test_a_slow_method_is_behind_in_time(parts: Any) -> None:
-    found = made_of(parts, {})("a9a", False)["a9a"]
+def test_a_slow_method_is_behind_in_time():
+    found = made_of({})("a9a", False)["a9a"]
     i, j = (parts.figures.METHODS.index(name) for name in ("FOFO", "OMCSL"))
     found.curves[:] = np.linspace(1.0, 100.0, found.ticks.size)
     assert parts.figures.lead_in_time(found, "OMCSL") == pytest.approx(np.zeros(10))

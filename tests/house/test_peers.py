@@ -5,36 +5,25 @@ import importlib
 import json
 import math
 import re
-import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {  # every peer that has to be on the page
-    "scikit-learn",
-    "optimal-classification-cutoffs",
-    "xCOLUMNs",
-    "MAPIE",
-    "NannyML",
-    "rankseg",
-    "river",
-    "Vowpal Wabbit",
-    "crfsuite",
+    *("scikit-learn", "optimal-classification-cutoffs", "xCOLUMNs", "MAPIE", "NannyML"),
+    *("rankseg", "river", "Vowpal Wabbit", "crfsuite"),
 }
 
 
 @pytest.fixture(scope="module")
-def peers() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        yield importlib.import_module("peers")
+def peers():
+    return importlib.import_module("peers")
 
 
 @pytest.fixture
-def elsewhere(peers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(peers, tmp_path, monkeypatch):
     """Results and page in a folder that may be written."""
     monkeypatch.setattr(peers, "RESULTS", tmp_path / "peers.jsonl")
     monkeypatch.setattr(peers, "PAGE", tmp_path / "peers.rst")
@@ -42,21 +31,21 @@ def elsewhere(peers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-def row(theirs: list[float], ours: list[float], **changes: Any) -> dict[str, Any]:
+def row(theirs, ours, **changes):
     made = {"what": "F1", "unit": "%", "better": "higher", "ratio": False}
     made |= {"theirs_is": "a()", "ours_is": "b()", "allowed": None}
     cases = [f"set, seed {i}" for i in range(len(ours))]
     return made | {"theirs": theirs, "ours": ours, "cases": cases} | changes
 
 
-def test_the_page_is_made_from_the_results(peers: Any, elsewhere: Path) -> None:
+def test_the_page_is_made_from_the_results(peers, elsewhere):
     assert peers.main(["--page"]) == 0
     made = (elsewhere / "peers.rst").read_text(encoding="utf-8")
     kept = (ROOT / "docs/peers.rst").read_text(encoding="utf-8")
     assert made == kept, "run: python benchmarks/peers.py --page"
 
 
-def test_every_peer_has_rows_or_a_reason(peers: Any) -> None:
+def test_every_peer_has_rows_or_a_reason(peers):
     lines = peers.read()
     assert {line["peer"] for line in lines} == ASKED
     assert {peer.name for peer in peers.PEERS} == ASKED
@@ -75,7 +64,7 @@ def test_every_peer_has_rows_or_a_reason(peers: Any) -> None:
             assert one["what"] in page
 
 
-def test_the_page_says_where_a_peer_wins(peers: Any) -> None:
+def test_the_page_says_where_a_peer_wins(peers):
     from peers_parts.rows import winner
 
     page = (ROOT / "docs/peers.rst").read_text(encoding="utf-8")
@@ -92,7 +81,7 @@ def test_the_page_says_where_a_peer_wins(peers: Any) -> None:
     assert all(f"{peer}: {what} (" in flat for peer, what in lost)
 
 
-def test_the_winner_follows_from_the_values(peers: Any) -> None:
+def test_the_winner_follows_from_the_values(peers):
     from peers_parts.rows import winner
 
     # differences 1, 2, 3: mean 2, two standard errors 1.15
@@ -114,7 +103,7 @@ def test_the_winner_follows_from_the_values(peers: Any) -> None:
     assert winner(row([40, 50, 60], [20, 20, 20], **shares), "P") == "both break it"
 
 
-def test_values_are_told_with_both_ends(peers: Any) -> None:
+def test_values_are_told_with_both_ends(peers):
     from peers_parts.page import cells
 
     told = cells(row([1.0, 4.0], [2.0, 3.0]), "P")
@@ -124,7 +113,7 @@ def test_values_are_told_with_both_ends(peers: Any) -> None:
     assert times[1:3] == ["2.00 [1.00, 4.00]", "2,000 [2,000, 2,000]"]
 
 
-def test_a_peer_that_cannot_run_has_its_reason(peers: Any, elsewhere: Path) -> None:
+def test_a_peer_that_cannot_run_has_its_reason(peers, elsewhere):
     before = {line["peer"]: line for line in peers.read()}
     absent = peers.Peer("river", ("no-such-package",), "no_such_part")
     line = peers.measured(absent, fast=True)
@@ -142,12 +131,12 @@ def test_a_peer_that_cannot_run_has_its_reason(peers: Any, elsewhere: Path) -> N
     assert reason.startswith("- river: it is not installed here")
 
 
-def test_the_environment_has_every_peer(peers: Any) -> None:
+def test_the_environment_has_every_peer(peers):
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)
     listed = project["dependency-groups"]["peers"]
     listed += project["project"]["optional-dependencies"]["sklearn"]
-    names = {re.match(r"[\w-]+", one)[0] for one in listed}  # type: ignore[index]
+    names = {re.match(r"[\w-]+", one)[0] for one in listed}
     asked = {package for peer in peers.PEERS for package in peer.packages}
     assert asked <= names
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import math
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
@@ -19,12 +20,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import argmetric as am
+import exported
 from argmetric.cli import main
 from argmetric.integrations import decide_table
 
 NASTY = (0.0, 1.0, 1e-300, 0.5, 0.25, 0.1, 1 - 2**-53, 0.7, 0.3)
+QUICK = {"n_bootstrap": 0, "cv": None}
 METRICS = ("f1", "f2", "jaccard", "mcc", "gmean", "accuracy", "recall", "kappa")
 
 
@@ -55,7 +59,7 @@ def problems(draw, verb):
     zero = draw(st.sampled_from([0.0, 1.0, math.nan]))
     how = {"metric": draw(st.sampled_from(METRICS)), "zero_division": zero}
     cuts = sorted(draw(st.lists(st.integers(0, n), max_size=2)))
-    group = draw(st.sampled_from([None, "user"]))
+    group = None if verb == "tune" else draw(st.sampled_from([None, "user"]))
     return Problem(verb, pa.table(rows), how, group, (0, *cuts, n))
 
 
@@ -68,7 +72,14 @@ def memory(problem, folder):
         return {"labels": found.labels.tolist(), "expected": found.expected}
     if problem.verb == "evaluate":
         return {"score": float(am.evaluate(y, d, **how))}
+    if problem.verb == "tune":
+        return rule_fields(am.tune(y, p, **how, **QUICK))
     return forecast_fields(am.forecast(p, d, **how))
+
+
+def rule_fields(rule):
+    labels = rule.apply(np.array(NASTY)).tolist()
+    return {"labels": labels, "score": rule.score, "threshold": rule.threshold}
 
 
 def forecast_fields(found):
@@ -85,7 +96,10 @@ def files(problem, folder):
         parts = [pq.read_table(path) for path in sorted(folder.glob("out/*.parquet"))]
         labels = pa.concat_tables(parts)["decision"].to_pylist()
         return {"labels": labels, "expected": found.expected}
-    found = getattr(data, problem.verb)(**problem.how)
+    quick = QUICK if problem.verb == "tune" else {}
+    found = getattr(data, problem.verb)(**problem.how, **quick)
+    if problem.verb == "tune":
+        return rule_fields(found)
     if problem.verb == "evaluate":
         return {"score": found.score}
     return forecast_fields(found)
@@ -97,12 +111,14 @@ def command(problem, folder):
     zero = f"{problem.how['zero_division']:g}"
     words = [problem.verb, rows, "-m", problem.how["metric"], "--zero-division", zero]
     words += ["--json", *(["--group", problem.group] if problem.group else [])]
-    words += ["-o", out] if problem.verb == "decide" else []
+    words += ["-o", out] if problem.verb in ("decide", "tune") else []
     said, refused = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(refused):
         code = main(words)
     if code:
         raise ValueError(refused.getvalue())
+    if problem.verb == "tune":
+        return rule_fields(am.Rule.load(out))
     found = json.loads(said.getvalue())
     if problem.verb == "decide":
         labels = pyarrow.csv.read_csv(out)["decision"].to_pylist()
@@ -121,10 +137,48 @@ def frame(problem, folder):
     return {"labels": found["decision"].to_list()}
 
 
+class Known(ClassifierMixin, BaseEstimator):
+    """A model whose probability of class 1 is the feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def estimator(problem, folder):
+    (p, _, d), grouped = problem.columns, problem.group is not None
+    model = am.MetricClassifier(Known(), calibration=None, cv=2, **problem.how)
+    model.fit(np.linspace(0, 1, 20)[:, None], np.arange(20) % 2)
+    groups = problem.table["user"].to_numpy() if grouped else None
+    how = {"groups": groups, "average": "groups" if grouped else None}
+    if problem.verb == "decide":
+        found = model.decide(p[:, None], **how)
+        return {"labels": found.labels.tolist(), "expected": found.expected}
+    return forecast_fields(model.forecast(p[:, None], d, **how))
+
+
+def export(problem, folder):
+    """The rule as Python and as SQL of two engines."""
+    p, y, _ = problem.columns
+    rule = am.tune(y, p, **problem.how, **QUICK)
+    rows = [[x] for x in NASTY]
+    targets = [x for x in ("python", "sqlite", "duckdb") if not exported.missing(x)]
+    first, *others = (
+        {"labels": exported.TARGETS[target][0](rule, rows)} for target in targets
+    )
+    assert all(one == first for one in others)
+    return first
+
+
 SURFACES = {
-    files: ("decide", "evaluate", "forecast"),
-    command: ("decide", "evaluate", "forecast"),
+    files: ("decide", "evaluate", "forecast", "tune"),
+    command: ("decide", "evaluate", "forecast", "tune"),
     frame: ("decide",),
+    estimator: ("decide", "forecast"),
+    export: ("tune",),
 }
 
 

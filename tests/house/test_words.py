@@ -43,17 +43,8 @@ RIDDLES = {
     "questions of a claim answered": "a claim holds if every check passes",
 }
 TERMS = (
-    "actual score",
-    "calibrated",
-    "drift",
-    "forecast",
-    "group",
-    "imbalanced",
-    "interval",
-    "multi-label",
-    "out of fold",
-    "recalibrate",
-    "reference",
+    *("actual score", "calibrated", "drift", "forecast", "group", "imbalanced"),
+    *("interval", "multi-label", "out of fold", "recalibrate", "reference"),
     "threshold",
 )
 SEARCHED = (

@@ -1,9 +1,5 @@
 """LOLS and AggreVaTe against their algorithms as published, decision by decision."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,7 +10,7 @@ from argmetric.search import (
     SpanChunking,
     WordChunking,
 )
-from argmetric.search._searn._decisions import Decisions, Situation, describe
+from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._policy import draw, make_keys
 from argmetric.search._searn._reference import InitialPolicy
 
@@ -26,11 +22,11 @@ BRACKETS = [["B-X" if c == "v" else "O" for c in y] for y in Y]
 class Recording:
     """A learner that keeps what it is given."""
 
-    def __init__(self, epochs: int = 2) -> None:
+    def __init__(self, epochs=2):
         self.own = LinearLearner("perceptron", epochs=epochs)
-        self.given: list[tuple[Any, Any]] = []
+        self.given = []
 
-    def fit(self, decisions: Any, costs: Any, rng: np.random.Generator) -> Any:
+    def fit(self, decisions, costs, rng):
         self.given.append((decisions, np.asarray(costs)))
         return self.own.fit(decisions, costs, rng)
 
@@ -42,12 +38,12 @@ class Literal:
     so far. Draws are those of `Searn`, by the number of the input and the depth.
     """
 
-    def __init__(self, task: Any, algorithm: str, beta: float, passes: int) -> None:
+    def __init__(self, task, algorithm, beta, passes):
         self.task, self.algorithm, self.beta = task, algorithm, beta
         self.expert = InitialPolicy(task)
-        self.scorer: Any = None
+        self.scorer = None
         learner, rng = Recording(), np.random.default_rng(0)
-        found: list[tuple[Situation, list[float]]] = []
+        found = []
         for number in range(1, passes + 1):
             found += self.examples(number)
             situations = [one for one, _ in found]
@@ -55,7 +51,7 @@ class Literal:
             self.scorer = learner.fit(describe(task, situations), costs, rng)
         self.given = learner.given
 
-    def act(self, x: Any, y: Any, state: Any, expert: bool) -> Any:
+    def act(self, x, y, state, expert):
         """The action of the expert, or of the last classifier."""
         actions = tuple(self.task.actions(x, state))
         one = Situation(-1, x, y, state, actions)
@@ -63,19 +59,19 @@ class Literal:
             return actions[self.expert.best(one)]
         return actions[int(np.argmax(self.scorer.scores(describe(self.task, [one]))))]
 
-    def to_the_end(self, x: Any, y: Any, state: Any, expert: bool) -> float:
+    def to_the_end(self, x, y, state, expert):
         """The loss if one policy takes all decisions that are left."""
         while self.task.actions(x, state):
             state = self.task.step(x, state, self.act(x, y, state, expert))
         return float(self.task.loss(y, self.task.output(x, state)))
 
-    def examples(self, number: int) -> list[tuple[Situation, list[float]]]:
+    def examples(self, number):
         """States of the roll-in, those at one depth of all inputs together."""
         task, seed = self.task, 7919 * number
         keys = make_keys(seed, np.arange(len(X)))
         # AggreVaTe: a share β_i of the expert, 1 at first; LOLS: none of it
         share = (1 - self.beta) ** (number - 1) if self.algorithm != "lols" else 0.0
-        met: list[tuple[int, int, Any]] = []
+        met = []
         for i, (x, y) in enumerate(zip(X, Y, strict=True)):
             state, depth = task.start(x), 0
             while task.actions(x, state):
@@ -101,7 +97,7 @@ class Literal:
         return found
 
 
-def regrets(decisions: Decisions, costs: Any) -> list[list[float]]:
+def regrets(decisions, costs):
     parts = np.split(costs, decisions.indptr[1:-1])
     return [(part - part.min()).tolist() for part in parts]
 
@@ -110,10 +106,10 @@ def regrets(decisions: Decisions, costs: Any) -> list[list[float]]:
     ("algorithm", "beta"),
     [("aggrevate", 1.0), ("aggrevate", 0.4), ("lols", 0.5), ("lols", 0.1)],
 )
-def test_the_algorithm_as_published(algorithm: Any, beta: float) -> None:
+def test_the_algorithm_as_published(algorithm, beta):
     task = SequenceLabelling("cv", history=1)
     learner = Recording()
-    options: dict[str, Any] = {"algorithm": algorithm, "beta": beta, "iterations": 4}
+    options = {"algorithm": algorithm, "beta": beta, "iterations": 4}
     searn = Searn(task, learner, **options).fit(X, Y)
     literal = Literal(task, algorithm, beta, 4)
     assert len(learner.given) == len(literal.given) == 4
@@ -132,13 +128,13 @@ def test_the_algorithm_as_published(algorithm: Any, beta: float) -> None:
     assert searn.policy_.weights.tolist() == [1.0]
 
 
-def test_paths_of_lols_differ_from_those_of_searn() -> None:
+def test_paths_of_lols_differ_from_those_of_searn():
     """The costs see the learned policy, which errs; those of AggreVaTe do not."""
     given = {}
     for algorithm in ("lols", "aggrevate"):
         learner = Recording(epochs=1)
         task = SequenceLabelling("cv", history=1, features=lambda x, i: ["same"])
-        options: dict[str, Any] = {"algorithm": algorithm, "beta": 0.5}
+        options = {"algorithm": algorithm, "beta": 0.5}
         Searn(task, learner, iterations=3, **options).fit(X, Y)
         given[algorithm] = np.concatenate(regrets(*learner.given[-1]))
     assert set(given["aggrevate"]) <= {0.0, 1.0}
@@ -166,9 +162,9 @@ TASKS = {
 
 @pytest.mark.parametrize("which", TASKS)
 @pytest.mark.parametrize("algorithm", ["lols", "aggrevate"])
-def test_kernels_do_the_same(which: str, algorithm: Any) -> None:
+def test_kernels_do_the_same(which, algorithm):
     fast, slow, labels = TASKS[which]
-    options: dict[str, Any] = {"algorithm": algorithm, "beta": 0.5, "iterations": 3}
+    options = {"algorithm": algorithm, "beta": 0.5, "iterations": 3}
     fits = []
     for task, bits in ((fast, None), (slow, 20)):
         learner = LinearLearner("perceptron", epochs=2, hash_bits=bits)
@@ -184,13 +180,13 @@ def test_kernels_do_the_same(which: str, algorithm: Any) -> None:
     ] * 3
 
 
-def test_the_kept_iteration_is_that_of_the_least_loss() -> None:
+def test_the_kept_iteration_is_that_of_the_least_loss():
     task = SequenceLabelling("cv", history=1)
-    options: dict[str, Any] = {"algorithm": "aggrevate", "beta": 1.0, "iterations": 3}
+    options = {"algorithm": "aggrevate", "beta": 1.0, "iterations": 3}
     history = Searn(task, **options).fit(X, Y, dev=(X, Y)).history_
     losses = [one.dev_loss for one in history]
     assert None not in losses
-    assert losses[history.best - 1] == min(losses)  # type: ignore[type-var]
+    assert losses[history.best - 1] == min(losses)
     assert [one.initial_weight for one in history] == [0.0] * 3
 
 
@@ -202,19 +198,19 @@ def test_the_kept_iteration_is_that_of_the_least_loss() -> None:
         ({"costs": "tied"}, "costs='tied' belongs to algorithm='searn'"),
     ],
 )
-def test_options_of_searn_alone(options: dict[str, Any], message: str) -> None:
+def test_options_of_searn_alone(options, message):
     task = SequenceLabelling("cv")
     with pytest.raises(ValueError, match=message):
         Searn(task, algorithm="lols", **options).fit(X, Y)
     with pytest.raises(ValueError, match="algorithm must be"):
-        Searn(task, algorithm="dagger").fit(X, Y)  # type: ignore[arg-type]
+        Searn(task, algorithm="dagger").fit(X, Y)
 
 
 @pytest.mark.parametrize("kind", ["labels", "chunks"])
 @pytest.mark.parametrize("costs", ["optimal", "rollout"])
-def test_the_loss_of_whole_sequences(kind: str, costs: Any) -> None:
+def test_the_loss_of_whole_sequences(kind, costs):
     """Kernels against Python; after an error nothing is left to win."""
-    options: dict[str, Any] = {"whole": True}
+    options = {"whole": True}
     fast, slow, labels = {
         "labels": (
             SequenceLabelling("cv", **options),
@@ -246,7 +242,7 @@ def test_the_loss_of_whole_sequences(kind: str, costs: Any) -> None:
     assert min(slow.costs("yes", gold, ())) == 0.0
 
 
-def test_the_whole_from_the_right() -> None:
+def test_the_whole_from_the_right():
     task = SequenceLabelling("cv", order="right", whole=True)
     assert task.costs("yes", "cvc", ("c",)) == [1.0, 0.0]
     assert task.costs("yes", "cvc", ("v",)) == [1.0, 1.0]

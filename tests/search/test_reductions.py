@@ -379,18 +379,6 @@ def test_joint_rows_and_matrices():
     assert seen[0].tolist() == [[row.get(c, 0.0) for c in columns] for row in rows]
 
 
-def test_options_are_checked():
-    for options, words in [
-        ({"kind": "forest"}, "kind must be one of"),
-        ({"target": "none"}, "target must be one of"),
-        ({"epochs": 0}, "epochs"),
-        ({"step": 0.0}, "step"),
-        ({"hash_bits": 40}, "hash_bits"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            LinearLearner(**options)
-
-
 def test_what_cannot_be_trained_is_refused():
     X = np.array([[0.0], [1.0]])
     for wrong in (None, "svm", LogisticRegression):

@@ -1,9 +1,6 @@
 """Compiled SEARN chunk at a time against the generic loop, which asks the task."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ from argmetric.search import LinearLearner, Searn, SpanChunking, Task, check_tas
 from argmetric.search._searn import _iterate
 from argmetric.search._searn._beams import Decoder
 from argmetric.search._searn._decisions import hash_name
-from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._spans import PreparedSpans, prepare_spans
@@ -24,21 +20,21 @@ class GenericSpans(SpanChunking):
     """Not known to the kernels, since a subclass may do anything."""
 
 
-def features(x: Any, start: int, stop: int) -> list[Any]:
+def features(x, start, stop):
     """Words of a chunk by their places, its neighbours and its length."""
-    found: list[Any] = [(f"in {word}", 1.0) for word in x[start:stop]]
+    found = [(f"in {word}", 1.0) for word in x[start:stop]]
     found += [(f"at {i} {word}", 0.5) for i, word in enumerate(x[start:stop])]
     found += [f"before {x[start - 1] if start else ''}", f"length {stop - start}"]
     return [*found, f"after {''.join(x[stop : stop + 1])}"]
 
 
-def sample(seed: int, n: int = 30) -> tuple[list[Any], list[Any]]:
+def sample(seed, n=30):
     """Sentences with chunks of two types, some longer than within reach."""
     rng = np.random.default_rng(seed)
     X, Y = [], []
     for _ in range(n):
-        x: list[Any] = []
-        y: list[str] = []
+        x = []
+        y = []
         for _ in range(int(rng.integers(0, 5))):
             kind = ("X", "Y", None)[rng.integers(3)]
             size = int(rng.integers(1, LENGTH + 2)) if kind else 1
@@ -53,12 +49,12 @@ def sample(seed: int, n: int = 30) -> tuple[list[Any], list[Any]]:
 class ByName:
     """A table of weights, asked chunk by chunk and name by name."""
 
-    def __init__(self, task: SpanChunking, table: TableScorer) -> None:
+    def __init__(self, task, table):
         self.task = task
         self.rows = {int(h): row for row, h in enumerate(table.hashes)}
         self.weights = table.weights
 
-    def score(self, x: Any, state: Any, action: Any) -> float:
+    def score(self, x, state, action):
         position, spans = state
         kind, length = action
         column = ["O", *self.task.types].index(kind)
@@ -75,8 +71,8 @@ class ByName:
 class AskedByName(LearnedPolicy):
     """A policy whose scores are asked of `ByName`."""
 
-    def scores(self, situations: Any, decisions: Any) -> Any:
-        scorer: Any = self.scorer
+    def scores(self, situations, decisions):
+        scorer = self.scorer
         return np.array(
             [
                 scorer.score(one.x, one.state, action)
@@ -86,8 +82,8 @@ class AskedByName(LearnedPolicy):
         )
 
 
-def both(whole: bool = False) -> tuple[SpanChunking, SpanChunking]:
-    options: dict[str, Any] = {"features": features, "whole": whole}
+def both(whole=False):
+    options = {"features": features, "whole": whole}
     types = ["X", "Y"]
     return (
         SpanChunking(types, LENGTH, **options),
@@ -95,17 +91,14 @@ def both(whole: bool = False) -> tuple[SpanChunking, SpanChunking]:
     )
 
 
-def mixtures(kind: str, whole: bool = False, folds: int | None = None) -> Any:
+def mixtures(kind, whole=False, folds=None):
     """The same mixture for kernels and for Python."""
     fast, slow = both(whole)
     learner = LinearLearner(epochs=2, hash_bits=None)
-    options: dict[str, Any] = {"beta": 0.5, "iterations": 2, "cross_validation": folds}
+    options = {"beta": 0.5, "iterations": 2, "cross_validation": folds}
     searn = Searn(fast, learner, **options).fit(*sample(0))
     compiled = searn.policy_.learned
-    named = tuple(
-        AskedByName(slow, ByName(slow, one.scorer))  # type: ignore[arg-type]
-        for one in compiled
-    )
+    named = tuple(AskedByName(slow, ByName(slow, one.scorer)) for one in compiled)
     for task, learned in ((fast, compiled), (slow, named)):
         yield (
             task,
@@ -130,13 +123,13 @@ def mixtures(kind: str, whole: bool = False, folds: int | None = None) -> Any:
         ("mixed", "once"),
     ],
 )
-def test_decisions_and_costs(kind: str, costs: str, whole: bool) -> None:
+def test_decisions_and_costs(kind, costs, whole):
     X, Y = sample(0)
     found = []
     for task, mixture in mixtures(kind, whole):
         data = prepare_spans(task, X), Y
         assert isinstance(data[0], PreparedSpans) == (type(task) is SpanChunking)
-        options: dict[str, Any] = {"kind": costs, "n_rollouts": 3, "seed": 5}
+        options = {"kind": costs, "n_rollouts": 3, "seed": 5}
         if costs == "once":
             options |= {"kind": "rollout", "out": mixture}
         found.append(_iterate.roll_in(mixture, data, None, **options))
@@ -150,7 +143,7 @@ def test_decisions_and_costs(kind: str, costs: str, whole: bool) -> None:
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
 @pytest.mark.parametrize("form", ["log", "raw"])
-def test_outputs_of_beams(beam: int, form: Any) -> None:
+def test_outputs_of_beams(beam, form):
     X, _ = sample(1, 40)
     found = [
         Decoder(task, beam, form, "draw", 3).outputs(mixture, prepare_spans(task, X))
@@ -163,9 +156,7 @@ def test_outputs_of_beams(beam: int, form: Any) -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("kind", ["perceptron", "svm", "logistic"])
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_whole_fit_is_that_of_hashed_weights(
-    beam: int, kind: Any, whole: bool
-) -> None:
+def test_a_whole_fit_is_that_of_hashed_weights(beam, kind, whole):
     fits = []
     for task, bits in zip(both(whole), (None, 20), strict=True):
         learner = LinearLearner(kind, epochs=3, hash_bits=bits)
@@ -185,11 +176,11 @@ def test_a_whole_fit_is_that_of_hashed_weights(
         assert fits[0].score(X, Y) == fits[1].score(X, Y)
 
 
-def test_cross_validation_asks_the_classifier_that_did_not_see_the_input() -> None:
+def test_cross_validation_asks_the_classifier_that_did_not_see_the_input():
     fits = []
     for task, bits in zip(both(), (None, 20), strict=True):
         learner = LinearLearner("svm", epochs=2, hash_bits=bits)
-        options: dict[str, Any] = {"beta": 1.0, "iterations": 3, "cross_validation": 3}
+        options = {"beta": 1.0, "iterations": 3, "cross_validation": 3}
         fits.append(Searn(task, learner, **options).fit(*sample(0)))
     for fast, slow in zip(fits[0].history_, fits[1].history_, strict=True):
         assert fast.examples == slow.examples
@@ -197,13 +188,13 @@ def test_cross_validation_asks_the_classifier_that_did_not_see_the_input() -> No
         assert fast.roll_in_loss == pytest.approx(slow.roll_in_loss)
 
 
-def test_costs_of_the_whole_sentence_by_enumeration() -> None:
+def test_costs_of_the_whole_sentence_by_enumeration():
     task = SpanChunking(["X"], 2, whole=True)
     x, gold = "abc", ("B-X", "I-X", "O")
     X = [x] * 2
     assert check_task(task, X, [gold, ("O", "O", "B-X")]).ok
 
-    def ends(state: Any) -> list[float]:
+    def ends(state):
         actions = task.actions(x, state)
         if not actions:
             return [task.loss(gold, task.output(x, state))]
@@ -221,10 +212,10 @@ def test_costs_of_the_whole_sentence_by_enumeration() -> None:
     assert task.score([gold, gold], outputs) == 0.5
 
 
-def test_features_are_read_once_for_tasks_that_share_them() -> None:
+def test_features_are_read_once_for_tasks_that_share_them():
     read = []
 
-    def counted(x: Any, start: int, stop: int) -> Any:
+    def counted(x, start, stop):
         read.append((start, stop))
         return features(x, start, stop)
 
@@ -240,7 +231,7 @@ def test_features_are_read_once_for_tasks_that_share_them() -> None:
     assert searn.predict(first) == searn.predict(X)
 
 
-def test_policies_of_other_inputs_share_a_table() -> None:
+def test_policies_of_other_inputs_share_a_table():
     """Policies that were trained on different inputs, whose tables differ."""
     fast, _ = both()
     learner = LinearLearner("svm", epochs=2, hash_bits=None)
@@ -258,8 +249,8 @@ def test_policies_of_other_inputs_share_a_table() -> None:
             assert y == others[0]
 
 
-def test_an_error_in_features_names_the_input() -> None:
-    def failing(x: Any, start: int, stop: int) -> Any:
+def test_an_error_in_features_names_the_input():
+    def failing(x, start, stop):
         raise ValueError("no such chunk")
 
     task = SpanChunking(["X"], features=failing)
@@ -271,39 +262,39 @@ def test_an_error_in_features_names_the_input() -> None:
 class Matching(Task):
     """Every row of a matrix of scores gets one of the columns that are free."""
 
-    def start(self, x: Any) -> Any:
+    def start(self, x):
         return ()
 
-    def actions(self, x: Any, state: Any) -> Any:
+    def actions(self, x, state):
         return [j for j in range(len(x)) if j not in state]
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x, state, action):
         return (*state, action)
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Any:
+    def action_features(self, x, state, action):
         return {"score": float(x[len(state)][action])}
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x, state):
         return state
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y, output):
         return float(sum(a != b for a, b in zip(y, output, strict=True)))
 
-    def reference(self, x: Any, y: Any, state: Any) -> Any:
+    def reference(self, x, y, state):
         return (
             y[len(state)] if y[len(state)] not in state else self.actions(x, state)[0]
         )
 
 
-def test_an_exhaustive_beam_of_raw_scores_is_the_best_matching() -> None:
+def test_an_exhaustive_beam_of_raw_scores_is_the_best_matching():
     """Forced steps count: the last row of a matching has one column left."""
     rng = np.random.default_rng(0)
     X = list(rng.normal(size=(20, 5, 5)))
     ways = list(itertools.permutations(range(5)))
     best = [max(ways, key=lambda way: x[range(5), way].sum()) for x in X]
-    options: dict[str, Any] = {"beam": len(ways), "beam_scores": "raw"}
+    options = {"beam": len(ways), "beam_scores": "raw"}
     searn = Searn(Matching(), "perceptron", iterations=1, beta=1.0, **options)
     searn.fit(X, best)
-    (weight,) = set(searn.policy_.learned[0].scorer.weights) - {0.0}  # type: ignore
+    (weight,) = set(searn.policy_.learned[0].scorer.weights) - {0.0}
     assert weight > 0
     assert searn.predict(X) == best

@@ -15,20 +15,10 @@ if not torch.cuda.is_available():
 
 GENERIC = {"max_positives": "100%"}  # forbids nothing
 METRICS = [
-    am.FBeta(1),
-    am.FBeta(3),
-    am.Jaccard(),
-    am.Tversky(1.5, 0.4),
-    am.Tversky(0.3, 4.0),
-    am.Tversky(100.0, 0.5),
-    am.Tversky(0.01, 300.0),
-    am.MCC(),
-    am.Kappa(),
-    am.BalancedAccuracy(),
-    am.Recall(),
-    am.Specificity(),
-    am.FowlkesMallows(),
-    am.Youden(),
+    *(am.FBeta(1), am.FBeta(3), am.Jaccard(), am.Tversky(1.5, 0.4)),
+    *(am.Tversky(0.3, 4.0), am.Tversky(100.0, 0.5), am.Tversky(0.01, 300.0), am.MCC()),
+    *(am.Kappa(), am.BalancedAccuracy(), am.Recall(), am.Specificity()),
+    *(am.FowlkesMallows(), am.Youden()),
 ]
 
 

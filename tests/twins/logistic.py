@@ -1,20 +1,17 @@
 """Plain numpy twins of the kernels in `logistic` and `expected`, without tricks."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 
 def row_sums(
-    X: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    intercept: float,
-    gamma: float,
-    likelihood: bool,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    X,
+    positive,
+    weight,
+    theta,
+    intercept,
+    gamma,
+    likelihood,
+):
     """Sums and slopes of the positives and of the negatives."""
     x = gamma * (X.astype(np.float64) @ theta + intercept)
     g, rest = 1.0 / (1.0 + np.exp(-x)), 1.0 / (1.0 + np.exp(x))
@@ -29,14 +26,14 @@ def row_sums(
 
 
 def expected_f(
-    p: NDArray[np.float64],
-    q: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    b2: float,
-    s: NDArray[np.float64],
-    w: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:
+    p,
+    q,
+    positive,
+    weight,
+    b2,
+    s,
+    w,
+):
     """E[F] and its slopes in p, by the nodes s and weights w of an exponential sum."""
     u = np.exp(-np.outer(weight, s))
     phi = q[:, None] + p[:, None] * u

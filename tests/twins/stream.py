@@ -4,41 +4,37 @@ Averages are kept as vectors of their own, histograms are summed anew, windows a
 lists: slow, and the tests' oracle.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 Level = Callable[[float, float, float, float], float | None]
 
 
-def sigmoid(z: float) -> float:
+def sigmoid(z):
     """1/(1 + e^-z)."""
     if z >= 0:
         return 1.0 / (1.0 + math.exp(-z))
     return math.exp(z) / (1.0 + math.exp(z))
 
 
-def logit(p: float) -> float:
+def logit(p):
     """log(p/(1-p))."""
     if p <= 0.0 or p >= 1.0:
         return -math.inf if p <= 0.0 else math.inf
     return math.log(p) - math.log1p(-p)
 
 
-def clip(x: float, low: float, high: float) -> float:
+def clip(x, low, high):
     """The nearest number in [low, high]."""
     return min(max(x, low), high)
 
 
-def numeric_level(value: Callable[..., Any]) -> Level:
+def numeric_level(value):
     """-(∂Φ/∂k)/(∂Φ/∂tp) by central differences of the metric's own value."""
 
-    def level(tp: float, k: float, t: float, n: float) -> float | None:
+    def level(tp, k, t, n):
         h = 1e-5 * max(min(tp, k - tp, t - tp, n - k - t + tp), 1e-3)
         by_k = value(tp, k + h, t, n) - value(tp, k - h, t, n)
         by_tp = value(tp + h, k, t, n) - value(tp - h, k, t, n)
@@ -52,32 +48,32 @@ class Rule:
 
     theta: float
 
-    def decide(self, z: float, p: float) -> bool:
+    def decide(self, z, p):
         """Whether the row is predicted positive."""
         return p >= self.theta
 
-    def threshold(self) -> float:
+    def threshold(self):
         """The threshold on probabilities."""
         return self.theta
 
-    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+    def update(self, z, p, predicted, y, w):
         """See the label."""
 
 
 class Fixed(Rule):
     """A threshold that never moves."""
 
-    def __init__(self, theta: float = 0.5) -> None:
+    def __init__(self, theta=0.5):
         self.theta = theta
 
 
 def level_with_prior(
-    counts: tuple[float, float, float, float],
-    b2: float | None,
-    level: Level | None,
-    mass: float,
-    centre: float,
-) -> float:
+    counts,
+    b2,
+    level,
+    mass,
+    centre,
+):
     """(tp + mass·centre)/(β²t + k + mass), or the level weighted by t + k rows."""
     tp, k, t, n = counts
     if b2 is not None:
@@ -95,19 +91,19 @@ class OFO(Rule):
 
     def __init__(
         self,
-        b2: float | None = 1.0,
-        level: Level | None = None,
-        prior: tuple[float, float] = (10.0, 20.0),
-        forget: float = math.inf,
-        window: int | None = None,
-    ) -> None:
+        b2=1.0,
+        level=None,
+        prior=(10.0, 20.0),
+        forget=math.inf,
+        window=None,
+    ):
         self.b2, self.level = b2, level
         self.mass = prior[1] * ((1.0 + b2) / 2.0 if b2 is not None else 1.0)
         self.centre = self.theta = prior[0] / self.mass if self.mass else 0.0
         self.forget, self.window = forget, window
-        self.rows: list[tuple[bool, bool, float]] = []
+        self.rows = []
 
-    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+    def update(self, z, p, predicted, y, w):
         """Recount everything that is remembered."""
         if y:
             fade = math.exp(-1.0 / self.forget)
@@ -130,19 +126,19 @@ class Newton(Rule):
 
     def __init__(
         self,
-        b2: float | None = 1.0,
-        level: Level | None = None,
-        start: float | None = None,
-        forget: float = math.inf,
-        mass: float = 1.0,
-    ) -> None:
+        b2=1.0,
+        level=None,
+        start=None,
+        forget=math.inf,
+        mass=1.0,
+    ):
         self.b2, self.level, self.mass = b2, level, mass
         self.ceiling = 1.0 / (1.0 + b2) if b2 is not None else 1.0
         self.start = self.ceiling / 2.0 if start is None else start
         self.theta, self.fade = self.start, math.exp(-1.0 / forget)
         self.tp = self.c = self.s = self.n = 0.0
 
-    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+    def update(self, z, p, predicted, y, w):
         """One step."""
         fade = self.fade if y else 1.0
         above = 1.0 if p > self.theta else 0.0
@@ -165,12 +161,12 @@ class FOFO(Rule):
 
     def __init__(
         self,
-        n: int | None,
-        b2: float | None = 1.0,
-        level: Level | None = None,
-        start: float = 0.0,
-        neutral: float = 0.25,
-    ) -> None:
+        n,
+        b2=1.0,
+        level=None,
+        start=0.0,
+        neutral=0.25,
+    ):
         self.b2, self.level, self.neutral = b2, level, neutral
         self.W = 1.0 / (1.0 + b2) if b2 is not None else 1.0
         self.anytime, self.n = n is None, 64 if n is None else n
@@ -178,7 +174,7 @@ class FOFO(Rule):
         self.pi = self.total = self.tp = self.c = 0.0
         self.begin()
 
-    def begin(self) -> None:
+    def begin(self):
         """Algorithm 1, line 1."""
         self.m = 1
         if self.n >= 2:
@@ -188,13 +184,13 @@ class FOFO(Rule):
         self.k, self.used, self.R = 1, 0, self.W
         self.begin_stage()
 
-    def begin_stage(self) -> None:
+    def begin_stage(self):
         """Algorithm 1, line 3, and Algorithm 2, line 1."""
         self.gamma = self.R / math.sqrt(10.0 * self.n0)
         self.theta_1 = self.theta_tau = self.theta
         self.tau = 0
 
-    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+    def update(self, z, p, predicted, y, w):
         """Algorithm 2, lines 11 to 14."""
         theta = self.theta_tau
         self.total += w
@@ -227,11 +223,11 @@ class FOFO(Rule):
 class SFO(FOFO):
     """Algorithm 2 by itself: one stage of n rows, with the radius R."""
 
-    def __init__(self, n: int | None, radius: float | None = None, **k: Any) -> None:
+    def __init__(self, n, radius=None, **k):
         self.radius = radius
         super().__init__(n, **k)
 
-    def begin(self) -> None:
+    def begin(self):
         """Theorem 2: γ = R/√(10·T)."""
         self.m, self.n0, self.k, self.used = 1, self.n, 1, 0
         self.R = self.W if self.radius is None else self.radius
@@ -243,20 +239,20 @@ class Histogram(Rule):
 
     def __init__(
         self,
-        b2: float | None = 1.0,
-        level: Level | None = None,
-        start: float | None = None,
-        bins: int = 128,
-        kappa: float = 0.5,
-        shrink: float = 1.0,
-        lam: float = 2.0,
-        prior: float = 40.0,
-        forget: float = 500.0,
-        grow: bool = True,
-        window: int | None = None,
-        recent: bool = False,
-        mass: float = 1.0,
-    ) -> None:
+        b2=1.0,
+        level=None,
+        start=None,
+        bins=128,
+        kappa=0.5,
+        shrink=1.0,
+        lam=2.0,
+        prior=40.0,
+        forget=500.0,
+        grow=True,
+        window=None,
+        recent=False,
+        mass=1.0,
+    ):
         self.newton = Newton(b2, level, start, mass=mass)
         self.b2, self.level, self.bins = b2, level, bins
         self.kappa, self.lam, self.prior = kappa, lam, prior
@@ -265,23 +261,23 @@ class Histogram(Rule):
         self.forget, self.window, self.recent = forget, window, recent
         self.grow = grow and not math.isinf(forget)
         self.settled = self.positives = 0
-        self.seen: list[tuple[float, float, bool]] = []
+        self.seen = []
         self.rates = np.zeros(bins)
-        self.rows: list[tuple[int, bool, float]] = []
+        self.rows = []
         self.counts = np.zeros(4)
         self.t = 0
         self.due = 0.0
         self.recompute()
 
-    def decide(self, z: float, p: float) -> bool:
+    def decide(self, z, p):
         """Compare log-odds, not probabilities."""
         return z > self.tz
 
-    def threshold(self) -> float:
+    def threshold(self):
         """The cut as a probability."""
         return sigmoid(self.tz)
 
-    def recompute(self) -> None:
+    def recompute(self):
         """The cut, from all rows that are remembered."""
         if self.grow:
             self.look_for_change()
@@ -339,12 +335,12 @@ class Histogram(Rule):
         self.rates = np.where(heard, rates, np.nan)
         self.due = self.t + min(256, 1 + self.t // 32)
 
-    def memory(self) -> float:
+    def memory(self):
         """Positives that the bins remember."""
         since = self.positives - self.settled
         return max(self.forget, since / 4.0 if self.grow else 0.0)
 
-    def look_for_change(self) -> None:
+    def look_for_change(self):
         """Five standard deviations near the cut: 1/4 of `forget` positives stay."""
         surplus = sum(w * (y - rate) for w, rate, y in self.seen)
         variance = sum(w * w * rate * (1.0 - rate) for w, rate, _ in self.seen)
@@ -362,7 +358,7 @@ class Histogram(Rule):
         elif rows > 0.5 * self.forget:
             self.seen = []
 
-    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+    def update(self, z, p, predicted, y, w):
         """Counts, Newton, histogram."""
         if y and self.recent:
             self.counts *= math.exp(-1.0 / self.forget)
@@ -386,9 +382,7 @@ class Histogram(Rule):
             self.recompute()
 
 
-def run_rule(
-    rule: Rule, z: Iterable[float], y: Iterable[bool], w: Iterable[float]
-) -> tuple[list[bool], list[float]]:
+def run_rule(rule, z, y, w):
     """Labels and thresholds of a stream of log-odds."""
     labels, thresholds = [], []
     for one, truth, weight in zip(z, y, w, strict=True):
@@ -404,22 +398,22 @@ class Linear:
 
     def __init__(
         self,
-        d: int,
-        kind: str = "sgd",
-        step: float = 1.0,
-        average: str | None = None,
-        memory: float = math.inf,
-    ) -> None:
+        d,
+        kind="sgd",
+        step=1.0,
+        average=None,
+        memory=math.inf,
+    ):
         self.kind, self.step, self.average, self.memory = kind, step, average, memory
         self.w, self.G, self.u = np.zeros(d), np.zeros(d), np.zeros(d)
-        self.iterates: list[NDArray[np.float64]] = []
+        self.iterates = []
         self.t = 0
 
-    def logit(self, x: NDArray[np.float64]) -> float:
+    def logit(self, x):
         """Of the average where there is one."""
         return float(x @ (self.w if self.average is None else self.u))
 
-    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
+    def learn(self, x, y, w):
         """One gradient step, then the average."""
         g = w * (sigmoid(float(x @ self.w)) - y) * x
         if self.kind == "sgd":
@@ -442,7 +436,7 @@ class Linear:
 class Mixture:
     """Fixed-share mixture of three AdaGrad, one averaged, and two SGD learners."""
 
-    def __init__(self, d: int, step: float = 1.0, memory: float = math.inf) -> None:
+    def __init__(self, d, step=1.0, memory=math.inf):
         self.experts = [Linear(d, "adagrad", step * c, None, memory) for c in (0.1,)]
         self.experts.append(Linear(d, "adagrad", step, None, memory))
         self.experts.append(Linear(d, "adagrad", step * 10.0, None, memory))
@@ -450,14 +444,14 @@ class Mixture:
         self.experts += [Linear(d, "sgd", step * c, None, memory) for c in (0.3, 3.0)]
         self.v = np.full(6, 1.0 / 6.0)
 
-    def logit(self, x: NDArray[np.float64]) -> float:
+    def logit(self, x):
         """Log-odds of the mixture of probabilities."""
         z = [one.logit(x) for one in self.experts]
         p = sum(v * sigmoid(a) for v, a in zip(self.v, z, strict=True))
         q = sum(v * sigmoid(-a) for v, a in zip(self.v, z, strict=True))
         return math.log(p) - math.log(q)
 
-    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
+    def learn(self, x, y, w):
         """Bayes' rule, a share for everybody, and a step of each."""
         sign = 1.0 if y else -1.0
         likely = np.array([sigmoid(sign * one.logit(x)) ** w for one in self.experts])
@@ -468,12 +462,12 @@ class Mixture:
 
 
 def run_learner(
-    learner: Linear | Mixture,
-    rule: Rule,
-    X: NDArray[np.float64],
-    y: Iterable[bool],
-    w: NDArray[np.float64],
-) -> tuple[list[bool], list[float]]:
+    learner,
+    rule,
+    X,
+    y,
+    w,
+):
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []
     for x, truth, weight in zip(X, y, w, strict=True):

@@ -1,12 +1,8 @@
 """Plain Python twins of the online baselines, row by row."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from twins.stream import clip, sigmoid
 
@@ -14,16 +10,16 @@ from twins.stream import clip, sigmoid
 class Costs:
     """Weights of hits and false alarms in N - v·D, for Φ = N/D over (n, tp, k, t)."""
 
-    def __init__(self, c: tuple[float, ...], d: tuple[float, ...]) -> None:
+    def __init__(self, c, d):
         self.c, self.d = np.array(c), np.array(d)
 
-    def share(self, v: float) -> float:
+    def share(self, v):
         """Part of the weight that positives get."""
         hit = max(self.c[1] + self.c[2] - v * (self.d[1] + self.d[2]), 0.0)
         alarm = max(v * self.d[2] - self.c[2], 0.0)
         return clip(float(hit / (hit + alarm)), 0.01, 0.99)
 
-    def value(self, tp: float, k: float, t: float, n: float) -> float:
+    def value(self, tp, k, t, n):
         """Φ, within [0, 1]."""
         counts = np.array([n, tp, k, t])
         bottom = float(self.d @ counts)
@@ -33,19 +29,19 @@ class Costs:
 class Stamp:
     """Learning epochs and level epochs in turn."""
 
-    def __init__(self, d: int, costs: Costs, step: float = 1.0) -> None:
+    def __init__(self, d, costs, step=1.0):
         self.w, self.costs, self.step = np.zeros(d), costs, step
         self.v, self.t, self.epoch = 0.5, 0, 100
         self.learning, self.left = True, 100
-        self.rewards: list[tuple[bool, float, float]] = []
+        self.rewards = []
         self.seen = np.zeros(2)
 
-    def decide(self, x: NDArray[np.float64]) -> tuple[bool, float]:
+    def decide(self, x):
         """Label, and log-odds with the costs taken out."""
         z, share = float(x @ self.w), self.costs.share(self.v)
         return z > 0, z - math.log(share / (1.0 - share))
 
-    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
+    def learn(self, x, y, w):
         """A row of whichever epoch it is."""
         z, share = float(x @ self.w), self.costs.share(self.v)
         self.seen += w * np.array([y, 1.0])
@@ -62,7 +58,7 @@ class Stamp:
         if self.left == 0:
             self.take_level()
 
-    def take_level(self) -> None:
+    def take_level(self):
         """The ratio at the mean rewards."""
         rates = []
         for label in (True, False):
@@ -79,7 +75,7 @@ class Stamp:
         self.learning, self.left = True, self.epoch
 
 
-def uniform(seed: int, t: int) -> float:
+def uniform(seed, t):
     """The number of row t in [0, 1)."""
     mask = 2**64 - 1
     x = seed * 0x9E3779B97F4A7C15 + t * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB
@@ -92,11 +88,11 @@ def uniform(seed: int, t: int) -> float:
 class Omcsl:
     """Ten cost-sensitive learners, one of which is drawn to decide."""
 
-    def __init__(self, d: int, costs: Costs, step: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, d, costs, step=1.0, seed=0):
         self.W, self.costs, self.step, self.seed = np.zeros((10, d)), costs, step, seed
         self.tp, self.k, self.seen, self.t = np.zeros(10), np.zeros(10), np.zeros(2), 0
 
-    def decide(self, x: NDArray[np.float64]) -> tuple[bool, float]:
+    def decide(self, x):
         """Label of the learner drawn for this row, and its log-odds without costs."""
         pairs = zip(self.tp, self.k, strict=True)
         values = np.array([self.costs.value(tp, k, *self.seen) for tp, k in pairs])
@@ -109,7 +105,7 @@ class Omcsl:
         z = float(self.W[pick] @ x)
         return z > 0, z - math.log(share / (1.0 - share))
 
-    def learn(self, x: NDArray[np.float64], y: bool, w: float) -> None:
+    def learn(self, x, y, w):
         """A step of all learners."""
         self.t += 1
         self.seen += w * np.array([y, 1.0])
@@ -122,11 +118,11 @@ class Omcsl:
 
 
 def run_baseline(
-    learner: Stamp | Omcsl,
-    X: NDArray[np.float64],
-    y: Iterable[bool],
-    w: NDArray[np.float64],
-) -> tuple[list[bool], list[float]]:
+    learner,
+    X,
+    y,
+    w,
+):
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []
     for x, truth, weight in zip(X, y, w, strict=True):

@@ -1,21 +1,17 @@
 """Plain Python twins of the kernels of summaries: slow, obvious, the tests' oracle."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Any
 
 Gram = tuple[str, ...]
 
 
-def grams_of(tokens: Sequence[str]) -> Counter[Gram]:
+def grams_of(tokens):
     """Occurrences of tokens and of pairs of neighbours."""
     return Counter([(token,) for token in tokens]) + Counter(pairwise(tokens))
 
 
-def value_of(counts: Counter[Gram], numbers: dict[Gram, int], steps: Any) -> list[Any]:
+def value_of(counts, numbers, steps):
     """Each value of a text: what every occurrence of every gram that counts adds."""
     return [
         sum(
@@ -28,7 +24,7 @@ def value_of(counts: Counter[Gram], numbers: dict[Gram, int], steps: Any) -> lis
     ]
 
 
-def closure(words: Collection[int], needs: Sequence[Collection[int]]) -> frozenset[int]:
+def closure(words, needs):
     """Words with all that they need, and what that needs."""
     found = set(words)
     while more := {other for one in found for other in needs[one]} - found:
@@ -36,7 +32,7 @@ def closure(words: Collection[int], needs: Sequence[Collection[int]]) -> frozens
     return frozenset(found)
 
 
-def spans(n: int, longest: int) -> list[range]:
+def spans(n, longest):
     """All spans of at most `longest` of n words, and the whole."""
     return [
         range(first, first + width)
@@ -46,7 +42,7 @@ def spans(n: int, longest: int) -> list[range]:
     ]
 
 
-def ancestors(heads: Sequence[int], part: int) -> list[int]:
+def ancestors(heads, part):
     """The parts above a part, nearest first; heads count from 1, 0 is the root."""
     found = []
     while heads[part] > 0:
@@ -55,9 +51,7 @@ def ancestors(heads: Sequence[int], part: int) -> list[int]:
     return found
 
 
-def word_heads(
-    heads: Sequence[int], words: Sequence[int], is_mark: Sequence[bool]
-) -> tuple[list[int], list[int]]:
+def word_heads(heads, words, is_mark):
     """Heads of the words of one sentence, and the parts that they stand at."""
     above = [ancestors(heads, part) for part in range(len(heads))]
     chosen, found = [], []
@@ -70,7 +64,7 @@ def word_heads(
     return found, chosen
 
 
-def rouge_2(tokens: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+def rouge_2(tokens, references):
     """Recall of pairs, averaged over references."""
     own = Counter(pairwise(tokens))
     each = [Counter(pairwise(one)) for one in references]
@@ -78,7 +72,7 @@ def rouge_2(tokens: Sequence[str], references: Sequence[Sequence[str]]) -> float
     return sum(shares) / len(shares)
 
 
-def vines(parents: Sequence[int], kept: Collection[int], room: int) -> set[Any]:
+def vines(parents, kept, room):
     """All sets of nodes that can grow from those that are kept, by one or more."""
     found = {frozenset(kept)}
     edge = set(found)

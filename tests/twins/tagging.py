@@ -1,11 +1,7 @@
 """Plain Python twins of the kernels of tagging: slow, obvious, the tests' oracle."""
 
-from __future__ import annotations
-
 import math
-from typing import Any, NamedTuple
-
-from argmetric.search.kernels.tagging_features import Choices, FeatureRows
+from typing import NamedTuple
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -21,14 +17,14 @@ class Settings(NamedTuple):
     averaging: float
 
 
-def mix(h: int) -> int:
+def mix(h):
     """Scatter 64 bits."""
     h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
     h = (h ^ (h >> 27)) * 0x94D049BB133111EB & _WORD
     return h ^ (h >> 31)
 
 
-def joined(codes: list[int], salt: int) -> int:
+def joined(codes, salt):
     """Hash of the attribute codes of a template; 0 where one is absent."""
     h = salt
     for code in codes:
@@ -39,7 +35,7 @@ def joined(codes: list[int], salt: int) -> int:
     return h | 1
 
 
-def code_at(attributes: Any, column: int, there: int, begin: int, end: int) -> int:
+def code_at(attributes, column, there, begin, end):
     """An attribute, or how far a place is from the sentence."""
     if there < begin:
         return int(_EDGE + begin - there)
@@ -48,9 +44,7 @@ def code_at(attributes: Any, column: int, there: int, begin: int, end: int) -> i
     return int(attributes[there, column])
 
 
-def template_hashes(
-    attributes: Any, begin: int, end: int, token: int, compiled: Any, tier: int
-) -> list[int]:
+def template_hashes(attributes, begin, end, token, compiled, tier):
     """Hashes of the templates of a tier at a token."""
     found = []
     for j in range(compiled.tiers[tier], compiled.tiers[tier + 1]):
@@ -64,9 +58,7 @@ def template_hashes(
     return found
 
 
-def features(
-    rows: FeatureRows, choices: Choices, position: int, tier: int, history: list[int]
-) -> list[tuple[int, float]]:
+def features(rows, choices, position, tier, history):
     """Row and value of every feature of a decision after the labels of `history`."""
     found = []
     for e in range(rows.indptr[position], rows.indptr[position + 1]):
@@ -75,9 +67,7 @@ def features(
     return found + history_features(rows, choices, position, tier, history)
 
 
-def history_features(
-    rows: FeatureRows, choices: Choices, position: int, tier: int, history: list[int]
-) -> list[tuple[int, float]]:
+def history_features(rows, choices, position, tier, history):
     """The history features among them."""
     code = 0
     for label in history:
@@ -92,13 +82,13 @@ def history_features(
 
 
 def scores(
-    rows: FeatureRows,
-    choices: Choices,
-    weights: Any,
-    position: int,
-    tier: int,
-    history: list[int],
-) -> list[float]:
+    rows,
+    choices,
+    weights,
+    position,
+    tier,
+    history,
+):
     """Scores of the labels of a decision."""
     K = int(choices.n_labels[tier])
     total = [0.0] * K
@@ -109,7 +99,7 @@ def scores(
     return total
 
 
-def allowed(choices: Choices, tier: int, history: list[int]) -> list[int]:
+def allowed(choices, tier, history):
     """Labels that may follow."""
     n_tiers = len(choices.n_labels)
     last = history[-n_tiers] + 1 if len(history) >= n_tiers else 0
@@ -117,26 +107,24 @@ def allowed(choices: Choices, tier: int, history: list[int]) -> list[int]:
     return [k for k in range(K) if choices.allowed[tier, last, k]]
 
 
-def log_probabilities(found: list[float], labels: list[int]) -> dict[int, float]:
+def log_probabilities(found, labels):
     """Of the allowed labels."""
     top = max(found[k] for k in labels)
     norm = top + math.log(sum(math.exp(found[k] - top) for k in labels))
     return {k: found[k] - norm for k in labels}
 
 
-def greedy(rows: FeatureRows, choices: Choices, weights: Any) -> list[list[int]]:
+def greedy(rows, choices, weights):
     """The best label at every place."""
     return [best[0][0] for best in beam(rows, choices, weights, 1, log_scale=False)]
 
 
-def beam(
-    rows: FeatureRows, choices: Choices, weights: Any, width: int, *, log_scale: bool
-) -> list[list[tuple[list[int], float]]]:
+def beam(rows, choices, weights, width, *, log_scale):
     """The best sequences that a beam finds for each sentence, with their scores."""
     found = []
     n_tiers = len(choices.n_labels)
     for begin, end in zip(rows.sentences[:-1], rows.sentences[1:], strict=True):
-        live: list[tuple[list[int], float]] = [([], 0.0)]
+        live = [([], 0.0)]
         for position in range(begin, end):
             tier = (position - begin) % n_tiers
             after = []
@@ -152,9 +140,7 @@ def beam(
     return found
 
 
-def log_probability(
-    rows: FeatureRows, choices: Choices, weights: Any, sentence: int, labels: list[int]
-) -> float:
+def log_probability(rows, choices, weights, sentence, labels):
     """Of the labels of one sentence."""
     begin, total = int(rows.sentences[sentence]), 0.0
     for i, label in enumerate(labels):
@@ -166,21 +152,21 @@ def log_probability(
 
 
 def train(
-    rows: FeatureRows,
-    choices: Choices,
-    settings: Settings,
-    gold: Any,
-    order: Any,
-    weights: Any,
-    squares: Any,
-    sums: Any,
-    when: float,
-) -> float:
+    rows,
+    choices,
+    settings,
+    gold,
+    order,
+    weights,
+    squares,
+    sums,
+    when,
+):
     """Learn with gold or own histories, without dropout; the time after."""
     n_tiers = len(choices.n_labels)
     for s in order:
         begin, end = int(rows.sentences[s]), int(rows.sentences[s + 1])
-        history: list[int] = []
+        history = []
         for position in range(begin, end):
             tier = (position - begin) % n_tiers
             own = scores(rows, choices, weights, position, tier, history)
@@ -203,7 +189,7 @@ def train(
     return when
 
 
-def _slopes(own: list[float], labels: list[int], target: int) -> dict[int, float]:
+def _slopes(own, labels, target):
     p = {k: math.exp(v) for k, v in log_probabilities(own, labels).items()}
     if 1.0 - p[target] < _SURE:
         return {}
@@ -211,9 +197,7 @@ def _slopes(own: list[float], labels: list[int], target: int) -> dict[int, float
     return {k: v for k, v in slopes.items() if abs(v) >= _SMALL}
 
 
-def remembered(
-    words: Any, owners: Any, labels: Any, n_labels: int, window: int, past_only: bool
-) -> list[int]:
+def remembered(words, owners, labels, n_labels, window, past_only):
     """1 + the majority label of the same word in other sentences near by."""
     found = []
     for i in range(len(words)):

@@ -135,12 +135,6 @@ def test_missing_probabilities_name_the_row(p):
     refuses(ValueError, "p has NaN at row 1", am.decide, p)
 
 
-def test_a_missing_cell_of_a_frame():
-    frame = pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, None]}).astype("Float64")
-    with pytest.raises(ValueError, match="p has NaN at row 1, column 1"):
-        am.decide(frame, average="macro")
-
-
 @pytest.mark.parametrize(
     ("p", "message"),
     [
@@ -207,24 +201,6 @@ def test_rounding_beyond_0_and_1_is_cut_off():
     sparse = am.decide(sp.csr_array([ROUNDED]), average="samples")
     assert sparse.expected == am.decide([EXACT], average="samples").expected
     assert am.calibrate([0, 0, 1, 1], ROUNDED) == am.calibrate([0, 0, 1, 1], EXACT)
-
-
-@pytest.mark.parametrize(
-    ("p", "message"),
-    [
-        ([0.2, -1e-5], r"p is -1e-05 at row 1, .*; probabilities are needed"),
-        ([0.2, 1.00001], r"p is 1\.00001 at row 1, .*; probabilities are needed"),
-        ([0.2, -0.1, 1.1], "p is -0.1 at row 1, .*; probabilities are needed"),
-        ([0.2, 3.0], r"p is 3 at row 1, .*; probabilities are needed"),
-        ([0.2, -1.2], "looks like logits: pass logits=True"),
-        ([-0.1, 4.5], "looks like logits: pass logits=True"),
-        ([0.2, 30.0], "looks like percentages: divide by 100"),
-        ([0.2, 300.0], "probabilities are needed"),
-        ([-math.inf, 0.2], "p is -inf at row 0, .*; probabilities are needed"),
-    ],
-)
-def test_hints_at_logits_and_percentages_need_evidence(p, message):
-    refuses(ValueError, message, am.decide, p)
 
 
 # ------------------------------------------------------ labels of the same kind

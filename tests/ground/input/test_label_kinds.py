@@ -28,7 +28,6 @@ from argmetric.stream import (
     OnlineThreshold,
     ProgressiveScore,
 )
-from command import Run
 
 RNG = np.random.default_rng(5)
 N = 40
@@ -50,15 +49,15 @@ class Kind:
     make: Make
     pos_label: Any = None
 
-    def write(self, bits: Any) -> Any:
+    def write(self, bits):
         return self.make([self.positive if bit else self.negative for bit in bits])
 
 
-def nullable(dtype: str) -> Make:
+def nullable(dtype):
     return lambda values: pd.Series(values, dtype=dtype)
 
 
-NUMBERS: dict[str, Make] = {
+NUMBERS = {
     "list": list,
     "array": np.array,
     "objects": lambda values: np.array(values, dtype=object),
@@ -67,7 +66,7 @@ NUMBERS: dict[str, Make] = {
     "polars": pl.Series,
     "arrow": pa.array,
 }
-TEXTS: dict[str, Make] = NUMBERS | {
+TEXTS = NUMBERS | {
     "nullable": nullable("string"),
     "polars categorical": lambda values: pl.Series(values, dtype=pl.Categorical),
     "arrow dictionary": lambda values: pa.array(values).dictionary_encode(),
@@ -124,16 +123,16 @@ class Verb:
     both_names: str = "y"
     by_order: bool = False
 
-    def way_out(self, label: Any) -> str:
+    def way_out(self, label):
         """How the positive label is named: as an option, or by a comparison."""
         keyword = self.takes or "reference" in self.name
         return f"pos_label={label!r}" if keyword else f"{self.name} == {label!r}"
 
 
-def fitted(model: Any) -> Callable[..., Any]:
+def fitted(model):
     """Which rows a model calls positive, learned from y."""
 
-    def call(y: Any, pred: Any, **options: Any) -> list[bool]:
+    def call(y, pred, **options):
         learned = model(**options).fit(X, y)
         positive = options.get("pos_label")
         if positive is None:
@@ -146,15 +145,15 @@ def fitted(model: Any) -> Callable[..., Any]:
 class Scored:
     """A model that was fitted before, with the classes that y has."""
 
-    def __init__(self, y: Any) -> None:
+    def __init__(self, y):
         self.classes_ = np.unique(y.to_pylist() if isinstance(y, pa.Array) else [*y])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X):
         return np.column_stack([1 - P, P])
 
 
-def tuned(y: Any, pred: Any, **options: Any) -> Any:
-    rule: Any = am.tune(y, P, n_bootstrap=10, **options)
+def tuned(y, pred, **options):
+    rule = am.tune(y, P, n_bootstrap=10, **options)
     assert (
         np.asarray(rule.apply(P) == rule.pos_label).sum() == (rule.threshold <= P).sum()
     )
@@ -234,28 +233,28 @@ VERBS = {
 NAMED = [name for name, verb in VERBS.items() if verb.takes]
 
 
-def called(verb: str, kind: Kind, bits: Any = Y, *, named: bool = False) -> Any:
+def called(verb, kind, bits=Y, *, named=False):
     options = {"pos_label": kind.pos_label or kind.positive} if named else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few rows
         return VERBS[verb].call(kind.write(bits), kind.write(PRED), **options)
 
 
-def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+def refusal(call, *arguments, **options):
     with pytest.raises(ValueError, match=r"\w") as caught:
         call(*arguments, **options)
     return str(caught.value)
 
 
 @pytest.fixture(scope="module")
-def expected() -> dict[str, Any]:
+def expected():
     """What every verb gives for 0/1 in an array."""
     plain = Kind(0, 1, np.array)
     return {verb: called(verb, plain) for verb in VERBS}
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_labels_that_say_it_themselves(verb: str, expected: dict[str, Any]) -> None:
+def test_labels_that_say_it_themselves(verb, expected):
     for name, kind in CLEAR.items():
         assert called(verb, kind) == expected[verb], name
         if VERBS[verb].takes and name.endswith(("list", "nullable")):
@@ -263,7 +262,7 @@ def test_labels_that_say_it_themselves(verb: str, expected: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("verb", NAMED)
-def test_labels_that_are_named(verb: str, expected: dict[str, Any]) -> None:
+def test_labels_that_are_named(verb, expected):
     for name, kind in UNCLEAR.items():
         if VERBS[verb].by_order and name == "fractions":
             continue  # scikit-learn takes them for a regression
@@ -271,7 +270,7 @@ def test_labels_that_are_named(verb: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_labels_that_do_not_say_it(verb: str, expected: dict[str, Any]) -> None:
+def test_labels_that_do_not_say_it(verb, expected):
     for name, kind in UNCLEAR.items():
         if VERBS[verb].by_order:
             if name != "fractions":
@@ -288,7 +287,7 @@ def test_labels_that_do_not_say_it(verb: str, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("make", SOME)
 @pytest.mark.parametrize("verb", VERBS)
-def test_three_classes(verb: str, make: str) -> None:
+def test_three_classes(verb, make):
     y = NUMBERS[make]([*Y[:-1].tolist(), 2])
     pred = NUMBERS[make](PRED.tolist())
     one = VERBS[verb]
@@ -304,7 +303,7 @@ def test_three_classes(verb: str, make: str) -> None:
 
 
 @pytest.mark.parametrize("verb", NAMED)
-def test_a_positive_label_that_is_not_there(verb: str) -> None:
+def test_a_positive_label_that_is_not_there(verb):
     one = VERBS[verb]
     for y, pred, pos_label in (
         (Y, PRED, 3),
@@ -319,7 +318,7 @@ ONE_CLASS = "has one class only: every label is {}; rows of both classes are nee
 
 @pytest.mark.parametrize("label", [0, 1, -1, False, True, 0.0])
 @pytest.mark.parametrize("verb", VERBS)
-def test_one_class_only(verb: str, label: Any) -> None:
+def test_one_class_only(verb, label):
     if verb == "optimal_scorer":
         return  # a fold may lack a class that the model knows
     one, y = VERBS[verb], np.full(N, label)
@@ -334,7 +333,7 @@ def test_one_class_only(verb: str, label: Any) -> None:
 
 
 @pytest.mark.parametrize("verb", NAMED)
-def test_one_class_only_of_text(verb: str) -> None:
+def test_one_class_only_of_text(verb):
     if verb == "optimal_scorer":
         return
     one, y = VERBS[verb], np.full(N, "ok")
@@ -350,7 +349,7 @@ def test_one_class_only_of_text(verb: str) -> None:
         assert told == f"y {ONE_CLASS.format(repr('ok'))}"
 
 
-GAPS: dict[str, Make] = {
+GAPS = {
     "None in a list": lambda y: [*y[:NAN_ROW], None, *y[NAN_ROW + 1 :]],
     "nan in a list": lambda y: [*y[:NAN_ROW], math.nan, *y[NAN_ROW + 1 :]],
     "nan": lambda y: np.where(np.arange(N) == NAN_ROW, np.nan, y),
@@ -365,7 +364,7 @@ GAPS: dict[str, Make] = {
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_missing_label(verb: str, gap: str) -> None:
+def test_a_missing_label(verb, gap):
     one, y = VERBS[verb], GAPS[gap](Y.tolist())
     if verb == "forecast known":
         assert 0.0 < one.call(y, PRED) < 1.0
@@ -379,8 +378,8 @@ def test_a_missing_label(verb: str, gap: str) -> None:
 # ------------------------------------------------------------------------- files
 
 
-def numbers_of(summary: dict[str, Any], path: str) -> Any:
-    found: Any = summary
+def numbers_of(summary, path):
+    found = summary
     for key in path.split("."):
         found = found[int(key)] if key.isdigit() else found[key]
     return found
@@ -416,7 +415,7 @@ FILE_KINDS = {
 OF_PARQUET = ("-1/1", "bool", "text")
 
 
-def write(file: str, y: list[Any]) -> None:
+def write(file, y):
     values = {"score": P.tolist(), "a": X[:, 0].tolist(), "d": PRED.tolist(), "y": y}
     if file.endswith("parquet"):
         pq.write_table(pa.table(values), file)
@@ -428,7 +427,7 @@ def write(file: str, y: list[Any]) -> None:
     Path(file).write_text("\n".join(lines).replace("None", "") + "\n")
 
 
-def answered(run: Run, command: str, file: str, y: list[Any], *more: str) -> Any:
+def answered(run, command, file, y, *more):
     write(file, y)
     ended = run(command, file, *COMMANDS[command].arguments, *more, "--json")
     assert ended.code == 0, ended.err
@@ -437,7 +436,7 @@ def answered(run: Run, command: str, file: str, y: list[Any], *more: str) -> Any
 
 @pytest.mark.parametrize("file", ["t.csv", "t.parquet"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_files(run: Run, command: str, file: str) -> None:
+def test_files(run, command, file):
     plain = answered(run, command, file, Y.tolist())
     for name in OF_PARQUET if file == "t.parquet" else FILE_KINDS:
         pair, pos_label = FILE_KINDS[name]
@@ -450,13 +449,13 @@ def test_files(run: Run, command: str, file: str) -> None:
     ("command", "file"),
     [*((one, "t.csv") for one in COMMANDS), ("decide", "t.parquet")],
 )
-def test_refusals_of_files(run: Run, command: str, file: str) -> None:
+def test_refusals_of_files(run, command, file):
     name = f"{file}: column 'y'"
     three = [*Y[:-1].tolist(), 2]
     text = ["ham", *np.where(Y, "spam", "ham")[1:].tolist()]
     ways = "--pos-label spam or --pos-label ham"
     absent = f"{name} never holds 'Spam', which --pos-label names; it holds 'ham', 's"
-    cases: dict[str, tuple[list[Any], list[str], str]] = {
+    cases = {
         "unclear": (text, [], f"{name} holds 'ham', 'spam', not 0 and 1; pass {ways}"),
         "many": (three, ["--pos-label", "2"], "2'; labels have two values"),
         "absent": (text, ["--pos-label", "Spam"], absent),

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
@@ -17,60 +16,6 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
     assert am.evaluate(["a", "b", "b"], ["b", "b", "b"], pos_label="a") == 0.0
     assert am.evaluate(["ok"] * 3, ["ok"] * 3, pos_label="fraud") == 0.0
     assert am.forecast(P, ["ok"] * 6, pos_label="fraud").n_positives == 0
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"]),
-            ValueError,
-            "y holds 'fraud', 'ok', not 0 and 1; pass pos_label='ok' or",
-        ),
-        (
-            lambda: am.forecast(P, list("abbbbb")),
-            ValueError,
-            "labels holds 'a', 'b', not 0 and 1; pass pos_label='b' or pos_label='a'",
-        ),
-        (
-            lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"], pos_label="frad"),
-            ValueError,
-            "y and labels never hold 'frad', which pos_label names; they hold '",
-        ),
-        (
-            lambda: am.evaluate([0, 1], [0, 1], pos_label=[1]),
-            TypeError,
-            r"pos_label must be one label, not \[1\]",
-        ),
-        (
-            lambda: am.evaluate(["a", None], ["a", "a"], pos_label="a"),
-            ValueError,
-            "y has no label at row 1; every row needs a label",
-        ),
-        (
-            lambda: am.evaluate([0, -1, 1], [0, 0, 1]),
-            ValueError,
-            r"y holds -1, 0, 1 \(-1 at row 1\); labels have two values; pass",
-        ),
-        (
-            lambda: am.forecast([0.5, 0.5], [0, 1], known=[2, None]),
-            ValueError,
-            "known holds 2, not 0 and 1; pass pos_label=2",
-        ),
-        (
-            lambda: am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0),
-            ValueError,
-            "pos_label=0 goes with dense labels: those of a sparse matrix such as y",
-        ),
-        (
-            lambda: am.evaluate([0, 1], [0.2, 0.7]),
-            ValueError,
-            r"labels holds 0\.2, 0\.7, not .*, if these are labels, not scores",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said(call, error, message):
-    refuses(error, message, call)
 
 
 COLUMN = np.array([0, 1, 2, 1])[:, None]
@@ -135,16 +80,3 @@ MASKED = np.ma.masked
 )
 def test_a_masked_row_is_told(call, words):
     refuses(ValueError, words, call)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: am.evaluate(list("abc"), list("abb")),
-        lambda: am.evaluate(list("abc"), list("abb"), pos_label="a"),
-        lambda: am.evaluate([0, 1, 2], [0, 1, 1], groups=[1, 1, 2], average="groups"),
-        lambda: am.FBeta().score([0, 1, 2], [0, 1, 1]),
-    ],
-)
-def test_names_of_classes_are_shown_the_way_for_classes(call):
-    refuses(ValueError, r"or call argmetric\.classes\.evaluate", call)

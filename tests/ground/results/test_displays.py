@@ -183,9 +183,3 @@ def test_what_is_no_estimator_is_refused_by_name(odd):
     ):
         with pytest.raises(TypeError, match="estimator"):
             kind.from_estimator(odd, *rows)
-
-
-def test_a_rule_of_several_labels_has_no_single_curve():
-    y, p = [[1, 0], [0, 1]] * 9, [[0.9, 0.2], [0.1, 0.7]] * 9
-    with pytest.raises(ValueError, match="p must be one score for each row"):
-        am.ThresholdDisplay.from_predictions(y, p, n_bootstrap=0, cv=None)

@@ -94,7 +94,7 @@ NO_RESULTS = {
 ON_A_DEVICE = ("TensorDecision", "TensorForecast", "MaskDecision")
 
 
-def public_classes() -> dict[str, type]:
+def public_classes():
     found = {}
     for room in ROOMS:
         for name in room.__all__:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +91,7 @@ def test_a_folder_is_named_where_a_file_should_be_written(tmp_path):
 
 
 def test_whatever_a_saved_rule_is_damaged_by_is_one_error():
-    nested: list[Any] = []
+    nested = []
     for _ in range(5000):
         nested = [nested]
     for name, value in (("constraints", "abc"), ("n", 10**400), ("threshold", nested)):

@@ -290,21 +290,6 @@ def test_labels_of_a_matrix_are_checked():
         tagger.fit_matrix(np.eye(2), ["a", "b"], [1, [1]])
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "lengths", "message"),
-    [
-        ([[1.0]], [0], [2], "lengths add up to 2"),
-        ([[1.0]], [0, 1], [1], "y has the shape"),
-        ([[np.inf]], [0], [1], "row 0 of X"),
-        ([[1.0]], [0], [0.5], "lengths must be"),
-        ([[1.0]], [0.5], [1], "y must hold"),
-    ],
-)
-def test_bad_matrices_are_refused(X, y, lengths, message):
-    with pytest.raises(ValueError, match=message):
-        Tagger("label").fit_matrix(X, y, lengths)
-
-
 @pytest.mark.parametrize("odd", [0.5, None, np.array(0.5), {"a"}])
 def test_sentences_and_labels_that_are_no_lists_are_refused_by_name(odd):
     tagger = Tagger("pos", epochs=1, hash_bits=10)

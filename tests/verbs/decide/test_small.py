@@ -345,24 +345,6 @@ def test_all_constraints_together():
         assert decision.n_positives == oracle.best_k(curve, name, allowed)
 
 
-@pytest.mark.parametrize(
-    ("limits", "word"),
-    [
-        ({"min_precision": 0.99, "min_positives": 1}, "0.9"),
-        ({"min_recall": 0.99, "max_positives": 1}, "recall"),
-        ({"min_positives": 4}, "min_positives"),
-        ({"min_positives": 2, "max_positives": 1}, "max_positives"),
-        ({"max_positives": -1}, "max_positives"),
-        ({"min_positives": -1}, "min_positives"),
-        ({"min_precision": 1.5}, "min_precision"),
-        ({"min_recall": -0.1}, "min_recall"),
-    ],
-)
-def test_limits_that_cannot_be_met_say_what_can(limits, word):
-    with pytest.raises(ValueError, match=word):
-        decide([0.9, 0.5, 0.2], "f1", **limits)
-
-
 # ------------------------------------------------------------------- groups
 
 

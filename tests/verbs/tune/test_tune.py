@@ -391,12 +391,6 @@ def test_other_metrics_without_labels_name_decide(name):
         tune(None, [0.2, 0.9, 0.4], name)
 
 
-def test_an_infinite_metric_is_refused():
-    odds = am.CustomMetric(lambda tp, k, t, n: tp / (k - tp), name="odds")
-    with pytest.raises(ValueError, match="odds is infinite"):
-        tune([1, 0, 1, 0], [0.9, 0.5, 0.4, 0.2], odds)
-
-
 @pytest.mark.parametrize(
     "cost", [(1, 5), {"fp": 1, "fn": 5}, {"fn": 5.0, "fp": 1.0, "tp": 0.0}]
 )
