@@ -12,6 +12,14 @@ class Ended(NamedTuple):
     out: str
     err: str
 
+    def failed(self, code: int, *said: str, exactly: str | None = None) -> None:
+        """Assert that a command failed so: no answer, one line that says all that."""
+        assert (self.code, self.out) == (code, ""), self.err
+        assert [one for one in said if one not in self.err] == [], self.err
+        assert self.err.startswith("argmetric: ")
+        assert self.err.count("\n") == 1
+        assert exactly is None or self.err == f"argmetric: {exactly}\n"
+
 
 Run = Callable[..., Ended]
 

@@ -44,9 +44,9 @@ def compared():
     return am.compare(scores, rules, "f1", reference=(Y[OLD], old))
 
 
-def test_the_answer_is_that_of_the_function(run):
+def test_the_answer_is_that_of_the_function(run, answer):
     found, one = compared(), compared().difference()
-    values = json.loads(run(*GIVEN, "--json").out)
+    values = answer(*GIVEN)
     assert values["difference"] == one.to_dict()
     assert values["answer"] == repr(found).splitlines()[0]
     assert [x["model"] for x in values["models"]] == ["a", "b"]
@@ -55,8 +55,8 @@ def test_the_answer_is_that_of_the_function(run):
     text = run(*GIVEN).out
     assert f"P(a is better)  {one.probability:.3f}" in text
     assert "models decide by the cuts that are best on the reference: a 0." in text
-    decided = json.loads(run(*GIVEN, "--decisions", "d_*", "--json").out)
-    cut = json.loads(run(*GIVEN, "--threshold", "0.4", "--json").out)
+    decided = answer(*GIVEN, "--decisions", "d_*")
+    cut = answer(*GIVEN, "--threshold", "0.4")
     assert decided["models"] == cut["models"]
 
 

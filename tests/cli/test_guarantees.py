@@ -85,7 +85,7 @@ def test_the_prevalence_of_a_promise_is_told(run, answer):
     assert wanted.sentence in " ".join(decided.err.split())
     line = "--min-precision .9 --prior .001 --confidence .9"
     refused = run(*f"tune known.csv {line}".split())
-    words = "min_precision=0.9 at 0.1 % positives with a confidence of 90 %: "
+    words = "--min-precision 0.9 at 0.1 % positives with a confidence of 90 %: "
     assert words in refused.err
 
 
@@ -108,4 +108,4 @@ def test_rows_of_one_class_prove_what_speaks_of_it(run, answer, tmp_path):
     chosen = (tmp_path / "out.csv").read_text().count("yes")
     assert chosen == (wanted.threshold <= NEW).sum()
     refused = run(*f"{line} --min-precision .9".split())
-    assert "min_precision needs positive rows too" in refused.err
+    assert "--min-precision needs positive rows too" in refused.err

@@ -40,7 +40,7 @@ DECIDED = "".join(
 
 
 @pytest.mark.parametrize("end", [".gz", ".zst"])
-def test_compressed_files_are_read_and_written(run, end):
+def test_compressed_files_are_read_and_written(run, answer, end):
     codec = {".gz": "gzip", ".zst": "zstd"}[end]
     with pa.CompressedOutputStream(f"scores.csv{end}", codec) as file:
         file.write(csv_text().encode())
@@ -51,7 +51,7 @@ def test_compressed_files_are_read_and_written(run, end):
     )
     for kind in ("tsv", "jsonl"):
         assert run("decide", "scores.csv" + end, "-o", f"o.{kind}{end}").code == 0
-        found = json.loads(run("forecast", f"o.{kind}{end}", "--json").out)
+        found = answer("forecast", f"o.{kind}{end}")
         assert found["forecast"]["n_positives"] == LABELS.sum()
         assert found["format"] == kind
 
@@ -59,11 +59,10 @@ def test_compressed_files_are_read_and_written(run, end):
 def test_a_compressed_file_that_is_cut_short(run):
     packed = gzip.compress(csv_text().encode())
     Path("scores.csv.gz").write_bytes(packed[:-12])
-    ended = run("decide", "scores.csv.gz", "-o", "out.csv")
-    assert ended.code == 1
-    assert ended.err == (
-        "argmetric: scores.csv.gz is not a whole gzip file, perhaps cut short: "
-        "Truncated compressed stream\n"
+    run("decide", "scores.csv.gz", "-o", "out.csv").failed(
+        1,
+        exactly="scores.csv.gz is not a whole gzip file, perhaps cut short: "
+        "Truncated compressed stream",
     )
     assert not Path("out.csv").exists()
     ended = run("decide", "-", stdin=packed)
@@ -93,14 +92,14 @@ def test_text_in_another_encoding(run):
     )
 
 
-def test_several_files_are_taken_one_after_the_other(run):
+def test_several_files_are_taken_one_after_the_other(run, answer):
     Path("part-1.csv").write_text(csv_text(slice(0, 9)))
     swapped = [f"{p},{i + 9:03d}" for i, p in enumerate(P[9:])]
     Path("part-2.csv").write_text("\n".join(["p,id", *swapped, ""]))
     for given in (["part-1.csv", "part-2.csv"], ["part-*.csv"]):
         assert run("decide", *given, "-o", "out.csv").code == 0
         assert Path("out.csv").read_text() == DECIDED
-    found = json.loads(run("decide", "part-*.csv", "--json").out)
+    found = answer("decide part-*.csv")
     assert found["file"] == "part-1.csv and part-2.csv"
     assert found["rows"] == N
     for i, rows in enumerate((slice(0, 9), slice(9, None))):
@@ -109,7 +108,7 @@ def test_several_files_are_taken_one_after_the_other(run):
     run("decide", "0.jsonl", "1.jsonl", "-o", "out.jsonl")
     written = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [row["decision"] for row in written] == LABELS.tolist()
-    found = json.loads(run("forecast", "part-*.csv", "--json").out)
+    found = answer("forecast part-*.csv")
     assert found["forecast"]["expected_positives"] == pytest.approx(P.sum())
 
 
@@ -146,10 +145,8 @@ def test_files_that_do_not_go_together(run, second, given, message):
 def test_excel_needs_its_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     Path("scores.xlsx").write_bytes(b"PK\3\4and so on")
-    ended = run("decide", "scores.xlsx", "-o", "out.csv")
-    assert ended.code == 1
-    assert ended.err == (
-        "argmetric: Excel files need openpyxl: pip install 'argmetric[excel]'\n"
+    run("decide", "scores.xlsx", "-o", "out.csv").failed(
+        1, exactly="Excel files need openpyxl: pip install 'argmetric[excel]'"
     )
     Path("scores.csv").write_text(csv_text())
     ended = run("decide", "scores.csv", "-o", "out.xlsx")
@@ -196,9 +193,9 @@ def test_a_full_disk_leaves_no_part_of_a_compressed_file(run, output, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("argmetric.scale.files._write._Kept.write", full)
-    ended = run("decide", "scores.csv", "-o", output)
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err == f"argmetric: cannot write {output}: No space left on device\n"
+    run("decide", "scores.csv", "-o", output).failed(
+        1, exactly=f"cannot write {output}: No space left on device"
+    )
     assert [path.name for path in Path(".").iterdir()] == ["scores.csv"]
 
 
@@ -209,7 +206,7 @@ def test_a_folder_that_may_not_be_written_to(run, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "temporary")
 
     monkeypatch.setattr("tempfile.mkstemp", forbidden)
-    ended = run("decide", "scores.csv", "-o", "out.csv")
-    assert ended.code == 1
-    assert ended.err == "argmetric: cannot write out.csv: Permission denied\n"
+    run("decide", "scores.csv", "-o", "out.csv").failed(
+        1, exactly="cannot write out.csv: Permission denied"
+    )
     assert [path.name for path in Path(".").iterdir()] == ["scores.csv"]

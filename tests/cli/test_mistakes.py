@@ -128,9 +128,9 @@ def test_no_file_is_offered_that_only_has_the_same_ending(run):
 def test_the_label_has_two_names_where_a_model_learns(run, option):
     write_csv(bought=Y)
     for command in ("train", "stream"):
-        ended = run(command, "scores.csv", option, "bough", "--drop", "id")
-        assert ended.code == 1
-        assert "no column 'bough' in scores.csv; did you mean 'bought'?" in ended.err
+        run(command, "scores.csv", option, "bough", "--drop", "id").failed(
+            1, "no column 'bough' in scores.csv; did you mean 'bought'?"
+        )
     ended = run("stream", "scores.csv", option, "bought", "--drop", "id", "--json")
     assert json.loads(ended.out)["target"] == "bought"
 
@@ -139,13 +139,13 @@ def test_limits_are_whole_numbers_or_percentages(run):
     write_csv(label=Y, order=ORDER)
     for command in ("decide", "report"):
         for value in ("0.1", "2.9", "3.0", "-1", "5 pct", "101%", "%", "1e1"):
-            ended = run(command, "scores.csv", "--max-positives", value)
-            assert (ended.code, ended.out) == (2, "")
-            assert f"(500) or a percentage (5%) is needed, not {value!r}" in ended.err
+            run(command, "scores.csv", "--max-positives", value).failed(
+                2, f"(500) or a percentage (5%) is needed, not {value!r}"
+            )
     for option in ("--min-positives", "--jobs"):
-        ended = run("decide", "scores.csv", option, "2.9")
-        assert (ended.code, ended.out) == (2, "")
-        assert "A whole number is needed, not '2.9'" in ended.err
+        run("decide", "scores.csv", option, "2.9").failed(
+            2, "A whole number is needed, not '2.9'"
+        )
     for value, count in (("5%", 3), ("+5%", 3), ("4.99%", 2), ("100%", 60), ("3", 3)):
         call = ("decide", "scores.csv", "--max-positives", value, "--json", "-m", "f2")
         wanted = am.decide(P, "f2", max_positives=count)
@@ -187,9 +187,7 @@ def test_no_output_overwrites_a_file_that_is_read(run, call):
     Path("link.csv").symlink_to("scores.csv")
     Path("same.csv").hardlink_to("scores.csv")
     before = Path("scores.csv").read_bytes()
-    ended = run(*call)
-    assert (ended.code, ended.out) == (2, "")
-    assert "is also an input: pass another name, or --force" in ended.err
+    run(*call).failed(2, "is also an input: pass another name, or --force")
     assert Path("scores.csv").read_bytes() == before
 
 
@@ -198,9 +196,7 @@ def test_no_file_of_a_metric_overwrites_one_that_is_read(run, option):
     write_csv("a-f1.md", label=Y)
     call = "tune", "a-f1.md", "--format", "csv", option, "a-{metric}.md"
     before = Path("a-f1.md").read_bytes()
-    ended = run(*call)
-    assert (ended.code, ended.out) == (2, "")
-    assert f"{option} a-f1.md is also an input: pass another name" in ended.err
+    run(*call).failed(2, f"{option} a-f1.md is also an input: pass another name")
     assert Path("a-f1.md").read_bytes() == before
     assert run(*call, "-m", "mcc").code == 0
     assert run(*call, "--force").code == 0
@@ -306,10 +302,7 @@ def test_numbers_that_are_none(run, arguments):
     values = ["many", "inf", "nan", "1e400"]
     is_count = option in ("--max-positives", "--min-positives", "--jobs", "--seed")
     for value in [*values, "9" * 30] if is_count else values:
-        ended = run(command, "scores.csv", *options, value)
-        assert (ended.code, ended.out) == (2, ""), value
-        assert ended.err.count("\n") == 1
-        assert option in ended.err
+        run(command, "scores.csv", *options, value).failed(2, option)
 
 
 def test_binary_rows_are_not_for_a_terminal(run, monkeypatch):
@@ -320,10 +313,8 @@ def test_binary_rows_are_not_for_a_terminal(run, monkeypatch):
             return True
 
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Terminal()))
-    ended = run("decide", "scores.parquet")
-    assert ended.code == 1
-    assert ended.err == (
-        "argmetric: parquet is not for a terminal; pass -o FILE or use a pipe\n"
+    run("decide", "scores.parquet").failed(
+        1, exactly="parquet is not for a terminal; pass -o FILE or use a pipe"
     )
 
 
@@ -334,10 +325,8 @@ def test_bugs_show_a_traceback_only_on_demand(run, monkeypatch):
         raise KeyError("oops")
 
     monkeypatch.setattr(am, "decide", broken)
-    ended = run("decide", "scores.csv")
-    assert ended.code == 1
-    assert ended.err == (
-        "argmetric: unexpected KeyError: 'oops' (run again with --debug)\n"
+    run("decide", "scores.csv").failed(
+        1, exactly="unexpected KeyError: 'oops' (run again with --debug)"
     )
     assert "Traceback" in run("decide", "scores.csv", "--debug").err
     monkeypatch.setenv("ARGMETRIC_DEBUG", "1")
@@ -409,6 +398,4 @@ sys.exit(main())
 )
 def test_a_device_is_not_read_until_memory_ends(run, arguments, message):
     write_csv()
-    ended = run(*arguments)
-    assert ended.code == 1
-    assert message in ended.err
+    run(*arguments).failed(1, message)

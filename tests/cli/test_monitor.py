@@ -165,10 +165,11 @@ def test_labels_that_come_later_are_those_that_came_at_once(run, weeks, expected
     same(again["periods"], expected)
     assert "5 files were counted before and not read again" in again["notes"]
     early = ("--late-labels", "labels.parquet", *OPTIONS)
-    ended = run("monitor", weeks[1], *early)
-    assert ended.code == 1
-    assert "labels of 500 rows that were not added before" in ended.err
-    assert "rows are counted first, with the same score and time" in ended.err
+    run("monitor", weeks[1], *early).failed(
+        1,
+        "labels of 500 rows that were not added before",
+        "rows are counted first, with the same score and time",
+    )
 
 
 def test_a_file_is_counted_once(run, weeks):
@@ -184,9 +185,9 @@ def test_a_file_is_counted_once(run, weeks):
         in (found["notes"])
     )
     shutil.copy(weeks[1], weeks[0])
-    ended = run("monitor", weeks[0], *options)
-    assert ended.code == 1
-    assert "has changed since its rows were counted" in ended.err
+    run("monitor", weeks[0], *options).failed(
+        1, "has changed since its rows were counted"
+    )
 
 
 def test_another_state_is_refused(run, weeks):
@@ -216,9 +217,7 @@ def test_a_damaged_state_is_refused(run, weeks):
     for damaged in (whole[:-100], whole.replace('"n": 500', '"n": 501', 1)):
         assert damaged != whole
         Path("state.json").write_text(damaged)
-        ended = run("monitor", weeks[1], *options)
-        assert ended.code == 1
-        assert "state.json is damaged (" in ended.err
+        run("monitor", weeks[1], *options).failed(1, "state.json is damaged (")
     Path("state.json").write_text("{}")
     assert "is no state of argmetric monitor" in run("monitor", weeks[1], *options).err
 
@@ -303,13 +302,13 @@ def test_bad_input_is_refused_in_plain_words(run, weeks):
     assert said in err(weeks[0], *alone)
 
 
-def test_every_state_that_was_begun_is_read_again(run, weeks):
+def test_every_state_that_was_begun_is_read_again(run, answer, weeks):
     """Rows by number go on where they stopped, and the reference need not be named."""
     base = (*OPTIONS[:2], "--threshold", "0.5", "--every", "300")
     options = (*base, "--append", "state.json", "--json")
     run("monitor", weeks[0], *options)
     found = json.loads(run("monitor", weeks[1], *options[2:]).out)
-    whole = json.loads(run("monitor", weeks[0], weeks[1], *base, "--json").out)
+    whole = answer("monitor", weeks[0], weeks[1], *base)
     assert found["periods"] == whole["periods"]
     assert [one["n"] for one in found["periods"]] == [300, 300, 300, 100]
 

@@ -29,8 +29,9 @@ REFERENCE = drawn(300)
 def write(name="pets.csv", p=P, y=Y):
     """Rows, with a group each and a column of classes."""
     rows = zip(p.tolist(), y, strict=True)
-    lines = [f"{i % 3},{','.join(map(str, row))},{one}" for i, (row, one) in
-             enumerate(rows)]  # fmt: skip
+    lines = [
+        f"{i % 3},{','.join(map(str, row))},{one}" for i, (row, one) in enumerate(rows)
+    ]
     head = "g," + ",".join(f"p_{one}" for one in NAMES) + ",kind"
     Path(name).write_text("\n".join([head, *lines, ""]))
     return name
@@ -52,7 +53,7 @@ def plain(values):
         (("--group", "g"), {"groups": np.arange(60) % 3}),
     ],
 )
-def test_decide_and_evaluate_are_those_of_the_package(run, options, how):
+def test_decide_and_evaluate_are_those_of_the_package(run, answer, options, how):
     metric = options[1] if "-m" in options else "f1"
     asked = *ASK, "--label", "kind", *options, "--json"
     found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
@@ -69,7 +70,7 @@ def test_decide_and_evaluate_are_those_of_the_package(run, options, how):
     assert found["columns"] == columns
 
     judged = "evaluate", "o.csv", "--one-label", "--label", "kind", *options
-    found = json.loads(run(*judged, "--scores", "p_*", "--json").out)
+    found = answer(*judged, "--scores", "p_*")
     assert found["actual"] == plain(real.to_dict())
     assert run(*judged, "--fail-under", "0.999").code == 3
 
@@ -104,18 +105,17 @@ def test_a_reference_recalibrates_and_goes_by_names(run, prior):
 def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run):
     p = P.copy()
     p[4:6] /= 2
-    ended = run("decide", write(p=p.round(4)), *ASK)
-    assert ended.code == 1
-    assert ended.err == (
-        "argmetric: pets.csv: row 5: the columns 'p_*' sum to "
+    run("decide", write(p=p.round(4)), *ASK).failed(
+        1,
+        exactly="pets.csv: row 5: the columns 'p_*' sum to "
         f"{p[4].round(4).sum():.4g}, not to 1 (2 such rows); with --one-label they are "
         "the probabilities of the classes. Divide each row by its sum; pass --logits "
         "if these are scores before a softmax; or leave out --one-label if a row can "
-        "have several labels\n"
+        "have several labels",
     )
 
 
-def test_forecast_is_that_of_the_package(run):
+def test_forecast_is_that_of_the_package(run, answer):
     asked = "forecast", write(), *ASK, "--label", "kind", "--json"
     found = json.loads(run(*asked).out)
     d = am.classes.decide(P, classes=NAMES)
@@ -126,7 +126,7 @@ def test_forecast_is_that_of_the_package(run):
     assert (found["actual"]["score"], found["notes"]) == (float(real), own["notes"])
     run("decide", "pets.csv", *ASK, "-m", "accuracy", "-o", "o.csv")
     asked = "forecast", "o.csv", *ASK, "--coverage", "0.8", "-m", "mcc", "--group", "g"
-    found = json.loads(run(*asked, "--json").out)
+    found = answer(*asked)
     labels, groups = (
         am.classes.decide(P, "accuracy", classes=NAMES).labels,
         np.arange(60) % 3,
@@ -142,19 +142,20 @@ def test_forecast_is_that_of_the_package(run):
     assert run(*asked, "--fail-under", low, "--fail-on", "interval").code == 3
 
 
-def test_an_actual_score_outside_of_the_interval_is_noted(run):
+def test_an_actual_score_outside_of_the_interval_is_noted(answer):
     wrong = np.array(NAMES)[(P.argmax(axis=1) + 1) % 3]
-    found = json.loads(run("forecast", write(y=wrong), *ASK, "--label", "kind",
-                           "-m", "accuracy", "--json").out)  # fmt: skip
+    found = answer(
+        "forecast", write(y=wrong), *ASK, "--label", "kind", "-m", "accuracy"
+    )
     assert found["notes"][-1].endswith("with argmetric calibrate --one-label")
 
 
-def test_calibrate_checks_and_its_map_is_applied(run):
+def test_calibrate_checks_and_its_map_is_applied(run, answer):
     p, codes = REFERENCE
     y = np.array(NAMES)[codes]
     write("val.csv", p, y)
     asked = "calibrate", "val.csv", *ASK, "--label", "kind", "-o", "map.json"
-    found = json.loads(run(*asked, "--json").out)
+    found = answer(*asked)
     assert found["check"] == plain(am.classes.check(y, p, classes=NAMES).to_dict())
     own = am.classes.calibrate(y, p, classes=NAMES)
     assert am.Calibrator.load("map.json") == own
@@ -163,11 +164,11 @@ def test_calibrate_checks_and_its_map_is_applied(run):
     mapped = "decide", write(), *ASK, "--reference", "map.json", "--json"
     d = am.classes.decide(P, classes=NAMES, reference=own)
     assert json.loads(run(*mapped).out)["decision"]["expected"] == d.expected
-    hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
+    hot = answer(*asked, "--method", "temperature")
     assert hot["check"]["method"] == "temperature"
 
 
-def test_a_rule_of_classes_decides_and_is_forecast(run):
+def test_a_rule_of_classes_decides_and_is_forecast(run, answer):
     write()
     run("tune", "pets.csv", *ASK, "--label", "kind", "-o", "rule.json")
     rule = am.classes.MultiClassRule.load("rule.json")
@@ -180,7 +181,7 @@ def test_a_rule_of_classes_decides_and_is_forecast(run):
     assert f"forecast {own.mean:.4f}" in " ".join(ended.err.split())
     assert "metric macro f1; a class that is neither" in " ".join(ended.err.split())
     for command in ("decide", "forecast"):
-        found = json.loads(run(command, "pets.csv", *asked, "--json").out)
+        found = answer(command, "pets.csv", *asked)
         assert found["forecast"] == plain(own.to_dict())
         real = am.classes.evaluate(Y, labels, "f1", classes=NAMES)
         assert found["actual"] == plain(real.to_dict())

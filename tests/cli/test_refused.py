@@ -40,6 +40,15 @@ REFUSED = """
     another column for one of them
 2 monitor s.csv --reference s.csv --every 9 --score kind --time kind -> --score and
     --time both name column 'kind'
+2 compare s.csv --threshold 2 -> --threshold 2: probabilities need one from 0 to 1; pass
+    --logits if the scores are log-odds
+2 compare s.csv --threshold .5 --next 3 -> --next writes rows: pass -o FILE
+2 compare s.csv --threshold .5 -o a.csv -> -o takes the rows of --next: pass --next 50
+1 decide s.csv --min-positives 100 -> --min-positives 100 is more than the 60 items
+1 decide s.csv --min-recall 1 --min-precision 1 -> all limits: --min-recall or
+    --min-positives needs 60
+1 calibrate one.csv -> one.csv: every label is 1; rows of both classes are needed
+1 calibrate equal.csv -> equal.csv: all 2 scores are equal (0.5)
 2 compare s.csv --decisions d* --score id --group id -> --score and --group both name
 2 evaluate s.csv --group y --label y -> --group and --label both name column 'y'
 2 predict none s.csv --score-column a --decision-column a -> --score-column and
@@ -242,6 +251,7 @@ def files(tmp_path_factory):
     write_csv(str(folder / "s.csv"), y=Y, kind=np.where(Y == 1, "spam", "ham"))
     write_csv(str(folder / "new.csv"))
     (folder / "one.csv").write_text("score,y\n0.5,1\n0.6,1\n")
+    (folder / "equal.csv").write_text("score,y\n0.5,1\n0.5,0\n")
     (folder / "comment.csv").write_text("# c\np,y\n0.5,1\n")
     (folder / "late.csv").write_text("p,y\n0.5,1\n# c\n")
     (folder / "lone.csv").write_text("# c\np\n0.5\n")

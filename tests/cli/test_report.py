@@ -83,7 +83,7 @@ York I-LOC O
 """
 
 
-def test_tags(run):
+def test_tags(run, answer):
     Path("tags.txt").write_text(TAGGED * 40)
     assert run("tag", "evaluate", "tags.txt", "--report", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_tags(run):
     assert '<mark class="right">Ana <small>PER ✓</small></mark>' in page
     assert '<mark class="missed">New York <small>LOC missed</small></mark>' in page
     assert '<mark class="wrong">lives <small>LOC ✗</small></mark>' in page
-    values = json.loads(run("tag", "evaluate", "tags.txt", "--json").out)
+    values = answer("tag evaluate tags.txt")
     assert f"<strong>{values['strict']['f1']:.4f}</strong>" in page
     run("tag", "evaluate", "tags.txt", "--report", "page.md")
     text = Path("page.md").read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def test_a_stream(run):
 def test_a_missing_extra_is_named_before_the_work(run, monkeypatch):
     write()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    ended = run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html")
-    assert ended.code == 1
-    assert "pip install 'argmetric[report]'" in ended.err
+    run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html").failed(
+        1, "pip install 'argmetric[report]'"
+    )
     assert not Path("out.csv").exists()

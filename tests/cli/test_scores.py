@@ -147,9 +147,9 @@ def test_a_positive_label_that_never_occurs(run, command):
     write_csv(label=np.where(Y == 1, "spam", "ham"), decision=DECIDED)
     extra = ["--decision-column", "mine"] if command == "decide" else []
     for label in ([], ["--label", "label"]):
-        ended = run(command, "scores.csv", "--pos-label", "Spam", *label, *extra)
-        assert ended.code == 1
-        assert "never holds 'Spam', which --pos-label names; it holds" in ended.err
+        run(command, "scores.csv", "--pos-label", "Spam", *label, *extra).failed(
+            1, "never holds 'Spam', which --pos-label names; it holds"
+        )
 
 
 def test_labels_of_one_kind_are_no_reason_to_fail(run, answer):

@@ -135,18 +135,14 @@ def test_other_encodings(run):
     ],
 )
 def test_what_is_wrong_is_told(run, arguments, code, message):
-    ended = run(*arguments.split())
-    assert (ended.code, ended.out) == (code, "")
-    assert ended.err.startswith("argmetric: ")
-    assert ended.err.count("\n") == 1
-    assert message in ended.err
+    run(*arguments.split()).failed(code, message)
     assert not Path("m").exists()
 
 
 # -- train and evaluate --------------------------------------------------------
 
 
-def test_train_and_use(run):
+def test_train_and_use(run, answer):
     ended = run("train", "data.jsonl", "--words", "12", "--out", "m")
     assert ended.code == 0
     sizes = "4 clusters, 12 documents, 8 references of data.jsonl"
@@ -157,37 +153,35 @@ def test_train_and_use(run):
     assert 0 < len(ended.out.split()) <= 12
     assert re.search(r"model +m\b", ended.err)
     # The length that was learned is the usual one
-    assert json.loads(run("reviews", "--model", "m", "--json").out)["limit"] == 12
-    evaluated = json.loads(run("evaluate", "data.jsonl", "--model", "m", "--json").out)
+    assert answer("reviews --model m")["limit"] == 12
+    evaluated = answer("evaluate data.jsonl --model m")
     assert (evaluated["limit"], evaluated["policy"]) == (12, "weights")
 
 
 @pytest.mark.parametrize("policy", ["dagger", "vine", "searn"])
-def test_what_iterates_tells_of_its_policies(run, policy):
+def test_what_iterates_tells_of_its_policies(run, answer, policy):
     options = "--policy", policy, "--iterations", "2", "--words", "12", "-o", "m"
     ended = run("train", "data.jsonl", *options)
     assert ended.code == 0
     table = ended.out[ended.out.index("policy  ") :].splitlines()
     names = [line.split("  ")[0] for line in table[2:5]]
     assert names == ["initial", "iteration 1", "iteration 2"]
-    found = json.loads(run("train", "data.jsonl", *options, "--json").out)
+    found = answer("train data.jsonl", *options)
     assert [row["iteration"] for row in found["history"]] == [0, 1, 2]
     assert table[2].split()[1] == f"{found['history'][0]['loss']:.4f}"
 
 
-def test_a_query_says_what_a_summary_is_about(run):
-    found = json.loads(run("reviews", "--words", "6", "--query", "lifts", "--json").out)
+def test_a_query_says_what_a_summary_is_about(run, answer):
+    found = answer("reviews --words 6 --query lifts")
     assert found["text"] == "The lift did not work."
     assert found["query"] == "lifts"
-    ended = run("reviews", "--words", "6", "--query", "what is it")
-    assert ended.code == 1
-    assert "has only words of grammar" in ended.err
+    run("reviews", "--words", "6", "--query", "what is it").failed(
+        1, "has only words of grammar"
+    )
     rows = [json.loads(line) for line in Path("data.jsonl").read_text().splitlines()]
     put("asked.jsonl", "\n".join(json.dumps(row | {"query": "room"}) for row in rows))
     assert run("train", "asked.jsonl", "--words", "8", "-o", "m").code == 0
-    ended = run("reviews", "--model", "m")
-    assert ended.code == 1
-    assert "has learned with queries" in ended.err
+    run("reviews", "--model", "m").failed(1, "has learned with queries")
     assert run("reviews", "--model", "m", "--query", "lift").code == 0
     assert run("evaluate", "asked.jsonl", "--model", "m").code == 0
     put("some.jsonl", "\n".join(map(json.dumps, [rows[0] | {"query": "a b"}, rows[1]])))
@@ -195,13 +189,13 @@ def test_a_query_says_what_a_summary_is_about(run):
     assert "line 2: 'query' is missing: all lines have one, or none" in ended.err
 
 
-def test_evaluate_tells_scores_words_and_the_convention(run):
+def test_evaluate_tells_scores_words_and_the_convention(run, answer):
     ended = run("evaluate", "data.jsonl", "--words", "12")
     assert ended.code == 0
     assert "averaged over the references of a cluster, then over clusters" in ended.out
     assert re.search(r"chosen +sentences, by frequency", ended.out)
     assert re.search(r"budget +12 words", ended.out)
-    found = json.loads(run("evaluate", "data.jsonl", "--words", "12", "--json").out)
+    found = answer("evaluate data.jsonl --words 12")
     first, *others = found["clusters"]
     assert [one["name"] for one in found["clusters"]] == [
         f"hotel {i}" for i in range(4)
@@ -233,12 +227,12 @@ work VB 0
 """
 
 
-def test_parts_of_sentences_with_trees(run):
+def test_parts_of_sentences_with_trees(run, answer):
     os.mkdir("parsed")
     for name in ("parsed/a.dp", "parsed/b.dp"):
         put(name, TREES.replace(" ", "\t"))
     compressed = "parsed", "--words", "8", "--mode", "compressed"
-    found = json.loads(run(*compressed, "--json").out)
+    found = answer(*compressed)
     assert found["mode"] == "compressed"
     ended = run(*compressed)
     assert ended.out.splitlines() == found["sentences"]  # a line each
@@ -283,13 +277,13 @@ def test_files_and_folders_are_documents_of_one_summary(run):
     assert "2 of the files are given twice" in notes
 
 
-def test_folders_and_lines_are_clusters_with_references(run):
+def test_folders_and_lines_are_clusters_with_references(run, answer):
     put(
         "lines.jsonl",
         '{"documents": ["a b", ["c d", "e"]], "references": ["a"], "name": "hotel"}\n\n'
         '{"documents": ["x"], "references": ["y", "z"]}\n',
     )
-    found = json.loads(run("evaluate", "lines.jsonl", "--json").out)
+    found = answer("evaluate lines.jsonl")
     assert [one["name"] for one in found["clusters"]] == ["hotel", "cluster 2"]
     put("sorts/food.txt.data", "Nice food. Good.")
     put("sorts/rooms/1.txt", "Big room.")
@@ -328,6 +322,4 @@ def test_what_is_wrong_with_folders_is_told(run, arguments, message):
     put("said/b.txt", " ...")
     for name in ("bare", "none/b"):
         Path(name).mkdir(parents=True)
-    ended = run(*arguments.split())
-    assert (ended.code, ended.out) == (1, "")
-    assert message in ended.err
+    run(*arguments.split()).failed(1, message)

@@ -186,9 +186,9 @@ New NNP B-MISC O
 """
 
 
-def test_scores_by_hand_and_the_gate(run):
+def test_scores_by_hand_and_the_gate(run, answer):
     write("out.txt", OUT)
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
+    summary = answer("evaluate out.txt")
     strict, lenient, types = (summary[k] for k in ("strict", "lenient", "types"))
     assert list(strict.values()) == [4, 2, 1, 1 / 2, 1 / 4, 1 / 3]
     assert list(strict) == ["gold", "predicted", "correct", "precision", "recall", "f1"]
@@ -298,10 +298,7 @@ def test_what_does_not_fit(run, arguments, code, message):
     write("t.txt", "w[0]\nsound[0]\n")
     write("e.txt", "# nothing\n")
     target = () if "--model" in arguments else ("--model", "m.tag")
-    ended = run("train", *arguments.split(), *target, *SMALL)
-    assert (ended.code, ended.out) == (code, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
+    run("train", *arguments.split(), *target, *SMALL).failed(code, message)
     assert not Path("m.tag").exists()
 
 
@@ -326,9 +323,7 @@ def test_what_cannot_be_read_is_refused(run, models, arguments, message):
     if verb == "predict":
         target = () if "-o" in rest else ("-o", "out.txt")
         rest = [str(models / "chunk.tag"), *rest, *target]
-    ended = run(verb, *rest)
-    assert (ended.code, ended.out) == (1, "")
-    assert message in ended.err
+    run(verb, *rest).failed(1, message)
     assert read("out.txt") == "old"
 
 

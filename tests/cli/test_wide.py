@@ -38,13 +38,13 @@ def test_so_many_labels_in_every_row(run):
     wanted = am.decide(P, average="macro", per_row=2).labels
     assert written("o.csv").tolist() == wanted.tolist()
     assert wanted.sum(axis=1).tolist() == [2] * N
-    ended = run("decide", write(), "--score", "p_cat", "--per-row", "2")
-    assert ended.code == 2
-    assert "--per-row is a number of labels in every row" in ended.err
+    run("decide", write(), "--score", "p_cat", "--per-row", "2").failed(
+        2, "--per-row is a number of labels in every row"
+    )
 
 
 @pytest.mark.parametrize("average", AVERAGES)
-def test_decide_forecast_and_evaluate_are_those_of_the_package(run, average):
+def test_decide_forecast_and_evaluate_are_those_of_the_package(run, answer, average):
     both = "--scores", "p_*", "--average", average
     labels = "--labels", "y_*"
     ended = run("decide", write(), *both, *labels, "-m", "f2", "--json", "-o", "o.csv")
@@ -60,11 +60,11 @@ def test_decide_forecast_and_evaluate_are_those_of_the_package(run, average):
     real = am.evaluate(Y, d.labels, "f2", average=average)
     assert found["actual"]["score"] == pytest.approx(real, rel=1e-12)
 
-    found = json.loads(run("forecast", "o.csv", *both, "-m", "f2", "--json").out)
+    found = answer("forecast o.csv", *both, "-m", "f2")
     assert found["source"] == "columns 'decision_*'"
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-12)
     evaluated = "evaluate", "o.csv", *labels, "--average", average, "-m", "f2"
-    found = json.loads(run(*evaluated, "--json").out)
+    found = answer(*evaluated)
     assert found["actual"] == json.loads(json.dumps(real.to_dict()))
     assert sum(found["actual"]["counts"].values()) == P.size
     assert found["actual"]["counts"]["tp"] == (Y * d.labels).sum()
@@ -115,7 +115,7 @@ def test_decisions_are_named_as_asked(run):
         (["--max-positives", "5"], {"max_positives": 5}),
     ],
 )
-def test_what_one_column_takes_several_labels_take_too(run, options, how):
+def test_what_one_column_takes_several_labels_take_too(run, answer, options, how):
     write("ref.csv", (1, 2, 0))
     both = "--scores", "p_*", "--labels", "y_*", *options
     ended = run("decide", write(), *both, "-o", "o.csv", "--report", "page.md")
@@ -125,5 +125,5 @@ def test_what_one_column_takes_several_labels_take_too(run, options, how):
     assert Path("page.md").exists()
     how.pop("max_positives", None)
     f = am.forecast(P, d.labels, "f1", average="macro", **how)
-    found = json.loads(run("decide", "pets.csv", *both, "--json").out)
+    found = answer("decide pets.csv", *both)
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)

@@ -13,23 +13,16 @@ import numpy as np
 from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
 from argmetric._ground.display import counted, metric_title
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats, ReferenceLike
 from argmetric._report import _figures as draw
 from argmetric._report._curves import candidates, choose_knots
 from argmetric._report._figures import Figure, Layer, axis, by_name, number, short
-from argmetric._report._report import (
-    Card,
-    PageTable,
-    Report,
-    Row,
-    Section,
-    forecast_card,
-    make_cards,
-)
+from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
+AnyCheck = CalibrationCheck | ClassCalibrationCheck
 RELIABLE = "Are the probabilities reliable?"
 RULE_LINES = 3  # of a rule, which its page has as cards
 VERDICTS = 2  # lines of a check that say them, with advice
@@ -109,14 +102,14 @@ class CheckPage:
         return Section("calibration", title, text, (table,), (diagram,))
 
 
-def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
+def verdict_text(check: AnyCheck, *how: str) -> tuple[str, ...]:
     """Return the verdicts of a check in sentences."""
     lines = [f"{name[0].upper()}{name[1:]} {text}." for name, text in check.lines()]
     told = tuple(lines[:VERDICTS])
     return reword(told, *how) if how else told
 
 
-def report_check(check: CalibrationCheck | ClassCalibrationCheck) -> Report:
+def report_check(check: AnyCheck) -> Report:
     """Return a report of what the errors of probabilities cost."""
     if isinstance(check, CalibrationCheck):
         metric = metric_title(check.metric.name)
@@ -193,10 +186,10 @@ LONGEST = 18  # letters of the name of a class
 
 def report_class_decision(
     decision: ClassDecision,
-    y: Any = None,
+    y: ArrayLike | None = None,
     *,
     coverage: float = 0.9,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     names: dict[str, str] | None = None,
 ) -> Report:
     """Return a report of a decision among several classes, and of true labels."""
@@ -208,7 +201,7 @@ def report_class_decision(
     title = metric_title(metric.name)
     # A forecast as well: the expected score of `decision` would be of another kind
     usual = decision._forecast(batch.p.argmax(axis=1), coverage)
-    cards = [forecast_card(title, forecast)]
+    cards = [Card.of_forecast(title, forecast)]
     cards.append(Card("Most probable", number(usual.mean), ""))
     given: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
     actual: Any = None

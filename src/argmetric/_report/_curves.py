@@ -21,7 +21,7 @@ from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.pictures import reach
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._report._figures import BETAS, FLOORS, axis, count_text
 from argmetric._verbs.decide import Decision, decide, threshold_between
@@ -45,7 +45,9 @@ class Request:
     and `ids` are names of the groups, where groups are numbers for them.
     """
 
-    def __init__(self, decision: Decision, reference: Any, **known: Any) -> None:
+    def __init__(
+        self, decision: Decision, reference: ReferenceLike | None, **known: Any
+    ) -> None:
         asked = decision._asked
         if not asked:
             raise ValueError(
@@ -59,7 +61,8 @@ class Request:
             reference = own
         elif reference is not None:
             check_pair(reference)
-        self.reference, self.names, self.ids = reference, known["names"], known["ids"]
+        self.reference: Any = reference  # a pair, or None
+        self.names, self.ids = known["names"], known["ids"]
         self.y, self.pos_label = known["y"], known["pos_label"]
         grouping = {"groups": asked["groups"], "average": asked["average"]}
         self.given = lay_out(self.p, **grouping, logits=self.logits)
@@ -139,7 +142,11 @@ class PageForecasts:
         return float(bounded(expected, gap + self.rest))
 
     def along(
-        self, values: dict[str, Floats], metrics: list[Metric], k: Integers, at: Any
+        self,
+        values: dict[str, Floats],
+        metrics: list[Metric],
+        k: Integers,
+        at: Integers,
     ) -> dict[str, Floats]:
         """Return forecasts of the first k rows by metric, for their expected `values`.
 

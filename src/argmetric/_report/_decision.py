@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from argmetric._ground.discrete import beside
 from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
+from argmetric._ground.types import ArrayLike, Floats, Label, ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import RELIABLE, CheckPage, in_options
@@ -28,7 +29,6 @@ from argmetric._report._report import (
     Report,
     Row,
     Section,
-    forecast_card,
     lines_by_key,
 )
 from argmetric._verbs.check import calibration_check
@@ -46,14 +46,14 @@ OF_ONE = (
 
 def report_decision(
     decision: Decision,
-    y: Any = None,
+    y: ArrayLike | None = None,
     *,
-    labels: Any = None,
-    pos_label: Any = None,
+    labels: ArrayLike | None = None,
+    pos_label: Label | None = None,
     coverage: float = 0.9,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     names: dict[str, str] | None = None,
-    group_names: Any = None,
+    group_names: Sequence[object] | None = None,
 ) -> Report:
     """Return a report of a decision, or of other `labels` of its rows.
 
@@ -67,7 +67,9 @@ def report_decision(
 class _Page:
     """What is known for the parts of the page, each made by a method."""
 
-    def __init__(self, asked: Request, labels: Any, coverage: float) -> None:
+    def __init__(
+        self, asked: Request, labels: ArrayLike | None, coverage: float
+    ) -> None:
         decision, metric = asked.decision, asked.metric
         self.asked, self.decision, self.given = asked, decision, labels is not None
         self.labels = np.asarray(labels if self.given else decision.labels)
@@ -213,7 +215,7 @@ class _Page:
         below = f"{found.expected_positives:,.1f} actual positives are expected"
         yield Card("Threshold", self.cut, f"{self.raw_cut}{below}")
         actual = math.nan if truth is None else float(truth.score)
-        yield forecast_card(self.metric, found, actual)
+        yield Card.of_forecast(self.metric, found, actual)
         if self.given:
             yield Card("Best decision", number(self.best), "")
         name, _, text, half, _ = self.rivals[-1]
@@ -251,12 +253,12 @@ class _Page:
         p = asked.probabilities
         positives, given = float(p.mean()), Probabilities(p)
 
-        def common(times: float) -> Any:
+        def common(times: float) -> Floats:
             new = times * positives
             shift = adjust_prior(given, prevalence=new, reference_prevalence=positives)
             return shift.apply(given)
 
-        def bold(times: float) -> Any:
+        def bold(times: float) -> Floats:
             return from_log_odds(times * log_odds(p, 1.0 - p))[0]
 
         cases: list[tuple[str, Any, float]] = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 
 Layer = dict[str, Any]
+Values = Iterable[float]
+Series = tuple[str, str, Any, Any]
 
 
 def number(value: float) -> str:
@@ -41,7 +43,7 @@ def percent(part: float) -> str:
     return f"{100 * part:g} %"
 
 
-def short(name: Any, most: int = 80) -> str:
+def short(name: object, most: int = 80) -> str:
     text = str(name)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -114,18 +116,20 @@ class Figure:
         return f"{name[0].upper()}{name[1:]} by {by}"
 
 
-def line(x: Any, y: Any, look: str = "line", name: str = "") -> Layer:
+def line(x: Values, y: Values, look: str = "line", name: str = "") -> Layer:
     """Return a line through points."""
     return {"draw": "line", "look": look, "name": name, "x": list(x), "y": list(y)}
 
 
-def points(x: Any, y: Any, look: str = "chosen", name: str = "", **more: Any) -> Layer:
+def points(
+    x: Values, y: Values, look: str = "chosen", name: str = "", **more: Iterable[object]
+) -> Layer:
     """Return marks, with intervals `low` to `high` and a text of `titles` each."""
     layer = line(x, y, look, name) | {"draw": "points"}
     return layer | {key: list(values) for key, values in more.items()}
 
 
-def upright(x: Any, look: str, name: str) -> Layer:
+def upright(x: Values, look: str, name: str) -> Layer:
     """Return lines from top to bottom."""
     return line(x, (), look, name) | {"draw": "upright"}
 
@@ -135,7 +139,7 @@ def level(y: float, look: str, name: str) -> Layer:
     return line((), (y,), look, name) | {"draw": "level"}
 
 
-def bars(edges: Any, titles: Any, *series: tuple[str, str, Any, Any]) -> Layer:
+def bars(edges: Values, titles: Iterable[str], *series: Series) -> Layer:
     """Return bars between edges; a series has a look, a name, and both ends."""
     keys = ("look", "name", "low", "high")
     drawn = [dict(zip(keys, one, strict=True)) for one in series]

@@ -17,16 +17,9 @@ from typing import Any, Literal, get_args
 
 from argmetric._ground.arguments import check_choice, check_path, install
 from argmetric._ground.discrete import beside
-from argmetric._ground.display import metric_title
+from argmetric._ground.display import Result, metric_title
 from argmetric._ground.whole_files import FilePath, written_whole
-from argmetric._report._figures import (
-    BETAS,
-    FLOORS,
-    Figure,
-    FigurePlace,
-    number,
-    percent,
-)
+from argmetric._report import _figures as draw
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -46,6 +39,15 @@ class Card:
     accent: bool = False
     interval: tuple[float, float] | None = None
 
+    @classmethod
+    def of_forecast(cls, title: str, found: Any, actual: float = math.nan) -> Card:
+        """Return the forecast score, its interval beside the actual one if known."""
+        low, high = found.interval
+        _, *ends = beside(actual, low, high, draw.number)
+        below = f"{draw.percent(found.coverage)} interval {' to '.join(ends)}"
+        drawn = found.interval if low >= 0 and high <= 1 else None
+        return cls(f"Forecast {title}", draw.number(found.mean), below, True, drawn)
+
 
 def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
     """Return cards of the lines of a result: first words large, the rest below."""
@@ -56,19 +58,10 @@ def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
         yield Card(f"{name[0].upper()}{name[1:]}", value, below)
 
 
-def lines_by_key(result: Any) -> dict[str, tuple[str, str]]:
+def lines_by_key(result: Result) -> dict[str, tuple[str, str]]:
     """Return the lines of a result by the keys of their fields."""
-    told = [one for one in result.fields() if one.words]
-    return {one.key: (one.words, one.text or "") for one in told}
-
-
-def forecast_card(title: str, found: Any, actual: float = math.nan) -> Card:
-    """Return the forecast score with its interval, beside the actual one if known."""
-    low, high = found.interval
-    _, *ends = beside(actual, low, high, number)
-    below = f"{percent(found.coverage)} interval {' to '.join(ends)}"
-    drawn = found.interval if low >= 0 and high <= 1 else None
-    return Card(f"Forecast {title}", number(found.mean), below, True, drawn)
+    shown = (one for one in result.fields() if one.words)
+    return {str(one.key): (str(one.words), one.text or "") for one in shown}
 
 
 @dataclass(frozen=True)
@@ -102,7 +95,7 @@ class Section:
     title: str
     text: tuple[str, ...] = ()
     tables: tuple[PageTable, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[draw.Figure, ...] = ()
     after: tuple[str, ...] = ()
     examples: tuple[dict[str, Any], ...] = ()
 
@@ -240,12 +233,12 @@ def as_html(report: Report) -> str:
     controls: dict[str, Any] | None = None
     if kind == "curves":
         scored, recall = data["scores"], data["recall"]
-        betas = [(f"{beta:g}", f"f{beta:g}") for beta in BETAS]  # one choice
+        betas = [(f"{beta:g}", f"f{beta:g}") for beta in draw.BETAS]  # one choice
         others = [name for name in scored if name not in dict(betas).values()]
         floors = {}
         for name in () if recall is None else ("recall", "precision"):
             own = data["limits"].get(f"min_{name}", 0.0)
-            floors[name] = sorted({0.0, *FLOORS, own}), own
+            floors[name] = sorted({0.0, *draw.FLOORS, own}), own
         controls = {"betas": betas, "others": others, "floors": floors}
         controls["size"] = len(data["k"])
         # The script works with all numbers at all places: there is nothing to compute
@@ -267,7 +260,7 @@ def as_html(report: Report) -> str:
     page = template.render(
         report=report,
         lead=next((one for one in report.sections if one.figures), None),
-        place=FigurePlace,
+        place=draw.FigurePlace,
         data=embedded,
         controls=controls,
         signs=SIGNS,
@@ -336,7 +329,7 @@ def as_markdown(report: Report) -> Iterator[str]:
             yield ""
 
 
-def _sentence(words: Any) -> str:
+def _sentence(words: Iterable[Row]) -> str:
     """Return a sentence, with notes on its parts."""
     return " ".join(
         f"[{text}: {type_} {SIGNS[mark]}]" if mark else text

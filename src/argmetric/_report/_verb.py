@@ -117,12 +117,8 @@ def _dates(one: PeriodValues) -> str:
 
 def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
     """Return cards of the last period and its verdict, and of all periods."""
-    verdict, score, *others = make_cards(
-        line
-        for words in CARDS
-        for line in found.periods[-1].lines()
-        if line[0] == words
-    )
+    own = dict(found.periods[-1].lines())
+    verdict, score, *others = make_cards((x, own[x]) for x in CARDS if x in own)
     kind = _kind(one)
     meaning = BY_LABELS if kind == "known" else PERIOD[one["verdict"]]
     if BETTER in one["alarm"] and kind != "known":
@@ -192,9 +188,8 @@ def _over_time(
     if actual:
         at, known = zip(*actual, strict=True)
         layers.append(draw.points(at, known, "actual", "actual"))
-    return Figure(
-        caption, draw.FigureAxis("", -0.5, last + 0.5, ticks), y, tuple(layers)
-    )
+    x_axis = draw.FigureAxis("", -0.5, last + 0.5, ticks)
+    return Figure(caption, x_axis, y, tuple(layers))
 
 
 def _plot_values(

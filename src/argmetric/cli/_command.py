@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
+from pkgutil import get_data
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from argmetric import __version__
-from argmetric.cli._options import OPTIONS, MoreFiles, Options, RowsFile, documented
-from argmetric.cli._values import entries
+from argmetric.cli._options import OPTIONS, MoreFiles, Options, RowsFile, read_docstring
+from argmetric.cli._values import refuse_bad_report
 
 
 class Given:
@@ -43,6 +45,10 @@ class Given:
     def only(self, *names: str) -> dict[str, Any]:
         """Return some options by their names."""
         return {name: getattr(self, name) for name in names}
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return those of some options that have a value."""
+        return {name: x for name, x in self.only(*names).items() if x is not None}
 
 
 _RESULTS = "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met"
@@ -89,7 +95,7 @@ def command(
     of = inspect.Parameter
 
     def make(function: Callable[[Given], int]) -> App:
-        text, helps, examples = documented(function)
+        text, helps, examples = read_docstring(function)
 
         def parameter(name: str, type_: Any, kind: Any, **default: Any) -> Any:
             if name in helps:
@@ -110,8 +116,6 @@ def command(
             bound.apply_defaults()
             o = Given(defaults, {**bound.arguments, **given})
             if o.report is not None:
-                from argmetric.cli.scores._rows import refuse_bad_report
-
                 refuse_bad_report(o.report)
             return function(o)
 
@@ -139,45 +143,15 @@ def add(group: App, *commands: App) -> App:
     return group
 
 
-# Of each its module, and how its help begins; a test compares them.
-_TABLE = entries("""
-decide: scores._decide Choose the labels that maximise the expected metric, and
-    write them to the rows.
-forecast: scores._decide Forecast the score of a decision before its labels are
-    known.
-monitor: scores._monitor Say whether the model is still good, period by period,
-    before the labels come.
-compare: scores._compare Say which model is better on the same rows, and which
-    labels would tell.
-report: scores._lines Report on a decision: its forecast, and what would change it.
-evaluate: scores._decide Score decisions, or one threshold, against the true
-    labels.
-tune: scores._fit Find the threshold with the best score on labelled rows, and keep
-    it as a rule.
-calibrate: scores._fit Check probabilities against labels; fit or apply a map
-    that recalibrates them.
-train: models._train Train a classifier that decides for the metric, and keep it in
-    a file.
-predict: models._train Score and label new rows by a model of `argmetric train`.
-export: _tools Write a rule for a program that does not have argmetric.
-expect: _tools Expected utility of one label sequence when the other is
-    drawn from a model.
-stream: stream._commands Learn from a stream in one pass, for the metric; every row
-    is predicted first.
-spans: _spans Choose the spans (entities, chunks) with the best expected F-measure.
-tag: _tag Tag text: chunks, named entities, parts of speech, or two at
-    once.
-summarize: _summarize Summarise texts in their own words, within a word
-    limit.
-metrics: _tools List the metrics: formulas, what an empty answer counts, how they
-    are computed.
-demo: _demo Decide and forecast on generated data, then compare with the actual
-    score.
---install-completion: _tools Let the shell complete commands, options and their
-    values.
-""")
-_COMMANDS = {name: text.split(" ", 1) for name, text in _TABLE}
-FIRST_LINES = {name: line for name, (_, line) in _COMMANDS.items()}
+# Of each its module, in the order of the help
+_TABLE = (
+    "decide:scores._decide forecast:scores._decide monitor:scores._monitor "
+    "compare:scores._compare report:scores._lines evaluate:scores._decide "
+    "tune:scores._fit calibrate:scores._fit train:models._train predict:models._train "
+    "export:_tools expect:_tools stream:stream._commands spans:_spans tag:_tag "
+    "summarize:_summarize metrics:_tools demo:_demo --install-completion:_tools"
+)
+_COMMANDS = dict(one.split(":") for one in _TABLE.split())
 _EXAMPLES = [
     "argmetric demo",
     "argmetric decide scores.csv --metric f1 -o decided.csv",
@@ -196,13 +170,21 @@ def make_app(*, listed: bool = False) -> App:
         suppress_keyboard_interrupt=False,  # `main` answers for it
         help_epilogue=epilogue(_EXAMPLES, ROWS_ENDINGS),
     )
-    for place, (command, (module, line)) in enumerate(_COMMANDS.items()):
-        how: dict[str, Any] = {"help": line} if listed else {}
+    for place, (command, module) in enumerate(_COMMANDS.items()):
+        function = command.lstrip("-").replace("-", "_")
+        how: dict[str, Any] = {"help": _first_line(module, function)} if listed else {}
         if not command.startswith("-"):
             how["sort_key"] = place
-        function = command.lstrip("-").replace("-", "_")
         made.command(f"argmetric.cli.{module}:{function}", name=command, **how)
     return made
+
+
+def _first_line(module: str, function: str) -> str:
+    """Return how the help of a command begins; its module is read, and not loaded."""
+    text = get_data("argmetric.cli", f"{module.replace('.', '/')}.py") or b""
+    begin = rf'^(?:def {function}\(.*?"""|{function} = App\(.*?help=")'
+    found = re.search(rf"{begin}(.*?)(?:\n\n|\\n\\n)", text.decode(), re.M | re.S)
+    return "" if found is None else " ".join(found[1].split())
 
 
 app = make_app()

@@ -18,7 +18,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from argmetric._ground.whole_files import remove_unfinished
+from argmetric._ground.whole_files import DataError, remove_unfinished
 from argmetric.scale.files import ROLES
 
 if TYPE_CHECKING:
@@ -39,6 +39,13 @@ _SHOW_CURSOR = b"\x1b[?25h"
 _awaited: set[int] = set()
 _FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
 _FLAGS["output"] = "-o"
+_LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv)"
+# Arguments as Python has them, in messages of the package
+_ARGUMENT = re.compile(
+    rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route)=(["']?)([\w.%]+)\2
+    |({_LIMITS})(?![\w'=]))""",
+    re.VERBOSE,
+)
 _MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
@@ -65,7 +72,7 @@ def say_interrupted(*, once: bool = False) -> int:
 
 
 @contextlib.contextmanager
-def told_as_notes() -> Iterator[None]:
+def hide_warnings_in_notes() -> Iterator[None]:
     """Hide warnings that the answer of a command has as notes."""
     with warnings.catch_warnings():
         for said in ("the mean of p is .* on labelled", "the scores moved since the"):
@@ -88,10 +95,12 @@ def hide_warnings_of_libraries() -> None:
 
 
 def with_flags(message: str) -> str:
-    """Return a message in which every role is the flag that stands for it.
+    """Return a message in which roles and arguments are the flags that stand for them.
 
     Examples
     --------
+    >>> with_flags("min_recall=0.9 of 'min_recall', min_npv, route='tune'")
+    "--min-recall 0.9 of 'min_recall', --min-npv, --route tune"
     >>> with_flags("pass `hash_bits=18`, or `drop`")
     'pass --hash-bits 18, or --drop'
     """
@@ -100,7 +109,23 @@ def with_flags(message: str) -> str:
         role, value = found.groups()
         return _FLAGS[role] if value is None else f"{_FLAGS[role]} {value}"
 
-    return _MARKED.sub(flag, message)
+    def argument(found: re.Match[str]) -> str:
+        name, _, value, alone = found.groups()
+        option = f"--{(name or alone).replace('_', '-')}"
+        return option if value is None else f"{option} {value}"
+
+    return _ARGUMENT.sub(argument, _MARKED.sub(flag, message))
+
+
+@contextlib.contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Let an error about values name the file that they are in."""
+    try:
+        yield
+    except DataError:  # it names its own
+        raise
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{place}: {error}") from error
 
 
 def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:

@@ -13,21 +13,15 @@ from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import Group, Parameter
 
+from argmetric import metrics
 from argmetric._ground.display import Field
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._values import check_encoding, entries
-from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
-from argmetric.metrics import (
-    ClassMetric,
-    Metric,
-    averaged_name,
-    get_class_metric,
-    get_metric,
-)
+from argmetric.cli._values import check_encoding, entries, flag_of, refuse_bad_target
+from argmetric.cli.scores._rows import refuse_shared_output
 
 
 class OfTexts(opt.Options):
@@ -100,7 +94,7 @@ def refuse(o: Given, way: str) -> None:
     for own, options, message in REFUSALS:
         for name in options.split() if own == way else ():
             if o.has(name):
-                raise UsageError(message.format(f"--{name.replace('_', '-')}"))
+                raise UsageError(message.format(flag_of(name)))
 
 
 def sizes(name: str, sentences: int, tokens: int) -> list[Field]:
@@ -134,7 +128,7 @@ def values_and_lines(
     return values, lines
 
 
-def tell_epoch(row: dict[str, Any]) -> None:
+def print_epoch(row: dict[str, Any]) -> None:
     """Print the result of an epoch."""
     score = "" if row["score"] is None else f", dev {row['score']:.4f}"
     say(
@@ -195,7 +189,7 @@ def train(
         notes.append(f"interrupted: this is the best {what} so far")
     values |= learned
     found = None if table is None else table(values)
-    _report.tell(command, values, facts, json=o.json, table=found)
+    _report.print_answer(command, values, facts, json=o.json, table=found)
     return INTERRUPTED if model.interrupted_ else DONE
 
 
@@ -221,7 +215,7 @@ def read_text_file(read: Callable[..., Any], path: str, encoding: str) -> Any:
         return read(path, encoding=encoding, otherwise=opt.OTHER_ENCODING)
 
 
-def timed(doing: str, call: Callable[..., Any], *given: Any, **how: Any) -> Any:
+def time_call(doing: str, call: Callable[..., Any], *given: Any, **how: Any) -> Any:
     """Return an answer and the seconds it took."""
     with progress(doing):
         started = time.perf_counter()
@@ -242,25 +236,25 @@ def text_target(o: Given) -> str | None:
     return None if o.output is None and o.json else o.output or "-"
 
 
-def tell_predicted(
+def print_prediction(
     command: str, o: Given, fields: Iterable[Field], unwritten: str = "lines"
 ) -> int:
     """Tell what became of text that was written, and how long it took."""
     values, facts = values_and_lines(fields)
     facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
-    return _report.tell(command, values, facts, **how)
+    return _report.print_answer(command, values, facts, **how)
 
 
 def metric_named(
     name: str | None, zero_division: str | None, *, several: bool = False
-) -> Metric:
+) -> metrics.Metric:
     """Return a metric with its convention; an unknown name is wrong usage.
 
     `several` says whether the command takes rows with several labels.
     """
     name = name or "f1"
-    if averaged := averaged_name(name):
+    if averaged := metrics.averaged_name(name):
         metric, average = averaged
         message = f"--metric {name}: pass --metric {metric}"
         if average in get_args(opt.WideAverage):
@@ -274,18 +268,18 @@ def metric_named(
         raise UsageError(message)
     try:
         zero = None if zero_division is None else float(zero_division)
-        return get_metric(name, zero_division=zero)
+        return metrics.get_metric(name, zero_division=zero)
     except (ValueError, TypeError) as error:
         raise UsageError(metric_error(error)) from error
 
 
 def class_metric(
     name: str | None, average: str | None, zero_division: str | None, n_classes: int = 2
-) -> ClassMetric:
+) -> metrics.ClassMetric:
     """Return the metric of one label per row, with its convention."""
     given = name or "f1"
     name = given
-    if averaged := averaged_name(given):
+    if averaged := metrics.averaged_name(given):
         name, average = averaged
         if average in get_args(opt.ClassAverage):
             raise UsageError(
@@ -296,7 +290,7 @@ def class_metric(
             f"--average {average}: with --one-label it is macro or weighted"
         )
     try:
-        return get_class_metric(
+        return metrics.get_class_metric(
             name,
             average=average,
             zero_division=None if zero_division is None else float(zero_division),

@@ -26,7 +26,7 @@ _RICH_PIPE_CLOSED = 1  # how rich leaves when its output is closed; nothing else
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command, as `argmetric.cli.main` says."""
     if arguments is not None:
-        return _ended(list(arguments))
+        return _run_to_its_end(list(arguments))
     gc.set_threshold(_KEPT)
     # Open what was closed before us: else the next file would take its number. What is
     # written to a closed standard output fails, as it should
@@ -48,12 +48,12 @@ def run(arguments: Sequence[str] | None) -> int:
             stream.reconfigure(errors="replace")
     if _DEBUG_FLAG not in sys.argv and not _debug_variable_is_set():
         errors.hide_warnings_of_libraries()
-    code = _ended(sys.argv[1:])
+    code = _run_to_its_end(sys.argv[1:])
     gc.freeze()  # nor when it ends
     return code
 
 
-def _ended(tokens: list[str]) -> int:
+def _run_to_its_end(tokens: list[str]) -> int:
     """Run a command, whatever happens, and return its exit code."""
     debug = _DEBUG_FLAG in tokens or _debug_variable_is_set()
     typed = [token for token in tokens if token not in (_DEBUG_FLAG, _FORCE_FLAG)]
@@ -75,7 +75,7 @@ def _ended(tokens: list[str]) -> int:
             import traceback
 
             traceback.print_exc()
-        code, message = _explained(error)
+        code, message = _code_and_message(error)
         with contextlib.suppress(OSError):
             errors.say(message)
     # Keep the interpreter from flushing in vain, and complaining, at its end.
@@ -92,7 +92,7 @@ def _debug_variable_is_set() -> bool:
     return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
 
 
-@errors.told_as_notes()
+@errors.hide_warnings_in_notes()
 def _run(tokens: list[str], *, force: bool) -> int:
     if tokens == ["--version"]:
         print(__version__)
@@ -131,7 +131,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _explained(error: Exception) -> tuple[int, str]:
+def _code_and_message(error: Exception) -> tuple[int, str]:
     """Return the exit code and one line for an error."""
     message = errors.with_flags(" ".join(str(error).split()))
     if isinstance(error, errors.UsageError):

@@ -54,12 +54,12 @@ def shown(metavar: str, **how: Any) -> Parameter:
     return Parameter(metavar=metavar, **how)
 
 
-def documented(described: Any) -> tuple[str, dict[str, str], list[str]]:
+def read_docstring(described: object) -> tuple[str, dict[str, str], list[str]]:
     """Return the text of a docstring, the help of each parameter, and the examples.
 
     Examples
     --------
-    >>> text, helps, examples = documented(bound)
+    >>> text, helps, examples = read_docstring(bound)
     >>> text
     'Return what refuses numbers outside of limits: gt, gte, lt, lte.'
     """
@@ -82,7 +82,7 @@ class Options:
     table: ClassVar[dict[str, tuple[Any, Any]]] = {}
 
     def __init_subclass__(cls, group: Group | None = None) -> None:
-        helps, types = documented(cls)[1], get_type_hints(cls, include_extras=True)
+        helps, types = read_docstring(cls)[1], get_type_hints(cls, include_extras=True)
         place = Parameter(group=group) if group else Parameter()  # None would hide it
         cls.table = {}
         for name in inspect.get_annotations(cls):

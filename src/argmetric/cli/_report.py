@@ -38,12 +38,6 @@ def surprises(forecast: Any, real: float) -> list[str]:
     return [said.replace("classes.check(y, p)", "argmetric calibrate --one-label")]
 
 
-def as_flags(notes: Iterable[str]) -> list[str]:
-    """Return notes in which an argument is the flag that stands for it."""
-    flags = [note.replace('prior="estimate"', "--prior estimate") for note in notes]
-    return [note.replace("zero_division=", "--zero-division ") for note in flags]
-
-
 def short_threshold(p: Floats, threshold: float) -> str:
     """Return a threshold with as few digits as still cut in the same place."""
     low = p[p < threshold].max(initial=-np.inf)
@@ -74,7 +68,7 @@ def console(*, stderr: bool) -> Console:
     return target
 
 
-def tell(
+def print_answer(
     command: str,
     values: Values,
     facts: Facts,
@@ -107,11 +101,11 @@ def tell(
         notes = [("note", note) for note in values.get("notes", ())]
     for kind, note in notes:
         print_notes(target, kind, [note])
-    print_notes(target, "written", written(values))
+    print_notes(target, "written", written_files(values))
     return DONE
 
 
-def written(values: Values) -> list[str]:
+def written_files(values: Values) -> list[str]:
     """Which files were written; of standard output there is nothing to tell."""
     if "bytes" in values:
         kilobytes = max(1, round(values["bytes"] / 1e3))
@@ -143,14 +137,14 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def metric_asked(metric: Metric) -> tuple[str, str]:
+def metric_line(metric: Metric) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
     better = "" if metric.greater_is_better else ", smaller is better"
     convention = convention_in_words(metric.convention, metric.zero_division)
     return "metric", f"{metric.name}{better}; {convention}"
 
 
-def rows_asked(summary: Values) -> str:
+def rows_text(summary: Values) -> str:
     """Return how many rows of which file, and the columns used."""
     used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"

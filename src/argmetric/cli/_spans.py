@@ -13,7 +13,7 @@ from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import metric_named, sizes, values_and_lines
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import count, number, tell
+from argmetric.cli._report import count, number, print_answer
 from argmetric.search.corpus.files import HasLabels, read_sentences, write_sentences
 from argmetric.search.corpus.labels import SchemeName, count_chunks
 from argmetric.search.corpus.sentences import CorpusFormat, Sentence
@@ -166,7 +166,7 @@ def spans(o: Given) -> int:
             Field("output", target),
         ]
     )
-    return tell("spans", values, facts, json=o.json, stderr=True, notes=notes)
+    return print_answer("spans", values, facts, json=o.json, stderr=True, notes=notes)
 
 
 def _recalibration(o: Given) -> Any:

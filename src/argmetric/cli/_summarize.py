@@ -16,8 +16,7 @@ from argmetric.cli import _report
 from argmetric.cli._command import ENDINGS, Given, add, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._progress import progress
-from argmetric.cli._values import check_encoding
-from argmetric.cli.scores._rows import refuse_bad_target
+from argmetric.cli._values import check_encoding, refuse_bad_target
 from argmetric.metrics import get_metric
 from argmetric.search.corpus.files import write_text
 
@@ -189,7 +188,7 @@ def _given(o: Given, *names: str) -> dict[str, Any]:
 
 
 def _history(values: _report.Values) -> _report.Table | None:
-    """A row for each policy of the training."""
+    """Return a table with a row for each policy of the training."""
     rows = [
         (
             f"iteration {row['iteration']}" if row["iteration"] else "initial",
@@ -299,7 +298,7 @@ def summarize(o: Given) -> int:
     if o.references is not None:
         gold = read_sources([o.references], **how).clusters[0].documents
     with learning.warnings_in(notes):
-        [summary], seconds = learning.timed(
+        [summary], seconds = learning.time_call(
             "summarising", summarizer.predict, [cluster], **wanted
         )
     left = summary.limit - summary.size
@@ -328,7 +327,7 @@ def summarize(o: Given) -> int:
         Field("report", o.report),
         Field("output", target),
     ]
-    return learning.tell_predicted("summarize", o, fields, unwritten="")
+    return learning.print_prediction("summarize", o, fields, unwritten="")
 
 
 def _refuse_files(o: Given) -> None:
@@ -354,7 +353,7 @@ def _refuse_files(o: Given) -> None:
 def _with_text(
     cluster: Cluster, texts: list[str], option: str
 ) -> list[tuple[int, int]]:
-    """Documents and sentences that have one of the texts, in upper or lower case."""
+    """Return places of sentences with one of the texts, in upper or lower case."""
     bounds = pairwise(cluster.sentence_starts.tolist())
     bodies = [" ".join(cluster.words[a:b]).casefold() for a, b in bounds]
     found: set[int] = set()
@@ -370,7 +369,7 @@ def _with_text(
 
 
 def _recall(name: str, score: _report.Values, interval: str = "") -> tuple[str, str]:
-    """The line on ROUGE recall."""
+    """Return the line on ROUGE recall."""
     mean, best = _report.number(score["mean"]), _report.number(score["best"])
     text = f"recall {mean}, {interval}with the best reference {best}"
     return name.upper().replace("_", "-"), text
@@ -448,7 +447,7 @@ def evaluate(o: Given) -> int:
         facts.append(_recall(name, values[name], share))
     facts.append(("words", f"{values['words']:.1f} on average"))
     notes = [("note", note) for note in (values["convention"], *known.notes)]
-    _report.tell("summarize evaluate", values, facts, json=o.json, notes=notes)
+    _report.print_answer("summarize evaluate", values, facts, json=o.json, notes=notes)
     recall, judged = get_metric("recall"), "the mean ROUGE-2 recall"
     return gate(scores.rouge_2, o.fail_under, recall, judged)
 

@@ -18,7 +18,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli._command import TRAINING_ENDINGS, Given, add, command, epilogue
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._report import Values, count, number
-from argmetric.cli._tag_evaluate import TagTask, evaluate, labelled
+from argmetric.cli._tag_evaluate import TagTask, evaluate, read_labelled
 from argmetric.search.corpus import sentences as corpus
 from argmetric.search.corpus.files import write_text
 from argmetric.search.corpus.labels import CodedLabels
@@ -94,8 +94,8 @@ def train(o: Given) -> int:
     except ValueError as error:  # options that contradict each other
         raise UsageError(str(error)) from None
     table = None if o.templates is None else _read_table(o.templates, o.task)
-    known = labelled(o.file, o.encoding, o.task)
-    held = None if o.dev is None else labelled(o.dev, o.encoding, o.task, known)
+    known = read_labelled(o.file, o.encoding, o.task)
+    held = None if o.dev is None else read_labelled(o.dev, o.encoding, o.task, known)
     tagger = Tagger(o.task, templates=table, **options)
 
     def answer(learned: Values) -> list[Field]:
@@ -143,11 +143,11 @@ def train(o: Given) -> int:
         *("tag train", "tagger", tagger, o, answer, known.sentences),
         notes=[*known.notes, *(() if held is None else held.notes)],
         dev=None if held is None else held.sentences,
-        on_epoch=learning.tell_epoch,
+        on_epoch=learning.print_epoch,
     )
 
 
-def _sizes(text: Any) -> list[Field]:
+def _sizes(text: corpus.PlainText | corpus.ColumnFile) -> list[Field]:
     tokens = text.tokens if isinstance(text, corpus.PlainText) else text.places
     return learning.sizes(text.name, text.n_sentences, len(tokens))
 
@@ -270,7 +270,7 @@ def predict(o: Given) -> int:
     text: Any = _plain_text(o, tagger) if o.raw else _columns(o, tagger)
     sentences = text.objects() if o.raw else text.objects(text.columns)
     doing = f"tagging {len(sentences):,} sentences"
-    found, seconds = learning.timed(doing, tagger.predict, sentences)
+    found, seconds = learning.time_call(doing, tagger.predict, sentences)
     flat = list(chain.from_iterable(found))
     added = list(zip(*flat, strict=True)) if task == "joint" else [flat]
     columns, entities, told = [], None, ""
@@ -298,7 +298,7 @@ def predict(o: Given) -> int:
         Field("seconds", seconds),
         Field("output", target),
     ]
-    return learning.tell_predicted("tag predict", o, fields)
+    return learning.print_prediction("tag predict", o, fields)
 
 
 def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:

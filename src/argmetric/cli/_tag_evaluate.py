@@ -9,18 +9,12 @@ import numpy as np
 from argmetric._ground.display import Field
 from argmetric._ground.types import Integers
 from argmetric._ground.whole_files import DataError
+from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli._command import TRAINING_ENDINGS, Given, command
 from argmetric.cli._errors import gate
-from argmetric.cli._learning import (
-    Gate,
-    OfTexts,
-    read_text_file,
-    sizes,
-    values_and_lines,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Table, Values, count, number, tell
+from argmetric.cli._report import Table, Values, count, number, print_answer
 from argmetric.cli.scores._lines import save
 from argmetric.metrics import get_metric
 from argmetric.search.corpus import labels as chunked
@@ -45,8 +39,8 @@ class _Task(opt.Options):
 @command(
     "task encoding fail_under report json",
     _Task,
-    OfTexts,
-    Gate,
+    learning.OfTexts,
+    learning.Gate,
     files={"file": opt.FilePath},
     ending=TRAINING_ENDINGS,
 )
@@ -72,33 +66,36 @@ def evaluate(o: Given) -> int:
     --------
     argmetric tag evaluate tagged.txt --fail-under 0.9
     """
-    text: ColumnFile = read_text_file(read_columns, o.file, o.encoding)
-    kind = o.task or _looks(text)
+    text: ColumnFile = learning.read_text_file(read_columns, o.file, o.encoding)
+    kind = o.task or _guessed_task(text)
     joint, least = kind == "joint", 5 if kind == "joint" else 3
     if text.width < least:
         raise DataError(
             f"{text.name}: {text.width} columns; words, right and predicted labels are "
             f"needed, {least} for --task {kind}"
         )
-    # A joint file ends in right tag, right chunk, predicted tag, predicted chunk
-    gold = -3 if joint else -2
+    n = text.width  # the right tag and chunk come before the predicted ones
+    places = Compared(n - 3, n - 1, n - 4, n - 2) if joint else Compared(n - 2, n - 1)
     chunks: Values = dict.fromkeys(("strict", "lenient", "types"))
+    tag = None
     with progress(f"comparing {text.n_tokens:,} tokens"):
-        same = _accuracy(text, gold, -1, "tag" if kind == "pos" else "label")
+        what = "tag" if kind == "pos" else "label"
+        same = _accuracy(text, places.gold, places.predicted, what)
         if kind != "pos":
-            chunks, notes = _chunk_scores(text, gold)
+            chunks, notes = _chunk_scores(text, places)
             same["notes"] = [*notes, *same["notes"]]
-        tag = _accuracy(text, -4, -2, "tag") if joint else None
-    place, strict, judged = text.width + 1 + gold, chunks["strict"], "accuracy"
+        if places.gold_tag is not None and places.predicted_tag is not None:
+            tag = _accuracy(text, places.gold_tag, places.predicted_tag, "tag")
+    place, strict, judged = places.gold + 1, chunks["strict"], "accuracy"
     if strict is not None:
-        judged = f"the strict F1 of {_called(kind)}"
+        judged = f"the strict F1 of {_noun_of(kind)}"
     task = f"{kind}{', guessed from the labels' * (o.task is None)}"
     whole = count(same["sentences_correct"], "sentence")
     share = f"{number(same['accuracy'])} of the tokens, {whole} whole"
     tags = f"{number(tag['accuracy'])} of the tokens" if tag else ""
-    values, facts = values_and_lines(
+    values, facts = learning.values_and_lines(
         [
-            *sizes(text.name, text.n_sentences, text.n_tokens),
+            *learning.sizes(text.name, text.n_sentences, text.n_tokens),
             Field("task", kind, "task", task),
             Field("guessed", o.task is None),
             Field("gold_column", place),
@@ -107,25 +104,34 @@ def evaluate(o: Given) -> int:
                 f"{place} gold, {text.width} predicted",
             ),
             Field(words="tags", text=tags),
-            Field(words="labels" if joint else "accuracy", text=share),
+            Field(words="labels" if tag else "accuracy", text=share),
         ]
     )
     values |= {**same, **chunks, "tag": tag}
     if o.report is not None:
-        _save_report(text, values, gold, judged, o.report)
+        _save_report(text, values, places, judged, o.report)
     said = [("note", n) for n in (*same["notes"], *(tag["notes"] if tag else ()))]
     how: dict[str, Any] = {"table": strict and _types(values), "notes": said}
-    tell("tag evaluate", values, facts, json=o.json, **how)
+    print_answer("tag evaluate", values, facts, json=o.json, **how)
     score, name = (same, "accuracy") if strict is None else (strict, "f1")
     return gate(score[name], o.fail_under, get_metric(name), judged)
 
 
-def _called(task: str) -> str:
+class Compared(NamedTuple):
+    """Columns that are compared, from 0; of a joint task those of the tags too."""
+
+    gold: int
+    predicted: int
+    gold_tag: int | None = None
+    predicted_tag: int | None = None
+
+
+def _noun_of(task: str) -> str:
     return "entities" if task == "ner" else "chunks"
 
 
 def _save_report(
-    text: ColumnFile, values: Values, gold: int, judged: str, path: str
+    text: ColumnFile, values: Values, places: Compared, judged: str, path: str
 ) -> None:
     from argmetric._report import report_tags
 
@@ -136,7 +142,7 @@ def _save_report(
         ("Sentences without a mistake", whole, ""),
     ]
     if strict := values["strict"]:
-        called = _called(values["task"])
+        called = _noun_of(values["task"])
         found = f"{strict['correct']:,} of {strict['gold']:,} {called} are found"
         cards.insert(0, (f"F1 of {called}", number(strict["f1"]), found))
     types = []
@@ -145,7 +151,7 @@ def _save_report(
         types.append((name, *shares, *counts))
     page = report_tags(
         text,
-        *(text.columns[gold], text.columns[-1]),
+        *(text.columns[places.gold], text.columns[places.predicted]),
         metric=judged,
         cards=cards,
         types=types,
@@ -156,13 +162,13 @@ def _save_report(
 
 
 def _cells(scores: Values, *names: str) -> tuple[list[str], list[str]]:
-    """Shares and counts as text."""
+    """Return shares and counts as text."""
     shares = [number(scores[share]) for share in _SHARES]
     return shares, [f"{scores[name]:,}" for name in names]
 
 
-def _looks(text: ColumnFile) -> TagTask:
-    """The task that the last columns look like."""
+def _guessed_task(text: ColumnFile) -> TagTask:
+    """Return the task that the last columns look like."""
     like = [holds_chunks(column) for column in text.columns]
     if text.width >= 5 and like[-4:] == [False, True, False, True]:
         return "joint"
@@ -175,7 +181,7 @@ def _looks(text: ColumnFile) -> TagTask:
 
 
 def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> Values:
-    """The share of right labels, and a note of those that were never predicted."""
+    """Return the share of right labels, and a note of those never predicted."""
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
@@ -193,10 +199,11 @@ def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> Values:
     }
 
 
-def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
-    """The scores of chunks, in all and by type, and notes on their labels."""
+def _chunk_scores(text: ColumnFile, places: Compared) -> tuple[Values, list[str]]:
+    """Return the scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
-    right, found = (ChunkLabels(text, column, types, _HINT) for column in (gold, -1))
+    both = places.gold, places.predicted
+    right, found = (ChunkLabels(text, column, types, _HINT) for column in both)
     each = {
         name: right.counts(found, len(types), lenient=name == "lenient")
         for name in ("strict", "lenient")
@@ -220,7 +227,7 @@ def _scored(counts: Integers) -> Values:
 
 
 def _types(values: Values) -> Table:
-    """A row for each type of chunks, and one for all of them."""
+    """Return a table with a row for each type of chunks, and one for all of them."""
     cells = []
     for name, row in [*values["types"].items(), ("all", values)]:
         shares, counts = _cells(row["strict"], *_SIZES)
@@ -240,8 +247,9 @@ def holds_chunks(values: Column) -> bool:
 class ChunkLabels:
     """The labels of chunks in one column; what is no label of IOB2 is refused.
 
-    `wrong` are tokens whose label goes on with a chunk that is not open. In IOB1, B-X
-    only parts neighbors of one type, while I-X begins chunks.
+    `column` counts from 0, -1 is the last. `wrong` are tokens whose label goes on with
+    a chunk that is not open. In IOB1, B-X only parts neighbors of one type, while I-X
+    begins chunks.
     """
 
     def __init__(
@@ -265,7 +273,7 @@ class ChunkLabels:
         self.is_iob1 = bool(self.wrong.size) and bool(same.all())
 
     def note(self, done: str) -> list[str]:
-        """What was done about labels that go on with a chunk that is not open."""
+        """Return a note on labels that go on with a chunk that is not open."""
         if not self.wrong.size:
             return []
         first = int(self.wrong[0])
@@ -278,7 +286,7 @@ class ChunkLabels:
     def counts(
         self, predicted: ChunkLabels, n_types: int, *, lenient: bool
     ) -> Integers:
-        """Gold, predicted and right chunks: a row for each type; self is gold.
+        """Return gold, predicted and right chunks, a row for each type; self is gold.
 
         Gold labels of IOB1 are read as such, strict or not.
         """
@@ -286,7 +294,7 @@ class ChunkLabels:
         return gold.counts(predicted.coded.chunks(lenient=lenient), n_types)
 
 
-class Labelled(NamedTuple):
+class LabelledText(NamedTuple):
     """Sentences with labels that are known to be good."""
 
     text: ColumnFile
@@ -295,15 +303,15 @@ class Labelled(NamedTuple):
     notes: list[str]
 
 
-def labelled(
-    path: str, encoding: str, task: TagTask, known: Labelled | None = None
-) -> Labelled:
+def read_labelled(
+    path: str, encoding: str, task: TagTask, known: LabelledText | None = None
+) -> LabelledText:
     """Read sentences with good labels; those of chunks are put right.
 
     Where they are to judge what was `known` in training, the same labels count as in
     `argmetric tag evaluate`, and labels that training lacks are told.
     """
-    text: ColumnFile = read_text_file(read_columns, path, encoding)
+    text: ColumnFile = learning.read_text_file(read_columns, path, encoding)
     if known is not None and text.width != known.text.width:
         raise DataError(
             f"{text.name} has {text.width} columns, but {known.text.name} has "
@@ -342,4 +350,4 @@ def labelled(
                 f"{text.name}: not in {known.text.name}, so always missed: "
                 f"{', '.join(sorted(own - seen))}"
             )
-    return Labelled(text, text.objects(text.columns[:-1], labels), kinds, notes)
+    return LabelledText(text, text.objects(text.columns[:-1], labels), kinds, notes)

@@ -17,6 +17,7 @@ from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._learning import metric_error
 from argmetric.cli._progress import progress
+from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as load
 from argmetric.metrics import get_metric, metric_names
 from argmetric.scale import files
@@ -98,7 +99,7 @@ class _Quantiles(opt.Options, group=opt.OUTPUT):
     files={"probabilities": opt.FilePath, "reference": opt.FilePath},
 )
 def expect(o: Given) -> int:
-    """Expected utility of one label sequence when the other is drawn from a model.
+    """Expect the utility of one label sequence when the other is drawn from a model.
 
     The labels of the first file are independent with the given probabilities; the
     second file holds the labels to compare with, one row for each position in the same
@@ -183,11 +184,11 @@ def expect(o: Given) -> int:
     if cuts is not None:
         texts = [f"{float(q):.0%} {_report.number(x)}" for q, x in cuts.items()]
         facts.append(("quantiles", ", ".join(texts)))
-    return _report.tell("expect", values, facts, json=o.json)
+    return _report.print_answer("expect", values, facts, json=o.json)
 
 
 def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
-    """The automaton of a name, with what it needs and nothing else."""
+    """Return the automaton of a name, with what it needs and nothing else."""
     from argmetric import sequence
 
     key = name.strip().lower().replace("-", "_").replace(" ", "_")
@@ -257,7 +258,7 @@ def export(o: Given) -> int:
         None if o.output == "-" else o.output,
     )
     if target is not None:
-        load.refuse_bad_target(target)
+        refuse_bad_target(target)
     if o.to == "onnx":
         if target is None:
             raise UsageError("a model of ONNX is a file: pass -o FILE")

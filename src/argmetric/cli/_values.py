@@ -14,7 +14,7 @@ from typing import Any
 
 import cyclopts
 
-from argmetric._ground.whole_files import is_special
+from argmetric._ground.whole_files import DataError, is_special
 from argmetric.cli._errors import UsageError
 
 COLUMNS = cyclopts.Group("Columns", sort_key=1)
@@ -38,13 +38,18 @@ _THRESHOLD = (
 _COLUMN = "To name the column of probabilities, pass --score COLUMN."
 
 
+def flag_of(option: str) -> str:
+    """Return an option as people type it."""
+    return "-o" if option == "output" else f"--{option.replace('_', '-')}"
+
+
 def entries(text: str) -> list[list[str]]:
     """Return names and texts of lines "name: text", which may go on indented."""
     found = re.split(r"\n(?=\S)", cleandoc(text))
     return [" ".join(one.split()).split(": ", 1) for one in found]
 
 
-def jobs(type_: Any, value: Any) -> None:
+def jobs(type_: object, value: int | None) -> None:
     if value == 0:
         raise ValueError("Must not be 0.")
     if value is not None and abs(value) > _MOST_JOBS:
@@ -61,17 +66,17 @@ def unmarked(token: str) -> str:
     return "-" if token == _MARKED_STREAM else token
 
 
-def path(type_: Any, tokens: Sequence[cyclopts.Token]) -> str:
+def path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
     return unmarked(tokens[0].value)
 
 
-def written_path(type_: Any, tokens: Sequence[cyclopts.Token]) -> str:
+def written_path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
     """Return the path; `refuse_overwriting` knows written files by this function."""
     return unmarked(tokens[0].value)
 
 
 def _files(
-    arguments: cyclopts.ArgumentCollection, converter: Any
+    arguments: cyclopts.ArgumentCollection, converter: object
 ) -> list[tuple[str, str]]:
     """Return options as they were typed and their files, of those a converter reads."""
     return [
@@ -90,7 +95,7 @@ def _is_same_file(one: str, other: str) -> bool:
 
 
 def refuse_shared_outputs(
-    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse one file for two outputs, before anything is read.
 
@@ -110,7 +115,7 @@ def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
 
 
 def refuse_overwriting(
-    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse an output that is a file which the same command reads."""
     read = [pattern for _, pattern in _files(arguments, path)]
@@ -134,7 +139,7 @@ def refuse_inputs(outputs: Iterable[tuple[str, str]], patterns: Iterable[str]) -
 
 
 def refuse_shared_columns(
-    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse one column for two purposes, before anything is read."""
     for group in (COLUMNS, OUTPUT):
@@ -166,7 +171,7 @@ def refuse_same_column(named: Iterable[tuple[str, str | None]]) -> None:
 
 
 def refuse_empty(
-    app: cyclopts.App, commands: Any, arguments: cyclopts.ArgumentCollection
+    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
 ) -> None:
     """Refuse options and files of no characters, as an unset variable of a shell gives.
 
@@ -181,7 +186,7 @@ def refuse_empty(
                 raise UsageError(f"{name} is empty: give it a value, or leave it out")
 
 
-def whole(type_: Any, tokens: Sequence[cyclopts.Token]) -> int:
+def whole(type_: object, tokens: Sequence[cyclopts.Token]) -> int:
     """Read a whole number; the parser's own way would round 2.9 to 3."""
     text = tokens[0].value
     if re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) is None:
@@ -189,7 +194,7 @@ def whole(type_: Any, tokens: Sequence[cyclopts.Token]) -> int:
     return int(text)
 
 
-def count_or_percent(type_: Any, tokens: Sequence[cyclopts.Token]) -> int | str:
+def count_or_percent(type_: object, tokens: Sequence[cyclopts.Token]) -> int | str:
     """Read 500 as a count, and 5% as the verbs do."""
     from argmetric._ground.arguments import read_share
 
@@ -205,7 +210,7 @@ def count_or_percent(type_: Any, tokens: Sequence[cyclopts.Token]) -> int | str:
     return text
 
 
-def share_or_estimate(type_: Any, tokens: Sequence[cyclopts.Token]) -> float | str:
+def share_or_estimate(type_: object, tokens: Sequence[cyclopts.Token]) -> float | str:
     text = tokens[0].value
     if text == "estimate":
         return text
@@ -224,6 +229,33 @@ def check_encoding(encoding: str) -> None:
         "a".encode(encoding)
     except LookupError:
         raise UsageError(f"--encoding {encoding}: there is no such encoding") from None
+
+
+def refuse_bad_target(path: str) -> None:
+    """Refuse an output that cannot be before the work, not after it."""
+    if path == "-":
+        raise UsageError("the output is a file, not standard output: -o FILE")
+    if os.path.isdir(path):
+        raise DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {path}: there is no folder {folder}")
+
+
+def refuse_bad_report(path: str) -> None:
+    """Refuse a report that cannot be before the work, not after it."""
+    from argmetric._report import format_of, require_page
+
+    if path == "-":
+        raise UsageError("a report is written to a file, not to standard output")
+    refuse_bad_target(path)
+    try:
+        if format_of(path, "") == "html":
+            require_page()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise DataError(str(error)) from error
 
 
 # ------------------------------------------------------------------------ messages

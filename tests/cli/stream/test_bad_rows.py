@@ -74,11 +74,9 @@ def test_bad_rows(run, kind, line, message):
     number = len(header) + 4
     Path("rows." + kind).write_bytes("\n".join(header + lines).encode("latin-1"))
     options = ["--features", "3"] if kind == "svm" else []
-    ended = run(f"rows.{kind}", *options, "-o", "out.jsonl", "--checkpoint", "kept")
-    assert ended.code == 1
-    assert message in ended.err
-    assert f"rows.{kind}, line {number}: " in ended.err
-    assert "--on-error skip" in ended.err
+    run(f"rows.{kind}", *options, "-o", "out.jsonl", "--checkpoint", "kept").failed(
+        1, message, f"rows.{kind}, line {number}: ", "--on-error skip"
+    )
     assert [row["row"] for row in read()] == [1, 2]  # those before it are not lost
     # Going on without them is the same as never having stopped
     ended = run(
@@ -106,9 +104,7 @@ def test_json_that_no_parser_likes(run, bad):
     ended = run("rows.jsonl", "--on-error", "skip", "--json")
     assert json.loads(ended.out)["rows"] == 2
     write("rows.jsonl", [bad])
-    ended = run("rows.jsonl")
-    assert ended.code == 1
-    assert "does not begin with a JSON object" in ended.err
+    run("rows.jsonl").failed(1, "does not begin with a JSON object")
 
 
 @pytest.mark.parametrize("kind", ["svmlight", "csv", "jsonl"])
@@ -294,6 +290,4 @@ def test_refusals(run, arguments, text, code, message):
     Path(name).write_bytes((text or "1 1:1\n").encode("latin-1"))
     if message.endswith("is empty"):
         Path(name).write_bytes(b"")
-    ended = run(*arguments)
-    assert ended.code == code
-    assert message in ended.err
+    run(*arguments).failed(code, message)

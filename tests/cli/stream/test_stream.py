@@ -89,9 +89,9 @@ def test_decimal_commas_are_those_of_points(run, separator):
         write(f"{name}.csv", [sign.join("aby"), *lines])
     form = ["--format", "tsv" if separator == "\t" else "csv"]
     assert run("point.csv", "-o", "point.jsonl", "--checkpoint", "kept").code == 0
-    refused = run("comma.csv", *form)
-    assert refused.code == 1
-    assert "column 'a': '0,5' has a decimal comma; pass --decimal ," in refused.err
+    run("comma.csv", *form).failed(
+        1, "column 'a': '0,5' has a decimal comma; pass --decimal ,"
+    )
     ended = run("comma.csv", *form, "--decimal", ",", "-o", "comma.jsonl")
     assert ended.code == 0, ended.err
     assert read("comma.jsonl") == read("point.jsonl")
@@ -203,17 +203,18 @@ def test_a_class_that_is_learned_stays(run):
         "rows.jsonl": ['{"y":1,"a":1}', '{"y":-1,"a":1}', '{"y":0,"a":1}'],
     }.items():
         write(name, lines)
-        ended = run(name)
-        assert ended.code == 1
-        assert "label '0' is neither '1' (positive) nor '-1' (negative)" in ended.err
-        assert f"line {len(lines)}" in ended.err
+        run(name).failed(
+            1,
+            "label '0' is neither '1' (positive) nor '-1' (negative)",
+            f"line {len(lines)}",
+        )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_blamed_on_the_file(run):
-    ended = run(write("rows.svm", svm_lines()), "-o", "/dev/full")
-    assert ended.code == 1
-    assert ended.err == "argmetric: cannot write /dev/full: No space left on device\n"
+    run(write("rows.svm", svm_lines()), "-o", "/dev/full").failed(
+        1, exactly="cannot write /dev/full: No space left on device"
+    )
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(run, monkeypatch):
@@ -221,7 +222,7 @@ def test_a_checkpoint_that_cannot_be_written_is_named(run, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    ended = run(write("rows.svm", svm_lines()), "--checkpoint", "kept")
-    assert ended.code == 1
-    assert f"cannot write kept/checkpoint-{N:015d}.npz: No space left" in ended.err
+    run(write("rows.svm", svm_lines()), "--checkpoint", "kept").failed(
+        1, f"cannot write kept/checkpoint-{N:015d}.npz: No space left"
+    )
     assert names() == []

@@ -78,7 +78,7 @@ def learn_features(table: files.Table, taken: Collection[str | None]) -> Feature
         if name in taken:
             continue
         files.named_column(table, name)  # a name that two columns have is refused
-        found = _learned(table, name)
+        found = _feature_of(table, name)
         if isinstance(found, Feature):
             used.append(found)
         else:
@@ -91,7 +91,7 @@ def learn_features(table: files.Table, taken: Collection[str | None]) -> Feature
     return Features(tuple(used), left_out)
 
 
-def _learned(table: files.Table, name: str) -> Feature | str:
+def _feature_of(table: files.Table, name: str) -> Feature | str:
     """Return a feature, or why there is none."""
     kind = files.kind_of(table, name)
     if kind == "number":

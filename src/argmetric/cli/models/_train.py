@@ -9,14 +9,16 @@ import numpy as np
 
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress, reading
+from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.models import _saved as models
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import TableRows
+from argmetric.cli.scores._lines import Answer, verb
 from argmetric.scale import files
 
 _MANY_ROWS = 10_000
@@ -39,13 +41,13 @@ _OWN = opt.Learned, opt.OverGroups, _Route, _Scores, _Kind
 _READ = "format", "encoding", "max_line", "decimal"
 
 
-@command(
+@verb(
     "label pos_label drop group weight format encoding max_line decimal metric average "
     "zero_division route choice max_positives min_precision min_recall model seed "
     "output json jobs",
     *_OWN,
 )
-def train(o: Given) -> int:
+def train(o: Given, source: load.Input) -> Answer:
     """Train a classifier that decides for the metric, and keep it in a file.
 
     All other columns are features: numbers as they are, words as categories, empty
@@ -86,11 +88,10 @@ def train(o: Given) -> int:
     argmetric train table.csv --label bought --drop id -o model.skops
     argmetric train table.csv --label bought --model logistic -o model.skops
     """
-    source = load.gathered(o.file, o.more)
     metric = metric_named(o.metric, o.zero_division)
     average = average_of(o.average, o.group)
     if o.output is not None:
-        load.refuse_bad_target(o.output)
+        refuse_bad_target(o.output)
         models.skops_io()
     table = load.read_rows(source, **o.only(*_READ))
     dropped = [files.named_column(table, name) for name in o.drop or []]
@@ -115,11 +116,7 @@ def train(o: Given) -> int:
         n_jobs=o.jobs,
         **o.only("route", "min_precision", "min_recall", "max_positives"),
     )
-    how: dict[str, Any] = {}
-    if weights is not None:
-        how = {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
-    if groups is not None:
-        how["groups"] = groups.codes
+    how = _fit_options(groups, weights)
     from threadpoolctl import threadpool_limits
 
     # With few rows, threads mostly wait for each other
@@ -153,31 +150,37 @@ def train(o: Given) -> int:
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
         *lines.rule_facts(rule, "model score", rows="held-out rows"),
     ]
-    return lines.tell(
-        *("train", rows, o),
-        {"rule": rule, "calibrator": learner.calibrator_, "check": learner.check_},
-        facts,
-        notes=[*left_out, *rule.notes, *said],
-        features=[feature.name for feature in features.used],
-        numbers=numbers,
-        categories=words,
-        classes=list(saved.classes),
-        route=learner.route_,
+    results = {"rule": rule, "calibrator": learner.calibrator_, "check": learner.check_}
+    values = {
+        "features": [feature.name for feature in features.used],
+        "numbers": numbers,
+        "categories": words,
+        "classes": list(saved.classes),
+        "route": learner.route_,
         **o.only("model", "output"),
-    )
+    }
+    return Answer(rows, results, facts, [*left_out, *rule.notes, *said], values)
+
+
+def _fit_options(groups: Any, weights: Any) -> dict[str, Any]:
+    """Return groups and weights as `fit` takes them, where there are some."""
+    how = {} if groups is None else {"groups": groups.codes}
+    if weights is not None:
+        how |= {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
+    return how
 
 
 # ------------------------------------------------------------------------- predict
 
 
-@command(
+@verb(
     "group format encoding max_line decimal average joint max_positives coverage "
     "output output_format score_column new_decisions json jobs",
     *_OWN,
     opt.Summary,
     first={"model": opt.FilePath},
 )
-def predict(o: Given) -> int:
+def predict(o: Given, source: load.Input) -> Answer:
     """Score and label new rows by a model of `argmetric train`.
 
     The rows come out as they went in, in the same order, with the calibrated
@@ -207,10 +210,8 @@ def predict(o: Given) -> int:
     argmetric predict model.skops new.csv -o predicted.csv
     argmetric predict model.skops new.csv --joint --group order -o out.csv
     """
-    source = load.gathered(o.file, o.more)
     load.refuse_shared_output(o.output, json=o.json)
     average = average_of(o.average, o.group)  # wrong usage comes before the file
-    load.checked("predict", o)
     if o.model == "-":
         raise UsageError("a model is read from a file, not from standard input")
     if o.score_column == o.new_decisions:
@@ -254,14 +255,14 @@ def predict(o: Given) -> int:
     facts = [
         ("model", o.model),
         ("decided", how),
-        lines.positives(n, table.n_rows),
+        lines.positives_line(n, table.n_rows),
         _report.forecast_line(forecast),
-        *lines.actual(score),
+        *lines.actual_lines(score),
     ]
     results = {"rule": rule, "forecast": forecast, "actual": score}
-    told: Any = {"n_positives": n, "classes": list(saved.classes), "notes": notes}
-    told |= {**o.only("model", "joint"), "output": out.target, "stderr": True}
-    return lines.tell("predict", rows, o, results, facts, **told)
+    values = {"n_positives": n, "classes": list(saved.classes)}
+    values |= {**o.only("model", "joint"), "output": out.target}
+    return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
 def _target(table: files.Table, saved: models.SavedModel) -> tuple[Any, list[str]]:

@@ -13,13 +13,14 @@ from argmetric._compare import refuse_two_labels
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import UsageError
+from argmetric.cli._errors import UsageError, naming
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import READING, TableRows
 from argmetric.cli.scores._lines import save
-from argmetric.cli.scores._rows import exclude
+from argmetric.cli.scores._rows import check, exclude
 from argmetric.scale import files
 
 ROW = "row"  # the column of numbers of rows, from 1
@@ -95,21 +96,19 @@ def compare(o: Given) -> int:
     argmetric compare new.csv --scores 'p_*' --reference val.csv
     argmetric compare new.csv --score judge --decisions 'd_*' --known labels.csv
     """
-    if o.next is not None and o.output is None:
-        raise UsageError("--next writes rows: pass -o FILE")
-    if o.output is not None and o.next is None:
-        raise UsageError("-o takes the rows of --next: pass --next 50, say")
+    check("compare", {name for name in ("next", "output") if o.has(name)}, o)
     exclude(o, "decisions", "threshold")
     exclude(o, "scores", "score")
     if o.output is not None:
-        io.refuse_bad_target(o.output)
-    metric, average = (
-        metric_named(o.metric, o.zero_division),
-        average_of(o.average, o.group),
-    )
-    rows = _read(o, io.gathered(o.file, o.more), metric)
-    notes: list[str] = []
-    reference = None
+        refuse_bad_target(o.output)
+    if not (o.threshold is None or o.logits or 0 <= o.threshold <= 1):
+        raise UsageError(
+            f"--threshold {o.threshold:g}: probabilities need one from 0 to 1; pass "
+            "--logits if the scores are log-odds"
+        )
+    metric = metric_named(o.metric, o.zero_division)
+    average = average_of(o.average, o.group)
+    rows, reference = _read(o, io.join_inputs(o.file, o.more), metric), None
     if o.reference is not None:
         reference = _read(o, o.reference, metric, rows)
         if reference.y is None:
@@ -120,34 +119,31 @@ def compare(o: Given) -> int:
         raise UsageError(
             "nothing decides: pass --decisions, --threshold or --reference"
         )
-    groups = io.load_groups(rows.table, o.group)
-    with progress(f"comparing on {rows.table.n_rows:,} rows"), warnings_in(notes):
-        try:
-            given: Any = groups  # coded already
-            found = am.compare(
-                rows.p,
-                _decisions(o, rows, reference, metric, notes),
-                metric,
-                reference=None if reference is None else (reference.y, reference.p),
-                known=rows.y,
-                groups=given,
-                average=average if groups is not None else None,
-                logits=bool(o.logits),
-                coverage=o.coverage,
-            )
-            if o.known is not None and "known" not in rows.used:
-                found = _labelled(o, found)
-        except (ValueError, TypeError) as error:
-            raise files.DataError(f"{rows.table.source}: {error}") from error
+    notes: list[str] = []
+    doing = progress(f"comparing on {rows.table.n_rows:,} rows")
+    with doing, warnings_in(notes), naming(rows.table.source):
+        groups: Any = io.load_groups(rows.table, o.group)  # coded already
+        found = am.compare(
+            rows.p,
+            _decisions(o, rows, reference, notes),
+            metric,
+            reference=None if reference is None else (reference.y, reference.p),
+            known=rows.y,
+            groups=groups,
+            average=average,
+            logits=rows.logits,
+            coverage=o.coverage,
+        )
+        if o.known is not None and "known" not in rows.used:
+            found = _with_labels_of_file(o, found)
     some = None
     if o.next is not None:
         some = found.next_rows(o.next, random_state=o.seed)
         _write(rows.table, some, o)
-    if o.report is not None:
-        save(am.report(found), o.report)
-    told, several = found.to_dict(), len(found.names) > 1
+    save(found, o.report)
+    plain, several = found.to_dict(), len(found.names) > 1
     kept = ("metric", "zero_division", "n_labels", "coverage", "best", "assumptions")
-    values = rows.described() | {key: told[key] for key in kept}
+    values = rows.described() | {key: plain[key] for key in kept}
     values |= {
         "answer": found._title(),
         "models": found.to_frame("pyarrow").to_pylist(),
@@ -159,8 +155,10 @@ def compare(o: Given) -> int:
         "notes": [*notes, *found.notes],
         "output": o.output,
     }
-    facts = [("rows", _report.rows_asked(values)), ("answer", found._title())]
-    return _report.tell("compare", values, [*facts, *found.lines()], json=o.json)
+    facts = [("rows", _report.rows_text(values)), ("answer", found._title())]
+    return _report.print_answer(
+        "compare", values, [*facts, *found.lines()], json=o.json
+    )
 
 
 def _read(
@@ -206,7 +204,6 @@ def _decisions(
     o: Given,
     rows: TableRows,
     reference: TableRows | None,
-    metric: Any,
     notes: list[str],
 ) -> Any:
     """Decisions of each model, or the cuts that decide."""
@@ -224,13 +221,13 @@ def _decisions(
         return dict.fromkeys(names, o.threshold)
     assert reference is not None
     scores = reference.p if rows.columns else {names[0]: reference.p}
-    rules: Any = {x: am.tune(reference.y, p, metric) for x, p in scores.items()}
+    rules: Any = {x: am.tune(reference.y, p, rows.metric) for x, p in scores.items()}
     cuts = ", ".join(f"{name} {rule.threshold:.4g}" for name, rule in rules.items())
     notes.append(f"models decide by the cuts that are best on the reference: {cuts}")
     return rules
 
 
-def _labelled(o: Given, found: am.Comparison) -> am.Comparison:
+def _with_labels_of_file(o: Given, found: am.Comparison) -> am.Comparison:
     """Add the labels of the file of --known, whose rows are counted from 1."""
     table = io.read_rows(o.known, **o.only("encoding", "max_line", "decimal"))
     numbers = files.numbers(table, files.named_column(table, ROW))
@@ -244,10 +241,8 @@ def _labelled(o: Given, found: am.Comparison) -> am.Comparison:
     name = io.find_label(table, o.label, taken=[ROW])
     y = files.labels(table, name, pos_label=o.pos_label, missing=True)
     rows, y = numbers[~np.isnan(y)].astype(np.int64), y[~np.isnan(y)]
-    try:
+    with naming(table.source):
         refuse_two_labels(rows, y, np.append(np.nan, found.table.y))
-    except ValueError as error:
-        raise files.DataError(f"{table.source}: {error}") from None
     return found.add(rows - 1, y)
 
 

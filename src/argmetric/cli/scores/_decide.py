@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
-from argmetric.cli._errors import UsageError, gate
+from argmetric.cli._command import Given
+from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._rows import LIMITS, checked, exclude
+from argmetric.cli.scores._lines import Answer, verb
+from argmetric.cli.scores._rows import LIMITS
 from argmetric.scale import files
 
 _NO_REFERENCE = (
@@ -24,13 +25,13 @@ _NO_REFERENCE = (
 )
 
 
-@command(
+@verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "rule max_positives min_positives per_row min_precision min_recall confidence "
-    "coverage output "
-    f"output_format new_decisions report json jobs {pieces.GROUPED} resume"
+    "coverage output output_format new_decisions report json jobs "
+    f"{pieces.GROUPED} resume"
 )
-def decide(o: Given) -> int:
+def decide(o: Given, source: io.Input) -> Answer:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
@@ -58,35 +59,31 @@ def decide(o: Given) -> int:
     argmetric decide orders.parquet --group order --max-positives 5 -o out.csv
     argmetric decide photos.csv --scores 'p_*' --one-label -o chosen.csv
     """
-    source = io.gathered(o.file, o.more)
     io.refuse_shared_output(o.output, json=o.json)
     if isinstance(o.max_positives, int) and o.max_positives < o.min_positives:
         raise UsageError(
             f"--max-positives {o.max_positives} is below --min-positives "
             f"{o.min_positives}"
         )
-    checked("decide", o)
     if pieces.asked("decide", o, source):
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
-    limits, decision = o.only(*LIMITS.split(), "prior"), None
-    limits |= {"n_jobs": o.jobs, "confidence": o.confidence, "per_row": o.per_row}
-    if rows.way == "classes":  # the others are refused
-        limits = o.only("min_recall", "prior")
-    names = rows.named(o.new_decisions)
+    names, decision = rows.named(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
     with progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
-            given = {k: x for k, x in limits.items() if x is not None}
-            decision = rows.decide(**given)
+            limits = o.given("min_recall", "prior")
+            if rows.way != "classes":  # the others are refused
+                limits |= o.given(*LIMITS.split(), "confidence", "per_row")
+            decision = rows.decide(**limits, n_jobs=o.jobs)
             labels = chosen = decision.labels
         else:
-            labels, chosen = _ruled(rows, rule)
-        results, notes = _answered(rows, o, chosen, decision, rule)
+            labels, chosen = _labels_by_rule(rows, rule)
+        results, notes = _forecast_and_score(rows, o, chosen, decision, rule)
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(rows.table, added, rows.columns.values())
-    _save_page(rows, o, decision, chosen)
+    lines.save_report(rows, o, decision, chosen)
     facts = lines.forecast_facts(results["forecast"], *(["labels"] if decision else []))
     if decision is not None:
         kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
@@ -97,31 +94,22 @@ def decide(o: Given) -> int:
         if rows.way == "one":
             text = f"{lines.rule_text(rule, rows.score)} ({text})"
         if results["forecast"] is None:
-            facts = [lines.positives(int(chosen.sum()), chosen.size)]
-        facts = [("rule", text), *facts, *lines.promises(rule)]
-    return lines.tell(
-        *("decide", rows, o),
-        {"decision": decision, "rule": rule, **results},
-        [*facts, *lines.actual(results["actual"])],
-        notes=notes,
-        stderr=True,
-        n_positives=None if rows.way == "classes" else int(chosen.sum()),
-        output=out.target,
-    )
+            facts = [lines.positives_line(int(chosen.sum()), chosen.size)]
+        facts = [("rule", text), *facts, *lines.promise_lines(rule)]
+    n_positives = None if rows.way == "classes" else int(chosen.sum())
+    values = {"n_positives": n_positives, "output": out.target}
+    results = {"decision": decision, "rule": rule, **results}
+    facts += lines.actual_lines(results["actual"])
+    return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
 def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
     """Return the rows, and the rule if there is one."""
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
-    return layout.read(o, source, rule=rule), rule
+    return layout.read_table_rows(o, source, rule=rule), rule
 
 
-def _save_page(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
-    if o.report is not None:
-        lines.save_report(rows, o, decision, labels)
-
-
-def _ruled(rows: TableRows, rule: Any) -> tuple[Any, Any]:
+def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     """Return labels by a rule as they are written, and as 0 and 1 or classes."""
     if rows.way == "one":
         chosen = rule.applies(rows.p)
@@ -130,7 +118,7 @@ def _ruled(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     return labels, labels
 
 
-def _likely(rows: TableRows, rule: Any) -> bool:
+def _has_forecast(rows: TableRows, rule: Any) -> bool:
     """Whether a forecast can be made of these scores."""
     if rule is None or rows.way == "classes" or rows.logits:
         return True
@@ -138,24 +126,24 @@ def _likely(rows: TableRows, rule: Any) -> bool:
     return rows.calibrator is not None or bool(one.probabilities)
 
 
-def _answered(
+def _forecast_and_score(
     rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the score to expect of labels, the actual one, the map, and notes."""
     forecast: Any = None
     score, notes = rows.evaluate(chosen), []
-    if _likely(rows, rule):
+    if _has_forecast(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
     if forecast is None:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     elif decision is None:
-        notes += _report.as_flags(forecast.notes)
+        notes += map(with_flags, forecast.notes)
         if rule is not None and rows.way == "one" and rows.calibrator is None:
             notes.append(_NO_REFERENCE)
     else:  # that scores were recalibrated is an assumption
         said = tuple(forecast.assumptions)
         told = (note for note in decision.notes if not note.startswith(said))
-        notes += _report.as_flags(told)
+        notes += map(with_flags, told)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
     calibrator = rows.calibrator
@@ -170,7 +158,7 @@ def _answered(
     return found, [*notes, *rows.notes]
 
 
-def _decide_pieces(o: Given, source: io.Input) -> int:
+def _decide_pieces(o: Given, source: io.Input) -> Answer:
     """Decide about all rows of many files, and write a folder of the same files."""
     if o.output in (None, "-"):
         io.listed(source)  # of a folder of text: how to name its files
@@ -183,29 +171,26 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
     if io.is_saved(o.reference):
         found_map = io.load_saved(o.reference, "map")
     elif o.reference is not None:
-        found_map = layout.fitted(o, *layout.read_reference(o, "")).calibrator
+        found_map = layout.fit_reference(o, *layout.read_reference(o, "")).calibrator
     how: Any = {"reference": found_map, "decision_column": o.new_decisions}
     rows, found, _ = pieces.answered("decide", o, source, metric, average, **how)
-    told = dict(lines.lines_of(found), plan=f"{found.plan}, engine {o.engine}")
-    return lines.tell(
-        *("decide", rows, o, {"decision": found}),
-        [("files", _report.count(found.n_files)), *told.items()],
-        notes=[*found.notes, *(f"left out: {file}" for file in found.skipped)],
-        stderr=True,
-        engine=o.engine,
-        output=found.output,
-    )
+    own = dict(lines.lines_of(found), plan=f"{found.plan}, engine {o.engine}")
+    facts = [("files", _report.count(found.n_files)), *own.items()]
+    notes = [*found.notes, *(f"left out: {file}" for file in found.skipped)]
+    values = {"engine": o.engine, "output": found.output}
+    return Answer(rows, {"decision": found}, facts, notes, values, beside_rows=True)
 
 
 # ------------------------------------------------------------------------ forecast
 
 
-@command(
+@verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "rule decision_column threshold coverage known overdispersion fail_under fail_on "
-    f"report json jobs {pieces.GROUPED}"
+    f"report json jobs {pieces.GROUPED}",
+    exclusive="decision_column threshold rule",
 )
-def forecast(o: Given) -> int:
+def forecast(o: Given, source: io.Input) -> Answer:
     """Forecast the score of a decision before its labels are known.
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
@@ -225,17 +210,11 @@ def forecast(o: Given) -> int:
     argmetric forecast decided.csv --fail-under 0.7
     argmetric forecast scores.csv --threshold 0.5 --reference val.csv
     """
-    source = io.gathered(o.file, o.more, writes=False)
-    exclude(o, "decision_column", "threshold", "rule")
-    checked("forecast", o)
     results: dict[str, Any] = {"actual": None, "calibrator": None}
     n_known = None
     if pieces.asked("forecast", o, source):
-        metric, average = layout.metric_of(o, "one")
-        used = "score decision_column"
-        rows, result, notes = pieces.answered(
-            "forecast", o, source, metric, average, used
-        )
+        how = *layout.metric_of(o, "one"), "score decision_column"
+        rows, result, notes = pieces.answered("forecast", o, source, *how)
         where = f"column {rows.used['decision']!r}"
         results["forecast"] = result
     else:
@@ -243,38 +222,38 @@ def forecast(o: Given) -> int:
         known = pieces.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
-            where, labels = _judged(rows, rule, o)
+            where, labels = _decision_source(rows, rule, o)
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}
-            results, notes = _answered(rows, o, labels, None, rule, **more)
+            results, notes = _forecast_and_score(rows, o, labels, None, rule, **more)
         result = results["forecast"]
         n_known = None if known is None else int(np.isfinite(known).sum())
-        _save_page(rows, o, None, labels)
+        lines.save_report(rows, o, None, labels)
     facts = [("decision", where)]
     if n_known is not None:
         facts.append(("known", f"{_report.count(n_known, 'label')} arrived"))
-    facts += [*lines.forecast_facts(result), *lines.actual(results["actual"])]
-    told: Any = {"notes": notes, "source": where, "known": n_known}
-    lines.tell("forecast", rows, o, results, facts, **told)
-    judged, what = result.mean, "the mean"
+    facts += [*lines.forecast_facts(result), *lines.actual_lines(results["actual"])]
+    score, called = result.mean, "the mean"
     if o.fail_on == "interval":
-        judged = result.interval[0 if rows.metric.greater_is_better else 1]
-        what = "the worse end of the interval"
-    return gate(judged, o.fail_under, rows.metric, f"{what} of the forecast")
+        score = result.interval[0 if rows.metric.greater_is_better else 1]
+        called = "the worse end of the interval"
+    judged = score, f"{called} of the forecast"
+    values = {"source": where, "known": n_known}
+    return Answer(rows, results, facts, notes, values, judged=judged)
 
 
-def _judged(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
+def _decision_source(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
     if rule is not None:
         where, way_out = f"the rule of {o.rule}", "there is no forecast"
         if rows.way == "one":
             where = f"{lines.rule_text(rule, rows.score)} ({o.rule})"
             way_out = "pass --reference to make them probabilities, or --logits"
-        if not _likely(rows, rule):
+        if not _has_forecast(rows, rule):
             raise files.DataError(
                 f"{o.rule} was tuned on scores, not on probabilities: {way_out}"
             )
-        return where, _ruled(rows, rule)[1]
+        return where, _labels_by_rule(rows, rule)[1]
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
         return f"{rows.score} >= {o.threshold:g}", labels
@@ -282,18 +261,19 @@ def _judged(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
         return given
     decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
     if rows.way == "wide":
-        rows.notes = [*rows.notes, *_report.as_flags(decision.notes)]
+        rows.notes = [*rows.notes, *map(with_flags, decision.notes)]
     return f"optimal for {rows.metric.name}", np.asarray(decision.labels)
 
 
 # ------------------------------------------------------------------------ evaluate
 
 
-@command(
+@verb(
     f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} decision_column "
-    f"score threshold fail_under json {pieces.GROUPED}"
+    f"score threshold fail_under json {pieces.GROUPED}",
+    exclusive="threshold decision_column",
 )
-def evaluate(o: Given) -> int:
+def evaluate(o: Given, source: io.Input) -> Answer:
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
@@ -315,9 +295,6 @@ def evaluate(o: Given) -> int:
     argmetric evaluate decided.csv --label bought --fail-under 0.7
     argmetric evaluate chosen.csv --labels 'y_*' --average macro
     """
-    exclude(o, "threshold", "decision_column")
-    source = io.gathered(o.file, o.more, writes=False)
-    checked("evaluate", o)
     way = layout.way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
@@ -329,14 +306,14 @@ def evaluate(o: Given) -> int:
         total, empty = score.score, score.n_groups_without_positives
     else:
         behind: Any = "none" if o.score is None else "probabilities"
-        rows = layout.read(
+        rows = layout.read_table_rows(
             o,
             source,
             labels="required" if way != "wide" else "optional",
             scores="numbers" if o.threshold is not None else behind,
             judged=True,
         )
-        where, labels = _judged(rows, None, o)
+        where, labels = _decision_source(rows, None, o)
         notes = []
         if o.threshold is not None:
             rule = [("rule", where)]
@@ -353,6 +330,6 @@ def evaluate(o: Given) -> int:
     facts = [*rule, ("score", _report.number(total)), *lines.lines_of(score, "score")]
     if empty:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
-    told: Any = {"threshold": o.threshold, "groups_without_positives": empty}
-    lines.tell("evaluate", rows, o, {"actual": score}, facts, notes=notes, **told)
-    return gate(total, o.fail_under, rows.metric, rows.metric.name)
+    values = {"threshold": o.threshold, "groups_without_positives": empty}
+    judged = total, rows.metric.name
+    return Answer(rows, {"actual": score}, facts, notes, values, judged=judged)

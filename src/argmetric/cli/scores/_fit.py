@@ -12,17 +12,16 @@ from argmetric._calibrate.fit import METHOD_WORDS, Method
 from argmetric._ground.whole_files import writing
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
-from argmetric.cli._errors import UsageError
+from argmetric.cli._command import Given
+from argmetric.cli._errors import UsageError, naming
 from argmetric.cli._progress import progress
-from argmetric.cli._values import refuse_inputs, refuse_same_file
+from argmetric.cli._values import refuse_bad_target, refuse_inputs, refuse_same_file
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._lines import save
-from argmetric.cli.scores._rows import checked, exclude
+from argmetric.cli.scores._lines import Answer, save, verb
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -46,14 +45,15 @@ class _Tuning(opt.Options, group=opt.METRIC):
     ]
 
 
-@command(
+@verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
     "zero_division cost_fp cost_fn average choice max_positives min_precision "
     "min_recall min_specificity min_npv confidence for_rows prior "
     f"coverage seed output report json {pieces.RUNNING}",
     _Tuning,
+    exclusive="no_label label",
 )
-def tune(o: Given) -> int:
+def tune(o: Given, source: io.Input) -> Answer:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
     Every cut between two different scores is tried. The answer goes to standard output:
@@ -91,16 +91,8 @@ def tune(o: Given) -> int:
     argmetric tune val.csv -m f1 -m mcc -o 'rule-{metric}.json'
     argmetric tune val.csv --cost-fp 1 --cost-fn 20
     """
-    source = io.gathered(o.file, o.more)
-    cost = _cost(o)
-    checked("tune", o)
-    exclude(o, "no_label", "label")
-    way = layout.way_of(o)
-    if way == "classes" and o.logits:
-        raise UsageError("tune takes probabilities: leave out --logits")
+    cost, way = _cost(o), layout.way_of(o)
     metrics = _metrics(o, way)
-    if o.no_label and o.logits:
-        raise UsageError("--no-label works on probabilities, not on --logits")
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
@@ -109,37 +101,37 @@ def tune(o: Given) -> int:
     how = {
         **o.only("min_precision", "min_recall", "max_positives", "coverage"),
         **o.only("min_specificity", "min_npv", "confidence", "for_rows", "prior"),
-        "choice": "best" if o.choice == "best" else "one_se",
+        "choice": o.choice.replace("-", "_"),
         "random_state": o.seed,
         "cost": cost,
     }
     if pieces.asked("tune", o, source):
-        rows, rules, read = _tuned_in_pieces(o, source, metrics, how)
+        rows, rules, notes = _tune_in_pieces(o, source, metrics, how)
     else:
-        (rows, rules), read = _tuned(o, source, metrics, how), []
+        (rows, rules), notes = _tune_whole(o, source, metrics, how), []
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)
     for rule, target in zip(rules, reports, strict=bool(reports)):
-        with progress("reporting"):
-            save(am.report(rule), target)
-    notes = [*read, *(note for rule in rules for note in _notes(rule))]
+        save(rule, target)
+    notes = [*notes, *(note for rule in rules for note in _notes(rule))]
     rows.metric = metrics[0] if len(rules) == 1 and cost is None else None
-    facts, found = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
-    told: Any = {"notes": notes, "output": targets}
-    return lines.tell("tune", rows, o, {"rules": found}, facts, **told)
+    facts, plain = _lines_of(rows, rules, o), [rule.to_dict() for rule in rules]
+    return Answer(rows, {"rules": plain}, facts, notes, {"output": targets})
 
 
-def _tuned(
+def _tune_whole(
     o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[TableRows, list[Any]]:
     """Return rows, and a rule for each metric, or for the costs."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
     labels: Any = "none" if o.no_label else "classes"
-    rows = layout.read(o.but(metric=None), source, labels=labels, scores=numbers)
+    rows = layout.read_table_rows(
+        o.but(metric=None), source, labels=labels, scores=numbers
+    )
     with progress(f"tuning on {rows.table.n_rows:,} rows"):
         if o.one_label:  # the others are refused
-            how = {name: how[name] for name in _CLASS_OPTIONS} | _averaged(o)
+            how = {name: how[name] for name in _CLASS_OPTIONS} | _average_options(o)
             metrics = o.metric or ["f1"]
         else:
             how |= {"pos_label": rows.positive}
@@ -167,7 +159,7 @@ def _metrics(o: Given, way: layout.Way) -> list[Any]:
     return found
 
 
-def _averaged(o: Given) -> dict[str, Any]:
+def _average_options(o: Given) -> dict[str, Any]:
     """How the metric of several classes is averaged, where it goes by its name."""
     zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
     return {"average": o.average or "macro", **zero}
@@ -190,15 +182,14 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
             if rows.way == "one":
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
-        return [*facts, *lines.promises(*rules)]
+        return [*facts, *lines.promise_lines(*rules)]
     if rows.way != "one":
         return lines.lines_of(first)
-    told = lines.rule_facts(first, rows.score, rows.p, rows=where)
     share = f"{100 * first.prevalence:.1f} % positive"
     sure = ", if the probabilities are right" if o.no_label else ""
     return [
         *([] if o.cost_fp is None else [("metric", _costs(o))]),
-        *told,
+        *lines.rule_facts(first, rows.score, rows.p, rows=where),
         ("truth", share + sure),
     ]
 
@@ -208,7 +199,7 @@ def _costs(o: Given) -> str:
     return f"minus the cost of all rows; {costs}"
 
 
-def _tuned_in_pieces(
+def _tune_in_pieces(
     o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
@@ -244,19 +235,19 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
         )
     targets = [output.replace(_PLACEHOLDER, name) for name in names]
     for target in targets:
-        io.refuse_bad_target(target)
+        refuse_bad_target(target)
     return targets
 
 
 # ----------------------------------------------------------------------- calibrate
 
 
-@command(
+@verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight {layout.JUDGED} method map "
     f"seed output output_format calibrated_column report json {pieces.RUNNING}",
     _Calibrating,
 )
-def calibrate(o: Given) -> int:
+def calibrate(o: Given, source: io.Input) -> Answer:
     """Check probabilities against labels; fit or apply a map that recalibrates them.
 
     Without --map, the command prints how much score is lost by deciding with the
@@ -286,8 +277,6 @@ def calibrate(o: Given) -> int:
     argmetric calibrate val.csv --label bought -o map.json
     argmetric calibrate new.csv --map map.json -o mended.csv
     """
-    source = io.gathered(o.file, o.more)
-    checked("calibrate", o)
     way = layout.way_of(o)
     if way == "classes" and o.method not in (None, "matrix", "temperature"):
         raise UsageError(
@@ -301,39 +290,41 @@ def calibrate(o: Given) -> int:
         return _apply(o, source)
     layout.metric_of(o, way)  # wrong usage comes before the file is read
     if o.output is not None:
-        io.refuse_bad_target(o.output)
-    work = _fitted_in_pieces if in_pieces else _fitted
+        refuse_bad_target(o.output)
+    work = _fit_in_pieces if in_pieces else _fit_whole
     rows, calibrator, check = work(o, source)
     if o.output is not None:
         with writing(o.output):
             calibrator.save(o.output)
-    if o.report is not None:
-        save(am.report(check), o.report)
+    save(check, o.report)
     facts = lines.check_facts(check, calibrator)
     results = {"calibrator": calibrator, "check": check}
-    told: Any = {"formula": calibrator.formula, "output": o.output}
-    return lines.tell("calibrate", rows, o, results, facts, notes=check.notes, **told)
+    values = {"formula": calibrator.formula, "output": o.output}
+    return Answer(rows, results, facts, check.notes, values)
 
 
-def _fitted(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
+def _fit_whole(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     """Return rows, the map that is fitted on them, and the check of both."""
-    rows = layout.read(o, source, labels="required")
-    with progress(f"calibrating on {rows.table.n_rows:,} rows"):
+    rows = layout.read_table_rows(o, source, labels="required")
+    if rows.way == "one":
+        layout.require_both_classes(rows.table.source, rows.y)
+    doing = progress(f"calibrating on {rows.table.n_rows:,} rows")
+    with doing, naming(rows.table.source):
         how: dict[str, Any] = {"method": o.method}
         if rows.way != "classes":
             rows.y, weights = rows.y.astype(bool), io.load_weights(rows.table, o.weight)
             how |= {"method": o.method or DEFAULT, "sample_weight": weights}
-        calibrator = rows.call("calibrate", rows.y, rows.checked, **how)
+        calibrator = rows.call("calibrate", rows.y, rows.checked_scores, **how)
         how["random_state"], metric = o.seed, rows.metric
         verb = "calibration_check"
         if rows.way == "classes":
-            how, metric, verb = how | _averaged(o), o.metric or "f1", "check"
-        check = rows.call(verb, rows.y, rows.checked, metric, **how)
+            how, metric, verb = how | _average_options(o), o.metric or "f1", "check"
+        check = rows.call(verb, rows.y, rows.checked_scores, metric, **how)
     rows.metric = check.metric
     return rows, calibrator, check
 
 
-def _fitted_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
+def _fit_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     used = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
@@ -346,20 +337,20 @@ def _fitted_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     return pieces.rows_of(source, calibrator.n, metric, **used), calibrator, check
 
 
-def _apply(o: Given, source: io.Input) -> int:
+def _apply(o: Given, source: io.Input) -> Answer:
     """Write rows with a column of calibrated probabilities."""
     calibrator = io.load_saved(o.map, "map")
-    rows = layout.read(o, source, labels="none")
-    new = {o.calibrated_column: "--calibrated-column"}
-    out = io.rows_out(rows.table, o, new)
+    rows = layout.read_table_rows(o, source, labels="none")
+    out = io.rows_out(rows.table, o, {o.calibrated_column: "--calibrated-column"})
     with progress(f"calibrating {rows.table.n_rows:,} rows"):
-        mended = calibrator.apply(rows.p, logits=rows.logits)
-    mean, was = float(mended.mean()), None if rows.logits else float(rows.p.mean())
-    out.write(rows.table, {o.calibrated_column: mended}, rows.columns.values())
+        new = calibrator.apply(rows.p, logits=rows.logits)
+    mean, was = float(new.mean()), None if rows.logits else float(rows.p.mean())
+    out.write(rows.table, {o.calibrated_column: new}, rows.columns.values())
     facts = [
         ("map", f"{calibrator.formula} ({calibrator.summary})"),
         ("mean", f"{_report.number(mean)}, was {_report.number(was)}".rstrip(", was")),
     ]
-    told: Any = {"mean_before": was, "mean": mean, "output": out.target}
-    told |= {"formula": calibrator.formula, "stderr": True}
-    return lines.tell("calibrate", rows, o, {"calibrator": calibrator}, facts, **told)
+    values = {"mean_before": was, "mean": mean, "output": out.target}
+    values |= {"formula": calibrator.formula}
+    results = {"calibrator": calibrator}
+    return Answer(rows, results, facts, values=values, beside_rows=True)

@@ -22,7 +22,7 @@ from argmetric._ground.types import Floats
 from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _learning
 from argmetric.cli._command import Given
-from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._errors import UsageError, naming, with_flags
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _rows as load
 from argmetric.scale import files
@@ -83,7 +83,7 @@ class TableRows:
         return self.used.get("scores") or self.used["score"]
 
     @property
-    def checked(self) -> Any:
+    def checked_scores(self) -> Any:
         """The scores as the functions of the package take them."""
         return Probabilities(self.p, self.logits) if self.in_range else self.p
 
@@ -93,7 +93,7 @@ class TableRows:
         if self.calibrator is None:
             return np.asarray(self.p)
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply
-        return apply(self.checked)
+        return apply(self.checked_scores)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -119,11 +119,11 @@ class TableRows:
         """Return the decision with the highest expected score."""
         if self.way == "classes":
             options.pop("n_jobs", None)  # refused where it is given
-        return self.call("decide", self.checked, self.metric, **options)
+        return self.call("decide", self.checked_scores, self.metric, **options)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
-        given = self.checked, labels, self.metric, coverage
+        given = self.checked_scores, labels, self.metric, coverage
         return self.call("forecast", *given, **options)
 
     def evaluate(self, labels: Any) -> Any:
@@ -163,7 +163,7 @@ class TableRows:
         table, y, p = read_reference(o, self.score, self.columns)
         self.labelled = self.reference = y, p
         if self.way != "classes":
-            found = fitted(o, table, y, p)
+            found = fit_reference(o, table, y, p)
             self.calibrator = found.calibrator
             self.reference = None if found.rows is None else found
 
@@ -309,7 +309,6 @@ class TableRows:
 
     def read_labels(self, o: Given, rule: Any, labels: str) -> None:
         """Find the columns of true labels, if they are there, and read them."""
-        table, classes = self.table, self.way == "classes"
         if self.way == "wide":
             if o.labels is not None:
                 self.y = self.label_matrix(o.labels, "--labels", o)
@@ -317,37 +316,51 @@ class TableRows:
             elif labels in ("required", "classes"):
                 raise UsageError("several labels need their true labels: pass --labels")
             return
-        pos_label, shared = o.pos_label, o.has("known") or o.has("reference")
-        if not classes and rule is not None and pos_label is None and is_named(rule):
-            pos_label, shared = str(rule.pos_label), True  # it has seen both classes
-
-        def values(name: str) -> Any:
-            if classes:
-                return self.class_labels(name)
-            if labels == "classes":
-                both = not o.has("confidence")  # a promise may speak of one class
-                how: Any = {"pos_label": pos_label, "both": both}
-                found, self.positive = files.classes(table, name, **how)
-                return found
-            return files.labels(table, name, pos_label=pos_label)
-
         other = self.used.get("decision") or o.decision_column
         used = [*self.columns.values(), o.score, o.group, o.known, o.weight, other]
-        usual = files.default_columns(table, files.LABEL_NAMES, taken=used)
+        usual = files.default_columns(self.table, files.LABEL_NAMES, taken=used)
         optional = labels == "optional" and o.label is None
         if labels != "none" and (usual or not optional):
+            pos_label = o.pos_label
+            # One that is about these labels alone is no guess
+            shared = o.has("known") or o.has("reference")
+            must_fit = pos_label is not None and not shared
+            if self.way == "one" and rule is not None and pos_label is None:
+                pos_label = str(rule.pos_label) if is_named(rule) else None
             try:
                 where: Any = {"taken": used, "prefix": self.prefix}
-                label = load.find_label(table, o.label, **where)
-                self.y = values(label)
+                label = load.find_label(self.table, o.label, **where)
+                self.y = self._label_values(label, pos_label, labels, o)
                 self.use("label", label)
             except files.DataError as error:  # the name alone is no reason to fail
-                if not optional or not (classes or shared or pos_label is None):
+                if not optional or (self.way != "classes" and must_fit):
                     raise
                 self.notes = [with_flags(f"labels not used: {error}")]
-        if classes:
+        if self.way == "classes":
             named = {"label": self.used.get("label"), "group": o.group}
             load.refuse_shared(decision_column=other, **named)
+
+    def _label_values(self, name: str, pos_label: Any, labels: str, o: Given) -> Any:
+        """Return a column of labels: classes, as in the file, or 0 and 1."""
+        if self.way == "classes":
+            return self.class_labels(name)
+        if labels != "classes":
+            return files.labels(self.table, name, pos_label=pos_label)
+        both = not o.has("confidence")  # a promise may speak of one class
+        how: Any = {"pos_label": pos_label, "both": both}
+        found, self.positive = files.classes(self.table, name, **how)
+        return found
+
+    def find_decision(self, o: Given) -> None:
+        """Find the column of decisions that are judged."""
+        try:
+            self.use("decision", load.find_decisions(self.table, o.decision_column))
+        except files.DataError as error:
+            usual = files.default_columns(self.table, files.DECISION_NAMES)
+            if o.decision_column is not None or usual or self.way == "classes":
+                raise
+            more = "or --threshold NUMBER to score a cut-off of the probabilities"
+            raise files.DataError(f"{error}, {more}") from None
 
 
 def is_named(rule: Any) -> bool:
@@ -371,7 +384,7 @@ def metric_of(o: Given, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
     return _learning.metric_named(o.metric, o.zero_division, several=True), average
 
 
-def read(
+def read_table_rows(
     o: Given,
     source: Any,
     *,
@@ -394,12 +407,7 @@ def read(
         metric, average = rule.metric, getattr(rule, "average", None)
         if way == "one":
             average = _learning.average_of(o.average, o.group)
-            sure = rule.probabilities or rule.calibrator is not None
-            if o.logits and sure:
-                raise UsageError("--logits: the rule was tuned on probabilities")
-            scores = "probabilities" if sure else "numbers"
-        elif way == "wide" and not rule.rules[0].probabilities:
-            scores = "numbers"
+        scores = _scores_of(rule, o, way)
     if way == "classes" and o.scores is None and scores != "none":
         raise UsageError(
             "--one-label needs a column of probabilities for each class: pass them as "
@@ -408,14 +416,7 @@ def read(
     table = load.read_rows(source, **o.only(*READING.split()))
     rows = TableRows(table, way, metric, average, logits=bool(o.logits), judged=judged)
     if judged and way != "wide" and o.threshold is None:
-        try:
-            rows.use("decision", load.find_decisions(table, o.decision_column))
-        except files.DataError as error:
-            usual = files.default_columns(table, files.DECISION_NAMES)
-            if o.decision_column is not None or usual or way == "classes":
-                raise
-            more = "or --threshold NUMBER to score a cut-off of the probabilities"
-            raise files.DataError(f"{error}, {more}") from None
+        rows.find_decision(o)
     looks = way == "one" and labels == "optional"
     with progress(f"checking {table.n_rows:,} rows") if looks else nullcontext():
         rows.read_scores(o, rule, scores)
@@ -430,18 +431,36 @@ def read(
     return rows
 
 
+def _scores_of(rule: Any, o: Given, way: Way) -> Literal["probabilities", "numbers"]:
+    """Return what the scores are that a rule was tuned on."""
+    if way == "classes":
+        return "probabilities"
+    if way == "wide":
+        return "probabilities" if rule.rules[0].probabilities else "numbers"
+    sure = rule.probabilities or rule.calibrator is not None
+    if o.logits and sure:
+        raise UsageError("--logits: the rule was tuned on probabilities")
+    return "probabilities" if sure else "numbers"
+
+
 # ---------------------------------------------------------------------------- maps
 
 
-def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
+def fit_reference(o: Given, table: files.Table, y: Any, p: Any) -> Any:
     """Return the map of labelled rows, with these rows."""
     from argmetric._calibrate.resolve import resolve_reference
 
     logits = bool(o.logits)
-    try:
+    with naming(table.source):
         return resolve_reference((y, Probabilities(p, logits)), logits=logits)
-    except ValueError as error:
-        raise files.DataError(f"{table.source}: {error}") from error
+
+
+def require_both_classes(place: str, y: Any) -> None:
+    """Refuse labels of one class: nothing can be learned from them."""
+    if y.min() == y.max():
+        raise files.DataError(
+            f"{place}: every label is {int(y[0])}; rows of both classes are needed"
+        )
 
 
 def read_reference(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cyclopts import App
 
 import argmetric as am
 from argmetric._ground.display import part_text
@@ -14,12 +17,12 @@ from argmetric._verbs.guarantees import promise_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import DONE, say
+from argmetric.cli._errors import DONE, gate, say
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, count, number
 from argmetric.cli.scores import _layout as layout
+from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
-from argmetric.cli.scores._rows import LIMITS, checked, gathered
 
 if TYPE_CHECKING:
     from argmetric._report import Report
@@ -38,11 +41,11 @@ _BEFORE = ("metric", "rows", "average", "mean over", "classes", "assumes", "outp
 _TOLD_BEFORE = ("score", "rows", "labels", "calibrator", "average")
 
 
-def asked_of(rows: TableRows) -> Facts:
+def question_lines(rows: TableRows) -> Facts:
     """Return the first lines: what was asked of which rows."""
     metric, average, classes = rows.metric, rows.average, rows.way == "classes"
     groups = None if rows.groups is None else len(rows.groups.ids)
-    facts = [("rows", _report.rows_asked(rows.described()))]
+    facts = [("rows", _report.rows_text(rows.described()))]
     some = len(rows.names) if rows.way == "wide" else groups
     if some is not None and (classes or average is not None):
         how = "" if classes else f" (--average {average})"
@@ -53,7 +56,7 @@ def asked_of(rows: TableRows) -> Facts:
     if metric is None:  # there are several, or costs
         return facts
     if not classes:
-        return [*facts, _report.metric_asked(metric)]
+        return [*facts, _report.metric_line(metric)]
     told = f"; {metric.convention}" if metric.convention else ""
     return [*facts, ("metric", f"{metric.name}{told}")]
 
@@ -71,35 +74,70 @@ def forecast_facts(forecast: Any, *but: str) -> Facts:
     return [*own, _report.forecast_line(forecast)]
 
 
-def tell(
-    command: str,
-    rows: TableRows,
-    o: Given,
-    results: dict[str, Any],
-    facts: Facts,
-    *,
-    notes: Iterable[str] = (),
-    stderr: bool = False,
-    **values: Any,
-) -> int:
-    """Tell of results: JSON has all of each by its name, people read the facts."""
-    plain = {
-        key: x if x is None or isinstance(x, list) else x.to_dict()
-        for key, x in results.items()
-    }
-    told = {**rows.described(), **plain, **values, "notes": [*dict.fromkeys(notes)]}
-    told["labels"] = rows.names if rows.way == "wide" else None
-    shown, unwritten = [*asked_of(rows), *facts], "rows" if stderr else ""
-    how: Any = {"json": o.json, "stderr": stderr, "unwritten": unwritten}
-    return _report.tell(command, told, shown, **how)
+class Answer(NamedTuple):
+    """What a verb says of rows: results by their keys in JSON, and lines for people.
+
+    `values` are further keys of JSON. With `beside_rows` the lines go to standard
+    error. `judged` is the score that --fail-under judges, and what it is called.
+    """
+
+    rows: TableRows
+    results: dict[str, Any]
+    facts: Facts
+    notes: Iterable[str] = ()
+    values: Mapping[str, Any] = {}
+    beside_rows: bool = False
+    judged: tuple[float, str] | None = None
 
 
-def actual(score: Any) -> Facts:
+def verb(
+    options: str, *own: type[opt.Options], exclusive: str = "", **how: Any
+) -> Callable[[Callable[[Given, io.Input], Answer]], App]:
+    """Make a command of a function that answers about rows.
+
+    What all verbs have in common is done here: files are listed, options that do not go
+    together refused (those `exclusive` of each other too), the answer is printed, and
+    its score judged.
+    """
+
+    def make(answer: Callable[[Given, io.Input], Answer]) -> App:
+        @wraps(answer)
+        def run(o: Given) -> int:
+            source = io.join_inputs(o.file, o.more, writes="output" in o.names)
+            io.exclude(o, *exclusive.split())
+            io.check_options(answer.__name__, o)
+            found = answer(o, source)
+            rows = found.rows
+            values = {
+                **rows.described(),
+                **{key: _plain(one) for key, one in found.results.items()},
+                **found.values,
+                "notes": [*dict.fromkeys(found.notes)],
+                "labels": rows.names if rows.way == "wide" else None,
+            }
+            facts, beside = [*question_lines(rows), *found.facts], found.beside_rows
+            to: Any = {"stderr": beside, "unwritten": "rows" if beside else ""}
+            _report.print_answer(answer.__name__, values, facts, json=o.json, **to)
+            if found.judged is None:
+                return DONE
+            score, called = found.judged
+            return gate(score, o.fail_under, rows.metric, called)
+
+        return command(options, *own, **how)(run)
+
+    return make
+
+
+def _plain(result: Any) -> Any:
+    return result if result is None or isinstance(result, list) else result.to_dict()
+
+
+def actual_lines(score: Any) -> Facts:
     """Return the line on the score by the labels, none without labels."""
     return [] if score is None else [("actual score", number(float(score)))]
 
 
-def promises(*results: Any) -> Facts:
+def promise_lines(*results: Any) -> Facts:
     """Return the lines on what rules or decisions promise for new rows, each once."""
     found = []
     for result in results:
@@ -111,7 +149,7 @@ def promises(*results: Any) -> Facts:
     return [("guarantee", text) for text in dict.fromkeys(found) if text]
 
 
-def positives(n: int, of: int) -> tuple[str, str]:
+def positives_line(n: int, of: int) -> tuple[str, str]:
     """Return the line on what was chosen."""
     return "positives", part_text(n, of, "")
 
@@ -204,13 +242,13 @@ def report(o: Given) -> int:
     """
     from argmetric._report import require_scores
 
-    source = gathered(o.file, o.more)
-    checked("report", o)
-    rows = layout.read(o, source)
+    source = io.join_inputs(o.file, o.more)
+    io.check_options("report", o)
+    rows = layout.read_table_rows(o, source)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         require_scores(rows.scale, logits=rows.logits)
-        page = _page(rows, o, rows.decide(**o.only(*LIMITS.split()), prior=o.prior))
+        page = _page(rows, o, rows.decide(**o.only(*io.LIMITS.split()), prior=o.prior))
     for note in rows.notes:
         say(note)
     if o.report is None:
@@ -220,15 +258,21 @@ def report(o: Given) -> int:
     return DONE
 
 
-def save(page: Any, path: str | None) -> None:
-    """Write a report, if one is asked for, and say so."""
-    if path is not None:
-        page.save(path)
-        say(f"written: {path}")
+def save(result: Any, path: str | None) -> None:
+    """Write a report, or that of a result, if one is asked for, and say so."""
+    if path is None:
+        return
+    if not hasattr(result, "render"):
+        with progress("reporting"):
+            result = am.report(result)
+    result.save(path)
+    say(f"written: {path}")
 
 
 def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
+    if o.report is None:
+        return
     with progress("reporting"):
         if decision is not None:
             page = _page(rows, o, decision)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from contextlib import nullcontext
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from argmetric._monitor import values_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
+from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, naming, say
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import reading
+from argmetric.cli._values import refuse_bad_target
+from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import is_named, metric_of, read_reference
 from argmetric.cli.scores._lines import rule_text, save
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
-from argmetric.cli.scores._rows import checked, exclude
+from argmetric.cli.scores._rows import check_options, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
@@ -123,9 +125,9 @@ def monitor(o: Given) -> int:
     argmetric monitor new.csv --reference val.csv --every 1000 --floor 0.6
     argmetric monitor a.csv --scores 'p_*' --one-label --reference v.csv --time t
     """
-    source = io.gathered(o.file, o.more)
+    source = io.join_inputs(o.file, o.more)
     if o.output is not None:
-        io.refuse_bad_target(o.output)
+        refuse_bad_target(o.output)
         if not o.output.lower().endswith((".json", ".csv")):
             raise UsageError(
                 f"-o {o.output}: the name of the file must end in .json or .csv; "
@@ -134,120 +136,130 @@ def monitor(o: Given) -> int:
     if o.append is not None:
         State.check_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
-    checked("monitor", o)
+    check_options("monitor", o)
     every = _length(o.every, o.time)
     if o.reference is None and o.append is None:
         raise UsageError("pass --reference FILE: labelled rows to compare with")
-    if o.one_label:
-        return _ended(o, source, *_of_classes(o, source, every), None)
-    chosen, metric = o.threshold, metric_named(o.metric, o.zero_division)
+    work = _of_classes if o.one_label else _in_blocks
+    return _answer(o, source, work(o, source, every))
+
+
+class _Found(NamedTuple):
+    """Periods, None without rows, of so many files, and those known `before`."""
+
+    periods: Any
+    reader: RowReader
+    n_files: int
+    before: am.Monitoring | None = None
+
+
+def _in_blocks(o: Given, source: io.Input, every: int | str) -> _Found:
+    """Count rows file by file, on top of what --append keeps."""
+    decider, metric = o.threshold, metric_named(o.metric, o.zero_division)
     if o.rule is not None:
-        chosen = io.load_rule(o.rule)
-        if chosen.probabilities == o.logits:
-            was, way_out = "scores, not on probabilities", "pass --logits if they are"
-            if o.logits:
-                was, way_out = "probabilities", "leave out --logits if they are not"
-            raise files.DataError(
-                f"{o.rule} was tuned on {was}: {way_out} log-odds, here and in the "
-                "reference"
-            )
-        metric = chosen.metric if o.metric is None else metric
-        if is_named(chosen) and o.pos_label is None:  # it has seen both classes
-            o = o.but(pos_label=str(chosen.pos_label))
-    options = {
-        "every": every,
-        **o.only("shift", "coverage", "floor", "false_alarms", "logits", "average"),
-    }
+        decider = _checked_rule(o)
+        metric = decider.metric if o.metric is None else metric
+        if layout.is_named(decider) and o.pos_label is None:  # it has seen both classes
+            o = o.but(pos_label=str(decider.pos_label))
+    options = o.only("shift", "coverage", "floor", "false_alarms", "logits", "average")
+    options |= {"every": every}
     average_of(o.average, o.group)
-    labelled = True if o.decision_column else None if chosen is None else False
-    reader, reference, before = RowReader(o, labelled), _reference(o), None
-    compared: Any = (metric, chosen, reference, options)
+    labelled = True if o.decision_column else None if decider is None else False
+    reader, reference = RowReader(o, labelled), _reference(o)
+    count = _Count(reader, metric, decider, reference, options)
     late = [] if o.late_labels is None else io.listed(o.late_labels, remote=True)
     alone = only_run(o.append) if o.append else nullcontext()
     with alone, warnings_in(reader.notes):
         paths = io.listed(source, remote=True)
         if o.append is None:
-            found = _over(reader, None, paths, late, *compared)
-        else:
-            same = o.only("zero_division", "threshold", "decision_column")
-            same |= {**options, **o.only("time", "by", "group")}
-            asked = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
-            asked["--metric"] = metric.name
-            asked["--rule"] = chosen.to_dict() if o.rule is not None else None
-            state = State.load(o.append, asked, reference)
-            fresh = state.new_files([*paths, *late], reader.notes)
-            names = [os.path.relpath(one[0]) for one in fresh]
-            labelled_now = {os.path.relpath(one) for one in late}
-            paths = [one for one in names if one not in labelled_now]
-            late = [one for one in names if one in labelled_now]
-            before, reader.zoned = state.monitoring, state.zoned
-            found = _over(reader, before, paths, late, *compared)
-            if names and found is not None:
-                state.save(o.append, found, fresh, reader.zoned)
-    return _ended(o, source, found, reader, len(paths), before)
+            return _Found(count.periods(paths, late), reader, len(paths))
+        same = o.only("zero_division", "threshold", "decision_column")
+        same |= {**options, **o.only("time", "by", "group")}
+        fixed = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
+        fixed["--metric"] = metric.name
+        fixed["--rule"] = decider.to_dict() if o.rule is not None else None
+        state = State.load(o.append, fixed, reference)
+        fresh = state.new_files([*paths, *late], reader.notes)
+        names = [os.path.relpath(one[0]) for one in fresh]
+        labelled_now = {os.path.relpath(one) for one in late}
+        paths = [one for one in names if one not in labelled_now]
+        late = [one for one in names if one in labelled_now]
+        before, reader.zoned = state.monitoring, state.zoned
+        found = count.periods(paths, late, before)
+        if names and found is not None:
+            state.save(o.append, found, fresh, reader.zoned)
+    return _Found(found, reader, len(paths), before)
 
 
-def _of_classes(
-    o: Given, source: io.Input, every: int | str
-) -> tuple[am.classes.ClassMonitoring | None, RowReader, int]:
-    """Periods of rows of one of several classes, which are read at once."""
-    metric, _ = metric_of(o, "classes")  # wrong usage comes before the files
+def _checked_rule(o: Given) -> am.Rule:
+    """Read the rule; one that was tuned on another kind of scores is refused."""
+    rule: am.Rule = io.load_rule(o.rule)
+    if rule.probabilities == o.logits:
+        was, way_out = "scores, not on probabilities", "pass --logits if they are"
+        if o.logits:
+            was, way_out = "probabilities", "leave out --logits if they are not"
+        raise files.DataError(
+            f"{o.rule} was tuned on {was}: {way_out} log-odds, here and in the "
+            "reference"
+        )
+    return rule
+
+
+def _of_classes(o: Given, source: io.Input, every: int | str) -> _Found:
+    """Return periods of rows of one of several classes, which are read at once."""
+    metric, _ = layout.metric_of(o, "classes")  # wrong usage comes before the files
     rule = None if o.rule is None else io.load_rule(o.rule, "classes")
     labelled = True if o.decision_column else None if rule is None else False
     reader, paths = RowReader(o, labelled, rule=rule), io.listed(source, remote=True)
     with reading(io.shown_input(source)), warnings_in(reader.notes):
         rows = reader.at_once(paths)
         if rows is None:
-            return None, reader, len(paths)
+            return _Found(None, reader, len(paths))
         classes = io.as_classes([*reader.columns])
         if rule is not None and o.metric is None:
             metric = rule.metric
         else:
-            metric, _ = metric_of(o, "classes", len(classes))
-        _, *known = read_reference(o, o.scores, reader.columns)
+            metric, _ = layout.metric_of(o, "classes", len(classes))
+        _, *known = layout.read_reference(o, o.scores, reader.columns)
         p, labels = rows.pop("p"), rows.pop("labels")
         how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
         how |= {"classes": classes, "reference": tuple(known), "every": every}
-        decided = rule if labels is None else labels
-        try:
+        with naming(io.shown_input(source)):
+            decided = rule if labels is None else labels
             found = am.classes.monitor(p, decided, metric, **how)
-        except (ValueError, TypeError) as error:
-            raise files.DataError(f"{io.shown_input(source)}: {error}") from error
-    return found, reader, len(paths)
+    return _Found(found, reader, len(paths))
 
 
-def _ended(
-    o: Given, source: io.Input, found: Any, reader: RowReader, n_files: int, before: Any
-) -> int:
-    """Tell what was found, write it, and say which alarms are new."""
+def _answer(o: Given, source: io.Input, counted: _Found) -> int:
+    """Print the periods, write them, and say which alarms are new."""
+    found, reader, n_files, before = counted
     if found is None:
         raise files.DataError(f"{io.shown_input(source)} has no rows")
-    summary = _summary(found, reader, io.shown_input(source), n_files)
-    summary |= {"state": o.append, "output": o.output}
+    values = _values(found, reader, io.shown_input(source), n_files)
+    values |= {"state": o.append, "output": o.output}
     if o.output is not None:
         if o.output.lower().endswith(".json"):
             found.save(o.output)
         else:
             frame = found.to_frame("pyarrow")
             files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
-    if o.report is not None:
-        save(am.report(found), o.report)
-    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
-    n, level = _report.count(n_files, "file"), 100 * summary["false_alarms"]
+    save(found, o.report)
+    used = ", ".join(f"{k} {v!r}" for k, v in values["columns"].items())
+    n, level = _report.count(n_files, "file"), 100 * values["false_alarms"]
     alarms_of_a_year = f"{level:g} % chance of a false alarm per year"
     parts = [(x.start, x) for x in found.periods[-_SHOWN_PERIODS:]]
     last = ((name, x.periods[-1]) for name, x in getattr(found, "segments", {}).items())
     parts += [*last][:_SHOWN_SEGMENTS]
     facts = [
         ("rows", f"{reader.rows:,} of {n} ({used or 'none is new'})"),
-        _report.metric_asked(found.metric),
-        ("decision", summary["decision"]),
+        _report.metric_line(found.metric),
+        ("decision", values["decision"]),
         found.lines()[0],
-        ("alarms", f"{summary['alarms']}; {alarms_of_a_year}"),
+        ("alarms", f"{values['alarms']}; {alarms_of_a_year}"),
         *((name, "  ".join(one.cells())) for name, one in parts),
     ]
-    notes = [("note", one) for one in (*summary["notes"], found._notes()[-1])]
-    _report.tell("monitor", summary, facts, json=o.json, notes=notes)
+    notes = [("note", one) for one in (*values["notes"], found._notes()[-1])]
+    _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
     alarms = _alarms(found, before)
     for where, raised in alarms.items():
         newest, many = raised[-1], _report.count(len(raised), "period")
@@ -274,7 +286,7 @@ def _length(every: str | None, time: str | None) -> int | str:
 
 
 def _reference(o: Given) -> tuple[Any, ...] | None:
-    """Labels and scores of --reference, and segments where it has the column."""
+    """Return labels and scores of --reference, and segments if it has the column."""
     if o.reference is None:
         return None
     if io.is_saved(o.reference):
@@ -282,84 +294,85 @@ def _reference(o: Given) -> tuple[Any, ...] | None:
             f"--reference {o.reference} is a saved map or rule: monitor compares with "
             "labelled rows, and needs these"
         )
-    table, y, p = read_reference(o, o.score or "")
-    if y.min() == y.max():
-        raise files.DataError(
-            f"{o.reference}: every label is {y[0]}; rows of both classes are needed"
-        )
+    table, y, p = layout.read_reference(o, o.score or "")
+    layout.require_both_classes(o.reference, y)
     if o.by is None or o.by not in table.names:
         return y, p
     codes, ids = files.groups(table, files.named_column(table, o.by))
     return y, p, np.array([str(one) for one in ids], dtype=object)[codes]
 
 
-def _over(
-    reader: RowReader,
-    found: am.Monitoring | None,
-    paths: list[str],
-    late: list[str],
-    metric: Any,
-    chosen: Any,
-    reference: Any,
-    options: dict[str, Any],
-) -> am.Monitoring | None:
-    """What was counted before, with the rows of the files and labels that are late."""
-    if found is not None and reader.labelled is None:  # as when the state was begun
-        reader.labelled = found.watch.rule is None
-    overlap = None if reference is None else watching.Overlap(reference[1])
-    with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
-        for path in paths:
-            for block in reader.blocks(path):
+@dataclass
+class _Count:
+    """How rows of files are counted; None decides by what is tuned on the reference."""
+
+    reader: RowReader
+    metric: Any
+    decider: Any
+    reference: tuple[Any, ...] | None
+    options: dict[str, Any]
+
+    def periods(
+        self, paths: list[str], late: list[str], found: am.Monitoring | None = None
+    ) -> am.Monitoring | None:
+        """Add rows of files, and late labels, to what was `found` before."""
+        reader, overlap = self.reader, None
+        if found is not None and reader.labelled is None:  # as when the state was begun
+            reader.labelled = found.watch.rule is None
+        if self.reference is not None:
+            overlap = watching.Overlap(self.reference[1])
+        with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+            for path, block in ((x, one) for x in paths for one in reader.blocks(x)):
                 if overlap is not None:
                     overlap.add(block["p"])
-                try:
-                    if found is not None:
-                        found = found.add(**block)
-                        continue
-                    if not reader.labelled and chosen is None:
-                        chosen = am.tune(reference[0], reference[1], metric)
-                        reader.notes.append(
-                            f"rows are predicted by {rule_text(chosen, 'score')}, the "
-                            "best threshold on the reference: --rule or --threshold "
-                            "names another"
-                        )
-                    how = {**options, **block, "reference": reference}
-                    p, labels = how.pop("p"), how.pop("labels")
-                    decided = labels if reader.labelled else chosen
-                    found = am.monitor(p, decided, metric, **how)
-                except (ValueError, TypeError) as error:
-                    raise files.DataError(f"{path}: {error}") from error
-    for path in late if found is not None else ():
-        for block in reader.blocks(path):
-            some = with_labels(block, path)
-            try:
-                if some["p"].size:
-                    found = found.add_labels(**some)  # type: ignore[union-attr]
-            except (ValueError, TypeError) as error:
-                said, cut, _ = str(error).partition(": rows are added")
-                said = said.replace("y has", "it has")
-                more = "; rows are counted first, with the same score and time"
-                raise files.DataError(f"{path}: {said}{more * bool(cut)}") from error
-    reader.check()
-    if overlap is not None and overlap.message:
-        reader.notes += [overlap.message] * (overlap.message not in reader.notes)
-    return found
+                with naming(path):
+                    found = self._begun(block) if found is None else found.add(**block)
+        if found is not None:
+            for path, block in ((x, one) for x in late for one in reader.blocks(x)):
+                found = _add_labels(found, with_labels(block, path), path)
+        reader.check()
+        if overlap is not None and overlap.message:
+            reader.notes += [overlap.message] * (overlap.message not in reader.notes)
+        return found
+
+    def _begun(self, block: dict[str, Any]) -> am.Monitoring:
+        """Monitor first rows."""
+        reader = self.reader
+        if not reader.labelled and self.decider is None:
+            assert self.reference is not None
+            self.decider = am.tune(self.reference[0], self.reference[1], self.metric)
+            reader.notes.append(
+                f"rows are predicted by {rule_text(self.decider, 'score')}, the "
+                "best threshold on the reference: --rule or --threshold names another"
+            )
+        how = {**self.options, **block, "reference": self.reference}
+        p, labels = how.pop("p"), how.pop("labels")
+        decided = labels if reader.labelled else self.decider
+        found: am.Monitoring = am.monitor(p, decided, self.metric, **how)
+        return found
+
+
+def _add_labels(found: am.Monitoring, some: dict[str, Any], path: str) -> am.Monitoring:
+    """Add labels that came late, of rows that were counted."""
+    try:
+        return found.add_labels(**some) if some["p"].size else found
+    except (ValueError, TypeError) as error:
+        said, cut, _ = str(error).partition(": rows are added")
+        said = said.replace("y has", "it has")
+        more = "; rows are counted first, with the same score and time"
+        raise files.DataError(f"{path}: {said}{more * bool(cut)}") from error
 
 
 # -------------------------------------------------------------------------- telling
 
 
-def _summary(
-    found: Any, reader: RowReader, source: str, n_files: int
-) -> _report.Values:
+def _values(found: Any, reader: RowReader, source: str, n_files: int) -> _report.Values:
     """Return what was found, as docs/results.rst tells it."""
     watch, rule, metric = found.watch, found.watch.rule, found.metric
     zero, segments = metric.zero_division, getattr(found, "segments", {})
     if reader.o.one_label:
-        classes, reference = (
-            [str(one) for one in watch.classes],
-            [watch.code.size, None],
-        )
+        classes: Any = [str(one) for one in watch.classes]
+        reference = [watch.code.size, None]
         decision = "the most probable class" if rule is None else "the rule"
         decision = "a column" if watch.passed else decision
     else:
@@ -397,7 +410,7 @@ def _summary(
 
 
 def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
-    """Alarms of periods that have new rows; of the last one where there are none."""
+    """Return alarms of periods with new rows; of the last one where there are none."""
     alarms: dict[str, list[Any]] = {}
     for name, one in (("", found), *getattr(found, "segments", {}).items()):
         old = before

@@ -28,6 +28,7 @@ from argmetric._ground.types import AnyArray
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import TableRows, way_of
 from argmetric.cli.scores._pieces import arrived, decided
@@ -61,7 +62,7 @@ class RowReader:
     _bad_label: bool = False
 
     def blocks(self, path: str) -> Iterator[dict[str, Any]]:
-        """Rows of one file, as `Monitoring.add` takes them."""
+        """Yield rows of one file, as `Monitoring.add` takes them."""
         before, o = self.rows, self.o
         for table in self._tables(path):
             self.rows += table.n_rows
@@ -84,7 +85,7 @@ class RowReader:
             self.notes.append(f"{path} has no rows")
 
     def at_once(self, paths: list[str]) -> dict[str, Any] | None:
-        """Rows of all files; None where there are none."""
+        """Return rows of all files, None where there are none."""
         blocks = [block for path in paths for block in self.blocks(path)]
         self.check()
         if not blocks:
@@ -127,7 +128,7 @@ class RowReader:
             first += batch.num_rows
 
     def _choose(self, table: files.Table) -> list[str]:
-        """The columns of a file that are read."""
+        """Return the columns of a file that are read."""
         o, label = self.o, self.o.label
         named = {k: v for k, v in o.only(*_NAMED).items() if v is not None}
         taken = [*named.values(), *([] if label is None else [label])]
@@ -161,7 +162,7 @@ class RowReader:
         return [*scores, *found.values()]
 
     def _named_groups(self, table: files.Table, role: str) -> Groups | None:
-        """A column of segments or groups, by their names as text."""
+        """Return a column of segments or groups, by their names as text."""
         if role not in self._found:
             return None
         codes, ids = files.groups(table, self._found[role])
@@ -196,7 +197,7 @@ class RowReader:
 
 
 def with_labels(block: dict[str, Any], place: str) -> dict[str, Any]:
-    """The rows whose labels are known, as `Monitoring.add_labels` takes them."""
+    """Return rows whose labels are known, as `Monitoring.add_labels` takes them."""
     if block["known"] is None:
         raise files.DataError(f"{place} has no column of labels: pass --label")
     rows = ~np.isnan(block["known"])
@@ -210,7 +211,7 @@ def with_labels(block: dict[str, Any], place: str) -> dict[str, Any]:
 
 
 def _parsed(column: Any) -> Any:
-    """A column of ISO text or plain times as times, at once; others as they are."""
+    """Return a column of ISO text or plain times as times; others as they are."""
     import pyarrow as pa
 
     plain = [pa.timestamp(unit) for unit in ("s", "ms", "us")]
@@ -256,7 +257,7 @@ class State:
         """Read a state, or begin one; what does not fit the options is refused."""
         asked["--reference"] = reference and _digest_of_rows(reference)
         if not os.path.exists(path):
-            load.refuse_bad_target(path)
+            refuse_bad_target(path)
             if reference is None:
                 raise UsageError("--reference FILE is needed to begin a state")
             return State(asked)
@@ -371,7 +372,7 @@ def only_run(path: str) -> Iterator[None]:
 
 
 def _digest_of_rows(columns: tuple[Any, ...]) -> str:
-    """Digest of the columns of a reference."""
+    """Return a digest of the columns of a reference."""
     found = hashlib.sha256()
     for one in columns:
         as_text = one.dtype.kind == "O"

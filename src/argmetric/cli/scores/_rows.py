@@ -25,7 +25,7 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._values import check_encoding, entries, refuse_same_column
+from argmetric.cli._values import check_encoding, entries, flag_of, refuse_same_column
 from argmetric.scale import files
 from argmetric.scale.files import Format
 
@@ -45,7 +45,7 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 Input = str | tuple[str, ...]
 
 
-def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
+def join_inputs(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
     """Return what was given as one input; `writes` says whether there is a ``-o``.
 
     Files of text are listed, those of a pattern in the order of their names. What is
@@ -215,9 +215,7 @@ def load_weights(table: files.Table, name: str | None) -> Floats | None:
 
 def refuse_shared(**chosen: str | None) -> None:
     """Refuse one column for two purposes, each given by the name of its option."""
-    refuse_same_column(
-        (f"--{option.replace('_', '-')}", name) for option, name in chosen.items()
-    )
+    refuse_same_column((flag_of(option), name) for option, name in chosen.items())
 
 
 def as_classes(names: list[str]) -> list[Any]:
@@ -340,36 +338,9 @@ def rows_out(table: files.Table, o: Given, new: dict[str, str]) -> RowsOut:
     return RowsOut(target if wanted else None, format)
 
 
-def refuse_bad_target(path: str) -> None:
-    """Refuse an output that cannot be before the work, not after it."""
-    if path == "-":
-        raise UsageError("the output is a file, not standard output: -o FILE")
-    if os.path.isdir(path):
-        raise files.DataError(f"cannot write {path}: it is a folder")
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise files.DataError(f"cannot write {path}: there is no folder {folder}")
-
-
-def refuse_bad_report(path: str) -> None:
-    """Refuse a report that cannot be before the work, not after it."""
-    from argmetric._report import format_of, require_page
-
-    if path == "-":
-        raise UsageError("a report is written to a file, not to standard output")
-    refuse_bad_target(path)
-    try:
-        if format_of(path, "") == "html":
-            require_page()
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    except ModuleNotFoundError as error:
-        raise files.DataError(str(error)) from error
-
-
 LIMITS = "min_positives max_positives min_precision min_recall"
 # A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
-# many files at once), an option, or one with "no " before it; the options that it
+# many files at once), an option, one with "no " before it, or two; the options that it
 # refuses, "verb:option" for one command alone; what is said; and why
 _TABLE = (
     # labels go with the scores of the same names
@@ -407,7 +378,7 @@ _TABLE = (
     "report: forecast:known forecast:overdispersion forecast:prior = --report "
     "does not support {}: leave one out\n"
     # the same
-    "report of a rule: prior = --report does not support {}: leave one out\n"
+    "rule+report: prior = --report does not support {}: leave one out\n"
     # without it nothing is promised for other rows
     "no confidence: tune:for_rows = {} goes with --confidence: pass it too\n"
     # a promise for new rows rests on labels
@@ -422,11 +393,18 @@ _TABLE = (
     "no reference: reference_score reference_label = {} goes with --reference: "
     "pass it too\n"
     # a map has no columns, and keeps no labelled rows
-    "saved map: reference_score reference_label confidence = --reference is a "
+    "saved-map: reference_score reference_label confidence = --reference is a "
     "map; {} needs labelled rows there\n"
     # a rule was tuned on scores that went through its own
-    "saved map beside a rule: reference = --rule brings its own map; a map as "
+    "rule+saved-map: reference = --rule brings its own map; a map as "
     "{} has no effect beside it\n"
+    # it is where the rows of --next go, which go nowhere else
+    "no output: compare:next = {} writes rows: pass -o FILE\n"
+    "no next: compare:output = {} takes the rows of --next: pass --next 50, say\n"
+    # classes have cuts on probabilities
+    "classes: tune:logits = tune takes probabilities: leave out {}\n"
+    # without labels the scores are all there is
+    "no_label: tune:logits = --no-label works on probabilities, not on {}\n"
     # it says which label the others are not
     "no pos_label: stream:neg_label stream:one_vs_rest = {} is about "
     "--pos-label: pass it too\n"
@@ -447,15 +425,15 @@ def check(verb: str, ways: set[str], given: Given) -> None:
     """Refuse the first option that has no meaning for one of the ways."""
     for way, options, message in REFUSALS:
         absent = way.removeprefix("no ")
-        if way not in ways and not (absent != way and absent not in ways):
+        if absent in ways if absent != way else not {*way.split("+")} <= ways:
             continue
         for name in options.split():
             command, _, option = name.rpartition(":")
             if command in ("", verb) and given.has(option):
-                raise UsageError(message.format(f"--{option.replace('_', '-')}"))
+                raise UsageError(message.format(flag_of(option)))
 
 
-def checked(verb: str, o: Given) -> None:
+def check_options(verb: str, o: Given) -> None:
     """Refuse options that contradict each other or have nothing to act on."""
     is_map = is_saved(o.reference)
     if o.prior == "estimate" and (o.reference is None or is_map):
@@ -465,12 +443,9 @@ def checked(verb: str, o: Given) -> None:
         )
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
-    beside = ("rule", "map", "reference", "scores", "report", "confidence")
-    ways |= {name for name in beside if getattr(o, name) is not None}
-    ways |= {"joint"} if o.joint else set()
-    ways |= {"report of a rule"} if {"rule", "report"} <= ways else set()
-    ways |= {"saved map"} if is_map else set()
-    ways |= {"saved map beside a rule"} if {"rule", "saved map"} <= ways else set()
+    beside = "rule", "map", "reference", "scores", "report", "confidence", "joint"
+    ways |= {name for name in (*beside, "no_label") if o.has(name)}
+    ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
         raise UsageError(f"--prior {o.prior:g} is a share of positives, not of classes")
@@ -478,6 +453,6 @@ def checked(verb: str, o: Given) -> None:
 
 def exclude(given: Given, *names: str) -> None:
     """Refuse two of these options together."""
-    found = [f"--{name.replace('_', '-')}" for name in names if given.has(name)]
+    found = [flag_of(name) for name in names if given.has(name)]
     if len(found) > 1:
         raise UsageError(f"{found[0]} and {found[1]} exclude each other")

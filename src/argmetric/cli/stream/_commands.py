@@ -23,6 +23,7 @@ from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, with_flags
 from argmetric.cli._learning import metric_named, text_target
 from argmetric.cli._progress import progress, reading
+from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.stream import _run as runs
@@ -234,7 +235,7 @@ def _check_options(o: Given, metric: Metric) -> None:
     except ValueError as error:  # no threshold can be learned for it
         raise UsageError(str(error)) from error
     if o.output not in (None, "-"):
-        load.refuse_bad_target(o.output)
+        refuse_bad_target(o.output)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samefile(o.file, o.output):
                 raise UsageError(f"-o {o.output} is the input: it would be overwritten")
@@ -304,7 +305,7 @@ def _summary(
     if run.kept is not None:
         notes.append(("checkpoint", run.kept))
     told: dict[str, Any] = {"json": o.json, "stderr": o.output == "-", "notes": notes}
-    _report.tell("stream", values, facts, **told)
+    _report.print_answer("stream", values, facts, **told)
     return stopped.code or DONE
 
 
@@ -417,12 +418,12 @@ def predict(o: Given) -> int:
         ("metric", options["metric"]),
         ("model", f"{found.path}, which has learned from {learned}"),
         ("threshold", _report.number(model.threshold_)),
-        lines.positives(positives, n_rows),
+        lines.positives_line(positives, n_rows),
         *_skipped(values),
     ]
     notes = [("skipped", error) for error in values["errors"]]
     told: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": "rows"}
-    return _report.tell("stream predict", values, facts, notes=notes, **told)
+    return _report.print_answer("stream predict", values, facts, notes=notes, **told)
 
 
 def _checkpoint(path: Path) -> runs.Checkpoint:

@@ -89,7 +89,7 @@ def checkpoint_to_resume(
     return newest
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None or value is False:
         return "left out"
     return "given" if value is True else str(value)
