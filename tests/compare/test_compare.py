@@ -1,15 +1,12 @@
 """compare: its law against plain twins, labels, plans, and files."""
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import betabinom
 
 import argmetric as am
-from argmetric._compare.strata import RatePrior, drawn_rates
 
 LOSS = am.CustomMetric(
     lambda tp, k, t, n: 1 - 2 * tp / (k + t), "loss", greater_is_better=False
@@ -91,32 +88,6 @@ def test_means_over_groups_are_those_of_a_plain_twin() -> None:
         for one in labels
     ]
     assert [x.mean for x in whole.scores().values()] == pytest.approx(exact)
-
-
-def test_the_posterior_of_rates_is_that_of_the_model() -> None:
-    """E[rate] of two strata with an effect of each group, by sums over the grid."""
-    x = np.array([-2.0, -1.0, 0.5, 1.5])
-    shares = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.0, 0.3, 0.7]])
-    group, drawn, found = np.array([0, 1]), np.array([20.0, 0.0]), np.array([9.0, 0.0])
-    levels, slopes = np.linspace(-1.5, 1.5, 5), np.linspace(0.5, 1.5, 3)
-    effect, effective = np.array([-0.8, 0.0, 0.9]), np.log([0.2, 0.5, 0.3])
-    sigma = 0.4
-    total, wanted = 0.0, np.zeros(2)
-    for a, b, (i, u), (j, w) in itertools.product(
-        levels, slopes, enumerate(effect), enumerate(effect)
-    ):
-        mu = shares @ expit(a + b * x + np.array([u, u, w, w]))
-        kappa = 1 / (sigma**2 * mu * (1 - mu))
-        level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / 0.5 + effective[i] + effective[j])
-        for k, m, c, kap in zip(found, drawn, mu, kappa, strict=True):
-            level *= betabinom(m, kap * c, kap * (1 - c)).pmf(k)
-        total += level
-        wanted += level * (kappa * mu + found) / (kappa + drawn)
-    prior = RatePrior(levels, slopes, None, sigma, effect, effective)
-    rng = np.random.default_rng(0)
-    one = drawn_rates(x, shares, group, drawn, found, prior, 40_000, rng)
-    error = one.rate.std(axis=0) / 200
-    assert (np.abs(one.rate.mean(axis=0) - wanted / total) < 4 * error).all()
 
 
 @pytest.mark.parametrize("metric", ["f1", "mcc", "jaccard", "balanced_accuracy", LOSS])

@@ -223,7 +223,7 @@ def review_rows(
     x = layout.scores if logits else logit(layout.scores)
     chances = from_log_odds(x if calibrator is None else calibrator._map(x))
     search = RowSearch(metric, *chances, given, count, leave)
-    rows, chosen = search.best_rows(free=labels is None)
+    _, rows, chosen = search.best_rows(free=labels is None)
     rise = math.nan  # where it is not known apart
     if leave:
         rest = np.ones(n, dtype=bool)

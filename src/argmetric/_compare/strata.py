@@ -1,114 +1,26 @@
-"""Which rows to label, and what their labels tell: strata, allocation and rates.
+"""Which rows to label: strata, the labels of each, and rows drawn in them.
 
-Rows lie in cells of alike decisions and scores, cells in strata, and labels are drawn
-at random inside of a stratum. One more positive in a cell moves the contrast of scores
+Rows lie in bins of alike predictions and scores, bins in strata, and labels are drawn
+at random inside of a stratum. One more positive in a bin moves the contrast of scores
 by h; a stratum has the more labels the larger the sum of |h|·√(c·(1 - c)) over its rows
-is, c their chance (Neyman). In one map the log-odds of a cell are
-
-    a + b·x + u_g,   a ~ N(0, 1),   b ~ N(1, ½²),
-
-with x the map's own and u_g an effect of all cells of one group, and the rate of
-positives of a stratum, of which the tilted map expects μ, is
-
-    ρ ~ Beta(κ·μ, κ·(1 - μ)).
-
-`found` positives among `drawn` labels of a stratum weigh a, b and u by beta-binomials.
+is, c their probability (Neyman).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric
 
 FEWEST = 2  # labels of a stratum
 EVEN = 0.1  # part of the labels that goes to all rows alike
-FURTHEST = 30.0  # log-odds of a chance that is tilted
-TILT = (1.0, 0.5)  # standard deviations of level and slope of a tilt
-
-
-class RatePrior(NamedTuple):
-    """What may be true of the rates of strata before any label."""
-
-    # Tilts that are tried: all pairs of these
-    levels: Floats
-    slopes: Floats
-    kappa: float | None  # rows that a tilted map counts for in a stratum; None:
-    sigma: float = 0.0  # κ = 1/(σ²·μ·(1 - μ)), so that ρ has the sd σ on the log-odds
-    # Effects of a group that are tried, and the logarithm of the chance of each
-    effect: Floats = np.zeros(1)
-    effective: Floats = np.zeros(1)
-
-    def parameters(self, mu: Floats, rest: Floats) -> tuple[Floats, Floats]:
-        """κ·μ and κ·(1 - μ)."""
-        if self.kappa is not None:
-            return self.kappa * mu, self.kappa * rest
-        return 1.0 / (self.sigma**2 * rest), 1.0 / (self.sigma**2 * mu)
-
-
-class Rates(NamedTuple):
-    """Draws of one map: tilts, effects of every group, rates of every stratum."""
-
-    level: Floats
-    slope: Floats
-    effect: Floats
-    rate: Floats
-
-
-def drawn_rates(
-    x: Floats,
-    shares: Floats,
-    group: Integers,
-    drawn: Floats,
-    found: Floats,
-    prior: RatePrior,
-    draws: int,
-    rng: np.random.Generator,
-) -> Rates:
-    """Draws of what may be true under one map, given the labels.
-
-    `x`: log-odds of every cell under the map; `shares`: (strata, cells) part of the
-    rows of a stratum in each cell; `group`: of every stratum, and of its cells;
-    `drawn`, `found`: labels of every stratum, and positives among them.
-    """
-    from scipy.special import betaln
-
-    a, b = (y.ravel() for y in np.meshgrid(prior.levels, prior.slopes, indexing="ij"))
-    tilted = a[:, None] + b[:, None] * np.clip(x, -FURTHEST, FURTHEST)
-    # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as a
-    # difference is 0, and its beta law is none.
-    both = from_log_odds(tilted[:, None, :] + prior.effect[:, None])
-    first, second = prior.parameters(*(one @ shares.T for one in both))
-    there, n_groups, missed = drawn > 0, int(group.max()) + 1, drawn - found
-    up, down = first[..., there], second[..., there]
-    seen = betaln(up + found[there], down + missed[there]) - betaln(up, down)
-    of_group = np.zeros((*first.shape[:2], n_groups)) + prior.effective[:, None]
-    for i, number in enumerate(group[there]):
-        of_group[..., number] += seen[..., i]
-    top = of_group.max(axis=1, keepdims=True)
-    weight = np.exp(of_group - top)
-    level = -(a**2) / (2 * TILT[0] ** 2) - (b - 1.0) ** 2 / (2 * TILT[1] ** 2)
-    level += (top[:, 0] + np.log(weight.sum(axis=1))).sum(axis=1)
-    chance = np.exp(level - level.max())
-    tilt = rng.choice(chance.size, draws, p=chance / chance.sum())
-    pick = np.zeros((draws, n_groups), dtype=np.int64)
-    if prior.effect.size > 1:
-        reached = np.cumsum(weight[tilt], axis=1)
-        at = rng.random((draws, 1, n_groups)) * reached[:, -1:]
-        pick = (at > reached[:, :-1]).sum(axis=1)
-    place = tilt[:, None], pick[:, group], np.arange(group.size)
-    rate = rng.beta(first[place] + found, second[place] + missed)
-    return Rates(a[tilt], b[tilt], prior.effect[pick], rate)
 
 
 def moves_of(
     metric: Metric, tp: Floats, k: Floats, t: Floats, n: Floats, patterns: Floats
 ) -> Floats:
-    """h: what one more positive of each pattern of decisions moves each score by.
+    """Return h: what one more positive of each pattern moves each score by.
 
     Central differences at the expected counts `tp`, `k` of every model, in rows, and
     `t`, `n`, whose columns are groups; `patterns`: (models, patterns) decisions.
@@ -125,7 +37,7 @@ def moves_of(
 
 
 def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
-    """Stratum of every cell, of equal sums of the mass; -1 where there is none."""
+    """Return the stratum of every bin, of equal sums of the mass; -1 where it is 0."""
     member = np.full(group.size, -1)
     first = 0
     for number, strata in enumerate(count.tolist()):
@@ -144,7 +56,7 @@ def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
 def allocation(
     n: int, total: Integers, weight: Floats, have: Integers | None = None
 ) -> Integers:
-    """Labels to add in every stratum: all together are Neyman's, some for all alike.
+    """Return labels to add in every stratum: in all Neyman's, some for all alike.
 
     At least `FEWEST`, where there are so many, and at most all rows of a stratum.
     `have`: labels that are there already.
@@ -173,7 +85,11 @@ def allocation(
 def drawn_rows(
     stratum: Integers, wanted: Integers, rows: Integers, seed: object
 ) -> Integers:
-    """Some rows of each stratum, at random, in rising order; `stratum`: of `rows`."""
+    """Return some rows of each stratum, at random, in rising order.
+
+    stratum : (rows) number of the stratum of each of `rows`
+    wanted : (strata) how many
+    """
     rng = np.random.default_rng(seed)  # type: ignore[arg-type]
     size = np.bincount(stratum, minlength=wanted.size)
     order = rng.permutation(rows.size)

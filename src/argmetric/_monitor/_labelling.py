@@ -2,7 +2,13 @@
 
 Rows are drawn at random in strata along the score, five of each predicted label, more
 of them where a label matters more for the score, as `compare` does it for several
-models (`_compare/strata.py` has the law of the rates).
+models (`_compare/strata.py`). Under one calibrator the log-odds of a bin are
+
+    a + b·x,   a ~ N(0, 1),   b ~ N(1, ½²),
+
+x those of the calibrator, and the rate of positives of a stratum, of which they expect
+the mean μ, is ρ ~ Beta(κ·μ, κ·(1 - μ)). Positives among the labels of a stratum weigh a
+and b by beta-binomials.
 """
 
 from __future__ import annotations
@@ -14,9 +20,7 @@ import numpy as np
 
 from argmetric._compare.strata import (
     FEWEST,
-    RatePrior,
     allocation,
-    drawn_rates,
     drawn_rows,
     moves_of,
     strata_of,
@@ -37,7 +41,7 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.labels import read_together
-from argmetric._ground.odds import logit
+from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
     ArrayLike,
@@ -53,9 +57,11 @@ from argmetric._monitor._bins import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
 STRATA = 5  # of each predicted label
-KAPPA = 20.0  # rows that a tilted map counts for in a stratum
-DRAWS = 64  # of every map
-TILTS = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)
+KAPPA = 20.0  # rows that a level and a slope count for in a stratum
+DRAWS = 64  # of every calibrator
+TILTS = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)  # levels and slopes
+TILT_STD = (1.0, 0.5)
+FURTHEST = 30.0  # log-odds of a bin
 SIDES = np.array([[0.0, 1.0]])  # the decisions of one model
 
 
@@ -257,14 +263,28 @@ class LabellingPlan(Result):
 def stratum_positives(
     chances: Floats, weights: Floats, sizes: Integers, drawn: Integers, found: Floats
 ) -> Floats:
-    """Draws of the number of positives of every stratum, given its labels."""
-    rng, prior = np.random.default_rng(0), RatePrior(*TILTS, KAPPA)
-    alone = np.zeros(sizes.size, dtype=np.int64)
-    labels = drawn.astype(np.float64), np.asarray(found, dtype=np.float64)
-    draws = []
-    for x in logit(chances):
-        one = drawn_rates(x, weights, alone, *labels, prior, DRAWS, rng)
-        draws.append(found + rng.binomial(sizes - drawn, one.rate))
+    """Return draws of the number of positives of every stratum, given its labels.
+
+    chances : (calibrators, bins) probabilities
+    weights : (strata, bins) part of the rows of a stratum in each bin
+    sizes, drawn, found : (strata) rows, labels, and positives among these
+    """
+    from scipy.special import betaln
+
+    a, b = (one.ravel() for one in np.meshgrid(*TILTS, indexing="ij"))
+    prior = (a / TILT_STD[0]) ** 2 / 2.0 + ((b - 1.0) / TILT_STD[1]) ** 2 / 2.0
+    rng, draws = np.random.default_rng(0), []
+    for x in np.clip(logit(chances), -FURTHEST, FURTHEST):
+        # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as
+        # a difference is 0, and its beta distribution is none.
+        both = from_log_odds(a[:, None] + b[:, None] * x)
+        up, down = (KAPPA * (one @ weights.T) for one in both)
+        level = betaln(up + found, down + drawn - found) - betaln(up, down)
+        weight = level.sum(axis=1) - prior
+        weight = np.exp(weight - weight.max())
+        tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
+        rate = rng.beta(up[tilt] + found, down[tilt] + (drawn - found))
+        draws.append(found + rng.binomial(sizes - drawn, rate))
     return np.concatenate(draws)
 
 
