@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -380,12 +381,12 @@ def open(
     executor: object = None,
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Files:
-    """Open files of any size: the verbs are methods of what is returned.
+) -> Any:
+    """Open files or a lazy table: the verbs are methods of what is returned.
 
     Parameters
     ----------
-    files : str, path or list of these
+    files : str, path or list of these, or lazy table
         A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
         also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
         DataFrame: every partition is treated as a file; the worker that reads it
@@ -428,9 +429,9 @@ def open(
 
     Returns
     -------
-    Files
-        With `decide`, `forecast`, `evaluate`, `tune`, `calibrate`, `calibration_check`,
-        `fit`, `decide_classes` and `evaluate_classes`.
+    Files or LazyTable
+        With `decide`, `forecast`, `evaluate` and `tune`; files also with `calibrate`,
+        `calibration_check`, `fit`, `decide_classes` and `evaluate_classes`.
 
     Examples
     --------
@@ -453,6 +454,20 @@ def open(
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {shown(progress)}")
     given: Any = files
+    if not isinstance(given, str | os.PathLike | list | tuple):
+        from argmetric.scale._lazy import LazyTable, is_lazy
+
+        if is_lazy(given):
+            for name, value in (
+                *(("weight", weight), ("scores", scores), ("features", features)),
+                *(("memory", memory), ("work_dir", work_dir), ("executor", executor)),
+                *(("n_jobs", n_jobs), ("progress", progress)),
+                ("missing_groups", None if missing_groups == "error" else "own"),
+                ("on_error", None if on_error == "stop" else "skip"),
+            ):
+                if value is not None:
+                    raise ValueError(f"{name} goes with files, not with a lazy table")
+            return LazyTable(given, score, label, group, decision_column)
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     return Files(
         found=blocks_of(*given) if arrays else find_input(given),
