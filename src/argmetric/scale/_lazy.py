@@ -466,12 +466,27 @@ def _forecast_values(
     )
 
 
-def is_lazy(table: Any) -> bool:
-    """Whether narwhals reads this as a lazy table; refuse one in memory."""
+def open_lazy(
+    table: Any, others: dict[str, Any], **columns: str | None
+) -> LazyTable | None:
+    """Return the lazy table that narwhals reads; None if this is something else.
+
+    Parameters
+    ----------
+    others : dict
+        Options for files, which are refused unless they have their defaults.
+    **columns
+        Names of columns by their roles.
+    """
     frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         raise TypeError(
             f"this table of {frame.implementation.name.lower()} is in memory: pass its "
             "columns to argmetric.decide and the like, or a lazy frame"
         )
-    return isinstance(frame, nw.LazyFrame)
+    if not isinstance(frame, nw.LazyFrame):
+        return None
+    for name, value in others.items():
+        if value not in (None, "error", "stop"):
+            raise ValueError(f"{name} goes with files, not with a lazy table")
+    return LazyTable(table, **columns)

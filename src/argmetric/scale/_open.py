@@ -388,10 +388,10 @@ def open(
     ----------
     files : str, path or list of these, or lazy table
         A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
-        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
-        DataFrame: every partition is treated as a file; the worker that reads it
-        computes it, once for each pass. For `fit` also a pair of Dask arrays, of
-        features and labels, by their blocks of rows.
+        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a lazy
+        table: a LazyFrame of Polars, a relation of DuckDB, a DataFrame of Dask or
+        Spark, of which the columns below are named, and no other option. For `fit` also
+        a pair of Dask arrays, of features and labels, by their blocks of rows.
     score : str, optional
         The column of scores; by default the one called score, prob, p or the like.
     label : str, optional
@@ -455,19 +455,18 @@ def open(
         raise TypeError(f"progress must be a function, not {shown(progress)}")
     given: Any = files
     if not isinstance(given, str | os.PathLike | list | tuple):
-        from argmetric.scale._lazy import LazyTable, is_lazy
+        from argmetric.scale._lazy import open_lazy
 
-        if is_lazy(given):
-            for name, value in (
-                *(("weight", weight), ("scores", scores), ("features", features)),
-                *(("memory", memory), ("work_dir", work_dir), ("executor", executor)),
-                *(("n_jobs", n_jobs), ("progress", progress)),
-                ("missing_groups", None if missing_groups == "error" else "own"),
-                ("on_error", None if on_error == "stop" else "skip"),
-            ):
-                if value is not None:
-                    raise ValueError(f"{name} goes with files, not with a lazy table")
-            return LazyTable(given, score, label, group, decision_column)
+        others = {
+            **{"weight": weight, "scores": scores, "features": features},
+            **{"memory": memory, "work_dir": work_dir, "executor": executor},
+            **{"n_jobs": n_jobs, "progress": progress, "on_error": on_error},
+            "missing_groups": missing_groups,
+        }
+        columns = {name: named[name] for name in ("score", "label", "group")}
+        table = open_lazy(given, others, decision_column=decision_column, **columns)
+        if table is not None:
+            return table
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     return Files(
         found=blocks_of(*given) if arrays else find_input(given),
