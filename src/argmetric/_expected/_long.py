@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class BestCount(NamedTuple):
     at_half: float
     upper: float
     lower: float
+    lost: float = 0.0  # by splitting no tie
 
 
 class Items(ABC):
@@ -211,7 +212,14 @@ class Edges:
 
 
 def choose_in_long(
-    items: Items, metric: Metric, low: int, high: int, *, floor: float, most: int
+    items: Items,
+    metric: Metric,
+    low: int,
+    high: int,
+    *,
+    floor: float,
+    most: int,
+    whole: bool = False,
 ) -> BestCount | None:
     """Return the best k in low … high of unsorted items.
 
@@ -221,6 +229,8 @@ def choose_in_long(
         Values whose difference is below it count as equal.
     most : int
         The result is None if more than this many items may still be best.
+    whole : bool
+        Only counts that split no tie.
     """
     n, everything = items.size, items
     if low > high:
@@ -236,6 +246,7 @@ def choose_in_long(
     evaluator.begin(total)
     edges = replace(edges, sums=edges.sums[: evaluator.terms])
     search = HistogramSearch(evaluator, n, low, high, floor)
+    search.whole = whole
     half = value_at_half(search, items, edges)
     if half is None:
         return None
@@ -302,6 +313,8 @@ class CandidateRange:
 
 class HistogramSearch:
     """What is known of the best k so far."""
+
+    whole = False  # whether a count may split no tie; edges between bins split none
 
     def __init__(
         self, evaluator: Evaluator, n: int, low: int, high: int, floor: float
@@ -370,15 +383,23 @@ class HistogramSearch:
             before + done * edges.at[b - 1] ** r,
             after - (size - done) * edges.at[b] ** r,
         )
-        first, last = self._survivors(grid, lower, upper)
+        at_edges = np.isin(grid, edges.k)
+        first, last = self._survivors(grid, lower, upper, at_edges)
         return float(grid[first]), float(grid[last])
 
-    def _survivors(self, k: Floats, lower: Floats, upper: Floats) -> tuple[int, int]:
-        """Return first and last position in k that can be best, by bounds."""
+    def _survivors(
+        self, k: Floats, lower: Floats, upper: Floats, is_whole: Any = True
+    ) -> tuple[int, int]:
+        """Return first and last position in k that can be best, by bounds.
+
+        `is_whole` says at which k no tie is split.
+        """
         if k.size < 2:
             return 0, k.size - 1
         inner = (k >= max(self.low, 1)) & (k <= min(self.high, self.n - 1))
         inner &= self.evaluator.valid(k, lower)
+        if self.whole:
+            inner &= is_whole
         if inner.any():
             values = self.evaluator.values(k[inner], lower[:, inner])
             self.top = max(self.top, float(values.max()))
@@ -421,7 +442,8 @@ class HistogramSearch:
             if not self.evaluator.valid(k[inside], rows[:, inside]).all():
                 return None
             some = np.append(np.arange(0, k.size - 1, APART), k.size - 1)
-            ends = self._survivors(k[some], rows[:, some], rows[:, some])
+            is_whole = np.isin(k[some] - begin, ranked.ends)
+            ends = self._survivors(k[some], rows[:, some], rows[:, some], is_whole)
             inside[: some[ends[0]]] = inside[some[ends[1]] + 1 :] = False
             found = self.evaluator.values(k[inside], rows[:, inside])
             value[first - skip : last - skip][inside] = found
@@ -430,6 +452,9 @@ class HistogramSearch:
         for place, count in ((0, 0), (-1, self.n)):
             if self.low <= count <= self.high and not math.isnan(self.ends[count]):
                 value[place] = self.ends[count]
+        free = float(value.max())
+        if self.whole:
+            value[1:-1][~np.isin(places[1:-1] - begin, ranked.ends)] = -np.inf
         self.top = float(value.max())
         if math.isinf(self.top):
             return None
@@ -442,9 +467,8 @@ class HistogramSearch:
             error = self.evaluator.error(expected, float(best), sums)
         upper, lower = cut_scores(items, ranked, best - begin, left.last.at, best)
         sign, (n_half, at_half) = self.evaluator.sign, half
-        return BestCount(
-            best, sign * expected, error, n_half, sign * at_half, upper, lower
-        )
+        values = sign * expected, error, n_half, sign * at_half
+        return BestCount(best, *values, upper, lower, free - self.top)
 
 
 def value_at_half(

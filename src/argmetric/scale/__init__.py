@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
     from argmetric.scale._executors import check_memory as check_memory
+    from argmetric.scale._lazy import LazyDecision as LazyDecision
+    from argmetric.scale._lazy import LazyTable as LazyTable
     from argmetric.scale._open import Files as Files
     from argmetric.scale._open import open as open
     from argmetric.scale._reading import columns_of as columns_of
@@ -26,6 +28,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_executors": ("Dask", "Processes", "Threads"),
+        "_lazy": ("LazyDecision", "LazyTable"),
         "_open": ("Files", "open"),
         "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),

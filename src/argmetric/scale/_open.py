@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -380,17 +381,17 @@ def open(
     executor: object = None,
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Files:
-    """Open files of any size: the verbs are methods of what is returned.
+) -> Any:
+    """Open files or a lazy table: the verbs are methods of what is returned.
 
     Parameters
     ----------
-    files : str, path or list of these
+    files : str, path or list of these, or lazy table
         A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
-        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
-        DataFrame: every partition is treated as a file; the worker that reads it
-        computes it, once for each pass. For `fit` also a pair of Dask arrays, of
-        features and labels, by their blocks of rows.
+        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a lazy
+        table: a LazyFrame of Polars, a relation of DuckDB, a DataFrame of Dask or
+        Spark, of which the columns below are named, and no other option. For `fit` also
+        a pair of Dask arrays, of features and labels, by their blocks of rows.
     score : str, optional
         The column of scores; by default the one called score, prob, p or the like.
     label : str, optional
@@ -428,9 +429,9 @@ def open(
 
     Returns
     -------
-    Files
-        With `decide`, `forecast`, `evaluate`, `tune`, `calibrate`, `calibration_check`,
-        `fit`, `decide_classes` and `evaluate_classes`.
+    Files or LazyTable
+        With `decide`, `forecast`, `evaluate` and `tune`; files also with `calibrate`,
+        `calibration_check`, `fit`, `decide_classes` and `evaluate_classes`.
 
     Examples
     --------
@@ -453,6 +454,19 @@ def open(
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {shown(progress)}")
     given: Any = files
+    if not isinstance(given, str | os.PathLike | list | tuple):
+        from argmetric.scale._lazy import open_lazy
+
+        others = {
+            **{"weight": weight, "scores": scores, "features": features},
+            **{"memory": memory, "work_dir": work_dir, "executor": executor},
+            **{"n_jobs": n_jobs, "progress": progress, "on_error": on_error},
+            "missing_groups": missing_groups,
+        }
+        columns = {name: named[name] for name in ("score", "label", "group")}
+        table = open_lazy(given, others, decision_column=decision_column, **columns)
+        if table is not None:
+            return table
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     return Files(
         found=blocks_of(*given) if arrays else find_input(given),

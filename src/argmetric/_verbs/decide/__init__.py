@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     )
     from argmetric._verbs.decide._evaluate import Actual as Actual
     from argmetric._verbs.decide._evaluate import ActualScore as ActualScore
+    from argmetric._verbs.decide._evaluate import SegmentCounts as SegmentCounts
     from argmetric._verbs.decide._evaluate import (
         UndefinedScoreError as UndefinedScoreError,
     )
     from argmetric._verbs.decide._evaluate import cell_scales as cell_scales
     from argmetric._verbs.decide._evaluate import evaluate as evaluate
+    from argmetric._verbs.decide._evaluate import score_counts as score_counts
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._verbs.decide._one import decide_items as decide_items
     from argmetric._verbs.decide._one import tie_note as tie_note
+    from argmetric._verbs.decide._one import whole_tie_note as whole_tie_note
     from argmetric._verbs.decide._question import cut_between as cut_between
     from argmetric._verbs.decide._question import error_note as error_note
     from argmetric._verbs.decide._question import threshold_between as threshold_between
@@ -37,12 +40,14 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_evaluate": (
             "Actual",
             "ActualScore",
+            "SegmentCounts",
             "UndefinedScoreError",
             "cell_scales",
             "evaluate",
+            "score_counts",
             "warn_of_surprise",
         ),
-        "_one": ("decide_items", "tie_note"),
+        "_one": ("decide_items", "tie_note", "whole_tie_note"),
         ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),
         "_question": (

@@ -204,6 +204,7 @@ def decide_by(
     *,
     method: Method = "auto",
     check: bool = True,
+    whole_ties: bool = False,
     groups: Any = None,
     average: Average | None = None,
     zero_division: float | None = None,
@@ -224,7 +225,8 @@ def decide_by(
 
     "auto" are the near-linear algorithms, "windows" windowed sums with a rigorous error
     bound, "published" the quadratic and cubic ones of the papers. Without `check` the
-    best top-k set is taken also where a better set may be none.
+    best top-k set is taken also where a better set may be none. With `whole_ties` rows
+    of one vector with equal scores get equal labels.
     """
     metric = get_metric(metric, zero_division=zero_division)
     logits = check_flag(logits, "logits")
@@ -279,6 +281,7 @@ def decide_by(
         asked["forecast"] = {"reference": fitted.calibrator, "prior": prior}
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
+    question = question._replace(whole_ties=whole_ties)
     decision = _choose_labels(question, n_threads, per_row=per_row, budget=budget)
     # If no row can be positive, "none" is right, whatever its value.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0

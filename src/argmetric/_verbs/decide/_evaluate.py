@@ -257,6 +257,15 @@ def evaluate(
         )
     else:
         counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
+    score = score_counts(counted, metric, average)
+    warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)
+    return score
+
+
+def score_counts(
+    counted: SegmentCounts, metric: Metric, average: Average | None
+) -> ActualScore:
+    """Return the score of counts, a mean over segments where there are several."""
     require_defined(metric, math.ceil(counted.sizes.max()))
     values = np.atleast_1d(metric.value(*counted[:4]))
     kept = ~np.isnan(values)
@@ -269,7 +278,6 @@ def evaluate(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
-    warn_of_surprise(forecast, score, weighted=sample_weight is not None)
     n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
         defined, weight = values[kept], weight[kept]

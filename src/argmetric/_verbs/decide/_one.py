@@ -66,6 +66,8 @@ def decide_one(question: Question) -> Decision:
         or decide_sorted(question)
     )
     layout, count = question.layout, found.choice
+    if question.whole_ties and count.upper == count.lower:
+        count = best_whole_count(question, found)
     threshold = cut_between(count.upper, count.lower)
 
     def best_cut() -> Cut:
@@ -84,6 +86,7 @@ def decide_one(question: Question) -> Decision:
         first = "the first in order" if layout.rows is None else "by p as given"
         on = "" if raw is None else question.scale  # raw scores have a single cut
         notes.append(tie_note(tied.size, count.lower, first, on))
+    notes += whole_tie_note(count.lost, question.metric)
     none = found.p_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
@@ -153,6 +156,34 @@ def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
         f"{count:,} items share the score {score:.6g} at the cut and some of them are "
         f"chosen, {first}: no threshold{on} gives these labels"
     )
+
+
+def whole_tie_note(lost: float, metric: Metric) -> list[str]:
+    if lost <= 0.0:
+        return []
+    return [
+        "rows with equal scores get equal labels: to split a tie would improve the "
+        f"expected {metric.name} by {lost:.2g}"
+    ]
+
+
+def best_whole_count(question: Question, found: CountResult) -> BestCount:
+    """Return the best count that splits no tie; refuse limits that allow none."""
+    key, curve, layout = found.key(), found.curve(), question.layout
+    segments = question.segments(key, layout.indptr, layout.sizes)
+    low, high = (int(k[0]) for k in allowed_range(question, segments))
+    whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
+    if not whole[low : high + 1].any():
+        raise ValueError(
+            f"rows with equal scores get equal labels, and no cut between {low} and "
+            f"{high} positives leaves them together: widen the limits"
+        )
+    floor = float(question.tie_floor(segments)[0])
+    k = choose(question, curve, low, high, floor, allowed=whole)
+    lost = question.sign * (found.choice.expected - float(curve[k]))
+    upper, lower = scores_at(key, k)
+    whole_count = found.choice._replace(best=k, expected=float(curve[k]))
+    return whole_count._replace(upper=upper, lower=lower, lost=lost)
 
 
 def sorted_segment(question: Question) -> tuple[Floats, Segments]:
@@ -233,18 +264,25 @@ def highest_count(
 
 
 def decide_items(
-    items: Items, metric: Metric, limits: Limits, *, most: int
+    items: Items, metric: Metric, limits: Limits, *, most: int, whole: bool = False
 ) -> BestCount | None:
-    """Return the best count of a vector on disk; None beyond `most` items."""
+    """Return the best count of a vector on disk; None beyond `most` items.
+
+    With `whole`, of those that split no tie.
+    """
     if metric.form is None:
         return None
     require_ranking(metric, np.array([items.size]))
     refuse_more_than_all(limits, items.size)
-    return best_of_items(items, metric, limits, most)
+    return best_of_items(items, metric, limits, most, whole)
 
 
 def best_of_items(
-    items: Items, metric: Metric, limits: Limits, most: int = MOST_COUNTS
+    items: Items,
+    metric: Metric,
+    limits: Limits,
+    most: int = MOST_COUNTS,
+    whole: bool = False,
 ) -> BestCount | None:
     """Return the best count of a long vector by a histogram, or None."""
     if limits.min_precision > 0 or limits.min_recall > 0:
@@ -253,7 +291,8 @@ def best_of_items(
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor
-    return choose_in_long(items, metric, limits.least, high, floor=floor, most=most)
+    how: Any = {"floor": floor, "most": most, "whole": whole}
+    return choose_in_long(items, metric, limits.least, high, **how)
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:

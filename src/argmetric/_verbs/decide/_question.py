@@ -42,6 +42,7 @@ class Question(NamedTuple):
     tables: Tables
     asked: dict[str, Any]
     raw: Floats | None = None  # scores before the calibrator, where there is one
+    whole_ties: bool = False  # whether rows with equal scores get equal labels
 
     @property
     def scale(self) -> str:

@@ -1,0 +1,492 @@
+"""Lazy tables of Polars, DuckDB, Dask and Spark, opened once; verbs as methods."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._expected import is_long
+from argmetric._forecast.distributions import score_pmf_from_counts
+from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
+from argmetric._forecast.forecast import forecast as forecast_rows
+from argmetric._forecast.result import Forecast
+from argmetric._ground.arguments import as_flags, check_choice, check_share, shown
+from argmetric._ground.display import Field, Shown
+from argmetric._ground.labels import binary_labels, read_together
+from argmetric._ground.limits import check_limits
+from argmetric._ground.types import Label, ReferenceLike
+from argmetric._ground.validation import Probabilities
+from argmetric._verbs.decide import (
+    ActualScore,
+    SegmentCounts,
+    cut_between,
+    decide_by,
+    decide_items,
+    error_note,
+    refuse_never_defined,
+    score_counts,
+    whole_tie_note,
+)
+from argmetric._verbs.tune import (
+    Choice,
+    Cost,
+    Rule,
+    can_hold_the_best,
+    check_settings,
+    check_tune_limits,
+    one_metric,
+    tune_cuts,
+)
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.scale._lazy_groups import SUMS, GroupWork, decide_groups
+from argmetric.scale._lazy_items import (
+    BINS,
+    LazyItems,
+    Rows,
+    binned,
+    binned_pmf,
+    column_of,
+    label_cuts,
+)
+from argmetric.scale._result import ScaledDecision
+from argmetric.scale.files import DECISION_NAMES, LABEL_NAMES, SCORE_NAMES
+
+MOST_ROWS = 1 << 24  # decided at once in memory, about 1 GB, where aggregates do not do
+MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
+MOST_CONVOLVED = 1 << 20  # rows whose probabilities are convolved one by one
+USUAL = {"score": SCORE_NAMES, "label": LABEL_NAMES, "decision_column": DECISION_NAMES}
+
+
+@dataclass(frozen=True, repr=False)
+class LazyDecision(ScaledDecision):
+    """The result of a decision over a lazy table, and the table with its column.
+
+    Attributes
+    ----------
+    table : lazy table
+        Of the engine that was given, with one more column of 0 and 1. Nothing of it is
+        computed yet. With groups, Dask, DuckDB and Spark give the rows another order.
+    output : str
+        The name of that column.
+    score, group : str
+        The columns that were used; `group` is None for one vector.
+    n : int
+        Number of rows.
+    n_files : int
+        0: there are no files.
+    n_groups : int or None
+        Number of groups; None for one vector.
+    n_positives : int
+        Number of predicted positives, those of the table.
+    threshold, threshold_raw : float or None
+        For one vector: rows at or above it are positive, on the scale that `scale`
+        names and on that of the column. None where each group has its own cut.
+    scale : {"p", "logit", "calibrated p", "calibrated logit"}
+        What `threshold` is compared with.
+    expected : float
+        Expected metric; the mean over groups where there are some.
+    error : float
+        Bound or estimate of the numerical error of `expected`.
+    expected_half, n_half : float or None, int
+        Expected score of a cut at one half of the scores as given, None if the metric
+        has no value in some group; and its number of positives.
+    metric : Metric
+        What was maximised.
+    plan : str
+        How the rows were processed, such as "one vector, 3 passes".
+    skipped : tuple of str
+        Empty: there are no files.
+    notes : tuple of str
+        Remarks on the result.
+    """
+
+    table: Any = None
+    threshold_raw: float | None = None
+
+    def fields(self) -> list[Field]:
+        rows = Field("n", self.n, "rows", f"{self.n:,}")
+        left_out = ("n_files", "skipped")
+        known = [one for one in super().fields() if one.key not in left_out]
+        known = [rows if one.key == "n" else one for one in known]
+        return [*known, Field("threshold_raw", self.threshold_raw)]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LazyTable(Shown):
+    """A lazy table and its columns; see `open`. Only aggregates are collected."""
+
+    table: Any  # of its engine
+    score: str | None = None
+    label: str | None = None
+    group: str | None = None
+    decision_column: str | None = None
+
+    def __repr__(self) -> str:
+        named = [
+            f"{name}={value!r}"
+            for name, value in list(vars(self).items())[1:]
+            if value is not None
+        ]
+        engine = type(self.table).__module__.split(".")[0].lstrip("_")
+        return f"<{', '.join([f'LazyTable: {engine}', *named])}>"
+
+    def decide(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        output: str | None = None,
+        average: Literal["groups", "pooled"] = "groups",
+        zero_division: float | None = None,
+        min_positives: int = 0,
+        max_positives: int | str | None = None,
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        logits: bool = False,
+        reference: ReferenceLike | None = None,
+    ) -> LazyDecision:
+        """Choose the labels with the highest expected metric.
+
+        One vector takes three passes over its scores. Rows with equal scores get equal
+        labels: of the cuts that split no tie it is the best one, and otherwise that of
+        `argmetric.decide`. Groups are brought together by the engine, and decided once
+        for the numbers of the result and again when the table is computed; which rows
+        of a tie at the cut of a group are chosen is up to the order in which the engine
+        hands them out, their number is not.
+
+        Parameters
+        ----------
+        metric : str, Metric or callable, default="f1"
+            See `argmetric.decide`.
+        output : str, optional
+            Name of the new column: by default the `decision_column`, or "decision".
+        average : {"groups", "pooled"}, default="groups"
+            With groups: their mean (default), or all rows pooled.
+        zero_division, min_positives, max_positives, min_precision, min_recall, logits
+            See `argmetric.decide`.
+        reference : pair (y, p) or Calibrator, optional
+            See `argmetric.decide`.
+
+        Returns
+        -------
+        LazyDecision
+        """
+        metric = get_metric(metric, zero_division=zero_division)
+        (logits,) = as_flags(logits=logits)
+        limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+        options: dict[str, Any] = {
+            "min_positives": min_positives,
+            "max_positives": max_positives,
+            "min_precision": min_precision,
+            "min_recall": min_recall,
+            "logits": logits,
+            "reference": resolve_calibrator(reference, logits=logits),
+        }
+        table = nw.from_native(self.table).lazy()
+        output = output or self.decision_column or "decision"
+        if not isinstance(output, str):
+            raise TypeError(f"output must be the name of a column, not {shown(output)}")
+        if output.lower() in map(str.lower, table.collect_schema().names()):
+            raise ValueError(f"there is a column {output!r} already: name another one")
+        columns = self._columns(average, p="score")
+        rows = Rows(table, columns, "logit" if logits else "p")
+        if "g" in columns:
+            return _decide_groups(table, rows, metric, options, output)
+        plain = limits.min_precision == limits.min_recall == 0.0 and not logits
+        count = None
+        if plain and options["reference"] is None and is_long(rows.n):
+            items = LazyItems(rows, rows.n)
+            count = decide_items(items, metric, limits, most=MOST_COUNTS, whole=True)
+        if count is None:
+            found = _decide_values(rows, metric, options)
+        else:
+            cut = cut_between(count.upper, count.lower)
+            notes = whole_tie_note(count.lost, metric) + error_note(count.error)
+            found = {
+                **{"n_positives": count.best, "expected": count.expected},
+                **{"expected_half": count.at_half, "n_half": count.n_half},
+                **{"threshold": cut, "threshold_raw": cut, "scale": "p"},
+                **{"error": count.error, "notes": tuple(notes)},
+            }
+        cut = found["threshold_raw"]
+        if cut == 0.0 and not logits:
+            cut = -1.0  # all: rounding may have left some below 0
+        p = nw.col(columns["p"]).cast(nw.Float64)
+        column = (p >= cut).cast(nw.Int8).alias(output)
+        found |= {"table": table.with_columns(column).to_native(), "output": output}
+        found |= {"score": columns["p"], "group": None, "metric": metric}
+        found |= {"n": rows.n, "n_files": 0, "n_groups": None}
+        return LazyDecision(**found, plan=f"one vector, {rows.passes} passes")
+
+    def evaluate(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        average: Literal["groups", "pooled"] = "groups",
+        zero_division: float | None = None,
+        pos_label: Label | None = None,
+    ) -> ActualScore:
+        """Actual score of a column of decisions.
+
+        The score is that of `argmetric.evaluate` on all rows at once.
+
+        Parameters
+        ----------
+        metric : str, Metric or callable, default="f1"
+            What to compute.
+        average : {"groups", "pooled"}, default="groups"
+            With groups: their mean (default), or all rows pooled.
+        zero_division, pos_label
+            See `argmetric.evaluate`.
+
+        Returns
+        -------
+        ActualScore
+        """
+        metric = get_metric(metric, zero_division=zero_division)
+        columns = self._columns(average, y="label", d="decision_column")
+        rows = Rows(nw.from_native(self.table).lazy(), columns)
+        read = read_together(pos_label, y=rows.labels["y"], labels=rows.labels["d"])
+        true, chosen = (labels == 1.0 for labels in read)
+        if "g" in columns:
+            return score_counts(rows.group_counts(true, chosen), metric, "groups")
+        cells = (true & chosen, chosen, true, true | ~true)
+        tp, k, t, n = (np.array([float(rows.counts[cell].sum())]) for cell in cells)
+        return score_counts(SegmentCounts(tp, k, t, n), metric, None)
+
+    def forecast(
+        self,
+        metric: MetricLike = "f1",
+        coverage: float = 0.9,
+        *,
+        average: Literal["groups", "pooled"] = "groups",
+        zero_division: float | None = None,
+        pos_label: Label | None = None,
+    ) -> Forecast:
+        """Forecast the score of a column of decisions.
+
+        The forecast is that of `argmetric.forecast` on all rows at once. Of more than
+        2^20 rows, one vector gives sums of p, p² and p³ in 2^14 bins, which determine
+        the distribution to 1e-9; and the mean of groups is normal with a correction
+        for skewness, as in memory for as many groups.
+
+        Parameters
+        ----------
+        metric : str, Metric or callable, default="f1"
+            The metric to forecast.
+        coverage : float, default=0.9
+            Probability that the interval contains the score.
+        average : {"groups", "pooled"}, default="groups"
+            With groups: their mean (default), or all rows pooled.
+        zero_division, pos_label
+            See `argmetric.forecast`.
+
+        Returns
+        -------
+        Forecast
+        """
+        metric = get_metric(metric, zero_division=zero_division)
+        coverage = check_share(coverage, "coverage")
+        columns = self._columns(average, p="score", d="decision_column")
+        rows = Rows(nw.from_native(self.table).lazy(), columns)
+        chosen = read_together(pos_label, labels=rows.labels["d"])[0] == 1.0
+        frame = rows.mark(d=chosen)
+        if rows.n <= MOST_CONVOLVED:
+            return _forecast_values(rows, frame, metric, coverage)
+        if "g" in columns:
+            raise ValueError(
+                f"a forecast by group takes at most {MOST_CONVOLVED:,} rows of a lazy "
+                f"table, not {rows.n:,}: write them to files, or take average='pooled'"
+            )
+        require_defined(metric, rows.n)
+        found = rows.numbers(binned(frame, 0.0, BINS, "d"))
+        rows.check_rows(found["rows"].sum(), rows.n)
+        hits, misses = (
+            binned_pmf({name: one[found["d"] == side] for name, one in found.items()})
+            for side in (1, 0)
+        )
+        k = int(rows.counts[chosen].sum())
+        pmf = score_pmf_from_counts(metric, rows.n, k, hits, misses)
+        refuse_undefined(pmf, metric)
+        known: dict[str, Any] = {"n": rows.n, "n_positives": k, "n_groups": None}
+        known["expected_positives"] = math.fsum(found["x"]) / BINS
+        known["assumptions"] = conditions(None, 0.0, np.zeros(0) * math.nan, None)
+        return build_forecast(pmf, metric, coverage, **known)
+
+    def tune(
+        self,
+        metric: MetricLike | None = None,
+        *,
+        zero_division: float | None = None,
+        min_positives: int | str | None = None,
+        max_positives: int | str | None = None,
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        cost: Cost | None = None,
+        choice: Choice = "best",
+        coverage: float = 0.9,
+        n_bootstrap: int = 200,
+        cv: int | None = 5,
+        random_state: int | np.random.Generator | None = 0,
+        pos_label: Label | None = None,
+    ) -> Rule:
+        """Find the threshold with the best score on labelled rows.
+
+        The threshold and its score are those of `argmetric.tune` on all rows at once:
+        of more than 2^22 rows the engine counts labels in bins of the score, and only
+        bins that can contain the best threshold are divided further.
+
+        Parameters
+        ----------
+        metric : str, Metric or callable, default="f1"
+            What to optimise.
+        zero_division, min_positives, max_positives, min_precision, min_recall, cost
+            See `argmetric.tune`.
+        choice, coverage, n_bootstrap, cv, random_state, pos_label
+            See `argmetric.tune`. The bootstrap resamples rows in bins of neighbouring
+            scores.
+
+        Returns
+        -------
+        Rule
+        """
+        chosen = one_metric(metric, cost, zero_division)
+        limits = check_tune_limits(
+            min_precision, min_recall, max_positives, min_positives=min_positives
+        )
+        how: Any = {"cv": cv, "random_state": random_state}
+        settings = check_settings(limits, choice, n_bootstrap, coverage, **how)
+        if self.group is not None:
+            raise ValueError(
+                "a threshold for the mean over groups needs all rows in memory: open "
+                "the table without group, or see argmetric.tune"
+            )
+        columns = self._columns("pooled", p="score", y="label")
+        rows = Rows(nw.from_native(self.table).lazy(), columns, "finite")
+        labels = binary_labels(rows.labels["y"], pos_label, both=True)
+        require_defined(chosen, rows.n)
+        frame = rows.mark(y=labels.positive)
+        cuts = label_cuts(rows, frame, lambda c: can_hold_the_best(c, [chosen], limits))
+        return tune_cuts(cuts, [chosen], settings, labels)[0]
+
+    def _columns(self, average: str, **roles: str) -> dict[str, str]:
+        """Return the columns with some roles, by names of our own, and the groups."""
+        check_choice(average, "average", ("groups", "pooled"))
+        if self.group is not None and average == "groups":
+            roles["g"] = "group"
+        names = nw.from_native(self.table).lazy().collect_schema().names()
+        found = {
+            name: column_of(names, getattr(self, role), USUAL.get(role, ()), role)
+            for name, role in roles.items()
+        }
+        if len(set(found.values())) < len(found):
+            raise ValueError(f"one column has two roles: {', '.join(found.values())}")
+        return found
+
+
+def _decide_groups(
+    table: Any, rows: Rows, metric: Metric, options: dict[str, Any], output: str
+) -> LazyDecision:
+    """Return the decision on groups: a pass of two columns, and a lazy table."""
+    sums = decide_groups(rows.frame, GroupWork("p", "g", metric, options))
+    found = rows.numbers(sums.select(*(nw.col(name).sum() for name in SUMS)))
+    total = {name: float(found[name][0]) for name in SUMS}
+    rows.check_rows(total["n"], rows.n)
+    n_groups, defined = int(total["groups"]), total["defined"]
+    expected = total["sum"] / defined if defined else math.nan
+    if rows.high > 0.0:
+        refuse_never_defined(expected, metric)
+    score, group = rows.columns["p"], rows.columns["g"]
+    work = GroupWork(score, group, metric, options, output)
+    scale = "logit" if options["logits"] else "p"
+    undefined = math.isnan(metric.zero_division)
+    return LazyDecision(
+        output=output,
+        score=score,
+        group=group,
+        n=rows.n,
+        n_files=0,
+        n_groups=n_groups,
+        n_positives=int(total["positives"]),
+        threshold=None,
+        expected=expected,
+        error=total["error"] / n_groups,
+        expected_half=None if undefined else total["half"] / n_groups,
+        n_half=int(total["n_half"]),
+        metric=metric,
+        plan=f"by group, {rows.passes} passes",
+        scale=scale if options["reference"] is None else f"calibrated {scale}",
+        table=decide_groups(table, work).to_native(),
+    )
+
+
+def _decide_values(
+    rows: Rows, metric: Metric, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what is decided on distinct scores and their numbers, in memory."""
+    if rows.n > MOST_ROWS:
+        raise ValueError(
+            f"{rows.n:,} rows have to be decided at once with this metric and these "
+            f"options, and at most {MOST_ROWS:,} can be: sums are enough for named "
+            "metrics of probabilities without reference, min_precision and min_recall"
+        )
+    values, times = rows.values(rows.frame)
+    rows.check_rows(times.sum(), rows.n)
+    found = decide_by(np.repeat(values, times), metric, whole_ties=True, **options)
+    if found.threshold_raw is None:
+        raise ValueError(
+            "the calibrator falls somewhere, so that no cut of the column gives these "
+            "labels: calibrate the scores first, and decide on the new column"
+        )
+    half = {
+        "expected_half": found.cut_half.expected,
+        "n_half": found.cut_half.n_positives,
+    }
+    names = ("n_positives", "threshold", "threshold_raw", "scale", "expected", "error")
+    return {name: getattr(found, name) for name in (*names, "notes")} | half
+
+
+def _forecast_values(
+    rows: Rows, frame: Any, metric: Metric, coverage: float
+) -> Forecast:
+    """Return the forecast of rows that are few, fetched with their numbers."""
+    keys = [name for name in ("p", "d", "g") if name in rows.columns]
+    found = rows.ask(frame.group_by(keys).agg(rows=nw.len()))
+    times = found["rows"].to_numpy()
+    rows.check_rows(times.sum(), rows.n)
+    at = np.repeat(np.arange(times.size), times)
+    p: Any = Probabilities(found["p"].to_numpy()[at], scale_is_known=True)
+    groups = {"groups": found["g"].take(at)} if "g" in keys else {}
+    return forecast_rows(
+        p, found["d"].to_numpy(zero_copy_only=False)[at], metric, coverage, **groups
+    )
+
+
+def open_lazy(
+    table: Any, others: dict[str, Any], **columns: str | None
+) -> LazyTable | None:
+    """Return the lazy table that narwhals reads; None if this is something else.
+
+    Parameters
+    ----------
+    others : dict
+        Options for files, which are refused unless they have their defaults.
+    **columns
+        Names of columns by their roles.
+    """
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        raise TypeError(
+            f"this table of {frame.implementation.name.lower()} is in memory: pass its "
+            "columns to argmetric.decide and the like, or a lazy frame"
+        )
+    if not isinstance(frame, nw.LazyFrame):
+        return None
+    for name, value in others.items():
+        if value not in (None, "error", "stop"):
+            raise ValueError(f"{name} goes with files, not with a lazy table")
+    return LazyTable(table, **columns)
