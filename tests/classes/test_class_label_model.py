@@ -8,6 +8,7 @@ from scipy.optimize import approx_fprime, minimize
 
 import argmetric as am
 from argmetric.classes import _forecast, _held_out
+from argmetric.classes._calibrators import tempered
 from argmetric.classes._fit import MatrixLoss, fit_class_matrix, matrix_loss
 from argmetric.classes._held_out import held_out_probabilities
 from argmetric.classes._label_model import (
@@ -17,7 +18,6 @@ from argmetric.classes._label_model import (
     fit_label_model,
     labels_of_nearest,
 )
-from argmetric.classes._maps import tempered
 from argmetric.metrics import get_class_metric
 from calibrated import softmax
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from argmetric.classes._calibrate import adjust_prior as adjust_prior
     from argmetric.classes._calibrate import calibrate as calibrate
     from argmetric.classes._calibrate import resolve_map as resolve_map
+    from argmetric.classes._calibrators import ClassMap as ClassMap
+    from argmetric.classes._calibrators import ClassMatrixMap as ClassMatrixMap
+    from argmetric.classes._calibrators import (
+        ClassTemperatureMap as ClassTemperatureMap,
+    )
     from argmetric.classes._check import check as check
     from argmetric.classes._check_result import (
         ClassCalibrationCheck as ClassCalibrationCheck,
@@ -33,9 +38,6 @@ if TYPE_CHECKING:
     )
     from argmetric.classes._input import codes_of as codes_of
     from argmetric.classes._input import given_classes as given_classes
-    from argmetric.classes._maps import ClassMap as ClassMap
-    from argmetric.classes._maps import ClassMatrixMap as ClassMatrixMap
-    from argmetric.classes._maps import ClassTemperatureMap as ClassTemperatureMap
     from argmetric.classes._monitor import ClassMonitoring as ClassMonitoring
     from argmetric.classes._monitor import monitor as monitor
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
@@ -64,6 +66,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_evaluate": ("score_of_counts", "sorted_classes"),
         "_fit": ("fit_class_matrix", "fit_class_temperature"),
         "_input": ("check_class_probabilities", "codes_of", "given_classes"),
-        "_maps": ("ClassMap", "ClassMatrixMap", "ClassTemperatureMap"),
+        "_calibrators": ("ClassMap", "ClassMatrixMap", "ClassTemperatureMap"),
     },
 )

@@ -16,6 +16,14 @@ from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import list_labels
 from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, SharesLike
 from argmetric._ground.validation import warn_of_scale
+from argmetric.classes._calibrators import (
+    SHOWN,
+    ClassFunctionMap,
+    ClassMap,
+    check_class_columns,
+    finite_array,
+    log_softmax,
+)
 from argmetric.classes._climb import GroupRows
 from argmetric.classes._fit import (
     MOST_CLASSES_WITH_MATRIX,
@@ -28,14 +36,6 @@ from argmetric.classes._input import (
     check_shares,
     class_codes,
     class_names,
-)
-from argmetric.classes._maps import (
-    SHOWN,
-    ClassFunctionMap,
-    ClassMap,
-    check_class_columns,
-    finite_array,
-    log_softmax,
 )
 from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 

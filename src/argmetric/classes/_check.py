@@ -32,6 +32,7 @@ from argmetric._verbs.check import (
     wilson,
 )
 from argmetric.classes._calibrate import METHODS, ClassBatch, read_batch
+from argmetric.classes._calibrators import ClassMap, log_softmax
 from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
 from argmetric.classes._climb import most_probable
 from argmetric.classes._decide import decide_batch
@@ -39,7 +40,6 @@ from argmetric.classes._evaluate import group_scores
 from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
 from argmetric.classes._forecast import forecast_batch
 from argmetric.classes._input import check_class_probabilities, class_codes
-from argmetric.classes._maps import ClassMap, log_softmax
 from argmetric.classes._tune import tuned_class_labels
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 

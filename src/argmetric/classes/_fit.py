@@ -14,7 +14,7 @@ from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_weight
-from argmetric.classes._maps import (
+from argmetric.classes._calibrators import (
     ClassMatrixMap,
     ClassTemperatureMap,
     log_softmax,

@@ -43,9 +43,7 @@ from argmetric._ground.types import (
 )
 from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import GroupRows
-from argmetric.classes._input import codes_of
-from argmetric.classes._label_model import fit_label_model, labels_of_nearest
-from argmetric.classes._laws import (
+from argmetric.classes._distributions import (
     Law,
     drawn_law,
     drawn_scores,
@@ -53,6 +51,8 @@ from argmetric.classes._laws import (
     law_over_maps,
     weighed,
 )
+from argmetric.classes._input import codes_of
+from argmetric.classes._label_model import fit_label_model, labels_of_nearest
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import (
     ClassAverage,

@@ -14,6 +14,7 @@ import numpy as np
 
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import warn_of_scale
+from argmetric.classes._calibrators import ClassMatrixMap, tempered
 from argmetric.classes._fit import (
     MOST_DRAWN_TOGETHER,
     MatrixLoss,
@@ -21,7 +22,6 @@ from argmetric.classes._fit import (
     matrix_loss,
 )
 from argmetric.classes._input import check_class_probabilities, class_codes
-from argmetric.classes._maps import ClassMatrixMap, tempered
 
 ENOUGH_ROWS = 200  # for each parameter, with which no row matters
 N_FOLDS = 5  # of a calibrator with too many parameters for a step per row

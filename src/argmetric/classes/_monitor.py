@@ -30,8 +30,8 @@ from argmetric._monitor import (
     restore_period,
 )
 from argmetric.classes._calibrate import resolve_map
+from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
-from argmetric.classes._maps import log_softmax
 from argmetric.classes._monitor_period import (
     ClassPeriod,
     ClassWatch,

@@ -29,7 +29,7 @@ from argmetric._monitor import (
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
-from argmetric.classes._monitor_law import ClassLaw, actual_of
+from argmetric.classes._monitor_distribution import ClassLaw, actual_of
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassMetric, class_metric_from_dict
 

@@ -49,13 +49,17 @@ from argmetric._verbs.tune import (
     within_range,
 )
 from argmetric.classes._calibrate import ClassPriorShift
+from argmetric.classes._calibrators import (
+    ClassMatrixMap,
+    ClassTemperatureMap,
+    log_softmax,
+)
 from argmetric.classes._input import (
     check_class_limits,
     check_class_probabilities,
     limits_note,
     named,
 )
-from argmetric.classes._maps import ClassMatrixMap, ClassTemperatureMap, log_softmax
 from argmetric.classes._search import (
     FEW_ENOUGH,
     LIMITED_RESTARTS,

@@ -4,8 +4,8 @@ from argmetric.search.corpus.files import read_sentences, write_sentences
 from argmetric.search.corpus.labels import Chunk, Span, read_chunks, write_labels
 from argmetric.search.corpus.sentences import Sentence
 from argmetric.sequence._choose import Recalibration, recalibrate
-from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._crfsuite import CrfsuiteModel, standard_features
+from argmetric.sequence._crf import CrfsuiteModel, LinearChainCRF
+from argmetric.sequence._crfsuite import standard_features
 from argmetric.sequence._decode import SequenceDecision, decode
 from argmetric.sequence._decode_spans import SpanDecision, decode_spans
 from argmetric.sequence._expectation import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -14,9 +14,9 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_items
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import place, to_floats, to_numpy
+from argmetric.sequence._crfsuite import CrfsuiteWeights
 
 if TYPE_CHECKING:
-    from argmetric.sequence._crfsuite import CrfsuiteModel
     from argmetric.sequence._models import MarkovChain
 
 
@@ -218,8 +218,6 @@ class LinearChainCRF:
         CrfsuiteModel
             `.sentence(features)` gives the LinearChainCRF of a sentence.
         """
-        from argmetric.sequence._crfsuite import CrfsuiteModel
-
         return CrfsuiteModel(path)
 
     @property
@@ -333,3 +331,67 @@ def _check_scores(values: Floats, name: str) -> None:
             else f"index {tuple(map(int, np.unravel_index(at, values.shape)))}"
         )
         raise ValueError(f"{name} is {values.ravel()[at]} at {where}")
+
+
+class CrfsuiteModel(CrfsuiteWeights):
+    """Weights of a crfsuite model, which build a chain for each sentence.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file that crfsuite wrote.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the labels in the model's order.
+    transitions : ndarray of shape (labels, labels)
+        Weight of a label and its successor.
+    """
+
+    def __repr__(self) -> str:
+        return (
+            f"CrfsuiteModel({len(self.labels)} labels, "
+            f"{len(self._attributes):,} attributes)"
+        )
+
+    def sentence(self, features: Sequence[Any]) -> LinearChainCRF:
+        """Return the chain of one sentence.
+
+        Parameters
+        ----------
+        features : sequence
+            The features of every token, as for python-crfsuite: a list of names, or a
+            dict of names and values (numbers, booleans, text, lists of text, dicts).
+        """
+        return self.sentences([features])[0]
+
+    def sentences(self, sentences: Iterable[Sequence[Any]]) -> list[LinearChainCRF]:
+        """Return the chains of many sentences.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            The features of each sentence, as `sentence` takes them.
+
+        Raises
+        ------
+        ValueError
+            If the model knows less than a tenth of the features: it was trained with
+            others.
+        """
+        return self.sentences_and_known(sentences)[0]
+
+    def sentences_and_known(
+        self, sentences: Iterable[Sequence[Any]]
+    ) -> tuple[list[LinearChainCRF], float]:
+        """Return the chains of many sentences, and the share of known features.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            As `sentences` takes them.
+        """
+        parts, share = self._unary_scores(sentences)
+        build = LinearChainCRF._unchecked
+        return [build(part, self.transitions, self.labels) for part in parts], share

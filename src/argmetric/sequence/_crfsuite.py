@@ -25,7 +25,6 @@ from argmetric._ground.arguments import (
 from argmetric._ground.types import Floats
 from argmetric._ground.whole_files import DataError, read_whole
 from argmetric.search.learning import word_shape
-from argmetric.sequence._crf import LinearChainCRF
 
 _NEIGHBOURS = (-2, -1, 1, 2)
 _AFFIXES = (1, 2, 3, 4)
@@ -107,20 +106,13 @@ _LEAST_KNOWN, _FEW = 0.1, 50
 _COMPARED = 2_000
 
 
-class CrfsuiteModel:
-    """Weights of a crfsuite model, which build a chain for each sentence.
+class CrfsuiteWeights:
+    """Weights of a crfsuite model, read from its file.
 
     Parameters
     ----------
     path : str or path-like
         The file that crfsuite wrote.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Names of the labels in the model's order.
-    transitions : ndarray of shape (labels, labels)
-        Weight of a label and its successor.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -154,91 +146,41 @@ class CrfsuiteModel:
         self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._attributes = {attribute: i for i, attribute in enumerate(attributes)}
 
-    def __repr__(self) -> str:
-        return (
-            f"CrfsuiteModel({len(self.labels)} labels, "
-            f"{len(self._attributes):,} attributes)"
-        )
-
-    def sentence(self, features: Sequence[Any]) -> LinearChainCRF:
-        """Return the chain of one sentence.
-
-        Parameters
-        ----------
-        features : sequence
-            The features of every token, as for python-crfsuite: a list of names, or a
-            dict of names and values (numbers, booleans, text, lists of text, dicts).
-        """
-        return self.sentences([features])[0]
-
-    def sentences(self, sentences: Iterable[Sequence[Any]]) -> list[LinearChainCRF]:
-        """Return the chains of many sentences.
-
-        Parameters
-        ----------
-        sentences : iterable of sequences
-            The features of each sentence, as `sentence` takes them.
-
-        Raises
-        ------
-        ValueError
-            If the model knows less than a tenth of the features: it was trained with
-            others.
-        """
-        return self.sentences_and_known(sentences)[0]
-
-    def sentences_and_known(
+    def _unary_scores(
         self, sentences: Iterable[Sequence[Any]]
-    ) -> tuple[list[LinearChainCRF], float]:
-        """Return the chains of many sentences, and the share of known features.
+    ) -> tuple[list[Floats], float]:
+        """Return the scores of the labels of many sentences, and known features.
 
         Parameters
         ----------
         sentences : iterable of sequences
-            As `sentences` takes them.
+            The features of each sentence, with an element for each token.
+
+        Returns
+        -------
+        scores : list of ndarray of shape (n_tokens, n_labels)
+        share : float
+            Share of the features that the model knows.
         """
         from argmetric.sequence.kernels.chains import state_scores
 
-        known = self._attributes.get
-        found: list[int] = []
+        numbers: list[int] = []  # of the features, -1 for unknown ones
         unknown = ""
         values: dict[int, float] = {}  # the few that are not 1
         ends: list[int] = []
         lengths: list[int] = []
-        for number, sentence in enumerate(sentences):
-            where = f"sentence {number}"
+        for i, sentence in enumerate(sentences):
+            where = f"sentence {i}"
             features = check_items(
                 sentence, f"{where}: features", "a list with an element for each token"
             )
             for token in features:
-                if isinstance(token, Mapping):
-                    for name, value in _flat(token, where):
-                        if value != 1.0:
-                            values[len(found)] = value
-                        found.append(known(name, -1))
-                        if found[-1] < 0:
-                            unknown = name
-                elif isinstance(token, str) or not isinstance(token, Iterable):
-                    raise ValueError(
-                        f"{where}: the features of a token are a list or a dict, not "
-                        f"{shown(token)}"
-                    )
-                else:
-                    names = list(token)
-                    try:
-                        found.extend([known(name, -1) for name in names])
-                    except TypeError:  # what is no text may not be hashable
-                        raise ValueError(
-                            f"{where}: the features of a token are names, not "
-                            f"{shown(names)}"
-                        ) from None
-                    if names and found[-1] < 0:
-                        unknown = str(names[-1])
-                ends.append(len(found))
+                unknown = self._add_token(token, where, numbers, values) or unknown
+                ends.append(len(numbers))
             lengths.append(len(features))
-        numbers = np.array(found, dtype=np.int64)
-        share = float((numbers >= 0).mean()) if numbers.size else 1.0
-        if share < _LEAST_KNOWN and numbers.size >= _FEW:
+        found = np.array(numbers, dtype=np.int64)
+        share = float((found >= 0).mean()) if found.size else 1.0
+        if share < _LEAST_KNOWN and found.size >= _FEW:
             some = list(self._attributes)[:_COMPARED]
             near = get_close_matches(unknown, some, n=1, cutoff=0.0)
             beside = f" and of the model {near[0]!r}" if near else ""
@@ -246,18 +188,51 @@ class CrfsuiteModel:
                 f"the model knows {100 * share:.1f} % of the features: it was trained "
                 f"with others. One of the input is {unknown!r}{beside}"
             )
-        amounts = np.ones(len(found))
+        amounts = np.ones(found.size)
         amounts[list(values)] = list(values.values())
         unary = np.zeros((len(ends), len(self.labels)))
         starts = np.array([0, *ends], dtype=np.int64)
         known_weights = self._indptr, self._labels, self._weights
-        state_scores(numbers, amounts, starts, *known_weights, unary)
-        parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
-        chains = [
-            LinearChainCRF._unchecked(part, self.transitions, self.labels)
-            for part in parts
-        ]
-        return chains, share
+        state_scores(found, amounts, starts, *known_weights, unary)
+        return np.split(unary, np.cumsum(lengths)[:-1]) if lengths else [], share
+
+    def _add_token(
+        self, token: Any, where: str, numbers: list[int], values: dict[int, float]
+    ) -> str:
+        """Append the features of a token; return one that the model does not know.
+
+        Parameters
+        ----------
+        token : dict or iterable of str
+        where : str
+            The sentence, for messages.
+        numbers : list of int
+            Numbers of the features so far, -1 for unknown ones.
+        values : dict of int to float
+            Values that are not 1, by place in `numbers`.
+        """
+        known, unknown = self._attributes.get, ""
+        if isinstance(token, Mapping):
+            for name, value in _flat(token, where):
+                if value != 1.0:
+                    values[len(numbers)] = value
+                numbers.append(known(name, -1))
+                if numbers[-1] < 0:
+                    unknown = name
+            return unknown
+        if isinstance(token, str) or not isinstance(token, Iterable):
+            raise ValueError(
+                f"{where}: the features of a token are a list or a dict, not "
+                f"{shown(token)}"
+            )
+        names = list(token)
+        try:
+            numbers.extend([known(name, -1) for name in names])
+        except TypeError:  # what is no text may not be hashable
+            raise ValueError(
+                f"{where}: the features of a token are names, not {shown(names)}"
+            ) from None
+        return str(names[-1]) if names and numbers[-1] < 0 else ""
 
 
 def _flat(features: Mapping[str, Any], where: str) -> Iterable[tuple[str, float]]:

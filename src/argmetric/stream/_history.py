@@ -15,8 +15,8 @@ from argmetric._ground.pictures import Display, thin_indices
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Floats
 from argmetric._ground.validation import check_length, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.stream._rule_base import LONGEST
 
+LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 POINTS = 512  # maximum number of recorded moments
 FIRST_STEP = 64  # rows between two moments, at first
 STRETCHES = 40  # stretches of rows that are compared with the rows before

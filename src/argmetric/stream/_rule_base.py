@@ -37,6 +37,7 @@ from argmetric.metrics import (
     Youden,
     get_metric,
 )
+from argmetric.stream._history import StreamDisplay
 
 Coefficients = tuple[float, float, float, float]
 _NONE: Coefficients = (0.0, 0.0, 0.0, 0.0)
@@ -189,14 +190,9 @@ class RuleRun(NamedTuple):
         -------
         matplotlib Axes
         """
-        from argmetric.stream._history import StreamDisplay
-
         rows = np.arange(1.0, self.thresholds.size + 1)
         drawn: Axes = StreamDisplay(rows, self.thresholds).plot(ax).ax_
         return drawn
-
-
-LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 
 
 @dataclass(frozen=True)

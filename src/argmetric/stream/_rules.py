@@ -12,7 +12,8 @@ from argmetric._ground.arguments import check_count, check_flag, check_number, s
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Floats
 from argmetric.metrics import MetricLike
-from argmetric.stream._rule_base import LONGEST, LevelForm, ThresholdRule, rare_rule
+from argmetric.stream._history import LONGEST
+from argmetric.stream._rule_base import LevelForm, ThresholdRule, rare_rule
 
 RuleName = Literal["histogram", "newton", "ofo", "fofo", "sfo", "fixed"]
 

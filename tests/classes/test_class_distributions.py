@@ -9,7 +9,7 @@ import argmetric as am
 import oracle
 from argmetric._expected import plan
 from argmetric.classes._calibrate import ClassBatch
-from argmetric.classes._laws import drawn_law, law_of_hits, law_over_maps
+from argmetric.classes._distributions import drawn_law, law_of_hits, law_over_maps
 from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
 from class_oracle import all_truths, few_rows
