@@ -128,7 +128,8 @@ def test_eval_and_bad_input():
     assert goal.eval([1, 0, 1], [2.0, 1.0, -1.0]) == ("f1", 0.5, True)
     assert goal.score([1, 0, 1], [2.0, 1.0, -1.0], [1.0, 2.0, 1.0]) == 2 / 5
     assert am.metric_objective("sec").eval([1, 0], [1.0, -1.0]) == ("sec", 0.0, False)
-    refuses(ValueError, "one margin per row is needed", goal, np.zeros(3), np.zeros((3, 2)))
+    words = "one margin per row is needed"
+    refuses(ValueError, words, goal, np.zeros(3), np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"the labels holds 0, 1, 2 \(2 at row 1\)"):
         goal([0, 2, 1], [0.0, 0.0, 0.0])
     refuses(ValueError, "2 labels but 3 margins", goal, [0, 1], [0.0, 0.0, 0.0])
