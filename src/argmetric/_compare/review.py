@@ -221,8 +221,8 @@ def review_rows(
     how["coverage"] = coverage
     before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
-    chances = from_log_odds(x if calibrator is None else calibrator._map(x))
-    search = RowSearch(metric, *chances, given, count, leave)
+    both = from_log_odds(x if calibrator is None else calibrator._map(x))
+    search = RowSearch(metric, *both, given, count, leave)
     _, rows, chosen = search.best_rows(free=labels is None)
     rise = math.nan  # where it is not known apart
     if leave:
