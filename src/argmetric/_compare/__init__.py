@@ -133,10 +133,12 @@ def compare(
                 f"{name} has {other.shape[0]:,} rows, but {one} has "
                 f"{first.shape[0]:,}: models are compared on the same rows"
             )
-    decisions, arrived = _decisions(models, layouts, known, pos_label, logits=logits)
+    decisions, y = _decisions(models, layouts, known, pos_label, logits=logits)
     require_defined(metric, first.largest)
     scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
-    calibrators, rows, notes = _fitted(reference, models, scores, logits, pos_label)
+    calibrators, rows, notes = _fit_reference(
+        reference, models, scores, logits, pos_label
+    )
     source = "new rows are like the reference, but for what their labels tell"
     if rows is None:
         source = "probabilities are calibrated, but for what labels tell"
@@ -148,7 +150,7 @@ def compare(
         place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
         code[first.segment_rows(0, first.sizes.size)] = place
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
-    table = PatternTable.of(decisions, scores, calibrators, arrived, metric, scored)
+    table = PatternTable.of(decisions, scores, calibrators, y, metric, scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.labelled.any():
         forecasts = _forecasts(layouts, scores, decisions, metric, (coverage, logits))
@@ -158,7 +160,7 @@ def compare(
         table=table,
         forecasts=forecasts,
         reference=rows or (0, 0),
-        notes=(*notes, *_slips(models.names, decisions)),
+        notes=(*notes, *_decision_notes(models.names, decisions)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
 
@@ -292,7 +294,7 @@ def _decisions(
     return np.stack([first.select(one) == 1.0 for one in read]), arrived
 
 
-def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
+def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
     """Return notes on models of one class, and on equal decisions."""
     notes = []
     for name, called in zip(names, decisions, strict=True):
@@ -312,7 +314,7 @@ def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 # ---------------------------------------------------------------------------- reference
 
 
-def _fitted(
+def _fit_reference(
     reference: Any,
     models: _Models,
     scores: Floats,
@@ -330,7 +332,7 @@ def _fitted(
         return fixed_calibrator(reference, 1), (reference.n, found), []
     if reference is None:
         return fixed_calibrator(None, len(scores)), None, []
-    y, x = _reference(reference, models, logits, pos_label)
+    y, x = _read_reference(reference, models, logits, pos_label)
     notes = list[str]()
     few = int(min(y.sum(), (~y).sum()))
     if few <= FEW_POSITIVES:
@@ -341,7 +343,7 @@ def _fitted(
     return fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 
-def _reference(
+def _read_reference(
     reference: Any, models: _Models, logits: bool, pos_label: Any
 ) -> tuple[Booleans, Floats]:
     """Return labels of the reference, and log-odds of each column of its scores."""

@@ -389,13 +389,13 @@ class Comparison(Saved["Comparison"]):
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
         names, coverage = tuple(values["names"]), float(values["coverage"])
         whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
-        (pattern, cell), groups = whole, values["groups"]
+        (pattern, bin_), groups = whole, values["groups"]
         decisions = np.array(values["decisions"], dtype=bool)
         odds = np.array(values["odds"])
         y = np.full(pattern.size, np.nan)
         y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
         shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
-        if shape != (cell.size, pattern.max(), cell.max(), len(names)):
+        if shape != (bin_.size, pattern.max(), bin_.max(), len(names)):
             raise ValueError("its parts do not fit together")
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
@@ -404,15 +404,15 @@ class Comparison(Saved["Comparison"]):
             values["judged"], values["forecasts"] = values["effect"] > 0.5, []
         kinds = bool(values["raw"]), bool(values["judged"])
         how = metric_from_dict(values["metric_form"]), *kinds, groups
-        table = PatternTable(decisions, pattern, cell, odds, y, *how)
+        table = PatternTable(decisions, pattern, bin_, odds, y, *how)
         looks = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(Look(int(first), *rest) for first, *rest in looks)
-        old, told = values["reference"], (values["notes"], values["assumptions"])
+        old, words = values["reference"], (values["notes"], values["assumptions"])
         forecasts = (
             ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
             for one in values["forecasts"]
         )
-        last = (*map(tuple, told), tuple(forecasts))
+        last = (*map(tuple, words), tuple(forecasts))
         return cls(names, coverage, table, tuple(old), history, *last)
 
     @documented
