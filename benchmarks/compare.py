@@ -4,6 +4,7 @@
     python benchmarks/compare.py -o compare.jsonl --only review # one section
     python benchmarks/compare.py -o compare.jsonl --table       # what was measured
     python benchmarks/compare.py -o compare.jsonl --only labelled  # docs/comparing.rst
+    python benchmarks/compare.py -o kinds.jsonl --only kinds    # docs/judging.rst
     python benchmarks/compare.py -o smoke.jsonl --quick         # a smoke run
 
 A pool is what five models, trained on the same rows, say of others. REFERENCE of these
@@ -15,7 +16,9 @@ were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. How far
 apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
 `run_judge`; earlier versions were looked at on seeds 0 to 39. The section `labelled`
 (compare_parts/labelled.py) measures the mixture priors: they were chosen on splits 0
-and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, none on FRESH. Cases
+and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on FRESH. The
+section `kinds` has the accuracy of systems by every kind of judge; the slope and the
+effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. Cases
 are lines of the file, which is added to: a case that is there is not run again.
 """
 
@@ -26,7 +29,7 @@ import json
 import time
 import zlib
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 TRAINED, REFERENCE, NEW = 3000, 500, 3900
 BATCH = 25
 SHARES = (0.01, 0.02, 0.05, 0.1)
-SECTIONS = ("metrics", "several", "plans", "review", "judges", "labelled")
+SECTIONS = ("metrics", "several", "plans", "review", "judges", "labelled", "kinds")
 PER_SET = 3  # pairs of models with their own scores, and as many with a judge
 COVERED = ("within", 0.87, 0.97)
 
@@ -249,6 +252,13 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
     halves = {"fresh": FRESH[1:2]} if quick else HALVES
     for key in labelled.cases(halves, 1 if quick else PER_SET):
         yield "labelled", key
+    for half, names, split in (
+        ("fresh", FRESH, 0),
+        *(("dev", CHOSEN_ON, i) for i in (0, 1)),
+    ):
+        for name in names[: 0 if quick else None]:
+            for pair in permutations(labelled.KINDS, 2):
+                yield "kinds", (half, name, split, *pair)
     sets = (*SHOWN, *CHOSEN_ON)[: 1 if quick else None]
     for split in range(splits):
         for name in sets:
@@ -268,6 +278,9 @@ def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
     if section == "labelled":
         how = labelled.run_own if key[0] == "own" else labelled.run_judged
         return {"half": key[1], "lines": how(models_of(key[2], 0, folder), key)}
+    if section == "kinds":
+        pool = models_of(key[1], key[2], folder)
+        return {"half": key[0], "lines": labelled.run_kinds(pool, key)}
     pool = models_of(key[0], key[1], folder)
     if section == "metrics":
         return run_metric(Case(pool, key[3:], "reference", key[2]), key)
@@ -410,10 +423,12 @@ def main() -> int:
             lines.append(json.loads(json.dumps(line)))
     judge(not asked.quick)
     emit_machine()
-    emit_tables([line for line in lines if line["section"] != "labelled"])
+    of_tables = ("labelled", "kinds")
+    emit_tables([line for line in lines if line["section"] not in of_tables])
     emit_summary()
-    if some := [line for line in lines if line["section"] == "labelled"]:
-        print(labelled.table(some))
+    for name in of_tables:
+        if some := [line for line in lines if line["section"] == name]:
+            print(labelled.table(some))
     return 0
 
 

@@ -146,16 +146,39 @@ def run_own(pool: Pool, key: tuple[str, ...]) -> list[Line]:
     return lines
 
 
-def run_judged(pool: Pool, key: tuple[str, ...]) -> list[Line]:
-    """Accuracy and F1 of a system by the scores of a judge, without a reference.
-
-    Rows are chosen for F1 alone.
-    """
+def judged(pool: Pool, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Labels, scores of the judge, predictions, a seeded rng, and what lines say."""
     system, judge = key[-2:]
     y, p, d = pool["y"][NEW], pool[judge][NEW], predictions(pool, system)
     gap = auc(y, p) - auc(y, pool[system][NEW])
     strength = "weaker" if gap < -0.01 else "stronger" if gap > 0.01 else "equal"
     rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    return y, p, d, rng, {"judge": judge, "strength": strength}
+
+
+def run_kinds(pool: Pool, key: tuple[Any, ...]) -> list[Line]:
+    """Accuracy and F1 of a system by the scores of a judge, with random labels."""
+    y, p, d, rng, about = judged(pool, key)
+    order, lines = rng.permutation(y.size), []
+    for metric in ("accuracy", "f1"):
+        start, truth = am.compare(p, [d], metric), float(values(metric, d, y))
+        for m in STEPS[1:]:
+            rows = order[:m]
+            found = start.add(rows, y[rows])
+            ways = {"random": (found.mean, found.interval)}
+            ways["PPI++"] = ppi(metric, d, y, p, rows)
+            for name, one in ways.items():
+                what = name, m, f"{metric} of a judged system"
+                lines.append({**measured(*what, truth, one), **about})
+    return lines
+
+
+def run_judged(pool: Pool, key: tuple[str, ...]) -> list[Line]:
+    """Accuracy and F1 of a system by the scores of a judge, without a reference.
+
+    Rows are chosen for F1 alone.
+    """
+    y, p, d, rng, about = judged(pool, key)
     lines = []
     for metric in ("accuracy", "f1"):
         start = am.compare(p, [d], metric)
@@ -170,7 +193,7 @@ def run_judged(pool: Pool, key: tuple[str, ...]) -> list[Line]:
                 ways["people, bootstrap"] = alone
             for name, one in ways.items():
                 line = measured(name, m, what, truth, one)
-                lines.append({**line, "judge": judge, "strength": strength})
+                lines.append({**line, **about})
     return lines
 
 

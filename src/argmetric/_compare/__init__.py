@@ -78,8 +78,8 @@ def compare(
         The metric that scores the decisions.
     reference : pair (y, p), or Calibrator
         Labelled rows with the scores of the same models: old ones, or a sample that
-        people judged. For one column of scores also a fitted map. Without it, and
-        without `known`, the scores are taken for calibrated probabilities.
+        people judged. For one column of scores also a fitted calibrator. Without it,
+        and without `known`, the scores are taken for calibrated probabilities.
     known : array-like, optional
         True labels of these rows that have arrived, as those of `Comparison.add`; nan
         or None for the others.
@@ -133,10 +133,12 @@ def compare(
                 f"{name} has {other.shape[0]:,} rows, but {one} has "
                 f"{first.shape[0]:,}: models are compared on the same rows"
             )
-    decisions, arrived = _decisions(models, layouts, known, pos_label, logits=logits)
+    decisions, y = _decisions(models, layouts, known, pos_label, logits=logits)
     require_defined(metric, first.largest)
     scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
-    maps, rows, notes = _fitted(reference, models, scores, logits, pos_label)
+    calibrators, rows, notes = _fit_reference(
+        reference, models, scores, logits, pos_label
+    )
     source = "new rows are like the reference, but for what their labels tell"
     if rows is None:
         source = "probabilities are calibrated, but for what labels tell"
@@ -148,74 +150,71 @@ def compare(
         place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
         code[first.segment_rows(0, first.sizes.size)] = place
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
-    table = PatternTable.of(decisions, scores, maps, arrived, metric, scored)
+    table = PatternTable.of(decisions, scores, calibrators, y, metric, scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.labelled.any():
-        forecasts = _forecasts(layouts, decisions, metric, coverage, logits)
+        forecasts = _forecasts(layouts, scores, decisions, metric, (coverage, logits))
     return Comparison(
         names=models.names,
         coverage=coverage,
         table=table,
         forecasts=forecasts,
         reference=rows or (0, 0),
-        notes=(*notes, *_slips(models.names, decisions)),
+        notes=(*notes, *_decision_notes(models.names, decisions)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
 
 
 def _forecasts(
     layouts: list[Layout],
+    scores: Floats,
     decisions: Booleans,
     metric: Metric,
-    coverage: float,
-    logits: bool,
+    how: tuple[float, bool],
 ) -> tuple[ForecastScore, ...]:
     """Return the score of every model as `forecast` has it, under its own scores.
 
     Differences are drawn under one probability a row, the mean of the log-odds: there
     each model moves by as much as its own scores expect more of it.
-    """
-    unknown = np.full(layouts[0].scores.size, np.nan)
 
-    def distribution(
+    scores : (columns, rows) log-odds of the layouts
+    decisions : (models, rows) predictions
+    how : coverage, and whether layouts hold log-odds
+    """
+    coverage, logits = how
+    unknown = np.full(scores.shape[1], np.nan)
+    joint = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
+
+    def pmf_of(
         layout: Layout, called: Booleans, both: tuple[Floats, Floats]
     ) -> ScorePMF:
         batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
         return batch.score_pmf()[0]
 
-    own = [
-        from_log_odds(x.scores) if logits else (x.scores, 1.0 - x.scores)
-        for x in layouts
-    ]
-    scores = np.stack([x.scores if logits else logit(x.scores) for x in layouts])
-    joint = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
-    forecasts = list[ForecastScore]()
+    forecasts = dict[bytes, ForecastScore]()  # equal labels have one score
     for i, called in enumerate(decisions):
-        same = [j for j in range(i) if (decisions[j] == called).all()]
-        if same:  # equal labels have one score, whichever scores they cut
-            forecasts.append(forecasts[same[0]])
+        if called.tobytes() in forecasts:
             continue
-        place = i % len(layouts)
-        law = distribution(layouts[place], called, own[place])
-        moved = 0.0
+        layout, x = layouts[i % len(layouts)], layouts[i % len(layouts)].scores
+        pmf = pmf_of(layout, called, from_log_odds(x) if logits else (x, 1.0 - x))
+        moved, ends = 0.0, (np.nan, np.nan)
         if len(layouts) > 1:
-            moved = law.mean - distribution(layouts[place], called, joint).mean
-        ends = np.nan, np.nan
-        if law.values.size:
-            ends = central_interval(law.values, law.probabilities, coverage)
-        forecasts.append(ForecastScore(law.mean, ends, moved))
-    return tuple(forecasts)
+            moved = pmf.mean - pmf_of(layout, called, joint).mean
+        if pmf.values.size:
+            ends = central_interval(pmf.values, pmf.probabilities, coverage)
+        forecasts[called.tobytes()] = ForecastScore(pmf.mean, ends, moved)
+    return tuple(forecasts[called.tobytes()] for called in decisions)
 
 
 # -------------------------------------------------------------------------------- input
 
 
 class _Models(NamedTuple):
-    """The models by name: what decides, and the scores that maps are made from."""
+    """The models by name: what predicts, and the scores, by what messages call them."""
 
     names: tuple[str, ...]
     labels: list[Any]
-    scores: dict[str, Any]  # by what messages call them
+    scores: dict[str, Any]
 
 
 def _models(p: Any, labels: Any) -> _Models:
@@ -249,7 +248,7 @@ def _models(p: Any, labels: Any) -> _Models:
 
 
 def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
-    """What each model has, and the names of the models where they have some."""
+    """Return the part of each model, and the names of the models, None without."""
     if isinstance(values, Mapping):
         if not values:
             raise ValueError(f"{name} is empty: there is no model")
@@ -279,7 +278,7 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
 def _decisions(
     models: _Models, layouts: list[Layout], known: Any, pos_label: Any, *, logits: bool
 ) -> tuple[Booleans, Floats]:
-    """(models, rows): which are called positive; and labels, nan where unknown."""
+    """Return (models, rows) predictions, and known labels, nan for the others."""
     first, given = layouts[0], {}
     for i, (name, one) in enumerate(zip(models.names, models.labels, strict=True)):
         scores = layouts[i % len(layouts)]
@@ -295,8 +294,8 @@ def _decisions(
     return np.stack([first.select(one) == 1.0 for one in read]), arrived
 
 
-def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
-    """What is odd about the decisions."""
+def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
+    """Return notes on models of one class, and on equal decisions."""
     notes = []
     for name, called in zip(names, decisions, strict=True):
         if called.all() or not called.any():
@@ -315,14 +314,14 @@ def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 # ---------------------------------------------------------------------------- reference
 
 
-def _fitted(
+def _fit_reference(
     reference: Any,
     models: _Models,
     scores: Floats,
     logits: bool,
     pos_label: Any,
 ) -> tuple[list[JointCalibrator], tuple[int, int] | None, list[str]]:
-    """Maps, the rows and positives that they were fitted on, and what is to be said."""
+    """Return calibrators, the rows and positives of their reference, and notes."""
     if isinstance(reference, Calibrator):
         if len(scores) > 1:
             raise ValueError(
@@ -333,7 +332,7 @@ def _fitted(
         return fixed_calibrator(reference, 1), (reference.n, found), []
     if reference is None:
         return fixed_calibrator(None, len(scores)), None, []
-    y, x = _reference(reference, models, logits, pos_label)
+    y, x = _read_reference(reference, models, logits, pos_label)
     notes = list[str]()
     few = int(min(y.sum(), (~y).sum()))
     if few <= FEW_POSITIVES:
@@ -344,10 +343,10 @@ def _fitted(
     return fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 
-def _reference(
+def _read_reference(
     reference: Any, models: _Models, logits: bool, pos_label: Any
 ) -> tuple[Booleans, Floats]:
-    """Labels of the reference, and log-odds, a row for each column of scores."""
+    """Return labels of the reference, and log-odds of each column of its scores."""
     y, p = check_pair(reference)
     columns, own = _columns(p, "p")
     if len(columns) != len(models.scores):

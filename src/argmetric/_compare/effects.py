@@ -42,6 +42,7 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 
 Mixture = tuple[tuple[float, float], ...]  # scales, and the weight of each
+POINT: Mixture = ((0.0, 1.0),)
 
 PARTICLES, FIRST = 960, 2880  # kept, and drawn from the prior
 KEPT = 0.4  # effective part of the particles after each change of the temperature
@@ -67,13 +68,8 @@ class Prior(NamedTuple):
     log_spread: Mixture  # of σ around `spread`
     spread: float
     pattern: Mixture
-    below: Mixture  # effect that all systems share, below 0, half-normal
-    above: Mixture  # and above it; the rest of the weight is the point at 0
-    apart: Mixture = ((0.0, 1.0),)  # what the effect of one of several systems adds
-
-    @property
-    def has_systems(self) -> bool:
-        return bool(self.below or self.above)
+    system: Mixture = POINT  # half-normal, below 0 where the scale is negative
+    apart: Mixture = POINT  # what the effect of one of several systems adds
 
 
 # Predictions are cuts of the model's own scores
@@ -84,27 +80,29 @@ OWN = Prior(
     log_spread=((0.0, 0.5), (0.4, 0.5)),
     spread=0.25,
     pattern=((0.0, 0.3), (0.15, 0.25), (0.35, 0.25), (0.9, 0.15), (2.0, 0.05)),
-    below=(),
-    above=(),
 )
-# Scores are a judge's
+# Scores are a judge's: it may be far too sure, and its curve then nearly flat
 JUDGED = Prior(
     level=((0.0, 0.3), (0.2, 0.3), (0.6, 0.2), (2.0, 0.2)),
-    log_slope=((0.0, 0.2), (0.15, 0.25), (0.4, 0.3), (1.0, 0.25)),
+    log_slope=((0.0, 0.15), (0.15, 0.2), (0.4, 0.25), (1.0, 0.25), (2.0, 0.15)),
     bend=((0.0, 0.25), (0.3, 0.3), (1.0, 0.3), (2.0, 0.15)),
     log_spread=((0.0, 0.4), (0.5, 0.6)),
     spread=0.35,
     pattern=((0.0, 0.3), (0.3, 0.3), (0.9, 0.25), (2.0, 0.15)),
-    below=((0.4, 0.06),),
-    above=((0.5, 0.2), (1.5, 0.3), (3.0, 0.37)),
+    system=(
+        *((-0.4, 0.06), (0.0, 0.07), (0.5, 0.15), (1.5, 0.25), (3.0, 0.3), (6.0, 0.17)),
+    ),
     apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
 )
 # Predictions are cuts of scores that no labelled rows were compared with
-RAW = JUDGED._replace(pattern=OWN.pattern, below=(), above=())
-# New rows are like the reference: only patterns and strata differ
-AS_REFERENCE = OWN._replace(
-    level=((0.0, 1.0),), log_slope=((0.0, 1.0),), bend=((0.0, 1.0),)
+RAW = JUDGED._replace(
+    log_slope=((0.0, 0.2), (0.15, 0.25), (0.4, 0.3), (1.0, 0.25)),
+    pattern=OWN.pattern,
+    system=POINT,
+    apart=POINT,
 )
+# New rows are like the reference: only patterns and strata differ
+AS_REFERENCE = OWN._replace(level=POINT, log_slope=POINT, bend=POINT)
 
 
 class Quantiles(NamedTuple):
@@ -122,36 +120,29 @@ class Quantiles(NamedTuple):
 @lru_cache
 def quantiles(prior: Prior) -> Quantiles:
     """Return the quantile functions of the parameters."""
+    return Quantiles(
+        level=_mixture_quantiles(prior.level),
+        log_slope=_mixture_quantiles(prior.log_slope),
+        bend=_mixture_quantiles(prior.bend),
+        spread=prior.spread * np.exp(_mixture_quantiles(prior.log_spread)),
+        pattern=_mixture_quantiles(prior.pattern),
+        system=_mixture_quantiles(prior.system, half=True),
+        apart=_mixture_quantiles(prior.apart),
+    )
+
+
+def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
+    """Return the quantiles of a mixture at NORMAL, exactly 0 at its point."""
     from scipy.special import ndtr
 
-    side = np.geomspace(1e-4, 16.0, 800)
-    at = np.concatenate([-side[::-1], [-1e-9, 0.0], side])
-
-    def inverse(cdf: Floats) -> Floats:
-        rising = cdf / cdf[-1] + 1e-13 * np.arange(at.size)
-        values = np.interp(ndtr(NORMAL), rising, at)
-        return np.where(np.abs(values) < 1e-8, 0.0, values)  # exactly at the point
-
-    def mixture(parts: Mixture) -> Floats:
-        total = np.zeros(at.size)
-        for scale, weight in parts:
-            total += weight * (ndtr(at / scale) if scale else at >= 0.0)
-        return inverse(total)
-
-    def half(parts: Mixture, x: Floats) -> Floats:
-        """Return Σ w·P(|normal| ≤ x/s)."""
-        total = np.zeros(at.size)
-        for scale, weight in parts:
-            total += weight * (2.0 * ndtr(np.maximum(x, 0.0) / scale) - 1.0)
-        return total
-
-    below, above = (sum(w for _, w in one) for one in (prior.below, prior.above))
-    system = below - half(prior.below, -at) + half(prior.above, at)
-    system += (1.0 - below - above) * (at >= 0.0)
-    level, slope, bend = map(mixture, prior[:3])
-    spread = prior.spread * np.exp(mixture(prior.log_spread))
-    others = mixture(prior.pattern), inverse(system), mixture(prior.apart)
-    return Quantiles(level, slope, bend, spread, *others)
+    z = np.linspace(-6.0, 6.0, 4801)
+    weight = np.exp(-(z**2) / 2.0)
+    side = np.abs(z) if half else z
+    values = np.concatenate([scale * side for scale, _ in parts])
+    mass = np.concatenate([part * weight / weight.sum() for _, part in parts])
+    order = np.argsort(values, kind="stable")
+    cdf = np.cumsum(mass[order]) - mass[order] / 2.0
+    return np.asarray(np.interp(ndtr(NORMAL), cdf, values[order]))
 
 
 @lru_cache
@@ -198,7 +189,7 @@ class EffectsModel:
 
     def __init__(self, bins: LabelledBins, prior: Prior) -> None:
         self.bins, self.prior = bins, prior
-        reach = FAR if prior.has_systems else FURTHEST - 5.0
+        reach = FAR if prior.system != POINT else FURTHEST - 5.0
         self.x = np.clip(bins.odds, -reach, reach)
         self.weight = bins.rows / bins.rows.sum()
         total = np.bincount(bins.stratum, bins.rows)
@@ -213,20 +204,20 @@ class EffectsModel:
         self.sign = 2.0 * bins.decisions - 1.0
         n_systems, self.n_patterns = bins.decisions.shape
         self.n_shared = CURVE
-        if prior.has_systems:  # a shared effect, and what each of several adds
+        if prior.system != POINT:  # a shared effect, and what each of several adds
             self.n_shared += 1 + (n_systems if n_systems > 1 else 0)
         mean = from_log_odds(self.x)[0] @ self.weight
         self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
 
     @cached_property
     def arranged(self) -> Floats:
-        """What `bin_odds` takes of bins."""
+        """The array `bins` of `kernels.bin_odds`."""
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9
         y = np.clip((x - centre) / deviation, -3.0, 3.0)
         arranged = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
-        if any(len(one) > 1 for one in self.prior[:3]):
+        if self.prior[:3] != (POINT, POINT, POINT):
             arranged[-3] = self._curve_constants(arranged)
         return arranged
 
@@ -283,11 +274,8 @@ class EffectsModel:
 
     def pattern_effects(self, normal: Floats) -> Floats:
         """Return the effects of patterns."""
-        return np.interp(normal[:, self.n_shared :], NORMAL, self._tables.pattern)
-
-    @cached_property
-    def _tables(self) -> Quantiles:
-        return quantiles(self.prior)
+        table = quantiles(self.prior).pattern
+        return np.interp(normal[:, self.n_shared :], NORMAL, table)
 
     def likelihood(self, normal: Floats, odds: Floats, spread: Floats) -> Floats:
         """Return the log-likelihood of the labels of every pattern, by particles."""

@@ -80,15 +80,15 @@ class Difference(Result):
 
         Of several models the second is named too.
         """
-        names, chance = (self.first, self.second), self.probability
+        names, surety = (self.first, self.second), self.probability
         if self.verdict == VERDICTS[3]:
             return f"{names[0]} and {names[1]} make the same decisions"
         sign, (low, high) = 1 if greater_is_better else -1, self.interval
         gap, ends = sign * self.mean, sorted((sign * low, sign * high))
         open_ = self.verdict == VERDICTS[2]
-        if gap < 0.0 if open_ else chance < 0.5:
+        if gap < 0.0 if open_ else surety < 0.5:
             names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
-            chance = 1.0 - chance
+            surety = 1.0 - surety
         by = f"by {gap:.3f} {title}"
         if low < high:
             by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
@@ -97,7 +97,7 @@ class Difference(Result):
             return f"Cannot tell yet: {names[0]} {ahead} {by}"
         how = "better" if self.verdict == VERDICTS[0] else "likely better"
         how = f"{how} than {names[1]}" if several else how
-        return f"{names[0]} is {how} {by}, probability {_probability(chance)}"
+        return f"{names[0]} is {how} {by}, probability {_probability(surety)}"
 
     def _title(self) -> str:
         low, high = self.interval

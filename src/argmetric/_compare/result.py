@@ -46,7 +46,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 FORMAT = 2  # of the saved form; 1 had an effect of patterns
 NAME = "argmetric comparison"
-STILL_BEST = 0.02  # added to the chance to be best of a model that hardly is
+STILL_BEST = 0.02  # added to the probability to be best of a model that hardly is
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,7 +79,7 @@ class Comparison(Saved["Comparison"]):
     names: tuple[str, ...]
     coverage: float
     table: PatternTable
-    reference: tuple[int, int]  # labelled rows that maps were fitted on, and positives
+    reference: tuple[int, int]  # labelled rows, and positives among them
     history: tuple[Look, ...] = ()
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Comparison(Saved["Comparison"]):
         return self._draws if self.metric.greater_is_better else -self._draws
 
     @cached_property
-    def _chances(self) -> Floats:
+    def _p_best(self) -> Floats:
         """Probability of each model to be the best; ties are shared out."""
         first = self._ahead == self._ahead.max(axis=0)
         return np.asarray((first / first.sum(axis=0)).mean(axis=1))
@@ -126,30 +126,31 @@ class Comparison(Saved["Comparison"]):
     @cached_property
     def _ranking(self) -> list[int]:
         """Models, the most likely best first."""
-        order = np.lexsort((-self._ahead.mean(axis=1), -self._chances))
+        order = np.lexsort((-self._ahead.mean(axis=1), -self._p_best))
         return [int(one) for one in order]
 
-    def _law(self, draws: Floats) -> ModelScore:
+    def _summary(self, draws: Floats) -> ModelScore:
+        """Return mean and interval of equally likely values."""
         even = np.full(draws.size, 1.0 / draws.size)
         interval = central_interval(np.sort(draws), even, self.coverage)
         return ModelScore(float(draws.mean()), interval)
 
     def scores(self) -> dict[str, ModelScore]:
-        """The score of every model on these rows, by its name."""
+        """Return the score of every model on these rows, by its name."""
         if self.forecasts:
             known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
             return dict(zip(self.names, known, strict=True))
-        return dict(zip(self.names, map(self._law, self._draws), strict=True))
+        return dict(zip(self.names, map(self._summary, self._draws), strict=True))
 
     def best(self) -> Best:
-        """The model that is most likely the best, with its probability."""
+        """Return the model that is most likely the best, with its probability."""
         place = self._ranking[0]
-        return Best(self.names[place], float(self._chances[place]))
+        return Best(self.names[place], float(self._p_best[place]))
 
     def difference(
         self, first: int | str | None = None, second: int | str | None = None
     ) -> Difference:
-        """The paired difference of two models.
+        """Return the paired difference of two models.
 
         Parameters
         ----------
@@ -163,12 +164,12 @@ class Comparison(Saved["Comparison"]):
             `mean`, `interval`, and the `probability` that the first is better.
         """
         a, b = self._pair(first, second)
-        law = self._law(self._draws[a] - self._draws[b])
+        gap = self._summary(self._draws[a] - self._draws[b])
         if self.forecasts:
-            law = law._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
+            gap = gap._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
         ahead = self._ahead[a] - self._ahead[b]
         better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
-        return Difference(self.names[a], self.names[b], *law, self.coverage, better)
+        return Difference(self.names[a], self.names[b], *gap, self.coverage, better)
 
     def _pair(self, *models: Any) -> tuple[int, int]:
         if len(self.names) < 2:
@@ -202,7 +203,7 @@ class Comparison(Saved["Comparison"]):
         return self._main.interval  # type: ignore[no-any-return]
 
     def sure(self, level: float = SURE) -> str | None:
-        """The best model once its posterior probability is high enough, else None.
+        """Return the best model once its probability is high enough, else None.
 
         It may be asked after every batch; that it holds at any time is measured
         (docs/comparing.rst), not proven.
@@ -212,12 +213,8 @@ class Comparison(Saved["Comparison"]):
         level : float, default=0.99
             The probability that is enough.
         """
-        best = self.best()
-        return (
-            best.model
-            if best.probability >= check.check_share(level, "level")
-            else None
-        )
+        best, level = self.best(), check.check_share(level, "level")
+        return best.model if best.probability >= level else None
 
     def _contrasts(self) -> Floats:
         """Differences that the next labels are for."""
@@ -226,7 +223,7 @@ class Comparison(Saved["Comparison"]):
             return self.table.first_contrasts()
         lead, eye = self._ranking[0], np.eye(count)
         others = np.delete(np.arange(count), lead)
-        weight = np.sqrt(self._chances[others] + STILL_BEST)
+        weight = np.sqrt(self._p_best[others] + STILL_BEST)
         return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
 
     def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
@@ -321,7 +318,7 @@ class Comparison(Saved["Comparison"]):
         return high
 
     def looks(self) -> tuple[Look, ...]:
-        """What was known after fewer labels, and what is known now."""
+        """Return what was known after fewer labels, and what is known now."""
         return (*self.history, Look(self.n_labels, self.mean, *self.interval))
 
     def _title(self) -> str:
@@ -360,7 +357,7 @@ class Comparison(Saved["Comparison"]):
             Field("scores", {name: one._asdict() for name, one in scores.items()}),
             *(self._main.fields()[3:] if len(self.names) > 1 else ()),
             Field("best", self.best()),
-            Field("p_best", self._chances),
+            Field("p_best", self._p_best),
             Field("n", self.n),
             Field("n_labels", self.n_labels, "labels", labels),
             Field("reference", self.reference, "reference", old),
@@ -392,13 +389,13 @@ class Comparison(Saved["Comparison"]):
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
         names, coverage = tuple(values["names"]), float(values["coverage"])
         whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
-        (pattern, cell), groups = whole, values["groups"]
+        (pattern, bin_), groups = whole, values["groups"]
         decisions = np.array(values["decisions"], dtype=bool)
         odds = np.array(values["odds"])
         y = np.full(pattern.size, np.nan)
         y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
         shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
-        if shape != (cell.size, pattern.max(), cell.max(), len(names)):
+        if shape != (bin_.size, pattern.max(), bin_.max(), len(names)):
             raise ValueError("its parts do not fit together")
         if groups is not None:
             groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
@@ -407,15 +404,15 @@ class Comparison(Saved["Comparison"]):
             values["judged"], values["forecasts"] = values["effect"] > 0.5, []
         kinds = bool(values["raw"]), bool(values["judged"])
         how = metric_from_dict(values["metric_form"]), *kinds, groups
-        table = PatternTable(decisions, pattern, cell, odds, y, *how)
+        table = PatternTable(decisions, pattern, bin_, odds, y, *how)
         looks = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(Look(int(first), *rest) for first, *rest in looks)
-        old, told = values["reference"], (values["notes"], values["assumptions"])
+        old, words = values["reference"], (values["notes"], values["assumptions"])
         forecasts = (
             ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
             for one in values["forecasts"]
         )
-        last = (*map(tuple, told), tuple(forecasts))
+        last = (*map(tuple, words), tuple(forecasts))
         return cls(names, coverage, table, tuple(old), history, *last)
 
     @documented
@@ -427,7 +424,7 @@ class Comparison(Saved["Comparison"]):
             "mean": [one.mean for one in scores],
             "low": [one.interval[0] for one in scores],
             "high": [one.interval[1] for one in scores],
-            "p_best": self._chances,
+            "p_best": self._p_best,
             "n_positives": self.table.decisions @ np.bincount(self.table.pattern),
         }
         return as_frame(columns, backend)

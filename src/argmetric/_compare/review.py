@@ -221,8 +221,8 @@ def review_rows(
     how["coverage"] = coverage
     before = forecast(layout.scores, given.astype(np.int64), metric, **how).mean
     x = layout.scores if logits else logit(layout.scores)
-    chances = from_log_odds(x if calibrator is None else calibrator._map(x))
-    search = RowSearch(metric, *chances, given, count, leave)
+    both = from_log_odds(x if calibrator is None else calibrator._map(x))
+    search = RowSearch(metric, *both, given, count, leave)
     _, rows, chosen = search.best_rows(free=labels is None)
     rise = math.nan  # where it is not known apart
     if leave:
@@ -292,14 +292,14 @@ def _posterior_score(
     S + mean over d of m_d - m of the fitted calibrator.
     """
     metric, n = search.metric, float(x.size)
-    cells = ScoreBins.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
-    p = Posterior(calibrator).probabilities(cells)
-    fitted = from_log_odds(calibrator._map(cells.x))[0][:, None]
+    bins = ScoreBins.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
+    p = Posterior(calibrator).probabilities(bins)
+    fitted = from_log_odds(calibrator._map(bins.x))[0][:, None]
 
     def sets(labels: Booleans, rows: Integers) -> Floats:
         kind = np.where(labels, 0, 1)
         kind[rows] = 2
-        counts = np.bincount(kind * len(p) + cells.place, minlength=3 * len(p))
+        counts = np.bincount(kind * len(p) + bins.place, minlength=3 * len(p))
         return counts.reshape(3, -1).astype(np.float64)
 
     def scores(some: Floats, hits: Floats, misses: Floats, seen: Floats) -> Floats:

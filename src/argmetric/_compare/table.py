@@ -202,7 +202,7 @@ class PatternTable:
 
     @cached_property
     def score_draws(self) -> Floats:
-        """(models, draws) of the scores."""
+        """Draws of the scores, of the shape (models, draws)."""
         rng, called = np.random.default_rng(1), self.decisions * 1.0
         p = self.probability_draws()
         if self.groups is not None:
@@ -220,7 +220,7 @@ class PatternTable:
         return self.metric.value(tp, k[:, None, None], t, n).reshape(self.n_models, -1)
 
     def probability_draws(self) -> Floats:
-        """(bins, draws): probability of a positive in every bin."""
+        """Return (bins, draws) probabilities of a positive."""
         learnt = bool(self.labelled.any())
         if self.raw and not learnt:  # the first weights: all models alike
             return from_log_odds(self.odds[:1].T)[0]

@@ -49,7 +49,7 @@ def log_rising(a, n):
 
 @inner
 def shift_to_mean(x, weight, mean):
-    """C so that Σ weight·expit(x + c) is the mean, by Newton's method on its log-odds.
+    """Return c so that Σ weight·expit(x + c) is the mean, by Newton on its log-odds.
 
     The log-odds of a mean of probabilities are nearly linear in c.
     """
