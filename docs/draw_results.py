@@ -49,7 +49,7 @@ def monitoring() -> None:
     }
     rows = {
         "nothing": "nothing happened",
-        "share × ¼ to × 4, all": "prevalence shift",
+        "prevalence × ¼ to × 4, all": "prevalence shift",
         "covariate shift, all": "covariate shift",
         "labels changed": "labels changed meaning",
     }

@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
 import argmetric as am
+from argmetric._calibrate.bins import ReferenceBins
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.prevalence import (
     PrevalenceLikelihood,
@@ -362,3 +363,21 @@ def test_the_shift_is_kept_in_a_file(tmp_path):
     assert "known" in repr(MatchedPrevalence(0.5, prevalence=0.3))
     for bad in ([[1.0, 2.0]], [[np.nan]]):
         refuses(ValueError, "draws", MatchedPrevalence, 0.5, prevalence=0.3, draws=bad)
+
+
+def test_bins_of_a_reference_are_kept_in_a_file():
+    rng = np.random.default_rng(8)
+    y, p = draw(rng, 300, 0.3)
+    bins = ReferenceBins.from_rows(resolve_reference((y, p)).rows)
+    assert bins.count.sum() == 300
+    mean = bins.base + bins.above / np.maximum(bins.count, 1.0)
+    place = np.searchsorted(bins.edges, p, side="right")
+    np.testing.assert_array_equal(bins.assign(p), place)
+    for i in np.unique(place):
+        assert bins.count[i] == (place == i).sum()
+        assert mean[i] == pytest.approx(p[place == i].mean(), rel=1e-12)
+    again = ReferenceBins.from_dict(json.loads(json.dumps(bins.to_dict())))
+    for name, value in vars(bins).items():
+        np.testing.assert_array_equal(getattr(again, name), value)
+    values = bins.to_dict() | {"count": [-1.0, *bins.count[1:].tolist()]}
+    refuses(ValueError, "negative counts", ReferenceBins.from_dict, values)

@@ -117,6 +117,10 @@ def test_the_floor_is_measured_in_deviations() -> None:
     assert low < -3
     assert high > 3
     assert rho == 1.0  # all of it is the map's, without a shift
+    watch.shift = "auto"
+    _, rho = floor_statistic(tables, watch, am.FBeta(), 0.5)
+    assert 0 < rho < 1
+    assert rho == round(rho, 3)  # critical values are kept by it
     pooled = np.sum(tables, axis=0)[:, 0]
     expected = maps.probabilities @ pooled.T
     f1 = 2 * expected[:, 1] / (pooled[1].sum() + expected.sum(axis=1))

@@ -25,7 +25,7 @@ from argmetric._ground.saving import (
     restore_values,
     with_intervals,
 )
-from argmetric._ground.types import Axes
+from argmetric._ground.types import Axes, Interval
 from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS
 
 WORSE, BETTER, _ = ALARM
@@ -87,25 +87,26 @@ def restore_period(values: dict[str, Any]) -> dict[str, Any]:
 class OnePeriod(Result):
     """The words of a period, whether its rows have two classes or several."""
 
-    start: Any
-    end: Any
-    n: Any
-    n_known: Any
-    mean: Any
-    interval: Any
-    p_nothing: Any
-    p_covariate_shift: Any
-    p_prevalence_shift: Any
+    start: str
+    end: str
+    n: int
+    n_known: int
+    mean: float
+    interval: Interval
+    p_nothing: float
+    p_covariate_shift: float
+    p_prevalence_shift: float
+    # Fields of a period of several classes, and computed when used of two classes
     if_prevalence_shift: Any
     if_prevalence_shift_interval: Any
     if_covariate_shift: Any
     if_covariate_shift_interval: Any
-    actual: Any
-    actual_interval: Any
-    verdict: Any
-    z: Any
-    critical: Any
-    alarm: Any
+    actual: float
+    actual_interval: Interval
+    verdict: str
+    z: float
+    critical: float
+    alarm: str
     _told = ("score", "verdict")
 
     @property
