@@ -63,9 +63,9 @@ class Calibrator(Saved["Calibrator"]):
 
     _what: ClassVar[str] = "calibrator"
     _elsewhere: ClassVar[dict[str, str]] = {
-        "class_matrix": "argmetric.classes.ClassMatrixMap",
+        "class_matrix": "argmetric.classes.ClassMatrixCalibrator",
         "class_prior_shift": "argmetric.classes.ClassPriorShift",
-        "class_temperature": "argmetric.classes.ClassTemperatureMap",
+        "class_temperature": "argmetric.classes.ClassTemperatureCalibrator",
     }
     _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
     method: ClassVar[str] = ""  # by default what `kind` says
