@@ -19,7 +19,11 @@ from argmetric._calibrate.calibrators import (
     PlattCalibrator,
     TemperatureCalibrator,
 )
-from argmetric.classes import ClassMatrixMap, ClassPriorShift, ClassTemperatureMap
+from argmetric.classes import (
+    ClassMatrixCalibrator,
+    ClassPriorShift,
+    ClassTemperatureCalibrator,
+)
 
 INF, NAN = math.inf, math.nan
 N_RANDOM = 10_000
@@ -91,14 +95,18 @@ def mapped_rules():
     weights, offsets = np.array([1.0, 0.5, 2.5]), np.array([0.0, 0.1, -0.05])
     fitted = am.classes.calibrate(*labelled_classes())
     parts = {"matrix": fitted.matrix, "centre": fitted.centre}
-    hot = ClassMatrixMap(1.1, fitted.biases, **parts, floor=0.02, temperature=1.7)
-    plain = ClassMatrixMap(0.8, np.array([0.1, -0.2, 0.0]), lump=0.3, floor=0.01)
-    logits = ClassMatrixMap(0.9, even, **parts, temperature=2.5)
+    hot = ClassMatrixCalibrator(
+        1.1, fitted.biases, **parts, floor=0.02, temperature=1.7
+    )
+    plain = ClassMatrixCalibrator(0.8, np.array([0.1, -0.2, 0.0]), lump=0.3, floor=0.01)
+    parts |= {"temperature": 2.5}
+    logits = ClassMatrixCalibrator(0.9, even, **parts)
     old, new = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.75, 0.0])
-    shifted = fitted.then(ClassPriorShift(new, old)).then(ClassTemperatureMap(0.7, 3))
+    warm, cool = ClassTemperatureCalibrator(1.5, 3), ClassTemperatureCalibrator(0.7, 3)
+    shifted = fitted.then(ClassPriorShift(new, old)).then(cool)
     cases = {
-        "class temperature": (ClassTemperatureMap(1.5, 3), even, None),
-        "class temperature, weights": (ClassTemperatureMap(1.5, 3), weights, None),
+        "class temperature": (warm, even, None),
+        "class temperature, weights": (warm, weights, None),
         "class prior": (ClassPriorShift(even / 3, old), weights, None),
         "class matrix": (fitted, weights, None),
         "class matrix, offsets": (fitted, weights, offsets),

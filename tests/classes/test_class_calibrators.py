@@ -91,7 +91,9 @@ def test_the_fit_is_the_optimum_of_the_plain_formula(votes, weighted):
     assert plain_loss(ours, *arguments) <= theirs.fun + 1e-8
     mapped = softmax(plain_logits(p, ours, floor, centre))
     np.testing.assert_allclose(fitted.apply(p), mapped, rtol=1e-10)
-    np.testing.assert_allclose(fitted.shares, np.bincount(y, w) / w.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        fitted.prevalences, np.bincount(y, w) / w.sum(), rtol=1e-12
+    )
     assert fitted.n == used.sum()
 
 
@@ -216,7 +218,7 @@ def test_classes_by_name_and_classes_that_do_not_occur():
     kept = y != 3
     fitted = am.classes.calibrate(names[y[kept]], p[kept], classes=names)
     assert fitted.classes == tuple(names)
-    assert fitted.shares[3] == 0.0
+    assert fitted.prevalences[3] == 0.0
     assert fitted.apply(p)[:, 3].min() > 0.0
     assert fitted.apply(p)[:, 3].mean() < p[:, 3].mean()
     frame = pd.DataFrame(p[kept], columns=names)

@@ -70,9 +70,11 @@ def test_figures_are_those_of_the_functions_themselves(right):
     one_hot = np.eye(3)[code]
     assert check.brier == pytest.approx(((p - one_hot) ** 2).sum(axis=1).mean())
     for c, one in enumerate(check.per_class):
-        assert one.share == pytest.approx((code == c).mean())
-        assert one.forecast_share == pytest.approx(p[:, c].mean())
-        assert one.share_interval.low < one.share < one.share_interval.high
+        assert one.prevalence == pytest.approx((code == c).mean())
+        assert one.forecast_prevalence == pytest.approx(p[:, c].mean())
+        assert (
+            one.prevalence_interval.low < one.prevalence < one.prevalence_interval.high
+        )
         binary = am.calibration_check(code[:2000] == c, p[:2000, c], n_bootstrap=2)
         few = am.classes.check(code[:2000], p[:2000], n_bootstrap=2)
         assert few.per_class[c].slope == pytest.approx(binary.slope)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import argmetric as am
 from argmetric.metrics import get_class_metric
 from class_oracle import best_by_enumeration, expected_by_enumeration, few_rows
+from refusing import refuses
 
 CONVENTIONS = (0.0, 1.0, math.nan)
 MEANS = ("f1", "f2", "jaccard", "precision")
@@ -111,7 +112,7 @@ def test_the_expected_score_of_many_rows_is_exact():
     below, values = np.arange(1501.0), []
     for c in range(3):
         own = d.codes == c
-        # the laws of hits and misses, row by row
+        # the distributions of hits and misses, row by row
         hits, others = np.ones(1), np.ones(1)
         for one in p[own, c]:
             hits = np.convolve(hits, [1 - one, one])
@@ -223,8 +224,7 @@ def test_frames_name_the_classes():
     ],
 )
 def test_bad_input_is_told(p, options, words):
-    with pytest.raises(ValueError, match=words):
-        am.classes.decide(p, **options)
+    refuses(ValueError, words, am.classes.decide, p, **options)
 
 
 @pytest.mark.parametrize(

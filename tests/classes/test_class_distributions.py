@@ -1,4 +1,4 @@
-"""Laws of the score of labels of several classes, held to all truths one by one."""
+"""Distributions of the score of labels of several classes, held to all outcomes."""
 
 import math
 
@@ -9,7 +9,12 @@ import argmetric as am
 import oracle
 from argmetric._expected import plan
 from argmetric.classes._calibrate import ClassBatch
-from argmetric.classes._distributions import drawn_law, law_of_hits, law_over_maps
+from argmetric.classes._distributions import (
+    MetricDistribution,
+    distribution_over_calibrators,
+    draw_scores,
+    hit_distribution,
+)
 from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
 from class_oracle import all_truths, few_rows
@@ -30,9 +35,9 @@ CASES += [
     for absent in ((NAN,) if metric in ("balanced_accuracy", "gmean") else (NAN, 0.0))
 ]
 CASES += [{"metric": "cost"}, {"metric": "share of pairs"}]
-LAWS = 2000 if SLOW else 200
+PROBLEMS = 2000 if SLOW else 200
 NEAR = 1e-12  # rounding
-SURE = 4.5  # standard errors: 2,000 draws of a normal stay within with chance .987
+SURE = 4.5  # standard errors: 2,000 draws of a normal stay within with probability .987
 
 
 def odd_rows(rng):
@@ -73,7 +78,7 @@ def call_of(case, rng, count):
 
 
 def enumerated(p, labels, score):
-    """Every score that can be, and its chance."""
+    """Every score that can be, and its probability."""
     truths, weights = all_truths(p)
     count = p.shape[1]
     tables = np.zeros((len(truths), count, count))
@@ -100,25 +105,23 @@ def is_right(f, values, weights):
 
 
 @pytest.mark.parametrize("drawn", [False, True])
-def test_laws_are_those_of_all_truths(drawn, monkeypatch):
+def test_distributions_are_those_of_all_outcomes(drawn, monkeypatch):
     """Summed over all truths as small batches are, and drawn as larger ones are."""
     if drawn:
         monkeypatch.setattr(plan, "TRUTH_CELLS", 0)
         monkeypatch.setattr(plan, "FUNCTION_TRUTHS", 0)
     rng = np.random.default_rng(40)
-    wrong, laws = [], 0
-    for number in range(LAWS):
+    wrong = []
+    for number in range(PROBLEMS):
         p, labels = odd_rows(rng)
         case = CASES[number % len(CASES)]
         how, score = call_of(case, rng, p.shape[1])
         values, weights = enumerated(p, labels, score)
         coverage = (0.5, 0.8, 0.9, 0.99)[number % 4]
         f = am.classes.forecast(p, labels, coverage=coverage, **how)
-        laws += 1
         many = how["metric"] is pairs_share and len(values) > plan.FUNCTION_TRUTHS
         if not is_right(f, values, weights) or (f.n_draws > 0) > (drawn or many):
             wrong.append((number, case))
-    assert laws == LAWS
     assert wrong == []
 
 
@@ -130,7 +133,7 @@ def test_a_certain_score_is_certain():
     assert f.surprise(actual) is None
 
 
-def test_accuracy_has_the_law_of_a_count():
+def test_accuracy_has_the_distribution_of_a_count():
     p = np.array([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.43, 0.57]])
     f = am.classes.forecast(p, [0, 0, 0, 1], "accuracy", classes=[0, 1])
     assert f.values.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -138,7 +141,9 @@ def test_accuracy_has_the_law_of_a_count():
     assert f.interval[1] == 1.0
     some = few_rows(1, n=6)  # one block of rows, and two
     exact = oracle.poisson_binomial(some[:, 0])
-    assert law_of_hits(some[:, 0])[1] == pytest.approx(exact[exact > 1e-18], rel=1e-12)
+    assert hit_distribution(some[:, 0])[1] == pytest.approx(
+        exact[exact > 1e-18], rel=1e-12
+    )
     many = few_rows(3, n=3000)
     f = am.classes.forecast(many, many.argmax(axis=1), "accuracy")
     best = many.max(axis=1)
@@ -168,7 +173,7 @@ def test_expected_scores_are_exact_to_rounding(metric, average, absent):
         assert d.expected == pytest.approx(weights @ values, abs=1e-14)
 
 
-def test_groups_have_the_law_of_their_mean():
+def test_groups_have_the_distribution_of_their_mean():
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(3), size=9)
     groups = np.repeat([0, 1, 2], 3)
@@ -186,7 +191,7 @@ def test_groups_have_the_law_of_their_mean():
         assert is_right(f, values, weights)
 
 
-def test_drawn_laws_have_the_exact_mean():
+def test_drawn_distributions_have_the_exact_mean():
     p = few_rows(2, n=60)
     labels = p.argmax(axis=1)
     for metric, error in (("f1", 0.0), ("gmean", 0.004)):
@@ -248,12 +253,13 @@ def test_odds_of_levels_are_those_of_plain_rows():
 
 @pytest.mark.parametrize("n", [200, 50_000])
 @pytest.mark.parametrize("metric", ["f1", "kappa", "accuracy"])
-def test_a_law_over_maps_spreads_as_they_do(metric, n):
+def test_a_distribution_over_calibrators_spreads_as_they_do(metric, n):
     """Its variance is that of the drawn scores, and that of the means of maps."""
     p = np.random.default_rng(n).dirichlet([2, 1, 0.5], size=n)
     rows, labels = ClassBatch(p, (0, 1, 2), None).rows(), p.argmax(axis=1)
     of_classes = get_class_metric(metric, n_classes=3)
-    given = drawn_law(rows, of_classes, labels, 0, None)
-    law = law_over_maps(rows, of_classes, labels, 0, given.mean, 0.03)
-    assert law.mean == pytest.approx(given.mean, abs=0.002)
-    assert law.std == pytest.approx(math.hypot(given.std, 0.03), rel=0.06)
+    given = MetricDistribution.from_draws(draw_scores(rows, of_classes, labels, seed=0))
+    how = {"seed": 0, "mean": given.mean, "std": 0.03}
+    spread = distribution_over_calibrators(rows, of_classes, labels, **how)
+    assert spread.mean == pytest.approx(given.mean, abs=0.002)
+    assert spread.std == pytest.approx(math.hypot(given.std, 0.03), rel=0.06)

@@ -8,6 +8,7 @@ import pytest
 import argmetric as am
 from argmetric.metrics import get_class_metric
 from class_oracle import all_truths, expected_by_enumeration, few_rows, table_of
+from refusing import refuses
 
 
 @pytest.mark.parametrize("name", ["gmean", "mcc", "kappa", "quadratic_kappa"])
@@ -19,7 +20,7 @@ def test_means_are_near_those_of_all_truths(name):
     assert mean == pytest.approx(expected_by_enumeration(p, labels, score), abs=0.03)
 
 
-def test_the_law_is_that_of_all_truths():
+def test_the_distribution_is_that_of_all_outcomes():
     p = few_rows(1, n=5)
     labels = p.argmax(axis=1)
     score = get_class_metric("f1", zero_division=0.0, n_classes=3).score
@@ -65,8 +66,7 @@ def test_the_decision_forecasts_itself_until_it_is_pickled():
     assert d.forecast().mean == pytest.approx(d.expected)
     again = pickle.loads(pickle.dumps(d))
     assert again.expected == d.expected
-    with pytest.raises(ValueError, match="needs p again"):
-        again.forecast()
+    refuses(ValueError, "needs p again", again.forecast)
 
 
 def test_groups_are_averaged():
@@ -99,16 +99,16 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     found = am.classes.calibrate(y[:600], p[:600])
     d = am.classes.decide(p[600:], "gmean", reference=found)
     f = d.forecast()
-    law_given_map = am.classes.forecast(d._batch.p, d.codes, "gmean")
-    assert f.mean == pytest.approx(law_given_map.mean)
-    assert f.interval_given_map == law_given_map.interval
+    given_map = am.classes.forecast(d._batch.p, d.codes, "gmean")
+    assert f.mean == pytest.approx(given_map.mean)
+    assert f.interval_given_map == given_map.interval
     assert f.interval[0] < f.interval_given_map[0]
-    assert f.cdf(0.0) > law_given_map.cdf(0.0)
+    assert f.cdf(0.0) > given_map.cdf(0.0)
     assert f.values @ f.probabilities == pytest.approx(f.mean, abs=0.02)
     learnt = am.classes.forecast(
         p[600:], d.codes, "gmean", reference=(y[:600], p[:600])
     )
-    assert learnt.interval_given_map == law_given_map.interval
+    assert learnt.interval_given_map == given_map.interval
     assert learnt.interval[0] < learnt.interval_given_map[0]
 
 

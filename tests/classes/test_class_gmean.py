@@ -12,7 +12,7 @@ from slow import SLOW
 
 
 def simulated(p, labels, seed, draws=400):
-    """G-mean of labels against drawn truths; classes without true rows are left out."""
+    """G-mean of labels against drawn classes; those without true rows are left out."""
     rng = np.random.default_rng(seed)
     n, count = p.shape
     edges = p.cumsum(axis=1)[:, :-1]

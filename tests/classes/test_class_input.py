@@ -33,7 +33,7 @@ def test_labels_find_their_columns(y, classes, names, right):
 def test_whole_numbers_number_the_columns_where_they_may():
     found = am.classes.calibrate([2, 0, 2], P)
     assert found.classes == (0, 1, 2)
-    np.testing.assert_allclose(found.shares, [1 / 3, 0, 2 / 3])
+    np.testing.assert_allclose(found.prevalences, [1 / 3, 0, 2 / 3])
     for y in ([0, 3, 3], [-1, 0, 0], [0.5, 0.0, 0.0]):
         refuses(ValueError, "pass classes=", am.classes.calibrate, y, P)
     with pytest.raises(ValueError, match="p has 3 columns but y has 2 classes"):

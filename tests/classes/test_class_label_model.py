@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime, minimize
 
 import argmetric as am
 from argmetric.classes import _forecast, _held_out
-from argmetric.classes._calibrators import tempered
+from argmetric.classes._calibrators import apply_temperature
 from argmetric.classes._fit import MatrixLoss, fit_class_matrix, matrix_loss
 from argmetric.classes._held_out import held_out_probabilities
 from argmetric.classes._label_model import (
@@ -55,7 +55,7 @@ def test_held_out_rows_are_those_of_dense_newton_steps(kind):
     p = np.log(p) if logits else p
     found = fit_class_matrix(y, p, logits=logits)
     held = held_out_probabilities(found, y, p, logits=logits)
-    inside = p if logits else tempered(p, found.temperature)
+    inside = p if logits else apply_temperature(p, found.temperature)
     loss, _ = matrix_loss(y, inside, np.ones(80), logits=logits)
     theta = np.r_[found.matrix.ravel(), found.biases, found.slope - 1, found.lump]
     for i in range(0, 80, 7):

@@ -10,6 +10,7 @@ import pytest
 import argmetric as am
 from argmetric._monitor import critical_value, movements
 from argmetric.classes import ClassMonitoring, monitor
+from refusing import refuses
 
 SHAPE = (1.0, 0.5, 0.3, 0.2)
 
@@ -40,7 +41,7 @@ def test_intervals_hold_when_quiet_and_when_shares_move():
             actual = am.classes.evaluate(own, z, "f1")
             inside.append(one.interval.low <= actual <= one.interval.high)
             true = np.bincount(own, minlength=4) / own.size
-            low, high = np.array(one.share_intervals).T
+            low, high = np.array(one.prevalence_intervals).T
             shares += list((low <= true) & (true <= high))
             fine.append(one.verdict == "no shift")
     assert np.mean(inside) >= 0.85
@@ -127,9 +128,9 @@ def test_shares_are_those_that_adjust_prior_finds_beside_a_large_reference():
     (one,) = monitor(new, reference=(y, p), shift="prior").periods
     found = am.classes.calibrate(y, p, classes=range(4))
     usual = am.classes.adjust_prior(
-        found.apply(new), reference_prevalence=found.shares, classes=range(4)
+        found.apply(new), reference_prevalence=found.prevalences, classes=range(4)
     )
-    np.testing.assert_allclose(one.shares, usual.shares, atol=0.02)
+    np.testing.assert_allclose(one.prevalences, usual.prevalences, atol=0.02)
 
 
 def test_labels_that_arrived_are_certain():
@@ -140,7 +141,7 @@ def test_labels_that_arrived_are_certain():
     assert one.verdict == "all labels known"
     assert one.actual == pytest.approx(actual)
     np.testing.assert_allclose((one.mean, *one.interval), actual)
-    np.testing.assert_allclose(one.shares, np.bincount(y, minlength=4) / 200)
+    np.testing.assert_allclose(one.prevalences, np.bincount(y, minlength=4) / 200)
     assert one.actual_interval.low < actual < one.actual_interval.high
     half = np.where(np.arange(200) < 150, y, np.nan)
     (part,) = monitor(p, reference=REFERENCE, known=half).periods
@@ -165,7 +166,7 @@ def test_known_labels_tell_of_shares_that_the_scores_hide():
     )
     how = {"reference": (y[:300], flat[:300]), "shift": "prior", "known": known}
     (one,) = monitor(flat[300:], **how).periods
-    assert one.shares[2] == pytest.approx(0.8, abs=0.08)
+    assert one.prevalences[2] == pytest.approx(0.8, abs=0.08)
 
 
 def test_the_alarm_says_which_way_the_score_went():
@@ -195,7 +196,7 @@ def test_the_alarm_keeps_its_rate_in_simulated_years():
             for _ in range(13):
                 p = rng.dirichlet(SHAPE, 60)
                 tables.append(watch.count(watch.calibrator.apply(p), p)[None, None])
-            z = [one for one, _ in movements(tables, *watch.cells[1:], None)]
+            z = [one for one, _ in movements(tables, *watch.bins[1:], None)]
             alarms += max(map(abs, z)) > critical_value(13, 0.2)
     assert 2 <= alarms <= 19  # 10 are expected, with years of a reference alike
 
@@ -241,8 +242,7 @@ def test_a_rule_labels_the_rows_and_brings_its_metric(tmp_path):
     more = again.add(p[:100])
     assert more.periods[:1] == again.periods
     assert len(more.periods) == 2
-    with pytest.raises(ValueError, match="labels are predicted here"):
-        again.add(p, rule.apply(p))
+    refuses(ValueError, "labels are predicted here", again.add, p, rule.apply(p))
     cost = 1 - np.eye(4)
     priced = monitor(p, cost=cost, reference=REFERENCE).periods[0]
     exact = monitor(p, metric="accuracy", reference=REFERENCE).periods[0]
@@ -261,11 +261,11 @@ def test_what_is_shown(tmp_path):
     assert json.loads(json.dumps(found.to_dict()))["periods"][0]["n"] == 200
     frame = found.to_frame()
     assert list(frame["n"]) == [200, 200]
-    assert frame["shares 1"][0] == found.periods[0].shares[1]
+    assert frame["prevalence 1"][0] == found.periods[0].prevalences[1]
     assert found.plot().get_ylabel() == "macro F1"
     assert "<table" in found._repr_html_()
     page = am.report(found)
-    assert "Shares of the classes" in page.render()
+    assert "Prevalences of the classes" in page.render()
     assert page.to_dict()["periods"][1]["n"] == 200
 
 
@@ -285,5 +285,4 @@ def test_what_is_shown(tmp_path):
 )
 def test_bad_input(change, message):
     given = {"p": drawn(9, 1000)[1], "reference": REFERENCE} | change
-    with pytest.raises(ValueError, match=message):
-        monitor(**given)
+    refuses(ValueError, message, monitor, **given)

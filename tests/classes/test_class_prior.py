@@ -46,14 +46,14 @@ def test_known_shares_are_bayes_rule():
         reference_prevalence=dict(zip(NAMES, OLD, strict=True)),
         classes=NAMES,
     )
-    np.testing.assert_array_equal(named.shares, new)
+    np.testing.assert_array_equal(named.prevalences, new)
 
 
 def test_unknown_shares_are_the_fixed_point_of_em():
     _, p = shifted(60, [0.2, 0.3, 0.5], seed=1)
     shift = am.classes.adjust_prior(p, reference_prevalence=OLD)
-    np.testing.assert_allclose(shift.shares, slow_em(p, OLD), atol=1e-6)
-    assert (shift.n, shift.shares.sum()) == (60, pytest.approx(1.0))
+    np.testing.assert_allclose(shift.prevalences, slow_em(p, OLD), atol=1e-6)
+    assert (shift.n, shift.prevalences.sum()) == (60, pytest.approx(1.0))
     words = am.classes.adjust_prior(
         np.log(p),
         prevalence="estimate",
@@ -61,7 +61,7 @@ def test_unknown_shares_are_the_fixed_point_of_em():
         classes=NAMES,
         logits=True,
     )
-    np.testing.assert_allclose(words.shares, shift.shares, atol=1e-9)
+    np.testing.assert_allclose(words.prevalences, shift.prevalences, atol=1e-9)
     assert "a 0.6 → " in repr(words)
 
 
@@ -69,7 +69,7 @@ def test_estimated_shares_come_near_the_true_ones():
     new = [0.2, 0.3, 0.5]
     code, p = shifted(8000, new, seed=2)
     shift = am.classes.adjust_prior(p, reference_prevalence=OLD)
-    np.testing.assert_allclose(shift.shares, new, atol=0.03)
+    np.testing.assert_allclose(shift.prevalences, new, atol=0.03)
     own = np.arange(8000), code
     assert np.log(shift.apply(p)[own]).mean() > np.log(p[own]).mean() + 0.05
 

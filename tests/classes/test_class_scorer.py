@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 import argmetric as am
+from refusing import refuses
 
 X, CODE = make_classification(
     600, n_classes=4, n_informative=6, weights=[0.6, 0.2, 0.15], random_state=0
@@ -55,5 +56,4 @@ def test_wrong_input():
         scorer(MODEL, X, Y, sample_weight=np.ones(600))
     with pytest.raises(ValueError, match="min_recall cannot be used"):
         am.optimal_scorer(one_label=True, min_recall=0.2)(MODEL, X, Y)
-    with pytest.raises(ValueError, match="not among the classes"):
-        scorer(MODEL, X[:2], ["ok", "other"])
+    refuses(ValueError, "not among the classes", scorer, MODEL, X[:2], ["ok", "other"])

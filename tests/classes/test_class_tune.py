@@ -36,8 +36,8 @@ def plain_score(name, y, predicted, classes=3, w=None):
     if name == "f1":  # a class that is neither true nor predicted is left out
         return np.mean(2 * tp[k + t > 0] / (k + t)[k + t > 0])
     if name == "kappa":
-        chance = k @ t
-        return 0.0 if chance >= n * n else (n * tp.sum() - chance) / (n * n - chance)
+        random = k @ t
+        return 0.0 if random >= n * n else (n * tp.sum() - random) / (n * n - random)
     if name in ("balanced_accuracy", "gmean"):
         recall = tp[t > 0] / t[t > 0]
         mean = np.prod(recall) ** (1 / recall.size)

@@ -424,8 +424,8 @@ def test_a_wrapped_model_of_several_classes(model):
     wanted = float(am.classes.evaluate(y, wrapped.predict(X), "f1"))
     assert wrapped.score(X, y) == pytest.approx(wanted)
     assert wrapped.predict_proba(X).shape == (3000, 4)
-    with pytest.raises(AttributeError, match="only available for binary"):
-        _ = wrapped.threshold_
+    message = "threshold_ is only available for binary problems"
+    refuses(AttributeError, message, getattr, wrapped, "threshold_")
 
 
 def test_a_wrapped_model_of_labels():
@@ -514,9 +514,11 @@ def test_refusals_of_the_estimators():
         OnlineClassifier(detector=OnlineClassifier()).fit(X, y)
     model = OnlineClassifier().partial_fit(X, y, classes=list("abcd"))
     refuses(ValueError, "y is 'e' at row 1", model.partial_fit, X[:2], ["a", "e"])
-    refuses(ValueError, "binary", model.predict_id, X)
+    message = "delayed labels only support binary classification"
+    refuses(ValueError, message, model.predict_id, X)
     for name in ("threshold_", "history_"):
-        refuses(AttributeError, "binary", getattr, model, name)
+        message = f"{name} is only available for binary problems"
+        refuses(AttributeError, message, getattr, model, name)
     labels = OnlineClassifier().fit(X, Y)
     refuses(ValueError, "y has shape", labels.partial_fit, X, Y[:, :2])
     with pytest.raises(ValueError, match="Only binary classification"):

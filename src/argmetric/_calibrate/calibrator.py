@@ -74,9 +74,9 @@ class Calibrator(Saved["Calibrator"]):
             for k in _KINDS
             for kind in _KINDS[k]
         },
-        "class_matrix": "argmetric.classes.ClassMatrixMap",
+        "class_matrix": "argmetric.classes.ClassMatrixCalibrator",
         "class_prior_shift": "argmetric.classes.ClassPriorShift",
-        "class_temperature": "argmetric.classes.ClassTemperatureMap",
+        "class_temperature": "argmetric.classes.ClassTemperatureCalibrator",
     }
     _of_classes: ClassVar[bool] = False  # whether it takes rows of class probabilities
     method: ClassVar[str] = ""  # by default that of `kind`

@@ -327,12 +327,12 @@ def _check_section(
 ) -> Section:
     """Return prevalences of every class, forecast and actual, and the check."""
     some = check.worst[:SHOWN]
-    shares = {
-        "forecast": [one.forecast_share for one in some],
-        "actual": [one.share for one in some],
+    prevalences = {
+        "forecast": [one.forecast_prevalence for one in some],
+        "actual": [one.prevalence for one in some],
     }
     names, lines = [str(one.name) for one in some], check.lines()[VERDICTS:]
     table = PageTable(f"The check on {on}", ("", ""), lines)
     caption = "A class whose bars differ is forecast too often or too seldom."
-    picture = by_name(caption, "share of the rows", names, shares)
+    picture = by_name(caption, "prevalence", names, prevalences)
     return Section("class-check", RELIABLE, text, (table,), (picture,))

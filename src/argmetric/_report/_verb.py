@@ -263,8 +263,8 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     The share that is drawn is that of the class that moved most in the last period.
     """
     watch, (*_, last) = found.watch, found.periods
-    c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
-    keys = {"prevalence": "shares", "prevalence_interval": "share_intervals"}
+    c = int(np.argmax(np.abs(np.array(last.prevalences) - watch.prevalences)))
+    keys = {"prevalence": "prevalences", "prevalence_interval": "prevalence_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
         | one.values()
@@ -273,24 +273,24 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     ]
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
-        ("class", "reference", "share", "from", "to", "rows given it"),
+        ("class", "reference", "prevalence", "from", "to", "rows given it"),
         tuple(
-            (str(one), *map(in_percent, shares), f"{given:,}")
-            for one, *shares, given in zip(
+            (str(one), *map(in_percent, prevalences), f"{given:,}")
+            for one, *prevalences, given in zip(
                 watch.classes,
-                watch.shares.tolist(),
-                last.shares,
-                *zip(*last.share_intervals, strict=True),
+                watch.prevalences.tolist(),
+                last.prevalences,
+                *zip(*last.prevalence_intervals, strict=True),
                 last.counts,
                 strict=True,
             )
         ),
     )
     names = [str(one) for one in watch.classes]
-    values = {"classes": names, "reference_shares": watch.shares.tolist()}
-    section = Section("classes", "Shares of the classes", tables=(classes,))
-    share = f"Share of {names[c]}", float(watch.shares[c])
-    return _page(found, periods, share, [section], values)
+    values = {"classes": names, "reference_prevalences": watch.prevalences.tolist()}
+    section = Section("classes", "Prevalences of the classes", tables=(classes,))
+    old = float(watch.prevalences[c])
+    return _page(found, periods, (names[c], old), [section], values)
 
 
 NEXT = 25  # rows to label that are listed

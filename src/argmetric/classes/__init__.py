@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from argmetric.classes._calibrate import ClassPriorShift as ClassPriorShift
     from argmetric.classes._calibrate import adjust_prior as adjust_prior
     from argmetric.classes._calibrate import calibrate as calibrate
-    from argmetric.classes._calibrate import resolve_map as resolve_map
-    from argmetric.classes._calibrators import ClassMap as ClassMap
-    from argmetric.classes._calibrators import ClassMatrixMap as ClassMatrixMap
+    from argmetric.classes._calibrate import resolve_calibrator as resolve_calibrator
+    from argmetric.classes._calibrators import ClassCalibrator as ClassCalibrator
     from argmetric.classes._calibrators import (
-        ClassTemperatureMap as ClassTemperatureMap,
+        ClassMatrixCalibrator as ClassMatrixCalibrator,
+    )
+    from argmetric.classes._calibrators import (
+        ClassTemperatureCalibrator as ClassTemperatureCalibrator,
     )
     from argmetric.classes._check import check as check
     from argmetric.classes._check_result import (
@@ -61,11 +63,15 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_weights": ("MultiClassRule",),
     },
     for_other_rooms={
-        "_calibrate": ("ClassPriorShift", "resolve_map"),
+        "_calibrate": ("ClassPriorShift", "resolve_calibrator"),
         "_climb": ("expected_table",),
         "_evaluate": ("score_of_counts", "sorted_classes"),
         "_fit": ("fit_class_matrix", "fit_class_temperature"),
         "_input": ("check_class_probabilities", "codes_of", "given_classes"),
-        "_calibrators": ("ClassMap", "ClassMatrixMap", "ClassTemperatureMap"),
+        "_calibrators": (
+            "ClassCalibrator",
+            "ClassMatrixCalibrator",
+            "ClassTemperatureCalibrator",
+        ),
     },
 )

@@ -1,4 +1,4 @@
-"""Class probabilities as they come in, and maps to labels and to shares."""
+"""Class probabilities as they come in, calibrated on labels or for new prevalences."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, Sha
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._calibrators import (
     SHOWN,
-    ClassFunctionMap,
-    ClassMap,
+    ClassCalibrator,
+    ClassFunctionCalibrator,
     check_class_columns,
     finite_array,
     log_softmax,
@@ -33,104 +33,124 @@ from argmetric.classes._fit import (
 from argmetric.classes._held_out import LabelledRows, fit_reference
 from argmetric.classes._input import (
     check_class_probabilities,
-    check_shares,
+    check_prevalences,
     class_codes,
     class_names,
 )
-from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
 METHODS = ("matrix", "temperature")
-ROUNDS = 2000  # most of them, of estimated shares
-SETTLED = 1e-10  # change of a share at which rounds end
+ROUNDS = 2000  # most of them, of estimated prevalences
+SETTLED = 1e-10  # change of a prevalence at which rounds end
 
 
-def at_shares(p: Floats, shares: Floats) -> Floats:
-    """Rows proportional to p times a factor per class; means are the shares."""
-    if (p.sum(axis=0)[shares > 0.0] == 0.0).any():
-        raise ValueError("prior gives a share to a class that has p = 0 in every row")
-    factor = np.where(shares > 0.0, 1.0, 0.0)
+def at_prevalences(p: Floats, prevalences: Floats) -> Floats:
+    """Return rows proportional to p times a factor per class, of these means.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+    prevalences : ndarray of shape (n_classes,)
+        They sum to 1.
+    """
+    if (p.sum(axis=0)[prevalences > 0.0] == 0.0).any():
+        raise ValueError(
+            "prior gives a prevalence to a class that has p = 0 in every row"
+        )
+    factor = np.where(prevalences > 0.0, 1.0, 0.0)
     for _ in range(ROUNDS):
         moved = p * factor
         total = moved.sum(axis=1, keepdims=True)
         if (total == 0.0).any():
             row = int(np.argmin(total))
-            raise ValueError(f"row {row} has probability only in classes of share 0")
+            raise ValueError(_ONLY_ABSENT.format(row))
         moved /= total
         mean = moved.mean(axis=0)
-        if np.abs(mean - shares).max() < SETTLED:
+        if np.abs(mean - prevalences).max() < SETTLED:
             break
-        factor = factor * np.where(shares > 0.0, shares / np.maximum(mean, 1e-300), 0.0)
+        rise = prevalences / np.maximum(mean, 1e-300)
+        factor = factor * np.where(prevalences > 0.0, rise, 0.0)
         factor /= factor.max()
     return np.asarray(moved)
 
 
-def estimated_shares(p: Floats, reference: Floats) -> Floats:
-    """The likeliest shares, if every class still looks as it did in the reference.
+def estimate_prevalences(p: Floats, reference: Floats) -> Floats:
+    """Return the likeliest prevalences, if classes look as they did in the reference.
 
-    Expectation and maximisation (Saerens et al. 2002): p was right at the shares of the
-    reference; each round takes the mean of p at the shares of the round before. A class
-    without rows in the reference counts as frequent there as p says.
+    Expectation and maximisation (Saerens et al. 2002): p was right at the prevalences
+    of the reference; each round takes the mean of p at those of the round before. A
+    class without rows in the reference counts as frequent there as p says.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+    reference : ndarray of shape (n_classes,)
+        Prevalences where p was calibrated.
     """
-    shares = p.mean(axis=0)
-    safe = np.where(reference > 0.0, reference, np.maximum(shares, 1e-300))
+    now = p.mean(axis=0)
+    safe = np.where(reference > 0.0, reference, np.maximum(now, 1e-300))
     for _ in range(ROUNDS):
-        moved = p * (shares / safe)
+        moved = p * (now / safe)
         moved /= moved.sum(axis=1, keepdims=True)
-        found = moved.mean(axis=0)
-        done = np.abs(found - shares).max() < SETTLED
-        shares = found
-        if done:
+        before, now = now, moved.mean(axis=0)
+        if np.abs(now - before).max() < SETTLED:
             break
-    return np.asarray(shares)
+    return np.asarray(now)
+
+
+_ONLY_ABSENT = "row {} has probability only in classes of prevalence 0"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassPriorShift(ClassMap):
-    """Rows proportional to p times π'/π of each class, Bayes' rule for new shares π'.
+class ClassPriorShift(ClassCalibrator):
+    """Rows proportional to p times π'/π of each class, Bayes' rule for prevalences π'.
 
     `n` is the number of unlabelled rows that π' was found on; 0 where it was known.
     """
 
-    shares: Floats  # π', which holds now
-    reference_shares: Floats  # π, where the probabilities were calibrated
+    prevalences: Floats  # π', which hold now
+    reference_prevalences: Floats  # π, where the probabilities were calibrated
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "class_prior_shift"
 
     def _check(self) -> None:
-        for name in ("shares", "reference_shares"):
-            value = finite_array(getattr(self, name), name, (np.size(self.shares),))
+        size = (np.size(self.prevalences),)
+        for name in ("prevalences", "reference_prevalences"):
+            value = finite_array(getattr(self, name), name, size)
             object.__setattr__(self, name, value)
-        if (self.shares < 0.0).any() or (self.reference_shares <= 0.0).any():
-            raise ValueError("shares must be 0 or more, reference shares more than 0")
+        if (self.prevalences < 0.0).any() or (self.reference_prevalences <= 0.0).any():
+            raise ValueError(
+                "prevalences must be 0 or more, reference prevalences more than 0"
+            )
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(self.classes))
 
     def _map(self, x: Floats) -> Floats:
-        check_class_columns(x, self.shares.size)
+        check_class_columns(x, self.prevalences.size)
         with np.errstate(divide="ignore"):
-            moved = x + np.log(self.shares / self.reference_shares)
+            moved = x + np.log(self.prevalences / self.reference_prevalences)
         if np.isneginf(moved.max(axis=1)).any():
-            row = int(np.argmin(moved.max(axis=1)))
-            raise ValueError(f"row {row} has probability only in classes of share 0")
+            raise ValueError(_ONLY_ABSENT.format(int(np.argmin(moved.max(axis=1)))))
         return log_softmax(moved)
 
     @property
     def summary(self) -> str:
         found = f", found on {self.n:,} unlabelled rows" if self.n else ""
-        return f"a prior shift of {self.shares.size} classes{found}"
+        return f"a prior shift of {self.prevalences.size} classes{found}"
 
     @property
     def formula(self) -> str:
-        return f"p' ∝ p · new share / old share, {self.shares.size} classes"
+        return f"p' ∝ p · new / old prevalence, {self.prevalences.size} classes"
 
     def _source(self) -> Lines:
-        names = range(self.shares.size) if self.classes is None else self.classes
-        rows = list(zip(names, self.reference_shares, self.shares, strict=True))
+        names = range(self.prevalences.size) if self.classes is None else self.classes
+        pairs = self.reference_prevalences, self.prevalences
+        rows = list(zip(names, *pairs, strict=True))
         words = [f"{name} {old:.3g} → {new:.3g}" for name, old, new in rows[:SHOWN]]
         more = ", ..." if len(rows) > SHOWN else ""
         how = f"found on {self.n:,} unlabelled rows" if self.n else "known"
-        return [("shares", ", ".join(words) + more), ("new shares", how)]
+        return [("prevalences", ", ".join(words) + more), ("new prevalences", how)]
 
 
 def calibrate(
@@ -142,7 +162,7 @@ def calibrate(
     sample_weight: ArrayLike | None = None,
     logits: bool = False,
 ) -> Calibrator:
-    """Fit a map that recalibrates class probabilities, on labelled rows.
+    """Fit a calibrator of class probabilities to labelled rows.
 
     The model that gave the scores must not have been trained on these rows.
 
@@ -168,8 +188,8 @@ def calibrate(
     Returns
     -------
     Calibrator
-        Its `draws` are other maps that fit these labels; that of a matrix has the
-        `shares` of the classes among them.
+        Its `draws` are other calibrators that fit these labels; that of a matrix has
+        the `prevalences` of the classes among them.
 
     Examples
     --------
@@ -202,21 +222,21 @@ def adjust_prior(
     classes: ClassNames | None = None,
     logits: bool = False,
 ) -> ClassPriorShift:
-    """Correct calibrated class probabilities for shares that have changed.
+    """Correct calibrated class probabilities for prevalences that have changed.
 
-    It is assumed that only the shares of the classes changed, not what their rows look
-    like. `prior=` of `decide` and `forecast` does something else: it moves the
-    probabilities until the mean of the given rows equals the shares.
+    It is assumed that only the prevalences of the classes changed, not what their rows
+    look like. `prior=` of `decide` and `forecast` does something else: it moves the
+    probabilities until their mean over the rows equals the prevalences.
 
     Parameters
     ----------
     p : array-like or frame
-        Class probabilities of the rows at hand, calibrated for the old shares.
+        Class probabilities of the rows at hand, calibrated for the old prevalences.
     prevalence : sequence, dict or "estimate", optional
-        The share of every class that holds now; by default the shares that make `p`
+        The prevalence of every class that holds now; by default those that make `p`
         most likely, by the EM iteration of Saerens et al. (2002).
     reference_prevalence : sequence or dict
-        The share of every class where `p` was calibrated.
+        The prevalence of every class where `p` was calibrated.
     classes : sequence, optional
         The class of each column, as for `decide`.
     logits : bool, default=False
@@ -225,7 +245,7 @@ def adjust_prior(
     Returns
     -------
     Calibrator
-        `apply` corrects probabilities; `shares` is what was found.
+        `apply` corrects probabilities; `prevalences` are the new ones.
 
     Examples
     --------
@@ -238,49 +258,55 @@ def adjust_prior(
     logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     names = class_names(p, scores.shape[1], classes)
-    old = check_shares(reference_prevalence, names, "reference_prevalence")
+    old = check_prevalences(reference_prevalence, names, "reference_prevalence")
     if (old == 0.0).any():
         raise ValueError(
             f"reference_prevalence is 0 for the class {shown(names[int(old.argmin())])}"
-            ": p cannot have been calibrated on it; give it a small share"
+            ": p cannot have been calibrated on it; give it a small prevalence"
         )
     if prevalence is not None and not isinstance(prevalence, str):
-        new = check_shares(prevalence, names, "prevalence")
+        new = check_prevalences(prevalence, names, "prevalence")
         return ClassPriorShift(new, old, classes=names)
-    if prevalence not in (None, "estimate"):
-        raise ValueError(
-            'prevalence must be a share for each class, or "estimate", not '
-            f"{shown(prevalence)}"
-        )
+    if prevalence is not None:
+        _check_estimate(prevalence, "prevalence")
     if scores.shape[0] == 0:
         raise ValueError("p is empty: no prevalence can be found from it")
-    found = estimated_shares(np.exp(log_softmax(scores)) if logits else scores, old)
-    return ClassPriorShift(found, old, classes=names, n=scores.shape[0])
+    p = np.exp(log_softmax(scores)) if logits else scores
+    new = estimate_prevalences(p, old)
+    return ClassPriorShift(new, old, classes=names, n=scores.shape[0])
+
+
+def _check_estimate(value: str, name: str) -> None:
+    if value != "estimate":
+        raise ValueError(
+            f'{name} must be a prevalence for each class, or "estimate", not '
+            f"{shown(value)}"
+        )
 
 
 @dataclass(frozen=True)
 class ClassBatch:
     """Rows that are to be decided or forecast together."""
 
-    p: Floats  # probabilities after the map, in the order of the input
+    p: Floats  # calibrated probabilities, in the order of the input
     classes: tuple[Any, ...]  # the class of each column
     groups: Groups | None  # which rows belong together
-    calibrator: Any = None  # the map that p went through
+    calibrator: Any = None  # what p was calibrated with
     notes: tuple[str, ...] = ()  # what was done to p
-    # gives the probabilities that another map in place of the calibrator makes
-    through: Callable[[Any], Floats] | None = None
+    # gives the probabilities by another calibrator
+    recalibrate: Callable[[Any], Floats] | None = None
     # the reference, where forecasts learn from it what labels like these hit, and the
     # column of the largest score of each row before the calibrator
     labelled: LabelledRows | None = None
     most_probable: Integers | None = None
 
     def alternatives(self) -> Iterator[Floats]:
-        """The probabilities under other maps that fit the reference as well."""
-        if self.through is not None:
-            yield from map(self.through, self.calibrator.alternatives)
+        """Yield probabilities by other calibrators that fit the reference as well."""
+        if self.recalibrate is not None:
+            yield from map(self.recalibrate, self.calibrator.alternatives)
 
     def rows(self) -> GroupRows:
-        """Rows of a group side by side, without limits."""
+        """Return the rows of a group side by side, without limits."""
         p, starts = self.p, np.array([0, self.p.shape[0]])
         if self.groups is not None:
             starts = np.asarray(self.groups.indptr, dtype=np.int64)
@@ -291,30 +317,30 @@ class ClassBatch:
         return GroupRows(np.ascontiguousarray(p), starts, none, -none)
 
     def in_order(self, values: Integers) -> Integers:
-        """Values of grouped rows, in the order of the input."""
+        """Return values (n_rows,) of grouped rows in the order of the input."""
         if self.groups is None or self.groups.rows is None:
             return values
         result = np.empty_like(values)
         result[self.groups.rows] = values
         return result
 
-    def grouped(self, values: Integers) -> Integers:
-        """Values in the order of the input, as `rows` has them."""
+    def by_group(self, values: Integers) -> Integers:
+        """Return values in the order that `rows` has, of shape (n_rows,)."""
         if self.groups is None or self.groups.rows is None:
             return values
         return np.asarray(values[self.groups.rows])
 
 
 def read_batch(
-    p: Any,
+    p: ArrayLike,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | Groups | None = None,
     logits: bool = False,
     reference: Any = None,
-    prior: Any = None,
+    prior: SharesLike | str | None = None,
 ) -> ClassBatch:
-    """Check class probabilities and bring them to what is known of them."""
+    """Check class probabilities, and calibrate them on what is known of them."""
     logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     names = class_names(p, scores.shape[1], classes)
@@ -324,110 +350,127 @@ def read_batch(
             scores = np.exp(log_softmax(scores))
         if prior is None:
             return ClassBatch(scores, names, coded)
-        moved, note = _at_shares(scores, prior, names, None)
+        moved, note = _with_prior(scores, prior, names, None)
         return ClassBatch(moved, names, coded, notes=(note,))
-    labelled = shares = None
+    labelled = prevalences = None
     if is_pair(reference):
         labelled = fit_reference(reference, names, logits=logits)
-        shares = np.bincount(labelled.code, minlength=len(names)) / labelled.code.size
-        found: Calibrator | None = labelled.calibrator
+        counts = np.bincount(labelled.code, minlength=len(names))
+        prevalences = counts / labelled.code.size
+        calibrator: Calibrator | None = labelled.calibrator
     else:
-        found, _ = resolve_map(reference, names, logits=logits)
-    notes = ["p was recalibrated first"]
-    mapped = _mapped(found, scores, logits)
-    if prior is None:
+        calibrator, _ = resolve_calibrator(reference, names, logits=logits)
 
-        def through(one: Any) -> Floats:
-            return _mapped(one, scores, logits)
+    def apply(one: Any) -> tuple[Floats, list[str]]:
+        q = one.apply(scores, logits=logits)
+        q = check_class_probabilities(q, "calibrated p")
+        if prior is None:
+            return q, []
+        q, note = _with_prior(q, prior, names, prevalences)
+        return q, [note]
 
-    else:
-        mapped, note = _at_shares(mapped, prior, names, shares)
-        notes.append(note)
-
-        def through(one: Any) -> Floats:
-            return _at_shares(_mapped(one, scores, logits), prior, names, shares)[0]
-
+    q, prior_notes = apply(calibrator)
+    notes = ["p was recalibrated first", *prior_notes]
     if prior is not None or len(names) > MOST_CLASSES_WITH_MATRIX:
         labelled = None
     if labelled is not None:
         notes[0] += "; expected scores take it as exact, forecasts do not"
-    most_probable = np.asarray(scores.argmax(axis=1))
     return ClassBatch(
-        mapped, names, coded, found, tuple(notes), through, labelled, most_probable
+        q,
+        names,
+        coded,
+        calibrator,
+        tuple(notes),
+        recalibrate=lambda one: apply(one)[0],
+        labelled=labelled,
+        most_probable=np.asarray(scores.argmax(axis=1)),
     )
 
 
-def resolve_map(
+def resolve_calibrator(
     reference: Any, names: tuple[Any, ...], *, logits: bool = False
 ) -> tuple[Calibrator | None, Integers | None]:
-    """The map that is meant, and the columns of the labels that it was fitted on."""
+    """Return the calibrator that is meant, and the columns of the labels it has seen.
+
+    Parameters
+    ----------
+    reference : None, pair (y, p), Calibrator or callable
+    names : tuple
+        The class of each column.
+    logits : bool, default=False
+        Whether the p of the pair are scores before the softmax.
+
+    Returns
+    -------
+    calibrator : Calibrator or None
+    code : ndarray of shape (n_labelled,) or None
+        Column of the label of each row of a pair.
+    """
     if reference is None:
         return None, None
     if is_pair(reference):
         labelled = fit_reference(reference, names, logits=logits)
         return labelled.calibrator, labelled.code
-    found = as_calibrator(reference)
-    if isinstance(found, FunctionCalibrator) and not isinstance(reference, Calibrator):
-        found = ClassFunctionMap(found.function)
-    if not found.parts[0]._of_classes:
+    calibrator = as_calibrator(reference)
+    if isinstance(calibrator, FunctionCalibrator) and not isinstance(
+        reference, Calibrator
+    ):
+        calibrator = ClassFunctionCalibrator(calibrator.function)
+    if not calibrator.parts[0]._of_classes:
         raise ValueError(
             "this calibrator is for the probability of one class: with several classes "
             "pass one that argmetric.classes.calibrate(y, p) made"
         )
-    of_map = getattr(found.parts[0], "classes", None)
-    if of_map is not None and names != of_map:
+    classes = getattr(calibrator.parts[0], "classes", None)
+    if classes is not None and names != classes:
         raise ValueError(
-            f"the calibrator was fitted to the classes {list_labels(of_map)}, not to "
+            f"the calibrator was fitted to the classes {list_labels(classes)}, not to "
             f"{list_labels(names)}: they must be the same, in the same order"
         )
-    return found, None
+    return calibrator, None
 
 
 def read_call(
-    p: Any,
+    p: ArrayLike,
     metric: MetricLike | None,
     *,
-    average: Any = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     **how: Any,
 ) -> tuple[ClassBatch, ClassMetric]:
-    """The rows and the metric of a call; `how` is for `read_batch`."""
+    """Return the rows and the metric of a call; `how` is for `read_batch`."""
     batch = read_batch(p, **how)
-    found = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(batch.classes),
-    )
-    return batch, found
+    options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
+    return batch, get_class_metric(metric, n_classes=len(batch.classes), **options)
 
 
-def _at_shares(
-    p: Floats, prior: Any, names: tuple[Any, ...], reference: Floats | None
+def _with_prior(
+    p: Floats, prior: SharesLike | str, names: tuple[Any, ...], reference: Floats | None
 ) -> tuple[Floats, str]:
-    """Probabilities whose classes have the shares that are known or estimated."""
+    """Return probabilities with prevalences that are known or estimated, and a note.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+    prior : sequence, dict or "estimate"
+    names : tuple
+        The class of each column.
+    reference : ndarray of shape (n_classes,) or None
+        Prevalences in the reference.
+    """
     if isinstance(prior, str):
-        if prior != "estimate":
-            raise ValueError(
-                'prior must be a share for each class, or "estimate", not '
-                f"{shown(prior)}"
-            )
+        _check_estimate(prior, "prior")
         if reference is None:
             raise ValueError(
                 'prior="estimate" compares p with labelled rows: pass reference=(y, p)'
             )
-        shares = estimated_shares(p, reference)
-        moved = p * np.where(reference > 0, shares / np.maximum(reference, 1e-12), 1.0)
+        new = estimate_prevalences(p, reference)
+        moved = p * np.where(reference > 0, new / np.maximum(reference, 1e-12), 1.0)
         moved /= moved.sum(axis=1, keepdims=True)
     else:
-        shares = check_shares(prior, names, "prior")
-        moved = at_shares(p, shares)
-    pairs = zip(names[:8], shares, strict=False)
-    listing = ", ".join(f"{name} {share:.3g}" for name, share in pairs)
-    return moved, f"shares of the classes: {listing}"
-
-
-def _mapped(found: Any, scores: Floats, logits: bool) -> Floats:
-    return check_class_probabilities(found.apply(scores, logits=logits), "calibrated p")
+        new = check_prevalences(prior, names, "prior")
+        moved = at_prevalences(p, new)
+    pairs = zip(names[:8], new, strict=False)
+    listing = ", ".join(f"{name} {one:.3g}" for name, one in pairs)
+    return moved, f"prevalences of the classes: {listing}"

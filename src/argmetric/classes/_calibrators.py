@@ -1,4 +1,4 @@
-"""Maps of class probabilities, for rows that have exactly one of several classes."""
+"""Calibrators of class probabilities, for rows with exactly one of several classes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,27 @@ SHOWN = 4  # classes whose biases are printed
 
 
 def log_softmax(x: Floats) -> Floats:
-    """Rows minus the logarithm of the sum of their exponentials."""
+    """Return rows minus the logarithm of the sum of their exponentials.
+
+    `x` and the answer have the shape (n_rows, n_classes).
+    """
     x = np.asarray(x - x.max(axis=1, keepdims=True))
     return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
 
 
-def tempered(p: Floats, temperature: float) -> Floats:
-    """Rows proportional to p to the power of 1 / temperature."""
+def apply_temperature(p: Floats, temperature: float) -> Floats:
+    """Return rows proportional to p to the power of 1 / temperature.
+
+    `p` and the answer have the shape (n_rows, n_classes).
+    """
     if temperature == 1.0:
         return p
     return np.exp(log_softmax(np.log(np.maximum(p, NEAREST)) / temperature))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassMap(Calibrator):
-    """A map of rows of class probabilities, one column per class."""
+class ClassCalibrator(Calibrator):
+    """A calibrator of rows of class probabilities, one column per class."""
 
     _of_classes: ClassVar[bool] = True
 
@@ -65,16 +71,16 @@ class ClassMap(Calibrator):
 
 
 def check_class_columns(x: Floats, count: int) -> None:
-    """Refuse what is not one row of so many classes per item."""
+    """Refuse what is not of shape (n_rows, count)."""
     if x.ndim != 2 or x.shape[1] != count:
         raise ValueError(
-            f"this map is for {count} classes: it takes a matrix with {count} columns, "
-            f"not an array of shape {x.shape}"
+            f"this calibrator is for {count} classes: it takes a matrix with {count} "
+            f"columns, not an array of shape {x.shape}"
         )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassTemperatureMap(ClassMap):
+class ClassTemperatureCalibrator(ClassCalibrator):
     """Class probabilities softmax(log p / temperature), row by row."""
 
     temperature: float  # above 1 for scores that are too sure of themselves
@@ -106,26 +112,27 @@ class ClassTemperatureMap(ClassMap):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassMatrixMap(ClassMap):
+class ClassMatrixCalibrator(ClassCalibrator):
     """Class probabilities softmax(slope·L + (L - centre)·matrix + biases), L = log p.
 
     The matrix moves probability between classes that the model confuses. Probabilities
     of `floor` and less count as `floor`, and `lump` is added to their logits: the many
     zeros of a forest or a vote of neighbours are not certain. Scores that are far too
     sure, such as those of naive Bayes, are taken to the power of 1 / `temperature`
-    first, so that `floor` does not wipe out what their small ones tell. A slope and a
+    first, so that `floor` does not wipe out their small ones. A slope and a
     temperature of 1, and biases and a matrix of 0, change nothing.
     """
 
     slope: float
     biases: Floats  # one per class
-    # a row for the class that is looked at, a column for the class that it speaks for;
-    # None where there are too many classes to fit it
+    # weight of log p of a class (row) in the logit of another (column); None where
+    # there are too many classes to fit it
     matrix: Floats | None = None
     centre: Floats | None = None  # means of log p in the reference, with a matrix
     lump: float = 0.0
     floor: float | None = None  # None: fitted to logits
-    shares: Floats | None = field(default=None, kw_only=True)  # of the reference
+    # of the classes in the reference
+    prevalences: Floats | None = field(default=None, kw_only=True)
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     temperature: float = field(default=1.0, kw_only=True)
 
@@ -141,7 +148,7 @@ class ClassMatrixMap(ClassMap):
         if count < 2 or (self.matrix is None) != (self.centre is None):
             raise ValueError("biases of two classes or more, and matrix with centre")
         shapes = {"biases": (count,), "matrix": (count, count), "centre": (count,)}
-        for name, shape in (shapes | {"shares": (count,)}).items():
+        for name, shape in (shapes | {"prevalences": (count,)}).items():
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, finite_array(value, name, shape))
@@ -184,7 +191,7 @@ class ClassMatrixMap(ClassMap):
         floor = NEAREST if self.floor is None else self.floor
         mapped = np.empty(p.shape)
         for part in row_blocks(p.shape[0]):
-            rows = tempered(p[part], self.temperature)
+            rows = apply_temperature(p[part], self.temperature)
             is_low = None if self.floor is None else rows <= floor
             z = self._logits(np.log(np.maximum(rows, floor)), is_low)
             z -= z.max(axis=1, keepdims=True)
@@ -245,6 +252,7 @@ class ClassMatrixMap(ClassMap):
 
 
 def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+    """Return an array of this shape, or refuse it by name."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers of shape {shape}")
@@ -252,7 +260,7 @@ def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassFunctionMap(ClassMap, FunctionCalibrator):
+class ClassFunctionCalibrator(ClassCalibrator, FunctionCalibrator):
     """A function of the user's own, from a matrix of class probabilities to another."""
 
     def _map(self, x: Floats) -> Floats:

@@ -16,7 +16,15 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, Interval
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    ClassNames,
+    Floats,
+    Integers,
+    Interval,
+    Label,
+)
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
@@ -32,7 +40,7 @@ from argmetric._verbs.check import (
     wilson,
 )
 from argmetric.classes._calibrate import METHODS, ClassBatch, read_batch
-from argmetric.classes._calibrators import ClassMap, log_softmax
+from argmetric.classes._calibrators import ClassCalibrator, log_softmax
 from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
 from argmetric.classes._climb import most_probable
 from argmetric.classes._decide import decide_batch
@@ -121,20 +129,16 @@ def check(
         raise ValueError("p is empty: there is nothing to check")
     code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
     coded = None if groups is None else code_groups(groups, code.size)
-    found = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(names),
-    )
+    options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
+    found = get_class_metric(metric, n_classes=len(names), **options)
     fold = _folds(code, coded, random_state)
     plain_p = np.exp(log_softmax(scores)) if logits else scores
     mended = np.empty(scores.shape)
     for number in range(int(fold.max()) + 1):
         inside = fold == number
         fitted = _fit(code[~inside], scores[~inside], method, logits, draw=False)
-        mended[inside] = _through(fitted, scores[inside], logits)
+        held = scores[inside]
+        mended[inside] = np.exp(fitted._map(held)) if logits else fitted._map_p(held)
     before = decide_batch(ClassBatch(plain_p, names, coded), found, {})
     after = decide_batch(ClassBatch(mended, names, coded), found, {})
     tuned = None
@@ -143,16 +147,16 @@ def check(
         tuned = tuned_class_labels(
             code, plain_p, goal, fold, average=average, zero_division=zero_division
         )
-    given: dict[RouteName, Integers | None] = {
+    by_route: dict[RouteName, Integers | None] = {
         "recalibrate": after.codes,
         "decide": before.codes,
         "weights": tuned,
         "most_probable": most_probable(plain_p),
     }
-    labels = {name: one for name, one in given.items() if one is not None}
+    labels = {name: one for name, one in by_route.items() if one is not None}
     routes, rng = tuple(labels), np.random.default_rng(random_state)
     judged = judge_classes(
-        found, code, [*labels.values()], len(names), coded, n_bootstrap, rng
+        found, code, [*labels.values()], len(names), coded, rng=rng, n=n_bootstrap
     )
     as_is = _quality(plain_p, code, n_bins)
     again = _quality(mended, code, n_bins)
@@ -184,9 +188,9 @@ def _fit(
     method: str | None,
     logits: bool,
     *,
-    classes: Any = None,
+    classes: tuple[Label, ...] | None = None,
     draw: bool = True,
-) -> ClassMap:
+) -> ClassCalibrator:
     if method == "temperature":
         return fit_class_temperature(code, scores, logits=logits, strict=False)
     return fit_class_matrix(
@@ -194,12 +198,8 @@ def _fit(
     )
 
 
-def _through(fitted: ClassMap, scores: Floats, logits: bool) -> Floats:
-    return np.exp(fitted._map(scores)) if logits else fitted._map_p(scores)
-
-
 def _folds(code: Integers, groups: Groups | None, seed: int | None) -> Integers:
-    """Number of the fold of every row: classes dealt evenly, or whole groups."""
+    """Return the fold (n_rows,) of every row: classes dealt evenly, or groups kept."""
     rng = np.random.default_rng(seed)
     if groups is None:
         return deal(rng, code, min(N_FOLDS, code.size))
@@ -217,13 +217,27 @@ def judge_classes(
     labels: list[Integers],
     count: int,
     groups: Groups | None,
-    n_bootstrap: int,
+    *,
     rng: np.random.Generator,
+    n: int,
 ) -> RouteScores:
-    """Scores of sets of labels, which stay fixed while rows or groups are drawn again.
+    """Return scores of sets of labels, fixed while rows or groups are drawn again.
 
-    Rows with the same truth and the same labels are drawn together: how many of each
-    kind come is multinomial.
+    Rows with the same true class and the same labels are drawn together: how many of
+    each kind come is multinomial.
+
+    Parameters
+    ----------
+    metric : ClassMetric
+    true : ndarray of shape (n_rows,)
+        Column of the true class.
+    labels : list of ndarray of shape (n_rows,)
+    count : int
+        Number of classes.
+    groups : Groups or None
+    rng : Generator
+    n : int
+        Number of bootstrap samples.
     """
     cells = [true * count + one for one in labels]
     if groups is not None:
@@ -231,8 +245,9 @@ def judge_classes(
         values = np.stack(each, axis=1)
         defined = ~np.isnan(values)
         values = np.where(defined, values, 0.0)
-        share = np.full(groups.count, 1.0 / groups.count)
-        drawn = rng.multinomial(groups.count, share, n_bootstrap)
+        drawn = rng.multinomial(
+            groups.count, np.full(groups.count, 1 / groups.count), n
+        )
         with np.errstate(invalid="ignore"):
             samples = (drawn @ values) / (drawn @ defined)
             return RouteScores(values.sum(axis=0) / defined.sum(axis=0), samples)
@@ -245,8 +260,8 @@ def judge_classes(
     scores = _table_scores(metric, sizes[None], cells, first, count)[0]
     step = max(1, MOST_CELLS // max(count * count, sizes.size))
     parts = []
-    for begin in range(0, n_bootstrap, step):
-        here = min(step, n_bootstrap - begin)
+    for begin in range(0, n, step):
+        here = min(step, n - begin)
         drawn = rng.multinomial(true.size, sizes / true.size, here)
         parts.append(_table_scores(metric, drawn, cells, first, count))
     return RouteScores(scores, np.concatenate(parts))
@@ -259,7 +274,24 @@ def _table_scores(
     first: Integers,
     count: int,
 ) -> Floats:
-    """Scores by sample and set of labels, from how often each kind of row was drawn."""
+    """Return scores by sample and set of labels.
+
+    Parameters
+    ----------
+    metric : ClassMetric
+    drawn : ndarray of shape (n_samples, n_kinds)
+        How often each kind of row was drawn.
+    cells : list of ndarray of shape (n_rows,)
+        Cell of each row in the flat table of counts, for each set of labels.
+    first : ndarray of shape (n_kinds,)
+        A row of each kind.
+    count : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_sets)
+    """
     samples, size = drawn.shape[0], count * count
     offset = np.arange(samples)[:, None] * size
     columns = []
@@ -272,6 +304,7 @@ def _table_scores(
 
 
 def _quality(p: Floats, code: Integers, n_bins: int) -> Quality:
+    """Return losses of probabilities (n_rows, n_classes) of true classes (n_rows,)."""
     own = p[np.arange(code.size), code]
     with np.errstate(divide="ignore"):
         loss = float(-np.log(own).mean())
@@ -284,34 +317,42 @@ def _quality(p: Floats, code: Integers, n_bins: int) -> Quality:
 
 
 def _reliability(
-    name: Any, p: Floats, is_true: Any, n_classes: int, n_bins: int
+    name: Label, p: Floats, is_true: Booleans, n_classes: int, n_bins: int
 ) -> ClassReliability:
-    """Share and log-odds of one class; with few rows, of its share alone."""
+    """Check prevalence and log-odds of one class; with few rows, only the former.
+
+    Parameters
+    ----------
+    name : label
+    p : ndarray of shape (n_rows,)
+        Probability of the class.
+    is_true : ndarray of bool, shape (n_rows,)
+    n_classes, n_bins : int
+    """
     n, count = p.size, int(is_true.sum())
     few = min(count, n - count) < FEW_ROWS_OF_A_CLASS
     line = Line(math.nan, math.nan, math.nan, math.nan, math.nan)
     if not few:
         rows = Reference(p, is_true, None, False)
         line = calibration_line(rows.x, rows.y, None, None)
-    chance = line.p_value
-    if math.isnan(chance):
+    p_value = line.p_value
+    if math.isnan(p_value):
         from scipy.special import pdtr, pdtrc
 
-        # Chance of a count this far from what was expected, on both sides. Poisson's
-        # law is wider than that of independent rows: this errs on the safe side.
+        # Probability of a count this far from what was expected, on both sides. That of
+        # Poisson is wider than that of independent rows: this errs on the safe side.
         expected = float(p.sum())
         above = pdtrc(count - 1, expected) if count else 1.0
-        chance = float(min(1.0, 2.0 * min(pdtr(count, expected), above)))
-    share = np.array([count / n])
-    low, high = wilson(share, np.array([float(n)]))
+        p_value = float(min(1.0, 2.0 * min(pdtr(count, expected), above)))
+    low, high = wilson(np.array([count / n]), np.array([float(n)]))
     return ClassReliability(
         name=name,
         n=count,
-        forecast_share=float(p.mean()),
-        share=count / n,
-        share_interval=Interval(float(low[0]), float(high[0])),
+        forecast_prevalence=float(p.mean()),
+        prevalence=count / n,
+        prevalence_interval=Interval(float(low[0]), float(high[0])),
         slope=line.slope,
         ece=reliability_bins(p, is_true, None, n_bins).ece,
-        p_value=min(1.0, n_classes * chance),
+        p_value=min(1.0, n_classes * p_value),
         few=few,
     )

@@ -39,13 +39,13 @@ class ClassReliability:
 
     name: Any  # the class
     n: int  # rows of this class
-    forecast_share: float  # mean probability of the class
-    share: float  # actual share of its rows
-    share_interval: Interval  # Wilson's, of 95 %
+    forecast_prevalence: float  # mean probability of the class
+    prevalence: float  # actual share of its rows
+    prevalence_interval: Interval  # Wilson's, of 95 %
     slope: float  # of the log-odds: below 1 where p is too sure of itself
     ece: float  # expected calibration error
-    # chance of such labels if the probability were right, times the number of classes,
-    # as all of them are looked at
+    # probability of such labels if p were right, times the number of classes, as all of
+    # them are tested
     p_value: float
     few: bool  # whether fewer than 20 rows are of this class, or of the others
 
@@ -58,10 +58,11 @@ class ClassReliability:
 
     @property
     def words(self) -> str:
-        """Forecast and actual share, and what is wrong."""
+        """Forecast and actual prevalence, and what is wrong."""
         text = (
-            f"forecast {self.forecast_share:.2%} of the rows, actual {self.share:.2%} "
-            "({:.2%} to {:.2%})".format(*self.share_interval)
+            f"forecast {self.forecast_prevalence:.2%} of the rows, actual "
+            f"{self.prevalence:.2%} "
+            "({:.2%} to {:.2%})".format(*self.prevalence_interval)
         )
         sure = self.fault.removeprefix("too high").removeprefix("too low")
         return f"{text}, {sure}" if sure else text
@@ -71,14 +72,14 @@ class ClassReliability:
         """What is wrong with the probability in two or three words, or nothing."""
         if self.reliable != "no":
             return ""
-        if self.forecast_share > self.share_interval.high:
+        if self.forecast_prevalence > self.prevalence_interval.high:
             return "too high"
-        if self.forecast_share < self.share_interval.low:
+        if self.forecast_prevalence < self.prevalence_interval.low:
             return "too low"
         return "too sure" if self.slope < 1.0 else "not sure enough"
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, for JSON."""
+        """Return all figures, for JSON."""
         first = {"class": self.name, "reliable": self.reliable, "n": self.n}
         left = ("name", "few", "n")
         figures = {name: x for name, x in vars(self).items() if name not in left}
@@ -144,7 +145,7 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @property
     def p_value(self) -> float:
-        """Chance of such labels if the probabilities of all classes were right."""
+        """Probability of such labels if those of all classes were right."""
         return min(one.p_value for one in self.per_class)
 
     @property
@@ -188,36 +189,38 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """Classes as rows, with verdict, shares and calibration error."""
+        """Return classes as rows, with verdict, prevalences and calibration error."""
         rows = [with_intervals(one.to_dict()) for one in self.per_class]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return as_frame(columns, backend)
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw forecast and actual share of every class, the worst 40 classes first."""
+        """Draw forecast and actual prevalence of every class, the worst 40 first."""
 
-        def percent(share: float, _: Any) -> str:
-            return f"{100 * share:.3g}%"
+        def percent(value: float, _: Any) -> str:
+            return f"{100 * value:.3g}%"
 
         shown = self.worst[:MOST_BARS]
         more = len(self.per_class) - len(shown)
         words = {
-            "xlabel": "Share of the rows" + (f" ({more} more classes)" if more else ""),
+            "xlabel": "Prevalence" + (f" ({more} more classes)" if more else ""),
             "title": f"Actual {metric_title(self.metric.name)}: {self.score_as_is:.3f} "
             f"with p as given, {self.score_recalibrated:.3f} recalibrated",
         }
-        forecast, share, low, high = np.array(
-            [(one.forecast_share, one.share, *one.share_interval) for one in shown]
-        ).T
-        known = np.concatenate([forecast, share])
+        figures = [
+            (one.forecast_prevalence, one.prevalence, *one.prevalence_interval)
+            for one in shown
+        ]
+        forecast, actual, low, high = np.array(figures).T
+        known = np.concatenate([forecast, actual])
         least = known.min(initial=1.0, where=known > 0.0) / 2.0
         with drawing(ax, bars_size(len(shown)), **words) as ax:
             for verdict, colour in COLOURS.items():
                 rows = [i for i, one in enumerate(shown) if one.reliable == verdict]
                 if not rows:
                     continue
-                at = np.maximum(share[rows], least)
+                at = np.maximum(actual[rows], least)
                 ends = at - np.maximum(low[rows], least), high[rows] - at
                 ax.errorbar(
                     at,

@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
     ClassCorrelation,
@@ -32,7 +33,7 @@ NODES = 8  # of the quadrature: error below 1e-7
 ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
 LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
-DRAWN_FROM = 40  # seed of the truths that labels are compared on
+DRAWN_FROM = 40  # seed of the true labels that labels are compared on
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
 MOVES = 50  # most rounds for a function of one's own
 STEP = 1e-4  # of its slope, as a share of the rows
@@ -40,11 +41,14 @@ STEP = 1e-4  # of its slope, as a share of the rows
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Class probabilities, rows of a group side by side, and limits of every class."""
+    """Class probabilities, rows of a group side by side, and limits of every class.
 
-    p: Floats
-    starts: Integers
-    most: Floats
+    Limits have the shape (n_groups, n_classes), and are inf and -inf for none.
+    """
+
+    p: Floats  # of shape (n_rows, n_classes)
+    starts: Integers  # rows of group g: starts[g] to starts[g + 1]
+    most: Floats  # rows that may be given the class
     floor: Floats  # least Σ p of the rows given the class
 
     @property
@@ -56,8 +60,18 @@ class GroupRows:
         return np.diff(self.starts).astype(np.float64)
 
     @property
-    def limited(self) -> bool:
-        return bool(np.isfinite(self.most).any() or np.isfinite(self.floor).any())
+    def ends(self) -> list[tuple[int, int]]:
+        """The first row of every group, and the one behind its last."""
+        return list(pairwise(self.starts.tolist()))
+
+    @property
+    def group(self) -> Integers:
+        """Number of the group of every row."""
+        return self.per_row(np.arange(self.n_groups))
+
+    def per_row(self, values: AnyArray) -> AnyArray:
+        """Return the values of groups for each of their rows, of shape (n_rows,)."""
+        return np.repeat(values, np.diff(self.starts))
 
 
 class Sums(NamedTuple):
@@ -70,6 +84,7 @@ class Sums(NamedTuple):
 
 
 def sums_of(rows: GroupRows, labels: Integers) -> Sums:
+    """Return sums over the rows of every group, of shape (n_groups, n_classes)."""
     from argmetric.classes.kernels import climb
 
     shape = rows.n_groups, rows.p.shape[1]
@@ -80,7 +95,7 @@ def sums_of(rows: GroupRows, labels: Integers) -> Sums:
 
 @lru_cache(maxsize=1)
 def nodes() -> tuple[Floats, Floats]:
-    """Places x and weights w·e^x of Gauss and Laguerre."""
+    """Return the nodes x of Gauss and Laguerre, and their weights w·e^x."""
     x, w = np.polynomial.laguerre.laggauss(NODES)
     return x, w * np.exp(x)
 
@@ -90,14 +105,22 @@ def most_probable(p: Floats) -> Integers:
 
 
 def gains_of(rows: GroupRows, metric: ClassGain) -> Floats:
-    """What each class of each row is expected to bring."""
+    """Return the expected gain of each class of each row, (n_rows, n_classes)."""
     return rows.p if metric.matrix is None else rows.p @ metric.matrix
 
 
 def decide_rows(
     rows: GroupRows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
-    """The best labels found, as numbers of columns: of every group by itself."""
+    """Return the best labels found, as columns: of every group by itself.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    metric : ClassMetric
+    start : ndarray of shape (n_rows,), optional
+        Labels to climb from; by default the most probable classes and others.
+    """
     if isinstance(metric, ClassFunction):
         return _decide_own(rows, metric)
     if isinstance(metric, ClassAgreement):
@@ -115,7 +138,13 @@ def decide_rows(
 
 
 def decide_gmean(rows: GroupRows) -> tuple[Integers, Floats]:
-    """Labels of a high G-mean over drawn truths, and weights that come near."""
+    """Return labels of a high G-mean over drawn true labels, and weights near them.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_groups, n_classes)
+    """
     from argmetric.classes.kernels.gmean import decide_groups
 
     labels = np.empty(rows.p.shape[0], dtype=np.int64)
@@ -127,7 +156,7 @@ def decide_gmean(rows: GroupRows) -> tuple[Integers, Floats]:
 
 
 def score_gmean(rows: GroupRows, labels: Integers) -> Floats:
-    """Mean G-mean of every group over the truths that `decide_gmean` draws."""
+    """Return the mean G-mean of every group over the draws of `decide_gmean`."""
     from argmetric.classes.kernels.gmean import score_groups
 
     scores = np.empty(rows.n_groups)
@@ -144,40 +173,38 @@ def _decide_ratio(
     small = plan.searches_classes(rows.p.size)
     if not other or not (small or plan.climbs_exactly(rows.sizes.max(initial=0.0))):
         return best
-    # The class whose probability stands out most from its share in the group.
+    # The class whose probability stands out most from its prevalence in the group.
     mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
-    begun = [most_probable(rows.p / np.maximum(mu, 1e-300)[group])]
+    starts = [most_probable(rows.p / np.maximum(mu, 1e-300)[rows.group])]
     for search in range(SEARCHES):
         rose = False
-        for again in begun:
-            found = _climb_worth(rows, metric, again)
+        for start in starts:
+            found = _climb_worth(rows, metric, start)
             better = found > value + LEAST_RISE
             rose |= bool(better.any())
             value = np.where(better, found, value)
-            best = np.where(np.repeat(better, np.diff(rows.starts)), again, best)
+            best = np.where(rows.per_row(better), start, best)
         if not small or (search and not rose):
             break
-        begun = list(other_starts(rows, best))
+        starts = list(other_starts(rows, best))
     return best
 
 
 def other_starts(rows: GroupRows, labels: Integers) -> Iterator[Integers]:
-    """Labels without one class, with its likeliest row in it, and two rows swapped."""
+    """Yield labels without one class, with its likeliest row in it, with a swap."""
     for c in range(rows.p.shape[1]):
         others = rows.p.copy()
         others[:, c] = -1.0
         yield np.where(labels == c, most_probable(others), labels)
         likeliest = np.maximum.reduceat(rows.p[:, c], rows.starts[:-1])
-        group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
-        top = rows.p[:, c] == likeliest[group]
+        top = rows.p[:, c] == rows.per_row(likeliest)
         yield np.where(top, c, labels)
     if rows.n_groups == 1:
         yield from _swaps(rows.p, labels)
 
 
 def _swaps(p: Floats, labels: Integers) -> Iterator[Integers]:
-    """Labels with two rows of different classes swapped: the 4C likeliest swaps."""
+    """Yield labels with two rows of different classes swapped: the 4C likeliest."""
     change = p[:, labels] - p[np.arange(labels.size), labels][:, None]
     likely = np.where(labels[:, None] < labels, change + change.T, -np.inf)
     first = np.argsort(-likely, axis=None, kind="stable")[: 4 * p.shape[1]]
@@ -192,14 +219,13 @@ def _climb_worth(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Float
     """Climb in place; where absent classes are left out, until their worth settles.
 
     Leaving a class out is as good as counting it the mean of the others, so that the
-    climb counts it the value that the labels have by now. Returns the values.
+    climb counts it the value that the labels have by now. Returns the values, of shape
+    (n_groups,).
     """
-    if metric.needs_truth or metric.by_support:  # an absent class counts nothing
-        _climb_rows(rows, metric, labels, None)
-        return group_values(rows, metric, labels).mean
-    if not math.isnan(metric.zero_division):
+    counts_nothing = metric.needs_truth or metric.by_support
+    if counts_nothing or not math.isnan(metric.zero_division):
         worth = np.full(rows.n_groups, metric.zero_division)
-        _climb_rows(rows, metric, labels, worth)
+        _climb_rows(rows, metric, labels, None if counts_nothing else worth)
         return group_values(rows, metric, labels).mean
     value = group_values(rows, metric, labels).mean
     for _ in range(ROUNDS):
@@ -209,27 +235,30 @@ def _climb_worth(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Float
         better = found > value + LEAST_RISE
         if not better.any():
             break
-        labels[:] = np.where(np.repeat(better, np.diff(rows.starts)), tried, labels)
+        labels[:] = np.where(rows.per_row(better), tried, labels)
         value = np.where(better, found, value)
     return value
 
 
 class GroupValues(NamedTuple):
-    """Expected metric of every group: the sum of shares times values of its classes."""
+    """Expected metric of every group: Σ of weight times value of its classes.
+
+    `mean` has a number for each group, the others one for each group and class.
+    """
 
     mean: Floats
     per_class: Floats
-    shares: Floats
+    weights: Floats
 
 
 def exact_form(metric: ClassRatio) -> bool:
-    """Whether the expectation has an integral: b_tp = 0, or Jaccard."""
+    """Return whether the expectation has an integral: b_tp = 0, or Jaccard."""
     jaccard = metric.b_tp == -1.0 and metric.b_k == metric.b_t == 1.0
     return (metric.b_tp == 0.0 or jaccard) and not metric.by_support
 
 
 def group_values(rows: GroupRows, metric: ClassRatio, labels: Integers) -> GroupValues:
-    """Expected metric of the labels: exact where it has a form, else of the sums.
+    """Return the expected metric: exact where it has a form, else of the sums.
 
     A mean that leaves classes out takes their presence as independent: its error is
     below 0.003 from 20 rows on (`benchmarks/classes.py`).
@@ -252,27 +281,33 @@ def group_values(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Group
             metric.b_t, mu, *nodes(), h, k, per_class,
         )  # fmt: skip
     if metric.by_support:
-        share = mu / np.maximum(rows.sizes[:, None], 1.0)
-        return GroupValues((share * per_class).sum(axis=1), per_class, share)
+        weights = mu / np.maximum(rows.sizes[:, None], 1.0)
+        return GroupValues((weights * per_class).sum(axis=1), per_class, weights)
     absent = np.where(k > 0.0, 0.0, none)
     if metric.needs_truth or math.isnan(metric.zero_division):
-        shares = shares_of_mean(none if metric.needs_truth else absent)
+        weights = presence_weights(none if metric.needs_truth else absent)
     else:
         per_class = per_class + metric.zero_division * absent
-        shares = np.full_like(mu, 1.0 / mu.shape[1])
-    return GroupValues((shares * per_class).sum(axis=1), per_class, shares)
+        weights = np.full_like(mu, 1.0 / mu.shape[1])
+    return GroupValues((weights * per_class).sum(axis=1), per_class, weights)
 
 
-def shares_of_mean(absent: Floats) -> Floats:
-    """What the value of a class weighs in the mean over those that are there."""
+def presence_weights(absent: Floats) -> Floats:
+    """Return the weight of each class in the mean over those that are there.
+
+    Parameters
+    ----------
+    absent : ndarray of shape (n_groups, n_classes)
+        Probability that the class is not there.
+    """
     from argmetric.classes.kernels import climb
 
     if not absent.any():
         return np.full_like(absent, 1.0 / absent.shape[1])
     x, w = np.polynomial.legendre.leggauss(PRESENCE_NODES)
-    shares = np.empty_like(absent)
-    climb.shares_of_mean(absent, (x + 1.0) / 2.0, w / 2.0, shares)
-    return shares
+    weights = np.empty_like(absent)
+    climb.presence_weights(absent, (x + 1.0) / 2.0, w / 2.0, weights)
+    return weights
 
 
 def _climb_rows(
@@ -296,7 +331,7 @@ def _climb_rows(
     empty = np.zeros_like(mu) if worth is None else worth[:, None] * none
     small = plan.climbs_exactly(rows.sizes.max(initial=0.0))
     if small and metric.b_t > 0.0 and exact_form(metric):
-        weight = shares_of_mean(none) if metric.needs_truth else ones
+        weight = presence_weights(none) if metric.needs_truth else ones
         exact.climb_exact(
             rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,
             metric.b_t, mu, weight, empty, rows.most, rows.floor, *nodes(), h, k,
@@ -306,56 +341,62 @@ def _climb_rows(
     if metric.by_support:
         above = above * mu / np.maximum(rows.sizes[:, None], 1.0)
     if metric.needs_truth:  # tp/t, where there is a t
-        above = above * (1.0 - none) * shares_of_mean(none)
+        above = above * (1.0 - none) * presence_weights(none)
         truth = np.maximum(truth, 1e-300)
-    form = climb.LINEAR if metric.b_tp == 0.0 else climb.CURVED
     climb.climb(
-        rows.p, rows.starts, labels, form, metric.b_tp, metric.b_k, above, truth, empty,
-        rows.most, rows.floor, few, h, k,
+        rows.p, rows.starts, labels, climb.RATIO, metric.b_tp, metric.b_k, above, truth,
+        empty, rows.most, rows.floor, few, h, k,
     )  # fmt: skip
 
 
 def _decide_agreement(rows: GroupRows, metric: ClassAgreement) -> Integers:
-    """Dinkelbach's rounds: least seen - λ·chance disagreement, λ their ratio now."""
+    """Minimise the ratio λ of seen to random disagreement by Dinkelbach's rounds.
+
+    A round finds the labels of the least seen - λ·random disagreement.
+    """
     apart = metric.disagreement(rows.p.shape[1])
     wrong = rows.p @ apart  # expected disagreement of a row with every class
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    group = rows.group
     sizes = np.maximum(rows.sizes[:, None], 1.0)
     mu = np.zeros((rows.n_groups, rows.p.shape[1]))
     np.add.at(mu, group, rows.p)
-    chance = (mu @ apart) / sizes
+    random = (mu @ apart) / sizes
     labels = most_probable(-wrong)
     places = np.arange(labels.size)
     ratio = np.full(rows.n_groups, math.inf)
     for _ in range(ROUNDS):
         seen = np.bincount(group, wrong[places, labels], rows.n_groups)
-        by_chance = np.bincount(group, chance[group, labels], rows.n_groups)
-        found = np.where(
-            by_chance > 0.0, seen / np.where(by_chance > 0, by_chance, 1), 1
-        )
+        expected = np.bincount(group, random[group, labels], rows.n_groups)
+        found = np.where(expected > 0.0, seen / np.where(expected > 0, expected, 1), 1)
         if not (found < ratio - 1e-13).any():
             break
         ratio = np.minimum(found, ratio)
-        labels = most_probable(ratio[group, None] * chance[group] - wrong)
+        labels = most_probable(ratio[group, None] * random[group] - wrong)
     return labels
 
 
 def expected_table(p: Floats, labels: Integers) -> Floats:
-    """Expected counts by true class (rows) and predicted class (columns)."""
+    """Return expected counts by true class (rows) and predicted class (columns).
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+    labels : ndarray of shape (n_rows,)
+    """
     chosen = np.zeros_like(p)
     chosen[np.arange(labels.size), labels] = 1.0
     return np.asarray(p.T @ chosen)
 
 
 def _decide_own(rows: GroupRows, metric: ClassFunction) -> Integers:
-    """Labels for a function of the table of counts that a user wrote.
+    """Decide for a function of the table of counts that a user wrote.
 
     It is taken of the expected table M, M_ab = Σ p_ia over the rows given b. Its slopes
     at M say what moving a row is worth to first order; of the rows that gain, as many
     move as the function itself finds best.
     """
     labels = np.empty(rows.p.shape[0], dtype=np.int64)
-    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
+    for first, last in rows.ends:
         labels[first:last] = _decide_one(rows.p[first:last], metric)
     return labels
 
@@ -389,7 +430,7 @@ def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
 
 
 def slopes_of(metric: ClassFunction, table: Floats) -> Floats:
-    """Central differences of the metric in every cell of the table."""
+    """Return central differences of the metric in every cell of the table."""
     step = STEP * max(float(table.sum()), 1.0)
     count = table.size
     moves = np.zeros((count, count))

@@ -13,6 +13,7 @@ from argmetric._ground.arguments import check_flag, refuses
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
+    Floats,
     Integers,
     ReferenceLike,
     SharesLike,
@@ -27,7 +28,7 @@ from argmetric.classes._climb import (
     other_starts,
     sums_of,
 )
-from argmetric.classes._input import named
+from argmetric.classes._input import labels_of
 from argmetric.classes._limits import best_within, keeps_limits, with_limits
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
@@ -94,15 +95,15 @@ def decide(
     min_recall : float, sequence or dict, optional
         The least expected recall of a class, in each group.
     prior : sequence, dict or "estimate", optional
-        The current share of every class. "estimate" finds the shares by comparing `p`
+        The current prevalence of every class. "estimate" finds them by comparing `p`
         with the probabilities of `reference`.
     logits : bool, default=False
         Whether `p` holds scores before the softmax.
     reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first. Rows are the class of each and its
-        probabilities, as for `calibrate(y, p)`; a map is that of `calibrate` or
-        `adjust_prior`, or a function from such a matrix to another.
+        Labelled rows that the model was not trained on, or a fitted calibrator. `p` is
+        recalibrated first. Rows are the class of each and its probabilities, as for
+        `calibrate(y, p)`; a calibrator is that of `calibrate` or `adjust_prior`, or a
+        function from such a matrix to another.
     certificate : bool, default=False
         Compute `bound`, which no labels can exceed.
 
@@ -147,20 +148,20 @@ def decide_batch(
     *,
     certificate: bool = False,
 ) -> ClassDecision:
-    """Decide rows that were checked."""
+    """Decide rows that were checked, within limits by name."""
     rows = batch.rows()
     if rows.p.shape[0] == 0:
         raise ValueError("p has no rows: there is nothing to decide")
-    given = {name: value for name, value in limits.items() if value is not None}
+    limits = {name: value for name, value in limits.items() if value is not None}
     labels, bound = decide_rows(rows, metric), math.nan
-    labels = _better(rows, metric, labels, most_probable(rows.p))
-    if given:
+    labels = _better_labels(rows, metric, labels, most_probable(rows.p))
+    if limits:
         if isinstance(metric, ClassAgreement | ClassFunction):
-            limited = " and ".join(given)
-            raise ValueError(f"{limited} cannot be kept for {metric.name}")
-        rows = with_limits(rows, batch.classes, **given)
+            names = " and ".join(limits)
+            raise ValueError(f"{names} cannot be kept for {metric.name}")
+        rows = with_limits(rows, batch.classes, **limits)
         if not keeps_limits(rows, labels):
-            labels, bound = _within(rows, batch.classes, metric, labels)
+            labels, bound = _labels_within(rows, batch.classes, metric, labels)
     if certificate and math.isnan(bound):
         bound = upper_bound(rows, metric, labels)
     bound = bound if certificate else math.nan
@@ -170,8 +171,8 @@ def decide_batch(
     notes = list(batch.notes)
     mu, _, _, k = sums_of(rows, labels)
     codes = batch.in_order(labels)
-    if given:
-        notes.append("limits: " + ", ".join(f"{a}={b}" for a, b in given.items()))
+    if limits:
+        notes.append("limits: " + ", ".join(f"{a}={b}" for a, b in limits.items()))
     empty = [
         str(one)
         for one, mass in zip(batch.classes, mu.sum(axis=0), strict=True)
@@ -180,7 +181,7 @@ def decide_batch(
     if empty:
         notes.append(f"no row can be of class {', '.join(empty[:5])}: its p is 0")
     return ClassDecision(
-        labels=named(codes, batch.classes),
+        labels=labels_of(codes, batch.classes),
         codes=codes,
         classes=batch.classes,
         expected=score,
@@ -200,26 +201,26 @@ def decide_batch(
     )
 
 
-def _better(
+def _better_labels(
     rows: GroupRows, metric: ClassMetric, labels: Integers, other: Integers
 ) -> Integers:
     """Return the labels, or the other ones in groups where these score more.
 
-    Scores are expectations, or means over the same drawn truths where the expectation
-    is not exact: the search has climbed on the counts, or on truths of its own.
+    Scores are expectations, or means over the same drawn classes where the expectation
+    is not exact: the search has climbed on the counts, or on draws of its own.
     """
     found = expected_metric(rows, metric, labels)
     if found.exact:
         worse = found.groups < expected_metric(rows, metric, other).groups
     else:
         worse = groups_that_score_less(rows, metric, labels, other)
-    return np.where(np.repeat(worse, np.diff(rows.starts)), other, labels)
+    return np.where(rows.per_row(worse), other, labels)
 
 
-def _within(
+def _labels_within(
     rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
 ) -> tuple[Integers, float]:
-    """Labels within the limits; gains have a bound, other metrics are climbed.
+    """Return labels within the limits; gains have a bound, other metrics are climbed.
 
     The climbs begin at the decision without limits and at the most probable classes,
     both brought within the limits, and end below neither.
@@ -234,19 +235,19 @@ def _within(
     labels = starts[0]
     for start in starts:
         for other in (decide_rows(rows, metric, start), start):
-            labels = _better(rows, metric, labels, other)
+            labels = _better_labels(rows, metric, labels, other)
     if isinstance(metric, ClassRatio) and plan.searches_classes(rows.p.size):
         for start in other_starts(rows, labels):
             if keeps_limits(rows, start):
                 other = decide_rows(rows, metric, start)
-                labels = _better(rows, metric, labels, other)
+                labels = _better_labels(rows, metric, labels, other)
     return labels, math.nan
 
 
 def _most_probable_within(
     rows: GroupRows, classes: tuple[Any, ...]
 ) -> Iterator[Integers]:
-    """The most probable classes brought within the limits, in two ways.
+    """Yield the most probable classes brought within the limits, in two ways.
 
     By the highest sum of probabilities; and the surest rows first, each by its most
     probable class with room, where that keeps the limits.
@@ -258,12 +259,12 @@ def _most_probable_within(
         yield plain
         return
     yield best_within(rows, classes, rows.p)[0]
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
-    order = np.lexsort((-rows.p.max(axis=1), group))
+    order = np.lexsort((-rows.p.max(axis=1), rows.group))
     fill_greedily(rows.p, rows.starts, order, rows.most, plain)
     if keeps_limits(rows, plain):
         yield plain
 
 
-def _mean_of_groups(values: Any) -> Any:
+def _mean_of_groups(values: Floats | None) -> Floats | None:
+    """Return means of the classes (n_classes,) over groups."""
     return None if values is None else values.mean(axis=0)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from argmetric.classes._forecast import ClassForecast
 
 COVERAGE = 0.9
-DRAWS = 2000  # of the shares of the cells, for the interval
+DRAWS = 2000  # of the frequencies of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
@@ -101,7 +101,7 @@ class ActualClassScore(Actual):
     def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
-        The shares of the cells are drawn from their posterior, Dirichlet(count +
+        Frequencies of the cells are drawn from their posterior, Dirichlet(count +
         1/C²), and the middle 90 % of the scores is kept. With weights w a cell counts
         as (Σw)²/Σw² rows of equal weight. For groups it is the mean ± 1.645 standard
         errors; None for a single group.
@@ -116,13 +116,13 @@ class ActualClassScore(Actual):
         rng = np.random.default_rng(0)
         cells, prior = self.confusion.ravel(), 1.0 / self.confusion.size
         if self._squares is None:
-            drawn = rng.dirichlet(cells + prior, DRAWS)
+            rates = rng.dirichlet(cells + prior, DRAWS)
         else:
             scale = cell_scales(cells, self._squares)
-            drawn = rng.standard_gamma(cells / scale + prior, (DRAWS, cells.size))
-            drawn *= scale
-            drawn /= drawn.sum(axis=1, keepdims=True)
-        tables = drawn.reshape(DRAWS, *self.confusion.shape) * cells.sum()
+            rates = rng.standard_gamma(cells / scale + prior, (DRAWS, cells.size))
+            rates *= scale
+            rates /= rates.sum(axis=1, keepdims=True)
+        tables = rates.reshape(DRAWS, *self.confusion.shape) * cells.sum()
         scores = self.metric.score(tables)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
@@ -158,7 +158,7 @@ class ActualClassScore(Actual):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix, shaded by share of the true class."""
+        """Draw the confusion matrix, shaded by the share of the true class."""
         count = len(self.classes)
         side = min(2.4 + 0.45 * count, 9.0)
         words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
@@ -168,10 +168,10 @@ class ActualClassScore(Actual):
             ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
             ax.set_xticks(range(count), names, rotation=45, ha="right")
             ax.set_yticks(range(count), names)
-            for (truth, said), n in np.ndenumerate(counts):
+            for (row, column), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how: Any = {"color": "wk"[int(share[truth, said] <= 0.5)]}
-                    ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
+                    how: Any = {"color": "wk"[int(share[row, column] <= 0.5)]}
+                    ax.text(column, row, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
 
@@ -195,7 +195,7 @@ def evaluate(
     y : array-like
         The true class of each row.
     labels : array-like or ClassDecision
-        What was handed in. There are no scores here: of a rule pass
+        Predicted classes. There are no scores here: of a rule pass
         ``rule.predict(p)``.
     metric : str, Metric or callable, optional
         What to compute, as for `decide`; by default the metric of a decision, or "f1".
@@ -222,67 +222,79 @@ def evaluate(
     """
     if cost is None:
         metric = scoring_metric(metric, labels)
-    truth = one_per_row(label_array(y, "y"), "y")
-    said = one_per_row(label_array(predicted_labels(labels)[0], "labels"), "labels")
-    check_length(said, "labels", truth.size, "y")
-    if truth.size == 0:
+    actual = one_per_row(label_array(y, "y"), "y")
+    predicted = predicted_labels(labels)[0]
+    predicted = one_per_row(label_array(predicted, "labels"), "labels")
+    check_length(predicted, "labels", actual.size, "y")
+    if actual.size == 0:
         raise ValueError("y has no rows: there is nothing to score")
     if classes is None:
-        for one, name in ((truth, "y"), (said, "labels")):
-            refuse_missing(one, name)
-        found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
-        names = sorted_classes(found, "y and labels")
+        refuse_missing(actual, "y")
+        refuse_missing(predicted, "labels")
+        both = {plain_label(x) for one in (actual, predicted) for x in distinct(one)}
+        names = sorted_classes(both, "y and labels")
     else:
         names = tuple(map(plain_label, given_classes(classes)))
-    of_metric = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(names),
-    )
-    true = codes_of(truth, names, truth.size, "y")
-    predicted = codes_of(said, names, truth.size, "labels")
     count = len(names)
-    cell = true * count + predicted
-    weight = check_weight(sample_weight, truth.shape, "y")
+    options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
+    class_metric = get_class_metric(metric, n_classes=count, **options)
+    cell = codes_of(actual, names, actual.size, "y") * count
+    cell += codes_of(predicted, names, actual.size, "labels")
+    weight = check_weight(sample_weight, actual.shape, "y")
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     total = np.bincount(cell, weight, count * count).reshape(count, count)
     values = None
     if groups is not None:
-        coded = code_groups(groups, truth.size)
-        values = group_scores(of_metric, cell, coded, count, weight)
+        coded = code_groups(groups, actual.size)
+        values = group_scores(class_metric, cell, coded, count, weight)
         values = values[~np.isnan(values)]
     squares = rows = None
     if weight is not None:
         squares = np.bincount(cell, weight**2, count * count).astype(np.float64)
         rows = int(np.count_nonzero(weight))
-    score = score_of_counts(total, names, of_metric, values, squares, rows)
+    score = score_of_counts(
+        total, names, class_metric, group_values=values, squares=squares, rows=rows
+    )
     warn_of_surprise(forecast, float(score), weighted=weight is not None)
     return score
 
 
-def sorted_classes(found: set[Any], name: str) -> tuple[Any, ...]:
-    """Labels of one type, in order."""
-    kinds = sorted({type(one).__name__ for one in found})
+def sorted_classes(labels: set[Any], name: str) -> tuple[Any, ...]:
+    """Return labels of one type, in order."""
+    kinds = sorted({type(one).__name__ for one in labels})
     if len(kinds) > 1:
         raise TypeError(f"{name} mix labels of different types: {', '.join(kinds)}")
-    return tuple(sorted(found))
+    return tuple(sorted(labels))
 
 
 def score_of_counts(
     counts: Integers | Floats,
     classes: tuple[Any, ...],
     metric: ClassMetric,
-    of_groups: Floats | None = None,
+    *,
+    group_values: Floats | None = None,
     squares: Floats | None = None,
     rows: int | None = None,
 ) -> ActualClassScore:
-    """The score of a table of counts; the mean over groups where there are some."""
+    """Return the score of a table of counts, or the mean over groups.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes, n_classes)
+        Rows, or sums of weights, by true class and label.
+    classes : tuple
+    metric : ClassMetric
+    group_values : ndarray of shape (n_groups,), optional
+        Scores of the groups.
+    squares : ndarray of shape (n_classes, n_classes), optional
+        Sums of squared weights.
+    rows : int, optional
+        Rows with a weight; by default the sum of the counts.
+    """
     confusion = counts.astype(np.float64)
-    if of_groups is not None:
-        value = float(of_groups.mean()) if of_groups.size else float("nan")
+    if group_values is not None:
+        value = float(group_values.mean()) if group_values.size else float("nan")
     elif isinstance(metric, ClassFunction):
         value = metric.finite_score(confusion)
     else:
@@ -292,8 +304,8 @@ def score_of_counts(
         metric=metric,
         classes=classes,
         confusion=confusion,
-        n_groups=None if of_groups is None else int(of_groups.size),
-        _group_scores=of_groups,
+        n_groups=None if group_values is None else int(group_values.size),
+        _group_scores=group_values,
         _squares=squares,
         _rows=int(confusion.sum()) if rows is None else rows,
     )
@@ -306,7 +318,10 @@ def group_scores(
     count: int,
     weight: Floats | None = None,
 ) -> Floats:
-    """Score of every group, nan where undefined; cell = true·count + predicted."""
+    """Return the score of every group, of shape (n_groups,); nan where undefined.
+
+    `cell` has true·count + predicted for each row, and `weight` its weight.
+    """
     cells = groups.codes * (count * count) + cell
     flat = np.bincount(cells, weight, groups.count * count * count)
     tables = flat.reshape(-1, count, count).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Fit maps of class probabilities to rows with one label each."""
+"""Fit calibrators of class probabilities to rows with one label each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from argmetric._calibrate.logistic import round_draws, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import check_weight
 from argmetric.classes._calibrators import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
+    ClassMatrixCalibrator,
+    ClassTemperatureCalibrator,
+    apply_temperature,
     log_softmax,
-    tempered,
 )
 
 # Standard deviations and precisions of the normal prior, centred at no change. They
@@ -34,8 +34,11 @@ MOST_STEPS = 500
 BACKWARDS = -2.0  # standard errors by which true classes score below the others
 
 
-def class_weights(sample_weight: Any, code: Integers) -> Floats:
-    """Weights of the rows, which sum to the number of rows that they stand for."""
+def class_weights(sample_weight: ArrayLike | None, code: Integers) -> Floats:
+    """Return weights of the rows that sum to the number of rows they stand for.
+
+    `code` and the answer have the shape (n_rows,).
+    """
     weight = check_weight(sample_weight, code.shape)
     if weight is None:
         return np.ones(code.size)
@@ -47,14 +50,14 @@ def class_weights(sample_weight: Any, code: Integers) -> Floats:
 def fit_class_temperature(
     code: Integers,
     scores: Floats,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
     logits: bool,
     strict: bool = True,
-) -> ClassTemperatureMap:
-    """Largest likelihood of softmax(z/T), z the log-probabilities or given scores.
+) -> ClassTemperatureCalibrator:
+    """Maximise the likelihood of softmax(z/T), z the log-probabilities or logits.
 
-    Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
+    Where it falls from T = ∞ on, raise; with `strict` off, return the hottest.
     """
     n_rows, n_classes = scores.shape
     w = class_weights(sample_weight, code)
@@ -74,14 +77,14 @@ def fit_class_temperature(
     n = int((w > 0).sum())
     if dot(w, wanted) <= 0:  # the slope of the likelihood at T = ∞
         if not strict:
-            return ClassTemperatureMap(MAX_TEMPERATURE, n_classes, n=n)
+            return ClassTemperatureCalibrator(MAX_TEMPERATURE, n_classes, n=n)
         raise ValueError(f"no temperature fits: {_WRONG_ORDER}")
 
     def falling(inverse: float) -> float:
         p = np.exp(log_softmax(inverse * z))
         return dot(w, wanted - (p * z).sum(axis=1))
 
-    return ClassTemperatureMap(1 / root_of(falling), n_classes, n=n)
+    return ClassTemperatureCalibrator(1 / root_of(falling), n_classes, n=n)
 
 
 _WRONG_ORDER = (
@@ -92,7 +95,7 @@ _WRONG_ORDER = (
 
 @dataclass(frozen=True)
 class MatrixLoss:
-    """Loss of the parameters θ = (W, b, a, s) of a `ClassMatrixMap` on a reference.
+    """Loss of the parameters θ = (W, b, a, s) of a matrix calibrator on a reference.
 
     With L = log p (m × C), its column means ℓ and the logits
 
@@ -102,7 +105,7 @@ class MatrixLoss:
     Without a matrix W is absent from θ. O(m·C²) for a value and its gradient.
     """
 
-    # L, and 1 where p ≤ floor; `low` is None where no cell is
+    # L, and 1 where p ≤ floor; `low` is None where no entry is
     x: Floats
     low: Floats | None
     # Column of the true class, and weight, of each row
@@ -116,7 +119,7 @@ class MatrixLoss:
 
     @property
     def precision(self) -> Floats:
-        """Of the prior of θ."""
+        """Precisions of the prior of θ, of shape (n_parameters,)."""
         count = self.n_classes
         matrix = 0 if self.centre is None else count * count
         return np.concatenate(
@@ -128,14 +131,20 @@ class MatrixLoss:
         )
 
     def parts(self, theta: Floats) -> tuple[Floats | None, Floats, float, float]:
-        """W, b, a and s."""
+        """Split θ into W, b, a and s."""
         count = self.n_classes
         head, b, (a, s) = np.split(theta, [theta.size - count - 2, theta.size - 2])
         matrix = None if self.centre is None else head.reshape(count, count)
         return matrix, b, float(a), float(s)
 
     def probabilities(self, theta: Floats, part: slice) -> tuple[Floats, Floats]:
-        """Softmax of the logits of some rows, and their negative log-likelihoods."""
+        """Return probabilities of some rows, and their negative log-likelihoods.
+
+        Returns
+        -------
+        p : ndarray of shape (n_rows, n_classes)
+        losses : ndarray of shape (n_rows,)
+        """
         matrix, b, a, s = self.parts(theta)
         if matrix is None or self.centre is None:
             z = (1.0 + a) * self.x[part] + b
@@ -153,7 +162,7 @@ class MatrixLoss:
         return z, np.log(total) - true
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
-        """The loss and its gradient."""
+        """Return the loss and its gradient, of shape (n_parameters,)."""
         count = self.n_classes
         products = np.zeros((count, count))  # Lᵀ·r, r the residuals
         residuals, of_a, of_s, loss = np.zeros(count), 0.0, 0.0, 0.0
@@ -179,7 +188,7 @@ class MatrixLoss:
         return loss + 0.5 * float(penalty @ theta), gradient + penalty
 
     def curvatures_at_zero(self) -> Floats:
-        """Second derivatives by each of θ alone at θ = 0."""
+        """Return second derivatives by each of θ alone at θ = 0."""
         count, zero = self.n_classes, np.zeros(self.precision.size)
         matrix, b, ends = np.zeros((count, count)), np.zeros(count), np.zeros(2)
         for part in row_blocks(self.w.size):
@@ -195,13 +204,16 @@ class MatrixLoss:
         return np.concatenate([head, b, ends]) + self.precision
 
     def _deviations(self, p: Floats, part: slice) -> list[Floats]:
-        """Of the features of a and of s from their means over the classes."""
+        """Return deviations of the features of a and s from their means over classes.
+
+        `p` and both answers have the shape (n_rows, n_classes).
+        """
         low = np.zeros_like(p) if self.low is None else self.low[part]
         both = self.x[part], low
         return [one - (p * one).sum(axis=1, keepdims=True) for one in both]
 
     def curvature(self, theta: Floats, *, with_matrix: bool) -> Floats:
-        """Second derivatives by θ, or by (b, a, s) alone.
+        """Return second derivatives by θ, or by (b, a, s) alone.
 
         With the features f_i of a row (L_i - ℓ and 1, or 1 alone), those of the pair of
         logits c and d are Σ_i w_i·f_i·f_iᵀ·p_ic·([c=d] - p_id). A product of matrices:
@@ -240,11 +252,11 @@ class MatrixLoss:
 def matrix_loss(
     code: Integers, scores: Floats, w: Floats, *, logits: bool
 ) -> tuple[MatrixLoss, float | None]:
-    """The loss on a reference, and the floor of its probabilities.
+    """Return the loss on a reference, and the floor of its probabilities.
 
     The floor is half the least positive probability, and at least 1/4m for m rows: they
-    do not tell smaller chances apart. With many classes and few rows it stays at 1/30
-    of an even share, so that it does not reach usual probabilities.
+    do not tell smaller ones apart. With many classes and few rows it stays at 1/30
+    of 1/C, so that it does not reach usual probabilities.
     """
     count = scores.shape[1]
     floor, low = None, None
@@ -265,33 +277,49 @@ def matrix_loss(
 def fit_class_matrix(
     code: Integers,
     scores: Floats,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     *,
     logits: bool,
     classes: tuple[Any, ...] | None = None,
     strict: bool = True,
     draw: bool = True,
-) -> ClassMatrixMap:
-    """The likeliest matrix, biases, slope and lump, all pulled towards no change."""
+) -> ClassMatrixCalibrator:
+    """Fit the likeliest matrix, biases, slope and lump, all pulled towards no change.
+
+    Parameters
+    ----------
+    code : ndarray of shape (n_rows,)
+        Column of the true class.
+    scores : ndarray of shape (n_rows, n_classes)
+        Probabilities, or logits.
+    sample_weight : array-like of shape (n_rows,), optional
+    logits : bool
+    classes : tuple, optional
+        The class of each column.
+    strict : bool, default=True
+        Refuse scores that rank backwards.
+    draw : bool, default=True
+        Draw other calibrators that fit as well.
+    """
     w = class_weights(sample_weight, code)
     used = w > 0.0
     if not used.all():
         code, scores, w = code[used], scores[used], w[used]
-    found = _fit(code, scores, w, logits=logits, strict=strict)
+    fit = _fit(code, scores, w, logits=logits, strict=strict)
     temperature = 1.0
-    if found.floor and ((scores > 0.0) & (scores < found.floor)).any():
-        found, temperature = _fit_hotter(found, code, scores, w)
-    loss, theta = found.loss, found.theta
+    if fit.floor and ((scores > 0.0) & (scores < fit.floor)).any():
+        fit, temperature = _fit_hotter(fit, code, scores, w)
+    loss, theta = fit.loss, fit.theta
     matrix, b, a, s = loss.parts(theta)
-    return ClassMatrixMap(
+    return ClassMatrixCalibrator(
         1.0 + a,
         b,
         matrix,
         loss.centre,
         s,
-        found.floor,
+        fit.floor,
         n=code.size,
-        shares=np.bincount(code, w, b.size) / w.sum(),
+        prevalences=np.bincount(code, w, b.size) / w.sum(),
         classes=classes,
         temperature=temperature,
         draws=_draws(loss, theta) if draw else None,
@@ -310,6 +338,7 @@ class Fit(NamedTuple):
 def _fit(
     code: Integers, scores: Floats, w: Floats, *, logits: bool, strict: bool = False
 ) -> Fit:
+    """Return θ of the least loss; arrays as for `fit_class_matrix`, weights above 0."""
     from scipy.optimize import minimize
 
     loss, floor = matrix_loss(code, scores, w, logits=logits)
@@ -325,25 +354,26 @@ def _fit(
         value, gradient = loss(u * unit)
         return value, gradient * unit
 
-    found = minimize(
+    least = minimize(
         in_units,
         np.zeros(unit.size),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6},
     )
-    return Fit(float(found.fun), np.asarray(found.x * unit), loss, floor)
+    return Fit(float(least.fun), np.asarray(least.x * unit), loss, floor)
 
 
 def _fit_hotter(plain: Fit, code: Integers, p: Floats, w: Floats) -> tuple[Fit, float]:
-    """The fit to p at a temperature, doubled while the loss falls, if it falls enough.
+    """Fit to p at a temperature, doubled while the loss falls, if it falls enough.
 
     The floor cuts the small probabilities of scores that are far too sure, and which
     class comes second is lost. At a temperature they are above the floor.
     """
     best, hottest, temperature = plain, 1.0, 2.0
     while temperature <= HOTTEST_FIRST:
-        tried = _fit(code, tempered(p, temperature), w, logits=False)
+        hotter = apply_temperature(p, temperature)
+        tried = _fit(code, hotter, w, logits=False)
         if tried.value >= best.value:
             break
         best, hottest, temperature = tried, temperature, 2.0 * temperature
@@ -351,9 +381,13 @@ def _fit_hotter(plain: Fit, code: Integers, p: Floats, w: Floats) -> tuple[Fit, 
 
 
 def _draws(loss: MatrixLoss, theta: Floats) -> Floats:
-    """Draws from the normal law with the curvature of the loss at its minimum.
+    """Draw from the normal distribution with the curvature of the loss at its minimum.
 
-    With too many parameters for that, of biases, slope and lump, given the matrix.
+    With too many parameters for that, draw biases, slope and lump, given the matrix.
+
+    Returns
+    -------
+    ndarray of shape (N_CLASS_DRAWS, n_parameters)
     """
     from scipy.linalg import cholesky, solve_triangular
 

@@ -1,8 +1,8 @@
 """forecast: the distribution of the score of given classes.
 
 With the labelled rows of a reference it is mixed over models of what labels hit
-(`_label_model`). Some calls have none: a calibrator alone, shares of the classes that
-are known, and more than 60 classes. There it is mixed over calibrators, with an
+(`_label_model`). Some calls have none: a calibrator alone, known prevalences of the
+classes, and more than 60 classes. There it is mixed over calibrators, with an
 allowance for their form. A G-mean is 0 if one class has no hit, so that its allowance
 is made class by class.
 """
@@ -44,31 +44,28 @@ from argmetric._ground.types import (
 from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import GroupRows
 from argmetric.classes._distributions import (
-    Law,
-    drawn_law,
-    drawn_scores,
-    exact_law,
-    law_over_maps,
-    weighed,
+    MetricDistribution,
+    distribution_over_calibrators,
+    draw_scores,
+    exact_distribution,
 )
 from argmetric.classes._input import codes_of
 from argmetric.classes._label_model import fit_label_model, labels_of_nearest
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import (
     ClassAverage,
-    ClassFunction,
     ClassGMean,
     ClassMetric,
     MetricLike,
 )
 
-MOST_LABELLED = 5000  # rows of a reference that say what labels hit
-DRAWS = 1000  # of a G-mean, over all maps
-ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
+MOST_LABELLED = 5000  # rows of a reference from which hits of labels are learnt
+DRAWS = 1000  # of a G-mean, over all calibrators
+ALLOWANCE = 0.02  # standard deviation for the form of a calibrator, found by coverage
 # The same for one class, in units of log p: of a class with no rows in the reference;
-# as many rows as halve its variance; and draws of it for every other map.
+# as many rows as halve its variance; and draws of it for every other calibrator.
 CLASS_ALLOWANCE, HALVING_ROWS, CLASS_DRAWS = 0.7, 10.0, 3
-RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the given one
+RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over calibrators to p's
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -151,7 +148,7 @@ class ClassForecast(DistributionResult):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score and its interval."""
+        """Draw the distribution of the score and its interval."""
         name = metric_title(self.metric.name)
         words = {"xlabel": name, "title": f"Forecast: {self.mean:.3f}"}
         with drawing(ax, (6.4, 3.8), **words) as ax:
@@ -187,8 +184,7 @@ def forecast(
     p : array-like or frame
         Class probabilities, one column per class; rows sum to 1.
     labels : array-like, MultiClassRule or ClassDecision
-        What was handed in: the class of each row, however it was chosen, a rule, or a
-        decision.
+        The predicted class of each row, however it was chosen, a rule, or a decision.
     metric : str, Metric or callable, optional
         The metric that scores the labels, as for `decide`; by default that of a rule
         or a decision, or "f1".
@@ -227,8 +223,8 @@ def forecast(
         logits=logits,
         reference=reference,
     )
-    labels, _ = predicted_labels(labels, p, logits=logits)
-    codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
+    predicted, _ = predicted_labels(labels, p, logits=logits)
+    codes = codes_of(predicted, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 
 
@@ -245,51 +241,53 @@ def forecast_batch(
     random_state = check_count(random_state, "random_state")
     if batch.p.shape[0] == 0:
         raise ValueError("p has no rows: there is nothing to forecast")
-    truth = None
+    true = None
     if known is not None:
-        truth = codes_of(known, batch.classes, batch.p.shape[0], "known", partial=True)
-    rows = _with_known(batch, batch.p, truth)
-    labels = batch.grouped(codes)
+        true = codes_of(known, batch.classes, batch.p.shape[0], "known", partial=True)
+    rows = _with_known(batch, batch.p, true)
+    labels = batch.by_group(codes)
     expected = expected_metric(rows, metric, labels)
     mean = float(expected.groups.mean()) if expected.exact else None
-    law = exact_law(rows, metric, labels)
-    if law is None:
-        law = drawn_law(rows, metric, labels, random_state, mean)
-    if not law.values.size:
+    scores = exact_distribution(rows, metric, labels)
+    if scores is None:
+        drawn = draw_scores(rows, metric, labels, seed=random_state)
+        scores = MetricDistribution.from_draws(drawn, mean)
+    if not scores.values.size:
         raise ValueError(f"{metric.name} is undefined in every outcome")
-    error = law.mean_error(metric) if mean is None else 0.0
-    mean = law.mean if mean is None else mean
+    error = scores.mean_error(metric) if mean is None else 0.0
+    mean = scores.mean if mean is None else mean
     assumptions = ["independent rows", "calibrated probabilities"]
-    given = None
+    interval_given_map = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
-        given = law.interval(coverage)
+        interval_given_map = scores.interval(coverage)
         if batch.labelled is not None:
-            law, error = _by_label_model(batch, rows, codes, metric, random_state)
-            mean = law.mean
+            scores, error = _by_label_model(batch, rows, codes, metric, random_state)
+            mean = scores.mean
         elif isinstance(metric, ClassGMean):
-            law = weighed(
-                _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
+            drawn = _draw_by_class(
+                batch, true, metric, codes, seed=random_state, mean=mean
             )
+            scores = MetricDistribution.from_draws(drawn)
         else:
-            # Standard deviation of the expected score over maps that fit as well
+            # Standard deviation of the expected score over calibrators that fit as well
             means = []
             for p in batch.alternatives():
-                there = _with_known(batch, p, truth)
+                there = _with_known(batch, p, true)
                 expected = expected_metric(there, metric, labels, roughly=True)
                 means.append(float(np.nanmean(expected.groups)))
-            spread = math.hypot(
-                float(np.std(means)) if len(means) > 1 else 0.0, ALLOWANCE
+            std = math.hypot(np.std(means) if len(means) > 1 else 0.0, ALLOWANCE)
+            scores = distribution_over_calibrators(
+                rows, metric, labels, seed=random_state, mean=mean, std=std
             )
-            law = law_over_maps(rows, metric, labels, random_state, mean, spread)
     return ClassForecast(
         mean=mean,
-        interval=law.interval(coverage),
-        interval_given_map=given,
+        interval=scores.interval(coverage),
+        interval_given_map=interval_given_map,
         coverage=coverage,
-        std=law.std,
-        values=law.values,
-        probabilities=law.probabilities,
+        std=scores.std,
+        values=scores.values,
+        probabilities=scores.probabilities,
         metric=metric,
         classes=batch.classes,
         n=rows.p.shape[0],
@@ -297,7 +295,7 @@ def forecast_batch(
         assumptions=tuple(assumptions),
         notes=batch.notes,
         mean_standard_error=error,
-        n_draws=law.draws,
+        n_draws=scores.draws,
     )
 
 
@@ -307,7 +305,7 @@ def _by_label_model(
     codes: Integers,
     metric: ClassMetric,
     seed: int,
-) -> tuple[Law, float]:
+) -> tuple[MetricDistribution, float]:
     """Return the distribution of the score, and the standard error of its mean.
 
     What labels hit is learnt from held-out rows of the reference. They get labels as
@@ -328,62 +326,80 @@ def _by_label_model(
     else:
         like = labels_of_nearest(batch.p, codes, q)
     factors = fit_label_model(labelled.code[some], q, like, metric).factors(seed)
-    function = isinstance(metric, ClassFunction)
-    draws = plan.class_draws(codes.size, q.shape[1], rows.n_groups, function)
-    labels = batch.grouped(codes)
-    scores = drawn_scores(rows, metric, labels, seed, draws, factors)
+    labels = batch.by_group(codes)
+    scores = draw_scores(rows, metric, labels, seed=seed, factors=factors)
     # Pairs of opposite factors are independent; one may be undefined in every draw
     pairs = np.ma.masked_invalid(scores.reshape(len(factors) // 2, -1)).mean(axis=1)
     pairs = pairs.compressed()
     error = float(np.std(pairs)) / math.sqrt(max(pairs.size - 1, 1))
-    return weighed(scores, None), error
+    return MetricDistribution.from_draws(scores), error
 
 
-def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRows:
-    """Rows in which the classes that are known are certain."""
-    if truth is not None and (truth >= 0).any():
+def _with_known(batch: ClassBatch, p: Floats, true: Integers | None) -> GroupRows:
+    """Return rows in which known classes are certain.
+
+    Parameters
+    ----------
+    batch : ClassBatch
+    p : ndarray of shape (n_rows, n_classes)
+    true : ndarray of shape (n_rows,) or None
+        Column of the true class, -1 where it is not known.
+    """
+    if true is not None and (true >= 0).any():
         p = p.copy()
-        seen = np.flatnonzero(truth >= 0)
-        p[seen] = 0.0
-        p[seen, truth[seen]] = 1.0
+        known = np.flatnonzero(true >= 0)
+        p[known] = 0.0
+        p[known, true[known]] = 1.0
     return ClassBatch(p, batch.classes, batch.groups).rows()
 
 
-def _drawn_by_class(
+def _draw_by_class(
     batch: ClassBatch,
-    truth: Integers | None,
+    true: Integers | None,
     metric: ClassMetric,
     codes: Integers,
+    *,
     seed: int,
     mean: float,
 ) -> Floats:
-    """Scores against truths drawn under other maps, wrong for some classes.
+    """Return scores against classes drawn by calibrators that err for some classes.
 
-    In each draw of a map, p of class a in the rows given b is multiplied by e^(σ_a·z),
-    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m). Noise
-    lowers the mean: log-odds that labels are right rise until it is the given one.
+    In each draw p of class a in the rows given b is multiplied by e^(σ_a·z), z normal.
+    With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m). Noise
+    lowers the mean: log-odds that labels are right rise until it is `mean`.
+
+    Parameters
+    ----------
+    batch : ClassBatch
+    true : ndarray of shape (n_rows,) or None
+        Column of the true class, -1 where it is not known.
+    metric : ClassMetric
+    codes : ndarray of shape (n_rows,)
+        Column of the label.
+    seed : int
+    mean : float
     """
-    seen = np.zeros(len(batch.classes))
-    if getattr(batch.calibrator, "shares", None) is not None:
-        seen = batch.calibrator.n * batch.calibrator.shares
-    sd = CLASS_ALLOWANCE * np.sqrt(HALVING_ROWS / (HALVING_ROWS + seen))
+    counts = np.zeros(len(batch.classes))
+    if getattr(batch.calibrator, "prevalences", None) is not None:
+        counts = batch.calibrator.n * batch.calibrator.prevalences
+    sd = CLASS_ALLOWANCE * np.sqrt(HALVING_ROWS / (HALVING_ROWS + counts))
     times = CLASS_DRAWS if plan.draws_every_row(codes.size) else 1
-    maps = [*batch.alternatives()]
-    maps = maps if len(maps) > 1 else [batch.p]
-    draws = math.ceil(DRAWS / (len(maps) * times))
-    labels = batch.grouped(codes)
+    alternatives = [*batch.alternatives()]
+    alternatives = alternatives if len(alternatives) > 1 else [batch.p]
+    draws = math.ceil(DRAWS / (len(alternatives) * times))
+    labels = batch.by_group(codes)
 
     def scores_at(rise: float) -> Floats:
         rng = np.random.default_rng(seed)
-        found = []
-        for p in maps * times:
+        scores = []
+        for p in alternatives * times:
             factors = np.exp(sd * rng.standard_normal((sd.size, sd.size)))
             moved = p * (factors * np.exp(rise * np.eye(sd.size)))[codes]
             moved /= moved.sum(axis=1, keepdims=True)
-            rows = _with_known(batch, moved, truth)
+            rows = _with_known(batch, moved, true)
             state = int(rng.integers(2**31))
-            found.append(drawn_scores(rows, metric, labels, state, draws))
-        return np.concatenate(found)
+            scores.append(draw_scores(rows, metric, labels, seed=state, n_draws=draws))
+        return np.concatenate(scores)
 
     scores = scores_at(0.0)
     low, high = (float(np.nanmean(one)) for one in (scores, scores_at(RISE)))

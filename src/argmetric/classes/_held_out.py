@@ -14,7 +14,7 @@ import numpy as np
 
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import warn_of_scale
-from argmetric.classes._calibrators import ClassMatrixMap, tempered
+from argmetric.classes._calibrators import ClassMatrixCalibrator, apply_temperature
 from argmetric.classes._fit import (
     MOST_DRAWN_TOGETHER,
     MatrixLoss,
@@ -36,7 +36,7 @@ class LabelledRows:
     code: Integers  # column of the true class
     scores: Floats  # probabilities before the calibrator, or logits
     logits: bool
-    calibrator: ClassMatrixMap
+    calibrator: ClassMatrixCalibrator
 
     @cached_property
     def held_out(self) -> Floats:
@@ -62,13 +62,13 @@ def fit_reference(
 
 
 def held_out_probabilities(
-    calibrator: ClassMatrixMap, code: Integers, scores: Floats, *, logits: bool
+    calibrator: ClassMatrixCalibrator, code: Integers, scores: Floats, *, logits: bool
 ) -> Floats:
     """Return the probabilities of each row by a calibrator fitted to the other rows.
 
     Parameters
     ----------
-    calibrator : ClassMatrixMap
+    calibrator : ClassMatrixCalibrator
         Fitted to these rows, all of weight 1.
     code : ndarray of shape (n_rows,)
         Column of the true class.
@@ -84,7 +84,7 @@ def held_out_probabilities(
     if code.size >= ENOUGH_ROWS * (calibrator.n_classes + 1) * calibrator.n_classes:
         return calibrator.apply(scores, logits=logits)
     weight = np.ones(code.size)
-    p = scores if logits else tempered(scores, calibrator.temperature)
+    p = scores if logits else apply_temperature(scores, calibrator.temperature)
     loss, _ = matrix_loss(code, p, weight, logits=logits)
     ends = [calibrator.slope - 1.0, calibrator.lump]
     if loss.centre is not None and calibrator.matrix is not None:

@@ -26,27 +26,49 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+    SharesLike,
+)
 from argmetric._ground.validation import SUM_TOLERANCE, check_length, read_scores
 
 SUM_ROUNDING = 1e-14  # sums this close to 1 are left as they are
 
 
 def class_codes(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     scores: Floats,
-    given: Any = None,
+    given: ClassNames | None = None,
     *,
     several: bool = False,
     numbered: bool = False,
 ) -> tuple[Integers, tuple[Any, ...]]:
-    """Number of the column of every label, and the labels of the columns.
+    """Return the column of every label, and the class of each column.
 
-    `scores` is the matrix of `p`, and `given` the class of each column; without it the
-    names of a frame's columns count, and without these the order of the sorted labels.
-    With `several` y must have two classes or more; with `numbered` whole numbers from 0
-    that do not cover all columns number the columns.
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+    p : array-like or frame
+        Its columns name the classes where `given` does not; without names the columns
+        are in the order of the sorted labels.
+    scores : ndarray of shape (n_rows, n_classes)
+        The values of `p`.
+    given : sequence, optional
+        The class of each column.
+    several : bool, default=False
+        Refuse labels of a single class.
+    numbered : bool, default=False
+        Take whole numbers from 0 that do not cover all columns as their numbers.
+
+    Returns
+    -------
+    code : ndarray of shape (n_rows,)
+    classes : tuple
     """
     array = one_per_row(label_array(y), "y")
     refuse_missing(array, "y")
@@ -87,16 +109,16 @@ def class_codes(
     )
 
 
-def class_names(p: Any, count: int, given: Any) -> tuple[Any, ...]:
-    """The class of each column: as given, as a frame names it, or its number."""
+def class_names(p: ArrayLike, count: int, given: ClassNames | None) -> tuple[Any, ...]:
+    """Return the class of each column: as given, as a frame names it, or its number."""
     if given is not None:
         return tuple(map(plain_label, given_classes(given, count)))
     names = column_names(p)
     return tuple(range(count)) if names is None else tuple(map(plain_label, names))
 
 
-def given_classes(given: Any, count: int | None = None) -> list[Any]:
-    """The class of each column, each once; `count` is the number of columns."""
+def given_classes(given: ClassNames, count: int | None = None) -> list[Any]:
+    """Check that each class is named once, for `count` columns where that is known."""
     array = label_array(given, "classes")
     refuse_missing(array, "classes")
     if count is None:
@@ -128,13 +150,17 @@ def _refuse_other_order(classes: tuple[Any, ...], names: Any) -> None:
 
 
 def check_class_probabilities(
-    scores: Any, name: str = "p", *, logits: bool = False, first: int = 0
+    scores: ArrayLike, name: str = "p", *, logits: bool = False, first: int = 0
 ) -> Floats:
-    """Class probabilities whose rows sum to 1, or an error that says what to do.
+    """Return class probabilities whose rows sum to 1, or refuse them.
 
     A row that misses 1 by at most 0.001 is divided by its sum. With `logits` the
     scores before the softmax come back as they are; they must be finite. `first` is the
     row of a file at which the array begins, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
     """
     if is_sparse(scores):
         raise TypeError(f"{name} must be dense: pass {name}.toarray()")
@@ -168,7 +194,18 @@ def check_class_probabilities(
 
 
 def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
-    """What rows that do not sum to 1 may be, and the fix."""
+    """Return what rows that do not sum to 1 may be, and the fix.
+
+    Parameters
+    ----------
+    total : ndarray of shape (n_rows,)
+        Sums of the rows.
+    wrong : ndarray of int
+        The rows that miss 1.
+    name : str
+    first : int
+        The number of row 0.
+    """
     row = int(wrong[0])
     if total[row] == 0.0:
         return (
@@ -185,17 +222,21 @@ def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
     )
 
 
-def of_each_class(
+def one_per_class(
     value: Any,
     classes: tuple[Any, ...],
     name: str,
     otherwise: float,
     n: int | None = None,
 ) -> Floats:
-    """One number per class: from a number, a sequence, or a dict by class.
+    """Return one number per class, from a number, a sequence, or a dict by class.
 
     `otherwise` is that of classes that the dict does not name. Where n rows are given,
     a share of them such as "5%" is a number too.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
     """
     count = len(classes)
     if value is None:
@@ -231,21 +272,42 @@ def _number(value: Any, name: str, n: int | None) -> float:
     return check_number(value, name, low=0.0, infinite=True)
 
 
-def check_shares(value: Any, classes: tuple[Any, ...], name: str) -> Floats:
-    """The share of every class, from a sequence or a dict by class; they sum to 1."""
-    shares = of_each_class(value, classes, name, 0.0)
-    if not abs(shares.sum() - 1.0) <= 1e-6:
+def check_prevalences(value: SharesLike, classes: tuple[Any, ...], name: str) -> Floats:
+    """Return the prevalence of every class, from a sequence or a dict by class."""
+    prevalences = one_per_class(value, classes, name, 0.0)
+    total = prevalences.sum()
+    if not abs(total - 1.0) <= 1e-6:
         raise ValueError(
-            f"{name} sums to {shares.sum():.4g}, not to 1: it is the share of every "
-            "class"
+            f"{name} sums to {total:.4g}, not to 1: it is the prevalence of every class"
         )
-    return shares
+    return prevalences
 
 
 def codes_of(
-    labels: Any, classes: tuple[Any, ...], n: int, name: str, *, partial: bool = False
+    labels: ArrayLike,
+    classes: tuple[Any, ...],
+    n: int,
+    name: str,
+    *,
+    partial: bool = False,
 ) -> Integers:
-    """The column of every label; -1 for a missing one where `partial`."""
+    """Return the column of every label; -1 for a missing one where `partial`.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+    classes : tuple
+        The class of each column.
+    n : int
+        Number of rows.
+    name : str
+        Of the labels, for messages.
+    partial : bool, default=False
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+    """
     array = one_per_row(label_array(labels, name), name)
     check_length(array, name, n)
     missing = missing_labels(array)
@@ -272,7 +334,7 @@ def codes_of(
 
 
 def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
-    """Labels of any kinds, each once, and the number of each row's."""
+    """Return the labels of any kinds, each once, and the number of each row's."""
     if array.dtype.kind != "O":
         values, code = np.unique(array, return_inverse=True)
         return values.tolist(), np.asarray(code, dtype=np.int64)
@@ -281,8 +343,8 @@ def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
     return list(numbers), np.array(rows, dtype=np.int64)
 
 
-def named(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:
-    """Labels in the user's names."""
+def labels_of(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:
+    """Return the class of each row by its column, of shape (n_rows,)."""
     if len({type(one) for one in classes}) == 1:
         return np.array(classes)[codes]
     return np.fromiter(classes, dtype=object, count=len(classes))[codes]
@@ -298,53 +360,66 @@ class ClassLimits:
     def excess(
         self, tp: Floats, k: Floats, t: Any, n: Any, c: Integers | int | slice
     ) -> Floats:
-        """Rows by which classes c miss: (k - most·n)₊ + (recall·t - tp)₊."""
+        """Return rows by which classes c miss: (k - most·n)₊ + (recall·t - tp)₊.
+
+        Parameters
+        ----------
+        tp, k, t : ndarray of shape (..., n_of_c)
+            True positives, rows given the class and rows of the class.
+        n : float or array
+            All rows.
+        c : ndarray of int, int or slice
+        """
         over = k - self.most[c] * n * (1.0 + TIE)
         short = self.recall[c] * t * (1.0 - TIE) - tp
         return np.asarray(np.maximum(over, 0.0) + np.maximum(short, 0.0))
 
     def of_table(self, table: Floats) -> Floats:
-        """The excess of every class in a table of counts."""
+        """Return the excess of every class in a table of counts."""
         tp, k, t = np.diagonal(table), table.sum(axis=0), table.sum(axis=1)
         return self.excess(tp, k, t, t.sum(), slice(None))
 
     def refuse(self, table: Floats, classes: tuple[Any, ...]) -> NoReturn:
-        """Say which class is furthest from its limits in the nearest table."""
+        """Raise an error that names the class furthest from its limits in the table."""
         c = int(np.argmax(self.of_table(table)))
         tp, k, t = table[c, c], table[:, c].sum(), table[c].sum()
-        found = f"class {shown(classes[c])} is left with {k:g} rows"
+        text = f"class {shown(classes[c])} is left with {k:g} rows"
         most = self.most[c] * table.sum()
         if k > most * (1.0 + TIE):
-            found += f", {k - most:.4g} more than max_per_class={most:.4g}"
+            text += f", {k - most:.4g} more than max_per_class={most:.4g}"
         if tp < self.recall[c] * t * (1.0 - TIE):
-            found += (
+            text += (
                 f" and a recall of {tp / t:.3g} ({tp:g} of {t:g}) where min_recall "
                 f"asks for {self.recall[c]:g}"
             )
         raise ValueError(
             "no weights were found that keep the limits together on these rows: "
-            f"{found}; lower min_recall or raise max_per_class"
+            f"{text}; lower min_recall or raise max_per_class"
         )
 
 
-def least_recalls(min_recall: Any, classes: tuple[Any, ...]) -> Floats:
-    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
+def least_recalls(min_recall: SharesLike | None, classes: tuple[Any, ...]) -> Floats:
+    """Return the least recall of each class, 0 without a limit."""
+    recall = one_per_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
         raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
     return recall
 
 
 def check_class_limits(
-    max_per_class: Any,
-    min_recall: Any,
+    max_per_class: SharesLike | str | None,
+    min_recall: SharesLike | None,
     classes: tuple[Any, ...],
     true: Floats | Integers,
 ) -> ClassLimits | None:
-    """Limits of each class, given as for `decide`; `true`: rows of each class."""
+    """Return the limits of each class, given as for `decide`.
+
+    `true` has the rows of each class, of shape (n_classes,).
+    """
     if max_per_class is None and min_recall is None:
         return None
     n = float(true.sum())
-    most = of_each_class(max_per_class, classes, "max_per_class", np.inf, int(n))
+    most = one_per_class(max_per_class, classes, "max_per_class", np.inf, int(n))
     recall = least_recalls(min_recall, classes)
     if most.sum() < n * (1.0 - TIE):
         raise ValueError(
@@ -362,7 +437,10 @@ def check_class_limits(
     return ClassLimits(np.where(most < n, most / n, np.inf), recall)
 
 
-def limits_note(max_per_class: Any, min_recall: Any) -> str:
-    given = {"max_per_class": max_per_class, "min_recall": min_recall}
-    told = (f"{name}={one}" for name, one in given.items() if one is not None)
-    return "limits hold on these rows: " + ", ".join(told)
+def limits_note(
+    max_per_class: SharesLike | str | None, min_recall: SharesLike | None
+) -> str:
+    """Return the limits in words."""
+    limits = {"max_per_class": max_per_class, "min_recall": min_recall}
+    words = (f"{name}={one}" for name, one in limits.items() if one is not None)
+    return "limits hold on these rows: " + ", ".join(words)

@@ -24,9 +24,9 @@ from argmetric.metrics import ClassAgreement, ClassGain, ClassMetric
 # on log q did not help, nor did a term for rare classes or labels by weights.
 PRIOR_SD, WIDER = 0.5, 1.5
 N_LEVELS = 64  # draws of the parameters, in pairs of opposite deviations
-LABELLED_ROWS = 4096  # of a batch, that tell the label of a row of the reference
+LABELLED_ROWS = 4096  # of a batch, for the label of a row of the reference
 MOST_STEPS, SETTLED, LONGEST = 30, 1e-9, 2.0  # of Newton's method
-LEAST = 1e-12  # smallest probability that is told apart
+LEAST = 1e-12  # smaller probabilities count as this
 
 
 class LabelModel(NamedTuple):

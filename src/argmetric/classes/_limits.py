@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, SharesLike
 from argmetric.classes._climb import GroupRows, most_probable, sums_of
-from argmetric.classes._input import least_recalls, of_each_class
+from argmetric.classes._input import least_recalls, one_per_class
 
 LARGE = 4000  # rows of a group whose prices are first found on every 16th row
 NEAR = 1e-9  # of a sum of gains: a bound so near to it is met
-FIRST_LOOKS, LOOKS = 5_000, 300_000  # at labels of a group, before and after a program
+# Labels of a group that are tried, before and after a program
+FIRST_STEPS, MOST_STEPS = 5_000, 300_000
 PROGRAM_ROWS = 1000  # of a linear program
 WHOLE_CELLS, PROGRAM_NODES = 300, 10_000  # rows times classes of an integer program
 NEAR_ENOUGH = 1e-3  # of the gain of more rows, where a program is the last resort
@@ -23,13 +24,13 @@ NEAR_ENOUGH = 1e-3  # of the gain of more rows, where a program is the last reso
 def with_limits(
     rows: GroupRows,
     classes: tuple[Any, ...],
-    max_per_class: Any = None,
-    min_recall: Any = None,
+    max_per_class: SharesLike | str | None = None,
+    min_recall: SharesLike | None = None,
 ) -> GroupRows:
-    """The rows with limits for every group and class."""
+    """Return the rows with limits for every group and class."""
     most = np.array(
         [
-            of_each_class(max_per_class, classes, "max_per_class", np.inf, n)
+            one_per_class(max_per_class, classes, "max_per_class", np.inf, n)
             for n in np.unique(rows.sizes).astype(int).tolist()
         ]
     )[np.unique(rows.sizes, return_inverse=True)[1]]
@@ -52,7 +53,7 @@ def with_limits(
 
 
 def keeps_limits(rows: GroupRows, labels: Integers) -> bool:
-    """Whether the labels are within the limits of every group and class."""
+    """Return whether the labels are within the limits of every group and class."""
     sums = sums_of(rows, labels)
     return bool((sums.k <= rows.most).all() and (sums.h >= rows.floor).all())
 
@@ -60,12 +61,24 @@ def keeps_limits(rows: GroupRows, labels: Integers) -> bool:
 def best_within(
     rows: GroupRows, classes: tuple[Any, ...], gains: Floats
 ) -> tuple[Integers, Floats]:
-    """Labels of the highest sum of gains within the limits, and a bound on it.
+    """Return labels of the highest sum of gains within the limits, and a bound on it.
 
     With budgets alone they are the best, at any size. With floors they are the best of
-    small groups, and near the bound of large ones; each group has its bound. `gains`
-    are what each class (column) of each row brings. Powers of 2 bring them near 1, so
-    that no difference of them overflows and none is taken for rounding.
+    small groups, and near the bound of large ones; each group has its bound. Powers of
+    2 bring the gains near 1, so that no difference of them overflows and none is taken
+    for rounding.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    classes : tuple
+        The class of each column.
+    gains : ndarray of shape (n_rows, n_classes)
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+    bound : ndarray of shape (n_groups,)
     """
     from argmetric.classes.kernels import limits
 
@@ -80,7 +93,7 @@ def best_within(
     value, bound = np.empty(rows.n_groups), np.empty(rows.n_groups)
     limits.best_within(
         gains, rows.p, rows.starts, rows.most, rows.floor, labels, price, bonus,
-        FIRST_LOOKS, value, bound,
+        FIRST_STEPS, value, bound,
     )  # fmt: skip
     # of large groups, what lies within a row for each floor of the bound is near enough
     reach = np.ptp(gains) * (rows.floor > 0.0).sum(axis=1)
@@ -94,14 +107,14 @@ def best_within(
         again = gains[place], p / unit, rows.most[g], rows.floor[g] / unit
         tried = np.empty(int(rows.sizes[g]), dtype=np.int64)
         if tried.size * len(classes) <= WHOLE_CELLS:
-            found, most = _whole_program(*again, tried)
+            found, most = _solve_program(*again, tried)
         else:
             found, most = limits.keep_floors(
-                *again[:2], tried, 0, *again[2:], *_program_prices(*again), LOOKS
+                *again[:2], tried, 0, *again[2:], *_program_prices(*again), MOST_STEPS
             )
             if max(found, value[g]) == -np.inf < most:
                 # prices move equal rows together, past the limits on either side
-                found, most = _whole_program(*again, tried, gap=NEAR_ENOUGH)
+                found, most = _solve_program(*again, tried, gap=NEAR_ENOUGH)
         bound[g] = min(bound[g], most)
         if found > value[g]:
             labels[place], value[g] = tried, found
@@ -119,19 +132,28 @@ def best_within(
     return labels, np.ldexp(np.maximum(bound, value), size)
 
 
-def _whole_program(
+def _solve_program(
     gains: Floats,
     p: Floats,
     most: Floats,
     floor: Floats,
     labels: Integers,
+    *,
     gap: float = 0.0,
 ) -> tuple[float, float]:
-    """Write the labels of an integer program; their gain, and its bound.
+    """Write the labels of an integer program; return their gain, and its bound.
 
-    The gain is -inf where it finds none. The program ends within a share `gap` of the
-    bound. It keeps limits to 1e-6: labels that fail them by less are found anew with
-    floors that are higher by as much.
+    The gain is -inf where it finds none. The program ends within `gap` of the bound,
+    relative to it. It keeps limits to 1e-6: labels that fail them by less are found
+    anew with floors that are higher by as much.
+
+    Parameters
+    ----------
+    gains, p : ndarray of shape (n_rows, n_classes)
+    most, floor : ndarray of shape (n_classes,)
+    labels : ndarray of shape (n_rows,)
+        Written.
+    gap : float, default=0
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -161,18 +183,21 @@ def _whole_program(
 def _program_prices(
     gains: Floats, p: Floats, most: Floats, floor: Floats
 ) -> tuple[Floats, Floats]:
-    """Prices and bonuses of a linear program, in which rows may be split."""
+    """Return prices and bonuses of a linear program, in which rows may be split.
+
+    Arguments as for `_solve_program`; both answers have the shape (n_classes,).
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
     step = -(-p.shape[0] // PROGRAM_ROWS)
-    share = p[::step].sum(axis=0) / np.maximum(p.sum(axis=0), 1e-300)
+    part = p[::step].sum(axis=0) / np.maximum(p.sum(axis=0), 1e-300)
     number, mass, single = _sums(p[::step])
     full, low = np.isfinite(most), floor > 0.0
     found = linprog(
         -gains[::step].ravel(),
         A_ub=sparse.vstack((number[full], -mass[low])),
-        b_ub=np.concatenate((most[full] / step, -(floor * share)[low])),
+        b_ub=np.concatenate((most[full] / step, -(floor * part)[low])),
         A_eq=single,
         b_eq=np.ones(single.shape[0]),
         method="highs",
@@ -185,7 +210,7 @@ def _program_prices(
 
 
 def _sums(p: Floats) -> tuple[Any, Any, Any]:
-    """Matrices that give the rows and the Σ p of classes, and the classes of rows."""
+    """Return matrices that give rows and Σ p of classes, and the classes of rows."""
     from scipy import sparse
 
     n, count = p.shape
@@ -195,7 +220,7 @@ def _sums(p: Floats) -> tuple[Any, Any, Any]:
 
 
 def _sampled_prices(gains: Floats, most: Floats) -> Floats:
-    """Prices at which fewer and fewer left-out rows overfill no class."""
+    """Return prices (n_classes,) at which a sample of the rows overfills no class."""
     from argmetric.classes.kernels.transport import fill_classes
 
     price, n = np.zeros(most.size), gains.shape[0]

@@ -29,7 +29,7 @@ from argmetric._monitor import (
     number_rows,
     restore_period,
 )
-from argmetric.classes._calibrate import resolve_map
+from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._calibrators import log_softmax
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._monitor_period import (
@@ -41,7 +41,10 @@ from argmetric.classes._monitor_period import (
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
-FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
+FEW_OF_A_CLASS = 8  # rows of the reference, below which little is known of a class
+# Columns of the table of periods for each class
+TITLES = {"counts": "counts {}", "prevalences": "prevalence {}"}
+TITLES["prevalence_intervals"] = "prevalence {} interval"
 UNSEEN = (
     "scores alone cannot reveal a changed label definition, not even where the "
     "verdict is 'no shift': "
@@ -69,10 +72,11 @@ def monitor(
 ) -> ClassMonitoring:
     """Forecast the score of every period, where each row has one of several classes.
 
-    A period has probabilities of the classes and no labels. Nothing may have happened;
-    the shares of the classes may have moved while each class still looks the same; or
-    other rows came, and a row is as likely to be of a class as before. We weight these
-    explanations by how well they fit. The interval is never narrower than that of
+    A period has probabilities of the classes and no labels. Either nothing changed; or
+    the prevalences changed, while each class still looks the same (prevalence shift);
+    or the inputs changed, and a row of given probabilities is as likely to be of a
+    class as before (covariate shift). The explanations are weighted by how well they
+    fit. The interval is never narrower than that of
     `forecast` with the calibrator alone on the same rows. Where none of them fits well,
     the verdict is "cannot say without labels", and the interval promises nothing.
 
@@ -81,8 +85,8 @@ def monitor(
     p : array-like of shape (n, classes)
         Probabilities of the classes, as the model gave them.
     labels : array-like, MultiClassRule or ClassDecision, optional
-        What was handed in: labels of the rows, the rule that labels them, or a
-        decision; by default the most probable class.
+        Predicted classes of the rows, the rule that predicts them, or a decision; by
+        default the most probable class.
     metric : str, Metric, ClassMetric or callable, optional
         As for `forecast` of classes; by default that of the rule, or "f1".
     reference : (y, p)
@@ -100,8 +104,8 @@ def monitor(
     average, zero_division, cost
         As for `forecast` of classes.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes the three readings. "none": nothing happened. "prior": the shares
-        of the classes moved and nothing else did.
+        "auto" mixes the three explanations. "none": nothing changed. "prior": the
+        prevalences changed and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     false_alarms : float, default=0.05
@@ -134,18 +138,13 @@ def monitor(
         raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
     if cost is None:
         metric = scoring_metric(metric, labels)
-    found = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(names),
-    )
+    options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
+    class_metric = get_class_metric(metric, n_classes=len(names), **options)
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
     old = _probabilities(old, logits, "the p of reference=(y, p)")
-    calibrator, code = resolve_map((y, old), names)
+    calibrator, code = resolve_calibrator((y, old), names)
     assert code is not None
     assert calibrator is not None
     notes = []
@@ -153,8 +152,8 @@ def monitor(
     if few.any():
         which = ", ".join(str(names[c]) for c in np.flatnonzero(few)[:5])
         notes.append(
-            f"the reference has fewer than {FEW_OF_A_CLASS} rows of {which}: what is "
-            "said of them is little but a guess"
+            f"the reference has fewer than {FEW_OF_A_CLASS} rows of {which}: their "
+            "figures are little but a guess"
         )
     if rule is None and labels is not None:
         notes.append("the alarm on movement looks at the most probable classes")
@@ -163,7 +162,7 @@ def monitor(
     if overlap.message:
         warn_user(overlap.message)
     watch = ClassWatch(
-        found,
+        class_metric,
         names,
         calibrator,
         code,
@@ -249,22 +248,22 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         codes = watch.predicts(scores)
         if watch.passed:
             codes = codes_of(predicted_labels(labels)[0], watch.classes, n, "labels")
-        truth = np.full(n, -1)
+        true = np.full(n, -1)
         if known is not None:
-            truth = codes_of(known, watch.classes, n, "known", partial=True)
+            true = codes_of(known, watch.classes, n, "known", partial=True)
         before = sum(one.n for one in self.counts)
         place, bounds, notes = number_rows(watch.every, self.counts, before, n, time)
-        there = {one.number for one in self.counts}
+        numbers = {one.number for one in self.counts}
         counts, periods = list(self.counts), list(self.periods)
         for i in np.unique(place).tolist():
-            if i in there or (there and i < max(there)):
+            if i in numbers or (numbers and i < max(numbers)):
                 raise ValueError(
                     f"the period that begins at {bounds[i][0]} was added before, or "
                     "later ones were: add all rows of a period at once, in order"
                 )
             own = place == i
-            made, table = watch.period(bounds[i], scores[own], codes[own], truth[own])
-            periods.append(made)
+            period, table = watch.period(bounds[i], scores[own], codes[own], true[own])
+            periods.append(period)
             counts.append(PeriodRows(i, *bounds[i], int(own.sum()), table))
         periods = with_alarms(periods, counts, watch, len(self.periods))
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
@@ -272,16 +271,13 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period, with a column for the share of every class."""
+        """Return one row per period, with columns for the prevalence of each class."""
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
-            if name in ("counts", "shares", "share_intervals"):
+            if name in TITLES:
                 for c, own in enumerate(self.watch.classes):
-                    key = f"{name} {own}"
-                    if name == "share_intervals":
-                        key = f"share {own} interval"
-                    columns[key] = [one[c] for one in values]
+                    columns[TITLES[name].format(own)] = [one[c] for one in values]
             else:
                 columns[name] = values
         return as_frame(columns, backend)

@@ -1,19 +1,19 @@
-"""Three readings of a period of class probabilities, and the law of its score.
+"""Three explanations of a period of class probabilities; the distribution of its score.
 
-Rows x of the reference (m) and of the period (n) are told apart by
+Rows x of the reference (m) and of the period (n) differ by
 
     P(period | x) = n·h/(m + n·h),  h = density of the period over that of the reference
 
-with q the probabilities of the classes after the map, and a free constant κ ~ N(0, 1):
+with q the calibrated probabilities of the classes, and a free constant κ ~ N(0, 1):
 
-    nothing      log h = κ
-    other rows   log h = κ + φ·b,  φ = log q, standardised;  b ~ N(0, σ²/classes)
-    share moved  log h = κ + log Σ_c q_c·e^θ_c,  θ ~ N(0, 1) for every class
+    nothing           log h = κ
+    covariate shift   log h = κ + φ·b,  φ = log q, standardised;  b ~ N(0, σ²/classes)
+    prevalence shift  log h = κ + log Σ_c q_c·e^θ_c,  θ ~ N(0, 1) for every class
 
-The evidence of each is Laplace's. If shares moved, P(class | x) is q·e^θ, scaled to sum
-to 1, and known labels tell of θ too. If other rows came it is q·e^θ with θ ~ N(0, .15²)
-that is not learnt. The law of the score is the class forecast at these probabilities,
-over maps and draws of θ.
+The evidence of each is Laplace's. Under prevalence shift P(class | x) is q·e^θ, scaled
+to sum to 1, and known labels inform θ too. Under covariate shift it is q·e^θ with
+θ ~ N(0, .15²) that is not learnt. The distribution of the score is the class forecast
+at these probabilities, over calibrators and draws of θ.
 """
 
 from __future__ import annotations
@@ -33,228 +33,301 @@ from argmetric.metrics import ClassMetric
 
 ROUNDS, SETTLED = 50, 1e-6  # most of Newton's steps, and the size of the last one
 MOST_ROWS = 20_000  # of either sample in a likelihood; more are thinned evenly
-LEAST = 1e-6  # smallest probability whose logarithm is told apart
+LEAST = 1e-6  # smaller probabilities count as this where their logarithm is taken
 SEED = 3
-MOVED_DEVIATION = 1.0  # of θ, where shares moved
+SHIFT_STD = 1.0  # of θ under prevalence shift
 
-Link = Callable[[Floats], tuple[Floats, Floats]]
+# A function of β that returns log-densities of rows and their slopes by β, of shapes
+# (n_rows,) and (n_rows, n_parameters)
+LogDensity = Callable[[Floats], tuple[Floats, Floats]]
 
 
-class Laplace(NamedTuple):
-    """A normal law of β about its mode, and the log of the evidence."""
+class LaplaceFit(NamedTuple):
+    """Normal approximation of the posterior of β, and the log of the evidence."""
 
     mode: Floats
     root: Floats  # of the covariance: root·rootᵀ
     evidence: float
 
 
-def laplace(
-    link: Link, sd: Floats, new: Booleans, labels: Link | None = None
-) -> Laplace:
-    """The law of β ~ N(0, sd²) given which rows are those of the period.
+def fit_laplace(
+    log_ratio: LogDensity,
+    std: Floats,
+    is_new: Booleans,
+    log_label: LogDensity | None = None,
+) -> LaplaceFit:
+    """Approximate the posterior of β ~ N(0, std²) given which rows are new.
 
-    `link` gives log h and its slopes, a row for every row; `labels` gives the
-    probabilities of the classes over those of the map, and which class is known.
+    Parameters
+    ----------
+    log_ratio : callable
+        log h of every row.
+    std : ndarray of shape (n_parameters,)
+    is_new : ndarray of bool, shape (n_rows,)
+        Whether the row is of the period, not of the reference.
+    log_label : callable, optional
+        Log-probability of the label of every row whose label is known.
     """
-    precision, beta = 1.0 / sd**2, np.zeros(sd.size)
-    offset = np.log(new.sum() / (~new).sum())
+    precision, beta = 1.0 / std**2, np.zeros(std.size)
+    offset = np.log(is_new.sum() / (~is_new).sum())
 
-    def level(beta: Floats) -> float:
-        x = offset + link(beta)[0]
-        total = x[new].sum() - np.logaddexp(0.0, x).sum() - precision @ beta**2 / 2
-        return float(total if labels is None else total + labels(beta)[0].sum())
+    def log_posterior(beta: Floats) -> float:
+        x = offset + log_ratio(beta)[0]
+        total = x[is_new].sum() - np.logaddexp(0.0, x).sum() - precision @ beta**2 / 2
+        return float(total if log_label is None else total + log_label(beta)[0].sum())
 
-    best = level(beta)
+    best = log_posterior(beta)
     for _ in range(ROUNDS):
-        rise, slopes = link(beta)
-        chance = expit(offset + rise)
-        gradient = slopes.T @ (new - chance) - precision * beta
-        bend = (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
-        bend[np.diag_indices_from(bend)] += precision
-        if labels is not None:
-            own = labels(beta)[1]
-            gradient += own.sum(axis=0)
-            bend += own.T @ own
-        step = np.linalg.solve(bend, gradient)
-        while (found := level(beta + step)) < best and np.abs(step).max() > SETTLED:
+        log_h, slopes = log_ratio(beta)
+        p_new = expit(offset + log_h)
+        gradient = slopes.T @ (is_new - p_new) - precision * beta
+        curvature = (slopes * (p_new * (1.0 - p_new))[:, None]).T @ slopes
+        curvature[np.diag_indices_from(curvature)] += precision
+        if log_label is not None:
+            slopes = log_label(beta)[1]
+            gradient += slopes.sum(axis=0)
+            curvature += slopes.T @ slopes
+        step = np.linalg.solve(curvature, gradient)
+        while (value := log_posterior(beta + step)) < best and np.abs(
+            step
+        ).max() > SETTLED:
             step = step / 2.0
-        if found >= best:
-            beta, best = beta + step, found
+        if value >= best:
+            beta, best = beta + step, value
         if np.abs(step).max() <= SETTLED:
             break
-    root = np.linalg.cholesky(np.linalg.inv(bend))
-    size = np.log(precision).sum() / 2 + np.log(np.diag(root)).sum()
-    return Laplace(beta, root, best + float(size))
+    root = np.linalg.cholesky(np.linalg.inv(curvature))
+    volume = np.log(precision).sum() / 2 + np.log(np.diag(root)).sum()
+    return LaplaceFit(beta, root, best + float(volume))
 
 
-class ClassReadings(NamedTuple):
-    """Probabilities of the readings, and θ if the shares of classes moved."""
+def linear_log_ratio(features: Floats) -> LogDensity:
+    """Return log h = features·β; `features` have the shape (n_rows, n_parameters)."""
+    return lambda beta: (features @ beta, features)
+
+
+def shift_log_ratio(q: Floats) -> LogDensity:
+    """Return log h = κ + log Σ_c q_c·e^θ_c, β = (κ, θ), of shape (1 + n_classes,)."""
+
+    def log_ratio(beta: Floats) -> tuple[Floats, Floats]:
+        parts = q * np.exp(beta[1:])
+        total = parts.sum(axis=1)
+        slopes = np.hstack([np.ones((len(q), 1)), parts / total[:, None]])
+        return beta[0] + np.log(total), slopes
+
+    return log_ratio
+
+
+def shift_log_label(q: Floats, code: Integers) -> LogDensity:
+    """Return log of e^θ_y / Σ_c q_c·e^θ_c: P(label y) is proportional to q·e^θ.
+
+    Parameters
+    ----------
+    q : ndarray of shape (n_labelled, n_classes)
+    code : ndarray of shape (n_labelled,)
+        Column of the label y.
+    """
+
+    def log_label(beta: Floats) -> tuple[Floats, Floats]:
+        parts = q * np.exp(beta[1:])
+        total = parts.sum(axis=1)
+        slopes = -parts / total[:, None]
+        slopes[np.arange(code.size), code] += 1.0
+        no_slope = np.zeros((code.size, 1))  # by κ
+        return beta[1:][code] - np.log(total), np.hstack([no_slope, slopes])
+
+    return log_label
+
+
+class Explanations(NamedTuple):
+    """Probabilities of the explanations, and θ under prevalence shift."""
 
     readings: Readings
     theta: Floats
     root: Floats
 
 
-def read_classes(q_old: Floats, q_new: Floats, truth: Integers) -> ClassReadings:
-    """Weigh the readings of a period; `truth` has known classes, and -1 elsewhere."""
-    known = truth >= 0
-    seen, code = q_new[known], truth[known]
-    thin = [one[:: -(-len(one) // MOST_ROWS)] for one in (q_old, q_new)]
-    q = np.concatenate(thin)
-    new = np.arange(len(q)) >= len(thin[0])
-    count = q.shape[1]
-    one = np.ones((len(q), 1))
+def weigh_explanations(q_old: Floats, q_new: Floats, true: Integers) -> Explanations:
+    """Weigh the three explanations of a period by their evidence.
+
+    Parameters
+    ----------
+    q_old : ndarray of shape (n_reference, n_classes)
+        Calibrated probabilities of the reference.
+    q_new : ndarray of shape (n_rows, n_classes)
+        Those of the period.
+    true : ndarray of shape (n_rows,)
+        Columns of known classes, -1 elsewhere.
+    """
+    old, new = (q[:: -(-len(q) // MOST_ROWS)] for q in (q_old, q_new))
+    q = np.concatenate([old, new])
+    is_new = np.arange(len(q)) >= len(old)
+    count, ones = q.shape[1], np.ones((len(q), 1))
     logs = np.log(np.maximum(q, LEAST))
-    spread = logs[~new].std(axis=0)
-    features = (logs - logs[~new].mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    features = np.hstack([one, features])
+    std = logs[~is_new].std(axis=0)
+    features = (logs - logs[~is_new].mean(axis=0)) / np.where(std > 0.0, std, 1.0)
+    features = np.hstack([ones, features])
 
-    def linear(columns: Floats) -> Link:
-        return lambda beta: (columns @ beta, columns)
+    def prior_std(std: float) -> Floats:
+        return np.append(1.0, np.full(count, std))
 
-    def moved(beta: Floats) -> tuple[Floats, Floats]:
-        parts = q * np.exp(beta[1:])
-        total = parts.sum(axis=1)
-        return beta[0] + np.log(total), np.hstack([one, parts / total[:, None]])
-
-    def labelled(beta: Floats) -> tuple[Floats, Floats]:
-        parts = seen * np.exp(beta[1:])
-        total = parts.sum(axis=1)
-        slopes = -parts / total[:, None]
-        slopes[np.arange(code.size), code] += 1.0
-        return beta[1:][code] - np.log(total), np.hstack([one[: code.size] * 0, slopes])
-
-    others = [
-        laplace(linear(features), _deviations(size / np.sqrt(count), count), new)
+    nothing = fit_laplace(linear_log_ratio(ones), np.ones(1), is_new)
+    covariate = [
+        fit_laplace(
+            linear_log_ratio(features), prior_std(size / np.sqrt(count)), is_new
+        ).evidence
         for size in SIZES
     ]
-    share = laplace(
-        moved,
-        _deviations(MOVED_DEVIATION, count),
-        new,
-        labelled if known.any() else None,
-    )
-    level = np.array(
-        [
-            laplace(linear(one), np.ones(1), new).evidence,
-            float(
-                np.logaddexp.reduce([x.evidence for x in others]) - np.log(len(others))
-            ),
-            share.evidence,
-        ]
-    )
-    weight = PRIOR * np.exp(level - level.max())
+    known = true >= 0
+    labels = shift_log_label(q_new[known], true[known]) if known.any() else None
+    shift = fit_laplace(shift_log_ratio(q), prior_std(SHIFT_STD), is_new, labels)
+    mean_covariate = float(np.logaddexp.reduce(covariate) - np.log(len(covariate)))
+    evidence = np.array([nothing.evidence, mean_covariate, shift.evidence])
+    weight = PRIOR * np.exp(evidence - evidence.max())
     readings = Readings(*(weight / weight.sum()).tolist())
-    return ClassReadings(readings, share.mode[1:], share.root[1:])
+    return Explanations(readings, shift.mode[1:], shift.root[1:])
 
 
-def _deviations(sd: float, count: int) -> Floats:
-    return np.append(1.0, np.full(count, sd))
+class ShiftedCalibrators(NamedTuple):
+    """Calibrators that the reference allows, each with its θ: those of a batch."""
 
-
-class MovedMaps(NamedTuple):
-    """Maps that the reference allows, each with its θ: a calibrator of a batch."""
-
-    alternatives: list[tuple[Floats, Floats]]  # probabilities after a map, and θ
-    shares: Floats
+    alternatives: list[tuple[Floats, Floats]]  # probabilities by a calibrator, and θ
+    prevalences: Floats
     n: int
 
 
-def at_theta(q: Floats, theta: Floats) -> Floats:
-    """Rows proportional to q·e^θ."""
+def shift_probabilities(q: Floats, theta: Floats) -> Floats:
+    """Return rows proportional to q·e^θ.
+
+    Parameters
+    ----------
+    q : ndarray of shape (n_rows, n_classes)
+    theta : ndarray of shape (n_classes,)
+    """
     moved = q * np.exp(theta - theta.max())
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
-class ClassLaw:
-    """The law of the score of a period, under each reading and mixed.
+class PeriodDistribution:
+    """Distribution of the score of a period, under each explanation and mixed.
 
-    `maps`: probabilities of its rows after the map itself, and after each other map
-    that the reference allows; `old`: those of the reference, after the map itself;
-    `shares` and `codes`: shares of the classes in the reference, labels of the rows.
+    Parameters
+    ----------
+    q : list of ndarray of shape (n_rows, n_classes)
+        Probabilities of its rows by the calibrator, and by each other one that the
+        reference allows.
+    codes, true : ndarray of shape (n_rows,)
+        Columns of the labels, and of known classes, which are -1 elsewhere.
+    reference : ndarray of shape (n_reference, n_classes)
+        Probabilities of the reference by the calibrator.
+    prevalences : ndarray of shape (n_classes,)
+        Of the classes in the reference.
+    metric : ClassMetric
+    shift : {"auto", "none", "prior"}
+    coverage : float
     """
 
     def __init__(
         self,
-        maps: list[Floats],
-        old: Floats,
-        shares: Floats,
+        q: list[Floats],
         codes: Integers,
-        truth: Integers,
+        true: Integers,
+        *,
+        reference: Floats,
+        prevalences: Floats,
         metric: ClassMetric,
         shift: str,
         coverage: float,
     ) -> None:
-        q, others = maps[0], maps[1:] or maps
-        found = read_classes(old, q, truth)
-        count = q.shape[1]
-        still, free = np.zeros(count), np.eye(count)
-        laws = [(still, 0.0 * free), (still, DEVIATIONS[1] * free), found[1:]]
+        others = q[1:] or q
+        explanations = weigh_explanations(reference, q[0], true)
+        count = q[0].shape[1]
+        unmoved, free = np.zeros(count), np.eye(count)
+        # Mean and root of the covariance of θ under nothing, covariate and prevalence
+        # shift
+        thetas = [
+            (unmoved, 0.0 * free),
+            (unmoved, DEVIATIONS[1] * free),
+            (explanations.theta, explanations.root),
+        ]
         normal = np.random.default_rng(SEED).standard_normal((len(others), count + 1))
-        known = np.where(truth < 0, np.nan, truth)
-        self.readings = found.readings
+        known = np.where(true < 0, np.nan, true)
+        self.readings = explanations.readings
         self.forecasts: list[ClassForecast] = []
         means = []
-        for theta, root in laws:
-            drawn = theta + normal[:, : root.shape[1]] @ root.T
-            pairs = list(zip(others, drawn, strict=True))
+        for theta, root in thetas:
+            draws = theta + normal[:, : root.shape[1]] @ root.T
+            pairs = list(zip(others, draws, strict=True))
             batch = ClassBatch(
-                at_theta(q, theta),
+                shift_probabilities(q[0], theta),
                 tuple(range(count)),
                 None,
-                MovedMaps(pairs, shares, len(old)),
-                through=lambda pair: at_theta(*pair),
+                ShiftedCalibrators(pairs, prevalences, len(reference)),
+                recalibrate=lambda pair: shift_probabilities(*pair),
             )
             self.forecasts.append(forecast_batch(batch, codes, metric, coverage, known))
-            means.append([_shares(one, truth) for one in batch.alternatives()])
-        weight = {"none": [1.0, 0.0, 0.0], "prior": [0.0, 0.0, 1.0]}.get(shift)
-        self.weight = np.array(self.readings if weight is None else weight)
-        self._shares = np.array(means)
-        self._coverage, self._truth = coverage, truth
+            means.append([_class_means(one, true) for one in batch.alternatives()])
+        weights = {"none": [1.0, 0.0, 0.0], "prior": [0.0, 0.0, 1.0]}.get(shift)
+        self.weights = np.array(self.readings if weights is None else weights)
+        self._means = np.array(means)  # by explanation, calibrator and class
+        self._coverage, self._true = coverage, true
 
-    def summary(self) -> tuple[float, Interval]:
-        """Mean and interval of the score; as wide as that of the forecast at least."""
+    def score(self) -> tuple[float, Interval]:
+        """Return mean and interval of the score, not narrower than without a shift."""
         values = np.concatenate([one.values for one in self.forecasts])
-        pairs = zip(self.weight, self.forecasts, strict=True)
-        chances = np.concatenate([w * one.probabilities for w, one in pairs])
-        ends = central_interval(*distinct(values, chances), self._coverage)
+        pairs = zip(self.weights, self.forecasts, strict=True)
+        probabilities = np.concatenate([w * one.probabilities for w, one in pairs])
+        ends = central_interval(*distinct(values, probabilities), self._coverage)
         plain = self.forecasts[0].interval
-        mean = float(self.weight @ [one.mean for one in self.forecasts])
+        mean = float(self.weights @ [one.mean for one in self.forecasts])
         return mean, Interval(min(ends[0], plain[0]), max(ends[1], plain[1]))
 
-    def shares(self) -> tuple[Floats, Floats, Floats]:
-        """Share of each class among the rows, and its interval."""
+    def prevalences(self) -> tuple[Floats, Floats, Floats]:
+        """Return the prevalence of each class among the rows, and its interval.
+
+        Returns
+        -------
+        mean, low, high : ndarray of shape (n_classes,)
+        """
         from scipy.special import ndtri
 
-        n, unknown = self._truth.size, (self._truth < 0).mean()
-        drawn = self._shares.reshape(-1, self._shares.shape[2])
-        weight = np.repeat(self.weight, self._shares.shape[1]) / self._shares.shape[1]
-        mean = weight @ drawn
-        chance = unknown * mean * (1.0 - mean) / n
-        sd = np.sqrt(weight @ (drawn - mean) ** 2 + chance)
-        reach = float(ndtri((1.0 + self._coverage) / 2)) * sd
+        n, unknown = self._true.size, (self._true < 0).mean()
+        draws = self._means.reshape(-1, self._means.shape[2])
+        weight = np.repeat(self.weights, self._means.shape[1]) / self._means.shape[1]
+        mean = weight @ draws
+        label_variance = unknown * mean * (1.0 - mean) / n
+        std = np.sqrt(weight @ (draws - mean) ** 2 + label_variance)
+        reach = float(ndtri((1.0 + self._coverage) / 2)) * std
         return mean, np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
 
 
-def _shares(p: Floats, truth: Integers) -> Floats:
-    known = np.bincount(truth[truth >= 0], minlength=p.shape[1])
-    return np.asarray((known + p[truth < 0].sum(axis=0)) / truth.size)
+def _class_means(p: Floats, true: Integers) -> Floats:
+    """Return the expected prevalences (n_classes,) of rows, some of known class."""
+    known = np.bincount(true[true >= 0], minlength=p.shape[1])
+    return np.asarray((known + p[true < 0].sum(axis=0)) / true.size)
 
 
-def actual_of(
+def actual_score(
     table: Floats, metric: ClassMetric, coverage: float
 ) -> tuple[float, Interval]:
-    """Score of the rows whose class is known, and an interval for such rows.
+    """Return the score of the rows whose class is known, and an interval for such rows.
 
-    The interval is for the shares of the cells of the table, with 1/classes of a row
-    added to each: half a row for two classes (Jeffreys).
+    The interval is for the frequencies of the cells of the table, with 1/classes of a
+    row added to each: half a row for two classes (Jeffreys).
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_classes, n_classes)
+        Rows by true class and label.
+    metric : ClassMetric
+    coverage : float
     """
     n = table.sum()
     if not n:
         return np.nan, Interval(np.nan, np.nan)
     rng = np.random.default_rng(0)
-    drawn = rng.standard_gamma(table + 1.0 / len(table), (ACTUAL_DRAWS, *table.shape))
-    values = metric.score(drawn * (n / drawn.sum(axis=(1, 2), keepdims=True)))
+    draws = rng.standard_gamma(table + 1.0 / len(table), (ACTUAL_DRAWS, *table.shape))
+    values = metric.score(draws * (n / draws.sum(axis=(1, 2), keepdims=True)))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
     ends = np.nanquantile(values, tails).tolist()
     return float(metric.score(table)), Interval(*ends)

@@ -29,11 +29,11 @@ from argmetric._monitor import (
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
-from argmetric.classes._monitor_distribution import ClassLaw, actual_of
+from argmetric.classes._monitor_distribution import PeriodDistribution, actual_score
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassMetric, class_metric_from_dict
 
-QUANTILES, EVEN = 64, 32  # bounds of the cells in which rows of a period are counted
+QUANTILES, EVEN = 64, 32  # edges of the bins in which rows of a period are counted
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,10 +47,10 @@ class ClassPeriod(OnePeriod):
     counts: tuple[int, ...]  # rows given each class
     mean: float
     interval: Interval
-    # forecast share of each class among the rows, and its interval
-    shares: tuple[float, ...]
-    share_intervals: tuple[Interval, ...]
-    moved: str  # the class whose share moved most, and its shares then and now
+    # forecast prevalence of each class among the rows, and its interval
+    prevalences: tuple[float, ...]
+    prevalence_intervals: tuple[Interval, ...]
+    moved: str  # the class whose prevalence moved most, then and now
     p_nothing: float
     p_covariate_shift: float
     p_prevalence_shift: float
@@ -67,7 +67,7 @@ class ClassPeriod(OnePeriod):
     alarm: str = ""
 
     def values(self) -> dict[str, Any]:
-        """All that it tells, by name."""
+        """Return all fields by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def _prevalence_text(self) -> str:
@@ -81,7 +81,7 @@ class ClassPeriod(OnePeriod):
 
 
 class PeriodRows(NamedTuple):
-    """What is kept of the rows of a period: how many are in each cell."""
+    """What is kept of the rows of a period: how many are in each bin."""
 
     number: int
     start: str
@@ -96,7 +96,7 @@ class ClassWatch:
 
     metric: ClassMetric
     classes: tuple[Any, ...]
-    calibrator: Calibrator  # the map that was fitted on the reference
+    calibrator: Calibrator  # fitted to the reference
     code: Integers  # column of the class of each row of the reference
     p: Floats  # its probabilities
     rule: MultiClassRule | None  # None: the most probable class, or labels are passed
@@ -110,20 +110,20 @@ class ClassWatch:
     floor: ClassVar[None] = None
 
     @cached_property
-    def maps(self) -> list[Calibrator]:
+    def calibrators(self) -> list[Calibrator]:
         return [self.calibrator, *self.calibrator.alternatives]
 
     @cached_property
-    def old(self) -> Floats:
-        """Probabilities of the reference after the map."""
+    def reference_q(self) -> Floats:
+        """Calibrated probabilities of the reference."""
         return np.asarray(self.calibrator.apply(self.p))
 
     @cached_property
-    def shares(self) -> Floats:
+    def prevalences(self) -> Floats:
         return np.bincount(self.code, minlength=len(self.classes)) / self.code.size
 
     def predicts(self, p: Floats) -> Integers:
-        """Labels that are not passed; where they are, the alarm takes these too."""
+        """Return labels by the rule; the alarm takes these where others are passed."""
         if self.rule is None:
             return np.asarray(p.argmax(axis=1), dtype=np.int64)
         return self.rule.predicts(p)
@@ -132,71 +132,97 @@ class ClassWatch:
     def _slopes(self) -> Floats:
         """What a row of a true class (rows) and a label (columns) adds to the score."""
         metric: Any = self.metric  # any that has a score
-        return slopes_of(metric, expected_table(self.old, self.predicts(self.p)))
+        return slopes_of(
+            metric, expected_table(self.reference_q, self.predicts(self.p))
+        )
 
     def _parts(self, q: Floats, labels: Integers) -> Floats:
-        """What each row is expected to add to the score: Σ_c q_c·∂score/∂M_c,label."""
+        """Return what each row should add to the score: Σ_c q_c·∂score/∂M_c,label.
+
+        Parameters
+        ----------
+        q : ndarray of shape (n_rows, n_classes)
+        labels : ndarray of shape (n_rows,)
+        """
         return np.asarray((q * self._slopes.T[labels]).sum(axis=1))
 
     @cached_property
-    def cells(self) -> tuple[Floats, Floats, Floats] | None:
-        """Bounds of cells of the parts, rows of the reference and chances there.
+    def bins(self) -> tuple[Floats, Floats, Floats] | None:
+        """Edges of bins of the parts, rows of the reference in them, and their levels.
 
-        Parts from the least to the largest of the reference are chances from 0 to 1:
-        the alarm asks whether more rows come that are expected to score well. None
-        where all rows count the same.
+        Levels are 0 to 1 from the least part of the reference to the largest: the alarm
+        asks whether more rows come that are expected to score well. None where all rows
+        count the same.
         """
-        parts = self._parts(self.old, self.predicts(self.p))
+        parts = self._parts(self.reference_q, self.predicts(self.p))
         low, high = parts.min(), parts.max()
         if not high - low > 1e-12 * max(np.abs(parts).max(), 1e-300):
             return None
         inner = np.quantile(parts, np.arange(1, QUANTILES) / QUANTILES)
         inner = np.append(inner, np.linspace(low, high, EVEN + 1)[1:-1])
         edges = np.unique(inner[(inner > low) & (inner < high)])
-        cell = np.searchsorted(edges, parts, side="right")
-        rows = np.bincount(cell, minlength=edges.size + 1).astype(np.float64)
+        place = np.searchsorted(edges, parts, side="right")
+        rows = np.bincount(place, minlength=edges.size + 1).astype(np.float64)
         ends = np.concatenate([[low], edges, [high]])
-        mean = np.bincount(cell, parts, rows.size) / np.maximum(rows, 1.0)
+        mean = np.bincount(place, parts, rows.size) / np.maximum(rows, 1.0)
         middle = np.where(rows > 0.0, mean, (ends[:-1] + ends[1:]) / 2)
         return edges, rows, np.clip((middle - low) / (high - low), 0.0, 1.0)
 
     def count(self, q: Floats, p: Floats) -> Integers:
-        """Rows of a period in each cell."""
-        if self.cells is None:
+        """Return the rows of a period in each bin, of shape (n_bins,)."""
+        if self.bins is None:
             return np.array([len(q)])
-        edges = self.cells[0]
-        cell = np.searchsorted(edges, self._parts(q, self.predicts(p)), side="right")
-        return np.bincount(cell, minlength=edges.size + 1)
+        edges = self.bins[0]
+        place = np.searchsorted(edges, self._parts(q, self.predicts(p)), side="right")
+        return np.bincount(place, minlength=edges.size + 1)
 
     def period(
-        self, bounds: tuple[str, str], p: Floats, codes: Integers, truth: Integers
+        self, bounds: tuple[str, str], p: Floats, codes: Integers, true: Integers
     ) -> tuple[ClassPeriod, Integers]:
-        """All that a period tells by itself, and its rows in cells."""
-        maps = [np.asarray(one.apply(p)) for one in self.maps]
-        how = self.metric, self.shift, self.coverage
-        law = ClassLaw(maps, self.old, self.shares, codes, truth, *how)
-        shares, low, high = law.shares()
-        apart = np.sqrt(np.maximum(self.shares, 1 / self.code.size) / self.code.size)
-        c = int(np.argmax(np.abs(shares - self.shares) / (high - low + apart)))
-        seen, count = truth >= 0, len(self.classes)
+        """Return what a period says by itself, and its rows in each bin.
+
+        Parameters
+        ----------
+        bounds : tuple of str
+            Its start and end.
+        p : ndarray of shape (n_rows, n_classes)
+        codes, true : ndarray of shape (n_rows,)
+            Columns of the labels, and of known classes, which are -1 elsewhere.
+        """
+        q = [np.asarray(one.apply(p)) for one in self.calibrators]
+        distribution = PeriodDistribution(
+            q,
+            codes,
+            true,
+            reference=self.reference_q,
+            prevalences=self.prevalences,
+            metric=self.metric,
+            shift=self.shift,
+            coverage=self.coverage,
+        )
+        old, n = self.prevalences, self.code.size
+        new, low, high = distribution.prevalences()
+        error = np.sqrt(np.maximum(old, 1 / n) / n)
+        c = int(np.argmax(np.abs(new - old) / (high - low + error)))
+        known, count = true >= 0, len(self.classes)
         table = np.zeros((count, count))
-        np.add.at(table, (truth[seen], codes[seen]), 1.0)
-        _, other, moved = law.forecasts
-        made = ClassPeriod(
+        np.add.at(table, (true[known], codes[known]), 1.0)
+        _, covariate, shift = distribution.forecasts
+        period = ClassPeriod(
             *bounds,
             len(p),
-            int(seen.sum()),
+            int(known.sum()),
             tuple(np.bincount(codes, minlength=count).tolist()),
-            *law.summary(),
-            tuple(shares.tolist()),
+            *distribution.score(),
+            tuple(new.tolist()),
             tuple(map(Interval, low.tolist(), high.tolist())),
-            f"{self.classes[c]} {self.shares[c]:.3f} → {shares[c]:.3f}",
-            *law.readings,
-            *(moved.mean, moved.interval),
-            *(other.mean, other.interval),
-            *actual_of(table, self.metric, self.coverage),
+            f"{self.classes[c]} {old[c]:.3f} → {new[c]:.3f}",
+            *distribution.readings,
+            *(shift.mean, shift.interval),
+            *(covariate.mean, covariate.interval),
+            *actual_score(table, self.metric, self.coverage),
         )
-        return made, self.count(maps[0], p)
+        return period, self.count(q[0], p)
 
     def to_dict(self) -> dict[str, Any]:
         known = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -206,7 +232,7 @@ class ClassWatch:
     def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
         rule, every = values["rule"], values["every"]
         every = int(every) if every.isdigit() else every or None
-        made = {
+        restored = {
             "metric": class_metric_from_dict(values["metric"]),
             "classes": tuple(values["classes"]),
             "calibrator": Calibrator.from_dict(values["calibrator"]),
@@ -215,24 +241,24 @@ class ClassWatch:
             "rule": None if rule is None else Rule.from_dict(rule),
             "every": check_every(every, with_time=bool(every)),
         }
-        return cls(**(values | made))
+        return cls(**(values | restored))
 
 
 def with_alarms(
     periods: list[ClassPeriod], counts: list[PeriodRows], watch: ClassWatch, first: int
 ) -> list[ClassPeriod]:
-    """Periods with verdicts and alarms, from the first new one on."""
+    """Return periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)
     readings = [
         Readings(x.p_nothing, x.p_covariate_shift, x.p_prevalence_shift)
         for x in periods
     ]
-    found = [(math.nan, math.nan)] * (len(periods) - first)
-    if watch.cells is not None:
+    statistics = [(math.nan, math.nan)] * (len(periods) - first)
+    if watch.bins is not None:
         tables = [one.table[None, None] for one in counts]
         usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
-        found = movements(tables, *watch.cells[1:], None, first, usual=usual)
-    for i, (z, against) in enumerate(found, first):
+        statistics = movements(tables, *watch.bins[1:], None, first, usual=usual)
+    for i, (z, against) in enumerate(statistics, first):
         alarmed = abs(z) > critical
         own = math.copysign(against, z * against)
         verdict = readings[i].verdict(alarmed=alarmed and own > OWN_MOVE)

@@ -50,7 +50,7 @@ class ClassDecision(Result):
         Expected metric of these labels; the mean over groups where there are some.
     is_exact : bool
         Whether `expected` is the expectation itself to 1e-12 (means over classes,
-        accuracy, costs). It is not for the mean over drawn truths (G-mean), for the
+        accuracy, costs). It is not for the mean over drawn classes (G-mean), for the
         metric of the expected counts (kappa, MCC, functions), nor in batches too large
         for it, from some 5,000 rows of 10 classes on, with a rare class, a weighted
         mean or a Tversky index; nor where more than 12 classes may be absent and are
@@ -125,16 +125,16 @@ class ClassDecision(Result):
         batch = self._batch
         if batch is None:
             return None
-        found = rule_of(batch.rows(), self.metric, batch.grouped(self.codes))
-        if found is None:
+        slopes = rule_of(batch.rows(), self.metric, batch.by_group(self.codes))
+        if slopes is None:
             return None
         from argmetric.classes._weights import MultiClassRule
 
-        scale = float(found.weights.mean())
+        scale = float(slopes.weights.mean())
         return MultiClassRule(
             classes=self.classes,
-            weights=found.weights / scale,
-            offsets=found.offsets / scale,
+            weights=slopes.weights / scale,
+            offsets=slopes.offsets / scale,
             metric=self.metric,
             n=self.n,
             calibrator=batch.calibrator,
@@ -200,7 +200,7 @@ class ClassDecision(Result):
     def _how(self) -> str:
         """How `expected` was computed, where it is no exact expectation."""
         if isinstance(self.metric, ClassGMean):
-            return " (mean over drawn truths)"
+            return " (mean over drawn classes)"
         if not self.is_exact and self.per_class is None:
             return " (of the expected counts)"
         return ""
@@ -210,9 +210,9 @@ class ClassDecision(Result):
             return ""
         edges = np.arange(len(self.classes) + 1.0)
         ends = [0.0, *self.per_class]
-        drawn = SmallPicture("Expected score of each class", edges, ends)
-        drawn.bars(edges, np.nan_to_num(self.per_class))
-        return drawn.y_labels().text(str(self.classes[0]), str(self.classes[-1]))
+        picture = SmallPicture("Expected score of each class", edges, ends)
+        picture.bars(edges, np.nan_to_num(self.per_class))
+        return picture.y_labels().text(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
         n_groups = over = bound = None
@@ -243,7 +243,7 @@ class ClassDecision(Result):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """Classes as rows: rows given, rows expected, expected value."""
+        """Return classes as rows: rows given, rows expected, expected value."""
         columns = {
             "class": np.array(self.classes),
             "count": self.counts,

@@ -133,7 +133,7 @@ class Weighted:
 def objective_of(
     metric: Metric | ClassGain, *, by_support: bool = False
 ) -> ClassObjective | ClassGain:
-    """The mean over classes, or the form that a metric has for several classes."""
+    """Return the mean over classes, or the form of a metric for several classes."""
     if isinstance(metric, ClassGain):
         return metric
     if isinstance(metric, MCC):
@@ -150,13 +150,16 @@ def objective_of(
 def confusion(
     true: Integers, predicted: Integers, weight: Floats | None, classes: int
 ) -> Floats:
-    """Weight of every pair of a true and a predicted class."""
+    """Return the weight of every pair of a true and a predicted class.
+
+    `true`, `predicted` and `weight` have the shape (n_rows,).
+    """
     pairs = np.bincount(true * classes + predicted, weight, classes * classes)
     return pairs.reshape(classes, classes).astype(np.float64)
 
 
 def score_confusion(objective: ClassObjective | ClassGain, table: Floats) -> Floats:
-    """Score of one confusion matrix, or of a stack of them."""
+    """Return the score of one confusion matrix, or of a stack of them."""
     if isinstance(objective, ClassGain):
         return objective.score(table)
     tp = np.diagonal(table, axis1=-2, axis2=-1)
@@ -169,11 +172,11 @@ def score_confusion(objective: ClassObjective | ClassGain, table: Floats) -> Flo
 Worth = tuple[float, float]
 SWEEPS = 50  # over all classes; a search stops when one changes nothing
 FEW_ENOUGH = 4_000  # more rows are searched on a sample first
-MANY_ROWS = 20_000  # most rows that the search of a fold looks at
+MANY_ROWS = 20_000  # most rows that the search of a fold uses
 BETTER = 1e-12  # relative gain that counts as one
 ROUNDING = 1e-14
 LIMITED_RESTARTS = 30  # with limits a climb of few rows ends early more often
-# Rows of three classes, with limits or costs, whose weights are all looked at: at most
+# Rows of three classes, with limits or costs, whose weights are all tried: at most
 # n + n² of the second class, each with a scan of the third; .3 s for so many
 ENUMERATED = 25
 
@@ -199,7 +202,7 @@ class ClassRows:
 
     @property
     def weights(self) -> Floats:
-        """Of the rows; empty where all weigh 1."""
+        """Weights of the rows; empty where all weigh 1."""
         return np.empty(0) if self.weight is None else self.weight
 
     def predict(self, weights: Floats) -> Integers:
@@ -208,8 +211,8 @@ class ClassRows:
     def table(self, predicted: Integers) -> Floats:
         return confusion(self.true, predicted, self.weight, self.classes)
 
-    def confused(self, weights: Floats) -> Floats:
-        """Rows by true class and by that of the largest weight·p."""
+    def confusion(self, weights: Floats) -> Floats:
+        """Return rows by true class and by that of the largest weight·p."""
         from argmetric.classes.kernels.weights import confuse
 
         table = np.zeros((self.classes, self.classes))
@@ -217,15 +220,15 @@ class ClassRows:
         return table
 
     def worth(self, weights: Floats) -> Worth:
-        """What is to be maximised; the score is -inf where it is undefined."""
-        table = self.confused(weights)
+        """Return what is to be maximised; a score that is undefined is -inf."""
+        table = self.confusion(weights)
         score = float(score_confusion(self.objective, table))
         missed = 0.0 if self.limits is None else self.limits.of_table(table).sum()
         return -float(missed), -math.inf if math.isnan(score) else self.sign * score
 
 
 def is_better(new: Worth, old: Worth) -> bool:
-    """Whether it is more than rounding that makes the difference."""
+    """Return whether it is more than rounding that makes the difference."""
     least = BETTER * max(1.0, abs(old[1]))
     return new[0] > old[0] + BETTER or (new[0] >= old[0] and new[1] > old[1] + least)
 
@@ -245,7 +248,7 @@ class Scan:
         return np.asarray(ends[1:] <= ends[:-1] * (1.0 + ROUNDING))
 
     def weight(self, i: int) -> float | None:
-        """A weight between the break points around score i; None without any."""
+        """Return a weight between the break points around score i; None without any."""
         breaks = self.breaks
         if not breaks.size:
             return None
@@ -257,7 +260,7 @@ class Scan:
 
 
 def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
-    """Scores of all predictions that weight j alone can make."""
+    """Return the scores of all predictions that weight j alone can make."""
     from argmetric.classes.kernels import weights as kernels
 
     size, weight, objective = rows.true.size, rows.weights, rows.objective
@@ -273,14 +276,14 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     breaks, left = ratio[turning], rival[turning]
 
     def parts(tp: Floats, k: Floats, of: Integers | int | slice) -> Floats:
-        """What adds up over classes: parts of the score, and rows beyond limits."""
+        """Return what adds up over classes: parts of the score, rows beyond limits."""
         tp, k, true = np.broadcast_arrays(tp, k, t[of])
-        found = np.empty((0, *tp.shape))
+        terms = np.empty((0, *tp.shape))
         if not isinstance(objective, ClassGain):
-            found = objective.parts(tp, k, true, n)
+            terms = objective.parts(tp, k, true, n)
         if rows.limits is None:
-            return found
-        return np.concatenate([found, rows.limits.excess(tp, k, true, n, of)[None]])
+            return terms
+        return np.concatenate([terms, rows.limits.excess(tp, k, true, n, of)[None]])
 
     start = parts(tp, k, slice(None))
     sums = start.sum(axis=1)[:, None]
@@ -307,10 +310,10 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     return Scan(breaks[ends], objective.combine(sums, t, n), missed)
 
 
-def _improved(
+def _best_of_scan(
     scan: Scan, weights: Floats, j: int, sign: float, best: Worth, *, wide_only: bool
 ) -> Floats | None:
-    """Weights with the best of the scan for class j; None if that is no better."""
+    """Return weights with the best of the scan for class j; None if it is no better."""
     lost = np.isnan(scan.scores)
     if wide_only:
         lost |= scan.narrow
@@ -330,16 +333,16 @@ def _improved(
 def _step(
     rows: ClassRows, weights: Floats, j: int, best: Worth
 ) -> tuple[Floats, Worth] | None:
-    """The best of all weights of class j, and its worth; None if that is no better."""
+    """Return the best weights by that of class j, and their worth; None without."""
     scan = scan_class(rows, weights, j)
     for wide_only in (False, True):
-        tried = _improved(scan, weights, j, rows.sign, best, wide_only=wide_only)
+        tried = _best_of_scan(scan, weights, j, rows.sign, best, wide_only=wide_only)
         if tried is None:
             return None
-        # Rounding may turn a row at a break point: only what is seen counts.
-        found = rows.worth(tried)
-        if found > best:
-            return tried, found
+        # Rounding may turn a row at a break point: only the worth itself counts.
+        worth = rows.worth(tried)
+        if worth > best:
+            return tried, worth
     return None
 
 
@@ -360,7 +363,7 @@ def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, Worth]:
 
 
 def _best_of_three(rows: ClassRows, weights: Floats, best: Worth) -> Floats:
-    """The best of all weights of three classes, by every cell of the second one.
+    """Return the best of all weights of three classes, by every step of the second.
 
     With w₀ = 1 predictions change where w₁ = p₀/p₁ of a row, and scans of w₂ change
     where two of their break points p₀/p₂ and w₁·p₁/p₂ change places.
@@ -380,28 +383,28 @@ def _best_of_three(rows: ClassRows, weights: Floats, best: Worth) -> Floats:
 
 
 def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
-    """The best weights of several starts; all 1 is one of them, and wins ties."""
+    """Return the best weights of several starts; all 1 is one, and wins ties."""
     ones = np.ones(rows.classes)
     part = rows
     if rows.true.size > FEW_ENOUGH:
         part = rows.take(np.sort(rng.permutation(rows.true.size)[:FEW_ENOUGH]))
-    share = np.bincount(part.true, part.weight, rows.classes)
-    share = share / share.sum()
-    inverse = 1.0 / np.maximum(share, 1e-3 / rows.classes)
+    prevalence = np.bincount(part.true, part.weight, rows.classes)
+    prevalence = prevalence / prevalence.sum()
+    inverse = 1.0 / np.maximum(prevalence, 1e-3 / rows.classes)
     best, worth = climb(part, ones)
     starts = [inverse, np.sqrt(inverse)]
     if rows.limits is not None:
         starts.append(climb(replace(part, limits=None), ones)[0])
     for start in starts:
-        found, value = climb(part, start / start.mean())
+        weights, value = climb(part, start / start.mean())
         if is_better(value, worth):
-            best, worth = found, value
+            best, worth = weights, value
     limited = rows.limits is not None or isinstance(rows.objective, ClassGain)
     few = limited and rows.classes == 3 and rows.true.size <= ENUMERATED
     for _ in range(0 if few else restarts):
-        found, value = climb(part, best * np.exp(rng.normal(0, 0.7, rows.classes)))
+        weights, value = climb(part, best * np.exp(rng.normal(0, 0.7, rows.classes)))
         if is_better(value, worth):
-            best, worth = found, value
+            best, worth = weights, value
     if part is not rows:
         best, worth = climb(rows, best)
     if few and restarts:
@@ -413,7 +416,7 @@ def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
 def labels_by_folds(
     rows: ClassRows, fold: Integers, rng: np.random.Generator
 ) -> Integers:
-    """Classes of rows by weights found on the other folds."""
+    """Return classes of rows (n_rows,) by weights found on the other folds."""
     predicted = np.empty(fold.size, dtype=np.int64)
     for f in range(int(fold.max()) + 1):
         inside = np.flatnonzero(fold != f)

@@ -28,7 +28,7 @@ from argmetric._verbs.tune import (
     listed_metrics,
     mapped_scores,
 )
-from argmetric.classes._calibrate import resolve_map
+from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._input import class_codes
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
@@ -94,16 +94,16 @@ def tune(
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first, here and in `MultiClassRule.apply`.
+        Labelled rows that the model was not trained on, or a fitted calibrator. `p` is
+        recalibrated first, here and in `MultiClassRule.apply`.
     n_bootstrap : int, default=200
         0 leaves the interval of the score out.
     coverage : float, default=0.9
-        Of that interval.
+        Nominal coverage of that interval.
     cv : int, default=5
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
-        Of the search, the interval and the folds.
+        Seed of the search, the interval and the folds.
 
     Returns
     -------
@@ -122,18 +122,9 @@ def tune(
     >>> am.classes.tune(y, p, "f1", n_bootstrap=0, cv=None).apply([[0.5, 0.1, 0.4]])
     array(['c'], dtype='<U1')
     """
-    several = isinstance(metric, Sequence) and not isinstance(metric, str)
     if cost is not None and metric is not None:
         raise ValueError("pass either cost or metric, not both")
-    if isinstance(metric, Sequence) and not isinstance(metric, str):
-        metrics = listed_metrics(metric, zero_division)
-    else:
-        one_goal = "f1" if metric is None else metric
-        metrics = [get_metric(one_goal, zero_division=zero_division)]
-    if average is not None:
-        check_choice(average, "average", ("macro", "weighted"))
-    if zero_division is not None:
-        refuse_ignored_absence(float(zero_division), *metrics)
+    metrics = _metrics_of(metric, average, zero_division)
     settings = check_settings(
         RuleLimits(), "best", n_bootstrap, coverage, cv=cv, random_state=random_state
     )
@@ -151,24 +142,44 @@ def tune(
     for one in metrics:
         require_defined(one, scores.shape[0])
     true, names = class_codes(y, p, scores, classes, several=True)
-    found_map, _ = resolve_map(reference, names)
+    calibrator, _ = resolve_calibrator(reference, names)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if found_map is not None:
-        scores = mapped_scores(found_map, scores)
-    wanted: list[Metric | ClassGain] = [*metrics]
+    if calibrator is not None:
+        scores = mapped_scores(calibrator, scores)
+    goals: list[Metric | ClassGain] = [*metrics]
     if cost is not None:
-        found = get_class_metric(cost=cost, n_classes=len(names))
-        assert isinstance(found, ClassGain)
-        wanted = [found]
+        gain = get_class_metric(cost=cost, n_classes=len(names))
+        assert isinstance(gain, ClassGain)
+        goals = [gain]
     elif zero_division is None:  # absent classes are left out, as by `decide`
-        wanted = [one.with_zero_division(math.nan) for one in metrics]
-    how: Any = {"by_support": average == "weighted", "max_per_class": max_per_class}
-    how["min_recall"] = min_recall
+        goals = [one.with_zero_division(math.nan) for one in metrics]
+    options: Any = {"by_support": average == "weighted", "settings": settings}
+    options |= {"max_per_class": max_per_class, "min_recall": min_recall}
     rules = {}
-    for goal in wanted:
-        rule = tune_classes(scores, true, names, weight, goal, settings, **how)
-        rules[goal.name] = replace(rule, calibrator=found_map)
-    return rules if several else next(iter(rules.values()))
+    for goal in goals:
+        rule = tune_classes(scores, true, names, weight, goal, **options)
+        rules[goal.name] = replace(rule, calibrator=calibrator)
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        return rules
+    return next(iter(rules.values()))
+
+
+def _metrics_of(
+    metric: MetricLike | Sequence[MetricLike] | None,
+    average: ClassAverage | None,
+    zero_division: float | None,
+) -> list[Metric]:
+    """Return the metrics that are meant, after a check that the options fit them."""
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        metrics = listed_metrics(metric, zero_division)
+    else:
+        name = "f1" if metric is None else metric
+        metrics = [get_metric(name, zero_division=zero_division)]
+    if average is not None:
+        check_choice(average, "average", ("macro", "weighted"))
+    if zero_division is not None:
+        refuse_ignored_absence(float(zero_division), *metrics)
+    return metrics
 
 
 def tuned_class_labels(
@@ -180,7 +191,18 @@ def tuned_class_labels(
     average: str | None = None,
     zero_division: float | None = None,
 ) -> Integers | None:
-    """Classes by weights tuned on other folds; None where a metric has none."""
+    """Return classes by weights tuned on other folds; None where a metric has none.
+
+    Parameters
+    ----------
+    code : ndarray of shape (n_rows,)
+        Column of the true class.
+    p : ndarray of shape (n_rows, n_classes)
+    metric, average, zero_division
+        As for `tune`.
+    fold : ndarray of shape (n_rows,)
+        Number of the fold.
+    """
     absent = math.nan if zero_division is None else zero_division
     if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
         return None

@@ -35,22 +35,22 @@ from argmetric.metrics import (
 # together. E[1/(k + T)], T Poisson, by them: off by 8e-14 of its value at 100, by 4e-11
 # at 50; of F5, whose T counts 25-fold, by 9e-11 at 200 and by 2e-13 at 500.
 SMOOTH = 200.0
-SURELY_THERE = 1e-15  # chance of an absence that changes no mean
-# Truths on which two labellings are compared: rows drawn for a group and for all,
-# cells of the tables that are held at once, truths of a group at least and at most, and
-# truths up to which all are listed
+SURELY_THERE = 1e-15  # probability of an absence that changes no mean
+# True labels on which two labellings are compared: rows drawn for a group and for all,
+# cells of the tables that are held at once, draws of a group at least and at most, and
+# outcomes up to which all are listed
 DRAWN_ROWS, DRAWN_IN_ALL, DRAWN_CELLS = 4_000_000, 200_000_000, 1 << 22
 LEAST_DRAWS, MOST_DRAWS = 32, 400
-ALL_TRUTHS = 1024
+ALL_OUTCOMES = 1024
 ROUNDING = 1e-12
-COMPARED_FROM = 41  # seed: other truths than those that a G-mean is climbed on
+COMPARED_FROM = 41  # seed: other draws than those that a G-mean is climbed on
 
 
 class Expected(NamedTuple):
     """Expected metric of every group, and of every class where it is a mean of these.
 
     `exact` says that they are expectations to 1e-12: not the metric of the expected
-    counts, nor a mean over drawn truths, nor a quadrature that may be off by more.
+    counts, nor a mean over drawn labels, nor a quadrature that may be off by more.
     """
 
     groups: Floats
@@ -61,10 +61,10 @@ class Expected(NamedTuple):
 def expected_metric(
     rows: GroupRows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
 ) -> Expected:
-    """What the labels are expected to score, group by group; `roughly` is fast."""
+    """Return the expected metric of the labels, group by group; `roughly` is fast."""
     if isinstance(metric, ClassRatio):
         return _expected_ratio(rows, metric, labels, roughly)
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    group = rows.group
     places = np.arange(labels.size)
     if isinstance(metric, ClassGain):
         gains = gains_of(rows, metric)
@@ -75,9 +75,9 @@ def expected_metric(
         mu, _, _, k = sums_of(rows, labels)
         wrong = (rows.p @ apart)[places, labels]
         seen = np.bincount(group, wrong, rows.n_groups)
-        chance = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
-        safe = np.where(chance > 0.0, chance, 1.0)
-        return Expected(np.where(chance > 0.0, 1.0 - seen / safe, 0.0), None, False)
+        random = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
+        safe = np.where(random > 0.0, random, 1.0)
+        return Expected(np.where(random > 0.0, 1.0 - seen / safe, 0.0), None, False)
     if isinstance(metric, ClassGMean):
         return Expected(score_gmean(rows, labels), None, False)
     if isinstance(metric, ClassCorrelation):
@@ -87,9 +87,9 @@ def expected_metric(
         above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
         safe = np.sqrt(np.where(spread > 0.0, spread, 1.0))
         return Expected(np.where(spread > 0.0, above / safe, 0.0), None, False)
-    pairs = zip(rows.starts[:-1], rows.starts[1:], strict=True)
     values = [
-        float(metric.score(expected_table(rows.p[a:b], labels[a:b]))) for a, b in pairs
+        float(metric.score(expected_table(rows.p[a:b], labels[a:b])))
+        for a, b in rows.ends
     ]
     return Expected(np.array(values), None, False)
 
@@ -97,7 +97,7 @@ def expected_metric(
 def _expected_ratio(
     rows: GroupRows, metric: ClassRatio, labels: Integers, roughly: bool
 ) -> Expected:
-    """By the laws of counts; a group that is too large for them by quadrature."""
+    """Sum over distributions of counts; large groups are left to a quadrature."""
     from argmetric.classes.kernels.exact import ratio_means
 
     shape = rows.n_groups, rows.p.shape[1]
@@ -131,8 +131,17 @@ def _expected_ratio(
 def groups_that_score_less(
     rows: GroupRows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
-    """Groups in which labels score less than others on all truths, or on drawn ones."""
-    from argmetric.classes.kernels.draws import truths_of_both
+    """Return in which groups labels score less than others, of shape (n_groups,).
+
+    They are scored on all true labels that can be, or on drawn ones.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    metric : ClassMetric
+    one, other : ndarray of shape (n_rows,)
+    """
+    from argmetric.classes.kernels.draws import tables_of_both
 
     count = rows.p.shape[1]
     less = np.logical_or.reduceat(one != other, rows.starts[:-1])
@@ -144,20 +153,20 @@ def groups_that_score_less(
     n_draws = np.clip(
         np.minimum(most, DRAWN_CELLS // count**2), LEAST_DRAWS, MOST_DRAWS
     )
-    width = max(ALL_TRUTHS if count ** min(sizes) <= ALL_TRUTHS else 0, *n_draws)
+    width = max(ALL_OUTCOMES if count ** min(sizes) <= ALL_OUTCOMES else 0, *n_draws)
     step = max(1, DRAWN_CELLS // (width * count**2))
     state = np.array([COMPARED_FROM], dtype=np.uint64)
     for first in range(0, moved.size, step):
         own = slice(first, first + step)
         groups = moved[own]
         tables = np.zeros((2, groups.size, width, count, count))
-        chance = np.zeros((groups.size, width))
-        truths_of_both(
-            rows.p, rows.starts, groups, one, other, n_draws[own], ALL_TRUTHS, state,
-            tables, chance,
+        probability = np.zeros((groups.size, width))
+        tables_of_both(
+            rows.p, rows.starts, groups, one, other, n_draws[own], ALL_OUTCOMES, state,
+            tables, probability,
         )  # fmt: skip
         scores = metric.score(tables)
-        weight = np.where(np.isnan(scores), 0.0, chance)
+        weight = np.where(np.isnan(scores), 0.0, probability)
         total = weight.sum(axis=2)
         safe = np.where(total > 0.0, total, 1.0)
         means = (np.nan_to_num(scores) * weight).sum(axis=2) / safe
@@ -174,7 +183,7 @@ class RowRule(NamedTuple):
 
 
 def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule | None:
-    """The slopes of the metric in h and k at the decision, all rows pooled.
+    """Return the slopes of the metric in h and k at the decision, all rows pooled.
 
     None where a row needs more than one probability of a class: cost matrices,
     quadratic kappa and functions.
@@ -201,24 +210,24 @@ def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule |
         return RowRule(np.ones(count), (value * ratio * k - mu) / n)
     if not isinstance(metric, ClassRatio):
         return None
-    share = np.ones(count)
+    factor = np.ones(count)
     if metric.by_support:
-        share = mu / n
+        factor = mu / n
     elif metric.needs_truth:
-        share = group_values(pooled, metric, labels).shares[0] * (1.0 - none)
+        factor = group_values(pooled, metric, labels).weights[0] * (1.0 - none)
     rows_of = np.maximum(k, 1.0) if metric.b_k else k
     below = metric.b_tp * h + metric.b_k * rows_of + metric.b_t * mu
     below = np.maximum(below, 1e-12)
-    weights = share * metric.a * (below - metric.b_tp * h) / below**2
-    return RowRule(weights, -share * metric.a * metric.b_k * h / below**2)
+    weights = factor * metric.a * (below - metric.b_tp * h) / below**2
+    return RowRule(weights, -factor * metric.a * metric.b_k * h / below**2)
 
 
-LOOKS = 40  # numbers of rows at which a class is bounded exactly
+MOST_STEPS = 40  # numbers of rows at which a class is bounded exactly
 NEAR = 1e-7  # of a bound: nearer is the error of the quadrature
 
 
 def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float:
-    """A value that the expected metric of no labels exceeds; nan if none is known.
+    """Return a value that the expected metric of no labels exceeds; nan without one.
 
     It bounds the exact expectation. Where absent classes are left out it is wider by
     the expected share of classes without true rows. Limits only lower what labels can
@@ -235,7 +244,8 @@ def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float
     if metric.needs_truth:
         return metric.a / metric.b_t * _bound_recalls(rows, labels, geometric=False)
     p = rows.p
-    mu, none, h, k = (one[0] for one in sums_of(rows, labels))
+    sums = tuple(one[0] for one in sums_of(rows, labels))
+    mu, _, h, k = sums
     below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
     value = np.where(k > 0.0, metric.a * h / below, 0.0)
     fall = metric.b_k * value
@@ -245,15 +255,15 @@ def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float
     prices = [slopes.max(axis=1)]
     if (k == 0.0).any():  # classes that are better left empty need not set the price
         prices.append(slopes[:, k > 0.0].max(axis=1))
-    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
+    return min(_bound_at(one, rows, metric, sums) for one in prices)
 
 
 def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> float:
-    """A bound on the mean of the recalls of the classes that have true rows.
+    """Return a bound on the mean of the recalls of the classes that have true rows.
 
     The expected recall r_c, 0 where class c is absent, is a sum over its rows of
     p_i·E[1/(1 + T_-i)], T_-i the other true rows. Let S be the classes that are there
-    with a chance of one half or more, or the likeliest one. Where exactly these are
+    with a probability of one half or more, or the likeliest. Where exactly these are
     there, the mean is Σ r_c over S by their number, and a geometric mean is at most the
     mean of a_c·r_c for all a with a product of 1; elsewhere both are at most 1. An
     arithmetic mean over N of C classes is also at most Σ r_c / C + (C - N) / C. The
@@ -267,7 +277,10 @@ def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> flo
     often = none <= max(0.5, float(none.min()))
     other = none[often].sum() + (1.0 - none[~often]).sum()
     scale = np.ones(int(often.sum()))
-    for again in (scale, _balanced(mu[often], h[often]) if geometric else scale):
+    for again in (
+        scale,
+        _balancing_factors(mu[often], h[often]) if geometric else scale,
+    ):
         best = (worth[:, often] * again).max(axis=1).sum() / scale.size
         bound = min(bound, best + other)
     return float(min(bound + NEAR, 1.0))
@@ -279,7 +292,7 @@ def _legendre() -> tuple[Floats, Floats]:
 
 
 def _recall_parts(p: Floats, mu: float) -> Floats:
-    """p_i·E[1/(1 + T_-i)] of every row: p_i·∫₀¹ Π_{j≠i} (1 - p_j(1-s)) ds.
+    """Return p_i·E[1/(1 + T_-i)] = p_i·∫₀¹ Π_{j≠i} (1 - p_j(1-s)) ds of every row.
 
     The product falls as e^(-μ(1-s)): up to μ = 100, 64 nodes of Gauss and Legendre give
     the integral to 1e-12, above 8 of Laguerre to 1e-7.
@@ -287,7 +300,7 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
     from argmetric.classes.kernels.exact import weights_at
 
     if mu > 100.0:
-        return _weights(p, 0.0, 1.0, 0.0, 1.0, mu)
+        return _weights(p, 0.0, mu, b_k=0.0)
     found, scale = np.empty(p.size), 1.0 + mu
     x, w = _legendre()
     s = (x + 1.0) / 2.0
@@ -296,8 +309,8 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
     return found
 
 
-def _balanced(mu: Floats, h: Floats) -> Floats:
-    """Factors of a product of 1 that make all recalls equal."""
+def _balancing_factors(mu: Floats, h: Floats) -> Floats:
+    """Return factors of a product of 1 that make all recalls equal."""
     logs = np.log(mu) - np.log(np.maximum(h, 1e-3 * mu))
     return np.asarray(np.exp(logs - logs.mean()))
 
@@ -308,13 +321,21 @@ def _kth_largest(p: Floats, k: float) -> float:
 
 
 def _bound_at(
-    price: Floats,
-    rows: GroupRows,
-    metric: ClassRatio,
-    mu: Floats,
-    none: Floats,
-    k: Floats,
+    price: Floats, rows: GroupRows, metric: ClassRatio, sums: tuple[Floats, ...]
 ) -> float:
+    """Return a bound: the prices of all rows, and the most that classes have above.
+
+    Parameters
+    ----------
+    price : ndarray of shape (n_rows,)
+        What every class pays for the row.
+    rows : GroupRows
+        One group.
+    metric : ClassRatio
+    sums : Sums
+        Of the classes, each of shape (n_classes,).
+    """
+    mu, none, _, k = sums
     n_classes = rows.p.shape[1]
     columns = np.ascontiguousarray(rows.p.T)
     most = np.array(
@@ -331,34 +352,35 @@ def _bound_at(
 
 
 def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> float:
-    """Most of E F − Σ price over all rows that a class can be given.
+    """Return the most of E F − Σ price over all rows that a class can be given.
 
     At some k it is the sum of the k largest parts, exactly. The span between two of
-    them whose bound is highest is halved until no span matters, or after 40 looks.
+    them whose bound is highest is halved until no span matters, or after 40 steps.
     """
     jaccard, n = metric.b_tp != 0.0, p.size
     falling = np.sort(p)[::-1] if jaccard else p
 
-    def look(k: int) -> tuple[int, float, float]:
+    def value_at(k: int) -> tuple[int, float, float]:
         if jaccard:
             # E[1/(k + fn)], fn the true rows among the others; as of a row surely true.
             others = falling[k:]
-            found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
+            found = _weights(np.append(others, 1.0), k - 1, others.sum())
             weights = p * float(found[-1])
         else:
-            weights = _weights(p, k, metric.a, metric.b_k, metric.b_t, mu)
+            how = {"a": metric.a, "b_k": metric.b_k, "b_t": metric.b_t}
+            weights = _weights(p, k, mu, **how)
         parts = np.partition(weights - price, n - k)[n - k :]
         return k, float(parts.sum()), float(parts[0])
 
-    known = [look(one) for one in sorted({1, min(max(k, 1), n), n})]
+    known = [value_at(one) for one in sorted({1, min(max(k, 1), n), n})]
     best = max(one[1] for one in known)
     spans = [(_most_between(*ends, jaccard), *ends) for ends in pairwise(known)]
-    for _ in range(LOOKS):
+    for _ in range(MOST_STEPS):
         if not spans or max(spans)[0] <= best + NEAR / 10:
             break
         bound, low, high = max(spans)
         spans.remove((bound, low, high))
-        middle = look((low[0] + high[0]) // 2)
+        middle = value_at((low[0] + high[0]) // 2)
         best = max(best, middle[1])
         for ends in ((low, middle), (middle, high)):
             spans.append((_most_between(*ends, jaccard), *ends))
@@ -368,7 +390,7 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
 def _most_between(
     low: tuple[int, float, float], high: tuple[int, float, float], jaccard: bool
 ) -> float:
-    """Bound for all k between two at which the sum and its least part are known.
+    """Return a bound for all k between two, of known sum and least part.
 
     The sum of more parts rises by at most the least part for each, and that of fewer
     falls by at least as much. The weights of an F-score are convex in k and lie below
@@ -381,15 +403,24 @@ def _most_between(
     left = top + (between - a) * least
     if jaccard:
         return float(left.max())
-    share = (between - a) / (b - a)
+    part = (between - a) / (b - a)
     right = high_top - (b - between) * high_least
-    return float(((1.0 - share) * left + share * right).max())
+    return float(((1.0 - part) * left + part * right).max())
 
 
 def _weights(
-    p: Floats, k: float, a: float, b_k: float, b_t: float, mu: float
+    p: Floats,
+    k: float,
+    mu: float,
+    *,
+    a: float = 1.0,
+    b_k: float = 1.0,
+    b_t: float = 1.0,
 ) -> Floats:
-    """a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the other true rows."""
+    """Return a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, of shape (n_rows,).
+
+    T_-i is the number of the other true rows, and `mu` the sum of all p.
+    """
     from argmetric.classes.kernels.exact import weights_at
 
     found = np.empty(p.size)

@@ -1,4 +1,4 @@
-"""One weight for each of several classes, and the rule that they make."""
+"""One weight for each of several classes, and the rule of such weights."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from argmetric._ground.types import (
     Floats,
     Integers,
     Interval,
+    SharesLike,
 )
 from argmetric._ground.validation import check_scores, to_floats
 from argmetric._verbs.tune import (
@@ -50,15 +51,15 @@ from argmetric._verbs.tune import (
 )
 from argmetric.classes._calibrate import ClassPriorShift
 from argmetric.classes._calibrators import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
+    ClassMatrixCalibrator,
+    ClassTemperatureCalibrator,
     log_softmax,
 )
 from argmetric.classes._input import (
     check_class_limits,
     check_class_probabilities,
+    labels_of,
     limits_note,
-    named,
 )
 from argmetric.classes._search import (
     FEW_ENOUGH,
@@ -75,13 +76,23 @@ from argmetric.metrics import ClassGain, ClassMetric, Metric
 def class_values(
     logits: ClassLogits, p: Floats, weights: Floats, offsets: Floats
 ) -> Floats:
-    """What `apply` compares; rows that do not sum to 1 are refused.
+    """Return what `apply` compares; refuse rows that do not sum to 1.
 
     Without offsets the logits y, in steps. With offsets b and weights w, in steps,
 
         a_i + b_i·Σ_j a_j / w_j,   a_i = exp(y_i - max y),
 
     which is weight·p + offset times a factor that all classes share.
+
+    Parameters
+    ----------
+    logits : ClassLogits
+    p : ndarray of shape (n_rows, n_classes)
+    weights, offsets : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
     """
     x = np.log(np.maximum(check_class_probabilities(p), NEAREST))
     if logits.temperature != 1.0:
@@ -100,19 +111,19 @@ def class_values(
 
 
 def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
-    """The logits of a rule with this calibrator; None for what has no such form.
+    """Return the logits of a rule with this calibrator; None without such a form.
 
-    Temperatures and prior shifts only scale and move the logits of a map before them.
-    A matrix after another map would need its probabilities.
+    Temperatures and prior shifts only scale and move the logits of a calibrator before
+    them. A matrix after another calibrator would need its probabilities.
     """
     parts = calibrator.parts if isinstance(calibrator, Calibrator) else (calibrator,)
     temperature, floor, lump = 1.0, None, 0.0
     matrix, biases = np.eye(weights.size), np.zeros(weights.size)
     for place, one in enumerate(parts):
-        sized = one.shares if isinstance(one, ClassPriorShift) else weights
+        sized = one.prevalences if isinstance(one, ClassPriorShift) else weights
         if getattr(one, "n_classes", np.size(sized)) != weights.size:
             return None  # for another number of classes: `apply` refuses it
-        if isinstance(one, ClassMatrixMap) and place == 0:
+        if isinstance(one, ClassMatrixCalibrator) and place == 0:
             temperature, lump, biases = one.temperature, one.lump, one.biases
             matrix = one.slope * matrix
             if one.matrix is not None and one.centre is not None:
@@ -120,30 +131,30 @@ def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
                 biases = biases - one.centre @ one.matrix
             if one.floor is not None:  # one step above: the floor itself is not above
                 floor = math.log(max(one.floor, NEAREST)) + STEP
-        elif isinstance(one, ClassTemperatureMap):
+        elif isinstance(one, ClassTemperatureCalibrator):
             matrix, biases = matrix / one.temperature, biases / one.temperature
             lump /= one.temperature
         elif isinstance(one, ClassPriorShift):
             with np.errstate(divide="ignore"):
-                biases = biases + np.log(one.shares / one.reference_shares)
+                biases = biases + np.log(one.prevalences / one.reference_prevalences)
         else:
             return None
-    biases = np.maximum(biases + np.log(weights), -1e300)  # a share of 0: never chosen
+    biases = np.maximum(biases + np.log(weights), -1e300)  # never of 0
     return ClassLogits(temperature, floor, lump, matrix, biases)
 
 
 def exported_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
-    """The logits of a rule that is exported; None where it has no calibrator."""
+    """Return the logits of a rule to export; None where it has no calibrator."""
     if calibrator is None:
         return None
-    found = class_logits(calibrator, weights)
-    if found is None:
+    logits = class_logits(calibrator, weights)
+    if logits is None:
         raise ValueError(
             "this calibrator cannot be exported: it is a function, or a chain whose "
-            "matrix map is not the first. Export dataclasses.replace(rule, "
+            "matrix calibrator is not the first. Export dataclasses.replace(rule, "
             "calibrator=None), and apply the calibrator before it"
         )
-    return found
+    return logits
 
 
 SHOWN = 8  # classes in the printed form
@@ -221,7 +232,7 @@ class MultiClassRule(SavedRule):
             object.__setattr__(self, name, value)
 
     def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
-        """Column of the chosen class; ties go to the first.
+        """Return the column of the chosen class, (n,); ties go to the first.
 
         With a calibrator, classes whose values agree to 7 digits are ties.
 
@@ -249,14 +260,14 @@ class MultiClassRule(SavedRule):
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
     def apply(self, p: ArrayLike) -> AnyArray:
-        """Labels of the rows.
+        """Return the labels of the rows.
 
         Parameters
         ----------
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
         """
-        return named(self.predicts(p), self.classes)
+        return labels_of(self.predicts(p), self.classes)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -296,7 +307,7 @@ class MultiClassRule(SavedRule):
             most_probable = f"{number(self.argmax_score)} (all weights 1)"
         if not math.isnan(self.mean):
             held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
-        offsets = self._named(self.offsets, "+.3g") if self._plus else None
+        offsets = self._by_class(self.offsets, "+.3g") if self._plus else None
         return [
             *self._header(),
             Field("metric", lambda: files.saved_metric(self.metric)),
@@ -306,14 +317,14 @@ class MultiClassRule(SavedRule):
             Field("optimism", self.optimism),
             Field("mean", self.mean, "mean", held),
             self._field("interval", "interval", on_new),
-            Field(words="weights", text=self._named(self.weights, ".3g")),
+            Field(words="weights", text=self._by_class(self.weights, ".3g")),
             Field(words="offsets", text=offsets),
             self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),
             Field("calibrator", lambda: files.saved_calibrator(self.calibrator)),
         ]
 
-    def _named(self, values: Any, digits: str) -> str:
+    def _by_class(self, values: Any, digits: str) -> str:
         pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
         more = ", ..." if len(self.classes) > SHOWN else ""
         return ", ".join(f"{name} {value:{digits}}" for name, value in pairs) + more
@@ -371,13 +382,28 @@ def tune_classes(
     classes: tuple[Any, ...],
     weight: Floats | None,
     metric: Metric | ClassGain,
-    settings: Settings,
     *,
+    settings: Settings,
     by_support: bool = False,
-    max_per_class: Any = None,
-    min_recall: Any = None,
+    max_per_class: SharesLike | str | None = None,
+    min_recall: SharesLike | None = None,
 ) -> MultiClassRule:
-    """Weights for one metric, or matrix of gains, with the optimism of tuning them."""
+    """Tune weights for one metric, or matrix of gains, and measure the optimism.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+    true : ndarray of shape (n_rows,)
+        Column of the true class.
+    classes : tuple
+    weight : ndarray of shape (n_rows,) or None
+    metric : Metric or ClassGain
+    settings : Settings
+    by_support : bool, default=False
+        Weigh the classes of a mean by their rows.
+    max_per_class, min_recall
+        As for `tune`.
+    """
     sign = 1.0 if metric.greater_is_better else -1.0
     counts = np.bincount(true, weight, len(classes))
     limits = check_class_limits(max_per_class, min_recall, classes, counts)
@@ -390,7 +416,7 @@ def tune_classes(
     weights = search(rows, np.random.default_rng(seeds[2]), restarts)
     missed, gain = rows.worth(weights)
     if limits is not None and missed < 0.0:
-        limits.refuse(rows.confused(weights), classes)
+        limits.refuse(rows.confusion(weights), classes)
     if gain == -math.inf:
         raise ValueError(f"{metric.name} is undefined on these rows")
     predicted = rows.predict(weights)
@@ -431,7 +457,7 @@ def _score(rows: ClassRows, predicted: Integers) -> Floats:
 
 
 def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> Integers | None:
-    """Classes of rows by weights found on the other folds, each class dealt evenly."""
+    """Return classes of rows by weights tuned on other folds, classes dealt evenly."""
     counts = np.bincount(rows.true)
     folds = min(cv, int(counts[counts > 0].min()))
     if folds < 2:

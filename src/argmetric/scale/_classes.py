@@ -22,7 +22,7 @@ from argmetric.classes import (
     decide,
     expected_table,
     given_classes,
-    resolve_map,
+    resolve_calibrator,
     score_of_counts,
     sorted_classes,
 )
@@ -126,7 +126,7 @@ def decide_classes(
             )
         if reference is not None:
             raise ValueError("rule has a map of its own: leave out reference")
-    found, _ = resolve_map(reference, names)
+    found, _ = resolve_calibrator(reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, scores="classes", added=added)

@@ -218,34 +218,7 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     if isinstance(function, ZeroOne):
         return most_probable(chain)
     if isinstance(function, Pk):
-        # Viterbi over the labels since the last boundary of z. O(n·window).
-        n, w = chain.n, function.window
-        none = p_window_empty(chain, w)
-        score = np.full(w + 1, np.inf)
-        score[w] = 0.0
-        jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        for i in range(n):
-            moved = np.empty(w + 1)
-            jump[i] = score.argmin()
-            moved[0] = score[jump[i]]
-            moved[1:] = score[:-1]
-            far[i] = w if score[w] < score[w - 1] else w - 1
-            moved[w] = score[far[i]]
-            if i >= w - 1:
-                moved[:w] += none[i - w + 1]
-                moved[w] += 1.0 - none[i - w + 1]
-            score = moved
-        labels = np.zeros(n, dtype=np.int64)
-        state = int(score[::-1].argmin())
-        state = w - state
-        for i in range(n - 1, -1, -1):
-            if state == 0:
-                labels[i], state = 1, int(jump[i])
-            elif state == w:
-                state = int(far[i])
-            else:
-                state -= 1
-        return labels
+        return _decode_pk(chain, function.window)
     if (
         isinstance(function, WindowDiff | WindowUtility)
         and function.window <= MAX_DECODED_WINDOW
@@ -264,6 +237,40 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
         costs[: w - 1] = 0.0
         return shortest_path(np.asarray(costs), 1 << function.window - 1)
     return None
+
+
+def _decode_pk(chain: Chain, window: int) -> Integers:
+    """Return the best labels for P_k.
+
+    Viterbi over the labels since the last boundary of z: O(n·window).
+    """
+    n, w = chain.n, window
+    none = p_window_empty(chain, w)
+    score = np.full(w + 1, np.inf)
+    score[w] = 0.0
+    jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        moved = np.empty(w + 1)
+        jump[i] = score.argmin()
+        moved[0] = score[jump[i]]
+        moved[1:] = score[:-1]
+        far[i] = w if score[w] < score[w - 1] else w - 1
+        moved[w] = score[far[i]]
+        if i >= w - 1:
+            moved[:w] += none[i - w + 1]
+            moved[w] += 1.0 - none[i - w + 1]
+        score = moved
+    labels = np.zeros(n, dtype=np.int64)
+    state = int(score[::-1].argmin())
+    state = w - state
+    for i in range(n - 1, -1, -1):
+        if state == 0:
+            labels[i], state = 1, int(jump[i])
+        elif state == w:
+            state = int(far[i])
+        else:
+            state -= 1
+    return labels
 
 
 def most_probable(chain: Chain) -> Integers:

@@ -258,22 +258,34 @@ def expected(
                 return _exact(mean, total)
         return bound_mean(run(function, z, chain, None, max_states), None)
     if isinstance(beam, str) and beam == "auto":
-        width = FIRST_WIDTH
-        while True:
-            result = bound_mean(run(function, z, chain, width, max_states), width)
-            low, high = result.bounds
-            if result.exact or high - low <= tol:
-                return result
-            if math.isnan(result.mean) or width >= 1 << 24:
-                return result
-            if math.isinf(high - low):  # nothing bounds a drop
-                return bound_mean(run(function, z, chain, None, max_states), None)
-            width *= 2
+        return _widen_beam(function, z, chain, tol=tol, max_states=max_states)
     if not is_whole(beam) or beam < 1:
         raise ValueError(
             f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
     return bound_mean(run(function, z, chain, int(beam), max_states), int(beam))
+
+
+def _widen_beam(
+    function: SimpleFunction,
+    z: Integers,
+    chain: Chain,
+    *,
+    tol: float,
+    max_states: int | None,
+) -> Expectation:
+    """Return the expectation by the first beam whose bounds are within `tol`."""
+    width = FIRST_WIDTH
+    while True:
+        result = bound_mean(run(function, z, chain, width, max_states), width)
+        low, high = result.bounds
+        if result.exact or high - low <= tol:
+            return result
+        if math.isnan(result.mean) or width >= 1 << 24:
+            return result
+        if math.isinf(high - low):  # nothing bounds a drop
+            return bound_mean(run(function, z, chain, None, max_states), None)
+        width *= 2
 
 
 def _exact(mean: float, n_states: int) -> Expectation:

@@ -79,19 +79,7 @@ def read_words(
         )
     at = np.flatnonzero(new)
     rows = values.reshape(-1, n_labels)[token]
-    wrong = ~np.isfinite(rows).all(axis=1)
-    if not logits:
-        wrong |= (np.abs(rows.sum(axis=1) - 1.0) > 1e-4) | (rows < 0.0).any(axis=1)
-    for i in np.flatnonzero(wrong)[:1]:
-        at_sentence, row = divmod(int(token[i]), length)
-        place = f"row {row}" if single else f"sentence {at_sentence}, token {row}"
-        hint = ": pass logits=True if these are logits"
-        what = f"p sums to {rows[i].sum():g} at {place}, not to 1{hint}"
-        if not np.isfinite(rows[i]).all():
-            what = f"p is not finite at {place}"
-        elif (rows[i] < 0.0).any():
-            what = f"p is negative at {place}{hint}"
-        raise ValueError(what)
+    _check_rows(rows, token, length, logits=logits, single=single)
     if logits:
         rows = np.exp(rows - rows.max(axis=1, keepdims=True))
         rows /= rows.sum(axis=1, keepdims=True)
@@ -104,6 +92,37 @@ def read_words(
     counts = np.bincount(sentence[at], minlength=n)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return Words(of_words, indptr, token[at], last)
+
+
+def _check_rows(
+    rows: Floats, token: Integers, length: int, *, logits: bool, single: bool
+) -> None:
+    """Refuse rows that are no probabilities, or not finite.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_tokens, n_labels)
+    token : ndarray of shape (n_tokens,)
+        Place of the token among all of the batch.
+    length : int
+        Tokens of a sentence of the batch.
+    logits, single : bool
+        As for `read_words`.
+    """
+    wrong = ~np.isfinite(rows).all(axis=1)
+    if not logits:
+        wrong |= (np.abs(rows.sum(axis=1) - 1.0) > 1e-4) | (rows < 0.0).any(axis=1)
+    if not wrong.any():
+        return
+    i = int(np.argmax(wrong))
+    sentence, row = divmod(int(token[i]), length)
+    place = f"row {row}" if single else f"sentence {sentence}, token {row}"
+    hint = ": pass logits=True if these are logits"
+    if not np.isfinite(rows[i]).all():
+        raise ValueError(f"p is not finite at {place}")
+    if (rows[i] < 0.0).any():
+        raise ValueError(f"p is negative at {place}{hint}")
+    raise ValueError(f"p sums to {rows[i].sum():g} at {place}, not to 1{hint}")
 
 
 def on_host(values: Any) -> Any:

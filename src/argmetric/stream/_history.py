@@ -21,7 +21,7 @@ POINTS = 512  # maximum number of recorded moments
 FIRST_STEP = 64  # rows between two moments, at first
 STRETCHES = 40  # stretches of rows that are compared with the rows before
 LEAST_BEFORE = 4  # minimum length of the rows before, in stretches
-SIGMAS = 5.0  # standard deviations that raise an alarm: by chance once in millions
+SIGMAS = 5.0  # standard deviations that raise an alarm: at random once in millions
 
 
 class StreamMoment(NamedTuple):

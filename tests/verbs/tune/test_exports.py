@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.classes import ClassTemperatureMap
+from argmetric.classes import ClassTemperatureCalibrator
 from calibrated import platt_map
 from exported import (
     N_RANDOM,
@@ -185,9 +185,10 @@ def test_what_cannot_be_exported_is_refused():
     mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
     refuses(TypeError, "cannot hold the labels 0, 'yes'", mixed.to_sql)
     matrix = RULES["class matrix"].calibrator
-    for odd in (np.sqrt, ClassTemperatureMap(1.5, 3).then(matrix)):
+    for odd in (np.sqrt, ClassTemperatureCalibrator(1.5, 3).then(matrix)):
         mapped = replace(RULES["classes"], calibrator=odd)
-        refuses(ValueError, r"matrix map is not the first\. Export ", mapped.to_sql)
+        message = r"matrix calibrator is not the first\. Export "
+        refuses(ValueError, message, mapped.to_sql)
     many = am.classes.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
     with pytest.raises(ValueError, match="sqlite has no function for the greatest of"):
         many.to_sql("sqlite")

@@ -1,1 +1,1 @@
-"""Compiled loops of this room: plain arrays in, plain arrays out."""
+"""Compiled loops of this subpackage: plain arrays in, plain arrays out."""

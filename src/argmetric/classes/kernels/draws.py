@@ -1,7 +1,7 @@
 """True classes of rows, drawn or all of them, counted by true class and label.
 
 The odds of a true class a in a row given b may be multiplied by a factor: a stack of
-C x C factors makes as many laws of the rows, which are called levels.
+C x C factors makes as many distributions of the rows, which are called levels.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ BLOCK = 256  # rows whose odds are made at once
 
 
 @inner
-def set_chances(p, i, label, factor, chances):
-    """Odds of the classes of a row, not normalised; their sum, and the last above 0."""
+def set_odds(p, i, label, factor, odds):
+    """Write odds of the classes of a row; return their sum, and the last above 0."""
     total, end = 0.0, 0
     for c in range(p.shape[1]):
-        chances[c] = p[i, c] * factor[c, label]
-        total += chances[c]
-        if chances[c] > 0.0:
+        odds[c] = p[i, c] * factor[c, label]
+        total += odds[c]
+        if odds[c] > 0.0:
             end = c
     return total, end
 
@@ -34,21 +34,21 @@ def set_chances(p, i, label, factor, chances):
 @kernel
 def draw_tables(p, first, last, labels, factors, state, tables):
     """Add the rows of a group to every table of a level, each with a drawn class."""
-    chances, total = np.empty((BLOCK, p.shape[1])), np.empty(BLOCK)
+    odds, total = np.empty((BLOCK, p.shape[1])), np.empty(BLOCK)
     end = np.empty(BLOCK, dtype=np.int64)
     for start in range(first, last, BLOCK):  # a table stays in cache for a block
         size = min(BLOCK, last - start)
         for level in range(tables.shape[0]):
             for i in range(size):
-                total[i], end[i] = set_chances(
-                    p, start + i, labels[start + i], factors[level], chances[i]
+                total[i], end[i] = set_odds(
+                    p, start + i, labels[start + i], factors[level], odds[i]
                 )
             for d in range(tables.shape[1]):
                 for i in range(size):
                     u = (draw(state) >> SPARE_BITS) * UNIT * total[i]
                     c = 0
-                    while c < end[i] and u >= chances[i, c]:
-                        u -= chances[i, c]
+                    while c < end[i] and u >= odds[i, c]:
+                        u -= odds[i, c]
                         c += 1
                     tables[level, d, c, labels[start + i]] += 1.0
 
@@ -56,18 +56,18 @@ def draw_tables(p, first, last, labels, factors, state, tables):
 @kernel
 def add_expected(p, first, last, labels, factors, tables):
     """Add the expected counts of the rows of a group to the table of every level."""
-    chances = np.empty(p.shape[1])
+    odds = np.empty(p.shape[1])
     for i in range(first, last):
         z = labels[i]
         for level in range(tables.shape[0]):
-            total, end = set_chances(p, i, z, factors[level], chances)
+            total, end = set_odds(p, i, z, factors[level], odds)
             for c in range(end + 1):
-                tables[level, c, z] += chances[c] / total
+                tables[level, c, z] += odds[c] / total
 
 
 @kernel
 def all_tables(p, first, last, labels, tables, weights):
-    """The table and the probability of every truth that can be, one after the other."""
+    """Write the table and the probability of every outcome that can be."""
     C = p.shape[1]
     truth = np.zeros(last - first, dtype=np.int64)
     for i in range(truth.shape[0]):
@@ -93,15 +93,15 @@ def all_tables(p, first, last, labels, tables, weights):
                 i -= 1
 
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
-
 @kernel
-def truths_of_both(p, starts, groups, one, other, n_draws, most, state, tables, chance):
-    """Truths of groups, counted by true class and label of two labellings.
+def tables_of_both(
+    p, starts, groups, one, other, n_draws, most, state, tables, probability
+):
+    """Write outcomes of groups, counted by true class and label of two labellings.
 
-    A group with at most `most` truths has them all, with their chances; another has
-    n_draws[g] that are drawn. Rows of `chance` end in zeros where there are fewer.
+    A group with at most `most` outcomes has them all, with their probabilities; another
+    has n_draws[g] that are drawn. Rows of `probability` end in zeros where there are
+    fewer.
     """
     C = p.shape[1]
     for at in range(groups.size):
@@ -114,12 +114,12 @@ def truths_of_both(p, starts, groups, one, other, n_draws, most, state, tables, 
                 break
         listed = count <= most
         total = count if listed else n_draws[at]
-        chance[at, :total] = 1.0
+        probability[at, :total] = 1.0
         for i in range(starts[g], starts[g + 1]):
             for d in range(total):
                 if listed:  # the digits of d, the last row's first
                     c = d // C ** (starts[g + 1] - 1 - i) % C
-                    chance[at, d] *= p[i, c]
+                    probability[at, d] *= p[i, c]
                 else:
                     u = (draw(state) >> SPARE_BITS) * UNIT
                     c = 0

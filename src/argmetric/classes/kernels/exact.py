@@ -25,7 +25,7 @@ from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 def set_nodes(
     p, first, last, labels, jaccard, a, b_k, b_t, h, k, mu, x, w, s, step, now, r
 ):
-    """Nodes of every class for its present rows.
+    """Write the nodes of every class for its present rows.
 
     `s` gets s^b_t and `step` the factor that one more row brings. The expected value is
     Σ_q now·r, or h·Σ_q now for Jaccard: `now` has the weights, the product over rows
@@ -54,7 +54,7 @@ def set_nodes(
 
 @inner
 def value_now(c, h, jaccard, now, r):
-    """Expected value of class c."""
+    """Return the expected value of class c."""
     total = 0.0
     for q in range(now.shape[1]):
         total += now[c, q] * (h if jaccard else r[c, q])
@@ -63,7 +63,7 @@ def value_now(c, h, jaccard, now, r):
 
 @inner
 def value_with_one(c, p, h, jaccard, s, step, now, r):
-    """Expected value of class c after a row of probability p has come."""
+    """Return the expected value of class c after a row of probability p has come."""
     total = 0.0
     for q in range(now.shape[1]):
         factor = 1.0 - p * (1.0 - s[c, q])
@@ -76,7 +76,7 @@ def value_with_one(c, p, h, jaccard, s, step, now, r):
 
 @inner
 def value_without_one(c, p, h, jaccard, s, step, now, r):
-    """Expected value of class c after a row of probability p has gone."""
+    """Return the expected value of class c after a row of probability p has gone."""
     total = 0.0
     for q in range(now.shape[1]):
         factor = 1.0 - p * (1.0 - s[c, q])
@@ -150,7 +150,7 @@ def climb_exact(
 
 @kernel
 def exact_values(p, starts, labels, jaccard, a, b_k, b_t, mu, x, w, h, k, value):
-    """Expected value of every class that has rows; the rest stay as given."""
+    """Write the expected value of every class that has rows; the rest stay."""
     C, Q = p.shape[1], x.shape[0]
     s, step = np.empty((C, Q)), np.empty((C, Q))
     now, r = np.empty((C, Q)), np.empty((C, Q))
@@ -164,12 +164,9 @@ def exact_values(p, starts, labels, jaccard, a, b_k, b_t, mu, x, w, h, k, value)
                 value[g, c] = value_now(c, h[g, c], jaccard, now, r)
 
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
-
 @kernel
 def weights_at(p, k, a, b_k, b_t, mu, x, w, out):
-    """a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the other true rows."""
+    """Write a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the others."""
     Q = x.shape[0]
     scale = b_k * k + b_t * (1.0 + mu)
     away, now = np.empty(Q), np.empty(Q)
@@ -186,20 +183,20 @@ def weights_at(p, k, a, b_k, b_t, mu, x, w, out):
         out[i] = p[i] * total
 
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
-
-TOLERANCE = 1e-18  # entries of a law below it are trimmed
-NEVER = 1e-17  # chance of an absence that is as good as none
+TOLERANCE = 1e-18  # probabilities of a count below it are trimmed
+NEVER = 1e-17  # probability of an absence that is as good as none
 MOST_ABSENT = 12  # classes that may be absent: there are 2^12 sets of them
 
 
 @kernel
-def count_law(one, none, law, spare):
-    """The law of the number of rows that are right, from PAD on; its low and length."""
-    low, length = no_labels(law)
+def count_distribution(one, none, pmf, spare):
+    """Write probabilities of the number of rows that are right, from PAD on.
+
+    Return the first count and how many there are.
+    """
+    low, length = no_labels(pmf)
     low, length, _ = add_labels(
-        one, none, 0, one.shape[0], TOLERANCE, low, length, law, spare
+        one, none, 0, one.shape[0], TOLERANCE, low, length, pmf, spare
     )
     return low, length
 
@@ -208,18 +205,18 @@ def count_law(one, none, law, spare):
 def class_values(
     p, rest, first, last, labels, c, a, b_tp, b_k, b_t, one, none, hits, misses, spare
 ):
-    """E[v_c] and E[v_c·t_c], t_c the true rows, each row's p divided by its `rest`."""
+    """Return E[v_c] and E[v_c·t_c], t_c the true rows, with p divided by `rest`."""
     k = 0
     for i in range(first, last):
         k += labels[i] == c
     own, other = 0, k
     for i in range(first, last):
-        share = p[i, c] / rest[i - first]
+        q = p[i, c] / rest[i - first]
         if labels[i] == c:
-            one[own], none[own] = share, 1.0 - share
+            one[own], none[own] = q, 1.0 - q
             own += 1
         else:
-            one[other], none[other] = share, 1.0 - share
+            one[other], none[other] = q, 1.0 - q
             other += 1
     low, length = no_labels(hits)
     low, length, _ = add_labels(one, none, 0, k, TOLERANCE, low, length, hits, spare)
@@ -241,7 +238,7 @@ def class_values(
 
 @inner
 def steps_of(p, first, last, sets):
-    """About how many products the exact expectation of a group takes."""
+    """Return about how many products the exact expectation of a group takes."""
     steps = 0.0
     for c in range(p.shape[1]):
         variance = 0.0
@@ -253,12 +250,13 @@ def steps_of(p, first, last, sets):
 
 
 @inner
-def chance_without(p, first, last, absent, chosen, rest):
-    """Probability that no row is of the classes in a set; `rest` gets each row's.
+def probability_without(p, first, last, absent, chosen, rest):
+    """Return the probability that no row is of the classes in a set.
 
-    Bit j of `chosen` says whether the class absent[j] is in the set.
+    `rest` gets that of each row. Bit j of `chosen` says whether the class absent[j] is
+    in the set.
     """
-    chance = 1.0
+    probability = 1.0
     for i in range(first, last):
         left, j = 0.0, 0
         for c in range(p.shape[1]):
@@ -268,8 +266,8 @@ def chance_without(p, first, last, absent, chosen, rest):
                     continue
             left += p[i, c]
         rest[i - first] = min(left, 1.0)
-        chance *= rest[i - first]
-    return chance
+        probability *= rest[i - first]
+    return probability
 
 
 @kernel
@@ -277,7 +275,7 @@ def ratio_means(
     p, starts, labels, a, b_tp, b_k, b_t, by_support, worth, most_steps, mean, value,
     known,
 ):  # fmt: skip
-    """Expected mean of every group and expected value of its classes.
+    """Write the expected mean of every group and expected values of its classes.
 
     An absent class counts `worth`, nan if it is left out. A group that takes more than
     `most_steps` is not `known`, and keeps what it had.
@@ -288,7 +286,7 @@ def ratio_means(
     room = pmf_capacity(0.25 * longest, longest)
     hits, misses, spare = np.empty(room), np.empty(room), np.empty(room)
     one, none, rest = np.empty(longest), np.empty(longest), np.empty(longest)
-    missing = np.empty(C)  # chance that the class is absent
+    missing = np.empty(C)  # probability that the class is absent
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
         missing[:] = 1.0
@@ -308,11 +306,11 @@ def ratio_means(
             continue
         mean[g] = 0.0
         for chosen in range(1 << absent.shape[0]):
-            chance = 1.0
+            probability = 1.0
             rest[:] = 1.0
             if chosen:
-                chance = chance_without(p, first, last, absent, chosen, rest)
-            if chance <= NEVER:
+                probability = probability_without(p, first, last, absent, chosen, rest)
+            if probability <= NEVER:
                 continue
             factor, b = 1.0 / C, 0
             for j in range(absent.shape[0]):
@@ -332,7 +330,7 @@ def ratio_means(
                 if by_support:
                     mean[g] += weighted / (last - first)
                 else:
-                    mean[g] += chance * factor * found
+                    mean[g] += probability * factor * found
                 if not chosen:
                     value[g, c] = found
         if not (leaves_out or by_support):

@@ -1,9 +1,9 @@
-"""The G-mean of labels over drawn truths, and the labels that raise it.
+"""The G-mean of labels over drawn true classes, and the labels that raise it.
 
 A class that has no true row is left out, so that a class which is rarely there rarely
 counts. Of the classes with few expected rows, the true rows are drawn. The recall of a
 class with many is h/μ. Rows get the class of the largest weight·p, and the weights are
-climbed on the drawn truths, one class after the other.
+climbed on the draws, one class after the other.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -22,7 +22,7 @@ UNIT = 2.0**-53
 FEW = 2000.0  # expected rows up to which the true rows of a class are drawn
 MOST_DRAWS, LEAST_DRAWS = 256, 64
 EVENTS = 2e7  # true rows that all steps of a round look at
-ALL_TRUTHS = 1024  # truths up to which none is drawn: all are listed
+ALL_OUTCOMES = 1024  # outcomes up to which none is drawn: all are listed
 STEPS = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0])  # of the log of a weight
 ROUNDS = 6
 LEAST_RISE = 1e-4  # of the score in a round: less ends the climb
@@ -31,11 +31,20 @@ ALSO = 5000  # rows up to which single rows are climbed from two places
 
 
 @kernel
-def list_truths(p):
-    """All truths of a few rows: ends of rows, truth and class of each, chances."""
+def list_outcomes(p):
+    """List all outcomes of a few rows.
+
+    Returns
+    -------
+    ends : ndarray of shape (n_rows + 1,)
+        Entries of row i: ends[i] to ends[i + 1].
+    draws, classes : ndarray of shape (n_entries,)
+        Number of the outcome, and the true class of the row in it.
+    probability : ndarray of shape (n_outcomes,)
+    """
     n, C = p.shape
     count = C**n
-    chance, code = np.ones(count), np.arange(count)
+    probability, code = np.ones(count), np.arange(count)
     ends, draws = np.empty(n + 1, np.int64), np.empty(n * count, np.int32)
     classes = np.empty(n * count, np.int32)
     ends[0] = 0
@@ -43,15 +52,15 @@ def list_truths(p):
         for d in range(count):
             c = code[d] % C
             code[d] //= C
-            chance[d] *= p[i, c]
+            probability[d] *= p[i, c]
             draws[i * count + d], classes[i * count + d] = d, c
         ends[i + 1] = (i + 1) * count
-    return ends, draws, classes, chance
+    return ends, draws, classes, probability
 
 
 @kernel
-def draw_truths(p, rare, count, state):
-    """The true rows of rare classes in `count` truths, as by `list_truths`."""
+def draw_outcomes(p, rare, count, state):
+    """Draw the true rows of rare classes in `count` outcomes, as by `list_outcomes`."""
     n, C = p.shape
     size = 1024
     ends = np.empty(n + 1, np.int64)
@@ -74,7 +83,7 @@ def draw_truths(p, rare, count, state):
         d = -1
         while total > 0.0:
             d += 1
-            if total < 1.0 - 1e-12:  # leap to the next truth in which the row is rare
+            if total < 1.0 - 1e-12:  # leap to the next draw in which the row is rare
                 u = (draw(state) >> SPARE_BITS) * UNIT
                 leap = math.log1p(-u) / math.log1p(-total)
                 d += int(min(leap, float(count)))
@@ -95,10 +104,13 @@ def draw_truths(p, rare, count, state):
 
 
 @inner
-def mean_score(hits, truth, h, mu, rare, chance):
-    """Mean over the truths of the geometric mean of recalls of classes that are there.
+def mean_score(hits, truth, h, mu, rare, probability):
+    """Return the mean over outcomes of the geometric mean of recalls.
 
-    `hits` and `truth` are rows of rare classes by truth, h is of the other classes.
+    Classes that are not there are left out.
+
+    `hits` and `truth` are rows of rare classes by outcome, of shape (n_classes,
+    n_outcomes); h is of the other classes.
     """
     C = mu.shape[0]
     fixed, common = 0.0, 0
@@ -109,7 +121,7 @@ def mean_score(hits, truth, h, mu, rare, chance):
     if fixed == -math.inf:
         return 0.0
     total = 0.0
-    for d in range(chance.shape[0]):
+    for d in range(probability.shape[0]):
         there, product = common, 1.0
         logs = fixed
         for c in range(C):
@@ -122,12 +134,13 @@ def mean_score(hits, truth, h, mu, rare, chance):
                     logs += math.log(product)
                     product = 1.0
         if product > 0.0 and there > 0:
-            total += chance[d] * math.exp((logs + math.log(product)) / there)
+            total += probability[d] * math.exp((logs + math.log(product)) / there)
     return total
 
 
 @inner
 def count_hits(p, first, labels, rare, ends, draws, classes, hits, h):
+    """Write hits of rare classes by outcome, and Σ p over the rows of every class."""
     hits[:] = 0.0
     h[:] = 0.0
     for i in range(p.shape[0]):
@@ -141,6 +154,7 @@ def count_hits(p, first, labels, rare, ends, draws, classes, hits, h):
 
 @inner
 def label_rows(p, weights, first, labels):
+    """Write the class of the largest weight·p of every row."""
     for i in range(p.shape[0]):
         z = 0
         for c in range(1, p.shape[1]):
@@ -150,10 +164,12 @@ def label_rows(p, weights, first, labels):
 
 
 @kernel
-def climb_weights(p, mu, rare, ends, draws, classes, chance, truth, weights, score):
-    """Raise the mean score by steps of the weights, in place; the score."""
+def climb_weights(
+    p, mu, rare, ends, draws, classes, probability, truth, weights, score
+):
+    """Raise the mean score by steps of the weights, in place; return the score."""
     n, C = p.shape
-    D, S = chance.shape[0], 2 * STEPS.shape[0] + 1
+    D, S = probability.shape[0], 2 * STEPS.shape[0] + 1
     factors = np.ones(S)
     for s in range(STEPS.shape[0]):
         factors[s] = math.exp(-STEPS[STEPS.shape[0] - 1 - s])
@@ -196,7 +212,9 @@ def climb_weights(p, mu, rare, ends, draws, classes, chance, truth, weights, sco
             for s in range(S):
                 kept[s + 1, c] = won[s]
                 kept_h[s + 1, c] = won_h[s]
-                found = mean_score(kept[s + 1], truth, kept_h[s + 1], mu, rare, chance)
+                found = mean_score(
+                    kept[s + 1], truth, kept_h[s + 1], mu, rare, probability
+                )
                 if found > score + 1e-12:
                     best, score = s, found
             if best >= 0:
@@ -208,11 +226,11 @@ def climb_weights(p, mu, rare, ends, draws, classes, chance, truth, weights, sco
 
 @kernel
 def climb_single(
-    p, first, labels, mu, rare, ends, draws, classes, chance, truth, score
+    p, first, labels, mu, rare, ends, draws, classes, probability, truth, score
 ):
-    """Raise the mean score by moves of single rows, where all truths are listed."""
+    """Raise the mean score by moves of single rows, where all outcomes are listed."""
     C = p.shape[1]
-    hits, h = np.empty((C, chance.shape[0])), np.empty(C)
+    hits, h = np.empty((C, probability.shape[0])), np.empty(C)
     moved = True
     while moved:
         moved = False
@@ -221,7 +239,7 @@ def climb_single(
             for c in range(C):
                 labels[first + i] = c
                 count_hits(p, first, labels, rare, ends, draws, classes, hits, h)
-                found = mean_score(hits, truth, h, mu, rare, chance)
+                found = mean_score(hits, truth, h, mu, rare, probability)
                 if found > score + 1e-12:
                     best, score, moved = c, found, True
             labels[first + i] = best
@@ -229,61 +247,61 @@ def climb_single(
 
 
 @kernel
-def drawn_law(p, seed):
-    """What of a group does not depend on labels: μ, rare classes, truths, counts."""
+def draw_group(p, seed):
+    """Return what does not depend on labels: μ, rare classes, outcomes and counts."""
     n, C = p.shape
     state = np.array([seed], np.uint64)
     mu = np.zeros(C)
     for i in range(n):
         mu += p[i]
     rare = mu <= FEW
-    if n * math.log(C) <= math.log(ALL_TRUTHS):
-        ends, draws, classes, chance = list_truths(p)
+    if n * math.log(C) <= math.log(ALL_OUTCOMES):
+        ends, draws, classes, probability = list_outcomes(p)
     else:
         looked = max(mu[rare].sum() * min(rare.sum(), VISITED), 1.0)
         count = int(min(max(EVENTS / looked, LEAST_DRAWS), MOST_DRAWS))
-        ends, draws, classes, chance = draw_truths(p, rare, count, state)
-    truth = np.zeros((C, chance.shape[0]))
+        ends, draws, classes, probability = draw_outcomes(p, rare, count, state)
+    truth = np.zeros((C, probability.shape[0]))
     for j in range(draws.shape[0]):
         truth[classes[j], draws[j]] += 1.0
-    return mu, rare, ends, draws, classes, chance, truth
+    return mu, rare, ends, draws, classes, probability, truth
 
 
 @kernel
 def score_groups(p, starts, labels, seed, scores):
-    """Mean score of the labels of every group."""
+    """Write the mean score of the labels of every group."""
     C = p.shape[1]
     h = np.empty(C)
     for g in range(starts.shape[0] - 1):
         first, own = starts[g], p[starts[g] : starts[g + 1]]
-        mu, rare, ends, draws, classes, chance, truth = drawn_law(own, seed)
-        hits = np.empty((C, chance.shape[0]))
+        mu, rare, ends, draws, classes, probability, truth = draw_group(own, seed)
+        hits = np.empty((C, probability.shape[0]))
         count_hits(own, first, labels, rare, ends, draws, classes, hits, h)
-        scores[g] = mean_score(hits, truth, h, mu, rare, chance)
+        scores[g] = mean_score(hits, truth, h, mu, rare, probability)
 
 
 @kernel
 def decide_groups(p, starts, few, most, floor, seed, labels, weights):
-    """Labels of every group, and the weights that come nearest to them.
+    """Write labels of every group, and the weights that come nearest to them.
 
     Weights are climbed from 1 and from 1/μ, then single rows from there: the labels
-    with the highest score on the truths are kept, and none are below the most probable.
+    with the highest score are kept, and none are below the most probable.
     """
     C = p.shape[1]
     h, k, tried = np.empty(C), np.empty(C), np.empty_like(labels)
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
         own = p[first:last]
-        mu, rare, ends, draws, classes, chance, truth = drawn_law(own, seed)
-        hits = np.empty((C, chance.shape[0]))
-        often = np.zeros(C)  # chance that the class is there
+        mu, rare, ends, draws, classes, probability, truth = draw_group(own, seed)
+        hits = np.empty((C, probability.shape[0]))
+        often = np.zeros(C)  # probability that the class is there
         for c in range(C):
             often[c] = 0.0 if rare[c] else 1.0
-            for d in range(chance.shape[0]):
+            for d in range(probability.shape[0]):
                 if truth[c, d] > 0.0:
-                    often[c] += chance[d]
+                    often[c] += probability[d]
         value = -math.inf
-        listed = own.shape[0] * math.log(C) <= math.log(ALL_TRUTHS)
+        listed = own.shape[0] * math.log(C) <= math.log(ALL_OUTCOMES)
         for start in range(2):
             at = np.ones(C)
             if start:
@@ -291,10 +309,10 @@ def decide_groups(p, starts, few, most, floor, seed, labels, weights):
                     at[c] = 1.0 / mu[c] if mu[c] > 0.0 else 0.0
             label_rows(own, at, first, tried)
             count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
-            score = mean_score(hits, truth, h, mu, rare, chance)
+            score = mean_score(hits, truth, h, mu, rare, probability)
             if not listed:
                 score = climb_weights(
-                    own, mu, rare, ends, draws, classes, chance, truth, at, score
+                    own, mu, rare, ends, draws, classes, probability, truth, at, score
                 )
                 label_rows(own, at, first, tried)
             better = score > value
@@ -303,15 +321,15 @@ def decide_groups(p, starts, few, most, floor, seed, labels, weights):
                 labels[first:last] = tried[first:last]
             if listed:
                 score = climb_single(
-                    own, first, tried, mu, rare, ends, draws, classes, chance, truth,
-                    score,
+                    own, first, tried, mu, rare, ends, draws, classes, probability,
+                    truth, score,
                 )  # fmt: skip
             elif better or own.shape[0] <= ALSO:
                 climb_product(
                     p, first, last, tried, often, most[g], floor[g], few, h, k
                 )
                 count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
-                score = mean_score(hits, truth, h, mu, rare, chance)
+                score = mean_score(hits, truth, h, mu, rare, probability)
             if score > value:
                 value = score
                 labels[first:last] = tried[first:last]

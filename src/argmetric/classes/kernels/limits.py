@@ -7,7 +7,7 @@ a price λ for every row and gets a bonus ν for every p. At all λ, ν ≥ 0
 
 is above the gain of all labels within the limits. Without floors the best prices meet
 it (`transport`). With floors a gap of less than a row remains for each: a search over
-the rows that are nearest to a tie closes it, or ends after a number of looks.
+the rows that are nearest to a tie closes it, or ends after a number of steps.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -37,7 +37,7 @@ def sums_within(p, labels, first, h, k):
 
 @inner
 def bound_at(gains, p, most, floor, price, bonus, h, k):
-    """The bound of these prices and bonuses; h and k get the sums of its labels."""
+    """Return the bound of these prices and bonuses; write the sums of its labels."""
     total = 0.0
     h[:] = 0.0
     k[:] = 0.0
@@ -60,7 +60,7 @@ def bound_at(gains, p, most, floor, price, bonus, h, k):
 
 @kernel
 def least_bonus(gains, p, c, price, bonus, floor, more):
-    """The least bonus of class c at which it reaches its floor, others as they are.
+    """Return the least bonus at which class c reaches its floor, others as they are.
 
     Its rows then have a Σ p of `floor`, and of `floor` + `more` where that can be.
     """
@@ -116,7 +116,7 @@ def improve(gains, p, labels, first, most, floor, h, k):
 
 
 @kernel
-def search(gains, p, labels, first, most, floor, price, bonus, slack, looks):
+def search(gains, p, labels, first, most, floor, price, bonus, slack, most_steps):
     """Try all labels of the rows nearest to a tie; whether all labels are settled.
 
     Labels lose against the bound what their rows lose at the prices, and what limits
@@ -155,8 +155,8 @@ def search(gains, p, labels, first, most, floor, price, bonus, slack, looks):
             c = classes[place, at[place]]
             h[c], k[c] = h[c] - p[i, c], k[c] - 1.0
         at[place] += 1
-        looks -= 1
-        if looks < 0:
+        most_steps -= 1
+        if most_steps < 0:
             return False
         if at[place] == C:
             at[place] = -1
@@ -188,8 +188,8 @@ def search(gains, p, labels, first, most, floor, price, bonus, slack, looks):
 
 
 @kernel
-def keep_floors(gains, p, labels, first, most, floor, price, bonus, looks):
-    """Labels of one group within budgets and floors; their gain and a bound on it.
+def keep_floors(gains, p, labels, first, most, floor, price, bonus, most_steps):
+    """Write labels of one group within its limits; return their gain and a bound.
 
     `price` and `bonus` are where the search begins, and where the bound is least. The
     gain is -inf where no labels within the limits were found; labels then are the last
@@ -232,7 +232,16 @@ def keep_floors(gains, p, labels, first, most, floor, price, bonus, looks):
             break
     if bound - value > TINY and (n <= NEAREST or value > -math.inf):
         settled = search(
-            gains, p, labels, first, most, floor, price, bonus, bound - value, looks
+            gains,
+            p,
+            labels,
+            first,
+            most,
+            floor,
+            price,
+            bonus,
+            bound - value,
+            most_steps,
         )
         sums_within(p, labels, first, h, k)
         if (h >= floor).all() and (k <= most).all():
@@ -246,7 +255,7 @@ def keep_floors(gains, p, labels, first, most, floor, price, bonus, looks):
 
 @kernel
 def best_within(
-    gains, p, starts, most, floor, labels, price, bonus, looks, value, bound
+    gains, p, starts, most, floor, labels, price, bonus, most_steps, value, bound
 ):
     """Settle every group; `price` and `bonus` are where it begins."""
     for g in range(starts.shape[0] - 1):
@@ -255,7 +264,7 @@ def best_within(
         if (floor[g] > 0.0).any():
             value[g], bound[g] = keep_floors(
                 own, p[first:last], labels, first, most[g], floor[g], price[g],
-                bonus[g], looks,
+                bonus[g], most_steps,
             )  # fmt: skip
             continue
         fill_classes(own, first, labels, most[g], price[g])

@@ -53,8 +53,8 @@ def sift_up(heap, place, gains, a, b):
 
 
 @kernel
-def pushed(heap, size, row, gains, a, b):
-    """The heap of the step from a to b with one more row."""
+def push(heap, size, row, gains, a, b):
+    """Return the heap of the step from a to b with one more row."""
     if size == heap.shape[0]:
         longer = np.empty(2 * size + 4, np.int32)
         longer[:size] = heap
@@ -66,7 +66,7 @@ def pushed(heap, size, row, gains, a, b):
 
 @inner
 def drop_moved(heap, size, labels, first, gains, a, b):
-    """The size of the heap after rows on top that are not in class a have gone."""
+    """Drop rows on top that are not in class a; return the size of the heap."""
     while size > 0 and labels[first + heap[0]] != a:
         size -= 1
         heap[0] = heap[size]
@@ -76,7 +76,7 @@ def drop_moved(heap, size, labels, first, gains, a, b):
 
 @kernel
 def near_rows(gains, price, labels, first, near):
-    """Heaps of all steps, of the rows whose reduced cost is at most `near`."""
+    """Return heaps of all steps, of the rows whose reduced cost is at most `near`."""
     n, C = gains.shape
     size = np.zeros((C, C), np.int64)
     for i in range(n):
@@ -103,7 +103,7 @@ def near_rows(gains, price, labels, first, near):
 
 @inner
 def cheapest_path(cost, price, used, most, excess, source, far, came, done):
-    """Dijkstra's search for a node that lacks rows; the node, or -1.
+    """Search a node that lacks rows as Dijkstra does; return the node, or -1.
 
     `cost` has the costs of the steps between classes. Node C is the one behind them.
     """
@@ -141,7 +141,7 @@ def cheapest_path(cost, price, used, most, excess, source, far, came, done):
 
 @kernel
 def fill_classes(gains, first, labels, most, price):
-    """Labels of the highest Σ gain with at most `most` rows in every class.
+    """Write labels of the highest Σ gain with at most `most` rows in every class.
 
     `price` has a number for each class, at which the search begins and, when it ends,
     at which every row has its best class: 0 for classes that are not full. Labels are
@@ -226,7 +226,7 @@ def fill_classes(gains, first, labels, most, price):
                     stale[u] = stale[v] = True
                     for d in range(C):
                         if d != v:
-                            heaps[v * C + d] = pushed(
+                            heaps[v * C + d] = push(
                                 heaps[v * C + d], size[v, d], row, gains, v, d
                             )
                             size[v, d] += 1

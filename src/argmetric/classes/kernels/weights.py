@@ -29,7 +29,7 @@ def confuse(p, weights, true, weight, table):
 
 @kernel
 def rivals(p, weights, j, true, weight, rival, ratio, turning, table):
-    """The strongest other class of every row, and the weight at which j takes over.
+    """Write the strongest other class of every row, and the weight where j takes over.
 
     Rows are added to the table as they are at a weight next to 0; those that turn at a
     weight are listed in `turning`. Returns how many these are.
@@ -55,7 +55,7 @@ def rivals(p, weights, j, true, weight, rival, ratio, turning, table):
 
 @kernel
 def take_over(turning, rival, true, weight, j, tp, k, own_tp, own_k, other_tp, other_k):
-    """Counts of j after each row has joined it, and of its rival after it has left.
+    """Write counts of j after each row has joined it, and of its rival then.
 
     `tp` and `k` hold the counts of all classes, and are changed on the way.
     """
@@ -76,7 +76,7 @@ def take_over(turning, rival, true, weight, j, tp, k, own_tp, own_k, other_tp, o
 
 @kernel
 def add_changes(turning, rival, own, other, start, j, sums):
-    """Sums over the classes of their parts, after each row has changed sides.
+    """Write sums over the classes of their parts, after each row has changed sides.
 
     `own` and `other` are the parts of j and of the rival then, parts × rows; `start`
     those of all classes at first, parts × classes, which keeps the last of each. What

@@ -61,14 +61,14 @@ def weighted_gains(s, p, i, gains, g):
     weights = margins + 2 * width
     sign, ratio = 1.0, 0.0
     if s[rules.METRIC] == AGREEMENT:
-        seen, chance, sign = 0.0, 0.0, -1.0
+        seen, random, sign = 0.0, 0.0, -1.0
         for a in range(width):
             for b in range(width):
                 w = s[weights + a * width + b]
                 prior = s[RIGHT] if a == b else s[WRONG]
                 seen += w * (s[CONFUSIONS + a * width + b] + prior)
-                chance += w * (s[margins + width + a] + add) * (s[margins + b] + add)
-        ratio = seen / chance
+                random += w * (s[margins + width + a] + add) * (s[margins + b] + add)
+        ratio = seen / random
     for b in range(width):
         gain = 0.0
         for a in range(width):

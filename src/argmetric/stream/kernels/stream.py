@@ -36,6 +36,7 @@ FIRST_ROW, ONE_ROW = np.uint64(0), np.uint64(1)  # unsigned: none from the end
 # Per feature of the mixture: four members that take AdaGrad's steps, two of SGD, and
 # sums of squares of the four.
 STRIDE, PLAIN_STEPS, SQUARES = np.uint64(10), np.uint64(4), np.uint64(6)
+AVERAGED = 3  # place of v among the weights of a feature of the mixture
 
 
 @inner
@@ -234,9 +235,13 @@ def linear_sparse(matrix, whole, given, s, rare, arrays, out):
 
 @inner
 def rescale(model, weights):
-    """Reset the units of the mixture's averages and squares to 1."""
+    """Reset the units of the mixture's averages and squares to 1.
+
+    Each feature has STRIDE weights: v stands for v·FACTOR_A, and the sums of squares,
+    from SQUARES on, for their values over LATE.
+    """
     for start in range(0, weights.shape[0], STRIDE):
-        weights[start + 3] *= model[FACTOR_A]
+        weights[start + AVERAGED] *= model[FACTOR_A]
         for k in range(start + SQUARES, start + STRIDE):
             weights[k] /= model[LATE]
     model[FACTOR_A] = model[LATE] = 1.0

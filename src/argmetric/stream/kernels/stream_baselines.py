@@ -149,11 +149,11 @@ def omcsl_pick(model, best):
     for turn in range(2):
         rest = uniform(model[SEED], model[STEPS]) * total
         for k in range(LEARNERS):
-            chance = math.exp(eta * (omcsl_score(model, k) - peak))
+            odds = math.exp(eta * (omcsl_score(model, k) - peak))
             if turn == 0:
-                total += chance
+                total += odds
             else:
-                rest -= chance
+                rest -= odds
                 if rest < 0.0:
                     return k
     return leader
