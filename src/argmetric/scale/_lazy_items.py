@@ -57,12 +57,13 @@ class Rows:
         schema = dict(table.collect_schema())
         p = nw.col("p")
         own = {name: nw.col(column) for name, column in columns.items()}
-        facts = {"n": nw.len()}
+        facts, gaps = {"n": nw.len()}, {}
         for name in set(columns) & {"p", "g"}:
             dtype, gap = schema[columns[name]], nw.col(name).is_null()
             if name == "p" or dtype.is_float():
                 gap = gap | nw.col(name).is_nan()
-            facts[f"gaps {name}"] = gap.cast(nw.Int64).sum()
+            gaps[f"gaps {name}"] = gap.cast(nw.Int64)
+            facts[f"gaps {name}"] = nw.col(f"gaps {name}").sum()
         if "p" in columns:
             if not (dtype := schema[columns["p"]]).is_numeric() and dtype != nw.Boolean:
                 raise ValueError(f"column {columns['p']!r} holds {dtype}, not numbers")
@@ -72,10 +73,11 @@ class Rows:
         if in_bins and self._count_in_bins():
             return
         keys = [name for name in ("y", "d") if name in columns]
+        frame = self.frame.with_columns(**gaps) if gaps else self.frame
         if keys:
-            found = self.ask(self.frame.group_by(keys).agg(**facts), MOST_LABELS)
+            found = self.ask(frame.group_by(keys).agg(**facts), MOST_LABELS)
         else:
-            found = self.ask(self.frame.select(**facts))
+            found = self.ask(frame.select(**facts))
         self.counts: Integers = _array(found["n"]).astype(np.int64)
         self.n = int(self.counts.sum())
         if not self.n:
@@ -83,8 +85,8 @@ class Rows:
         self.labels: dict[str, AnyArray]
         self.labels = {name: self._labels(name, found[name]) for name in keys}
         for name in set(columns) & {"p", "g"}:
-            gaps = _array(found[f"gaps {name}"]).astype(np.int64).sum()
-            self._refuse_gaps(name, int(gaps))
+            count = _array(found[f"gaps {name}"]).astype(np.int64).sum()
+            self._refuse_gaps(name, int(count))
         if "p" in columns:
             ends = _array(found["low"]).min(), _array(found["high"]).max()
             self.low, self.high = map(float, ends)
