@@ -101,7 +101,7 @@ def test_a_cluster_decides_many_rows_by_sums(lazy):
     table = lazy(frame)
     for metric in ("f1", "mcc"):
         found, wanted = scale.open(table).decide(metric), am.decide(frame["p"], metric)
-        assert found.plan == "one vector, 3 passes"
+        assert found.plan == "one vector, 2 passes"
         assert found.n_positives == wanted.n_positives
         assert found.expected == pytest.approx(wanted.expected, rel=1e-12)
         labels = (

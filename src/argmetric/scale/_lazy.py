@@ -98,7 +98,7 @@ class LazyDecision(ScaledDecision):
     metric : Metric
         What was maximised.
     plan : str
-        How the rows were processed, such as "one vector, 3 passes".
+        How the rows were processed, such as "one vector, 2 passes".
     skipped : tuple of str
         Empty: there are no files.
     notes : tuple of str
@@ -151,7 +151,7 @@ class LazyTable(Shown):
     ) -> LazyDecision:
         """Choose the labels with the highest expected metric.
 
-        One vector takes three passes over its scores. Rows with equal scores get equal
+        One vector takes two passes over its scores. Rows with equal scores get equal
         labels: of the cuts that split no tie it is the best one, and otherwise that of
         `argmetric.decide`. Groups are brought together by the engine, and decided once
         for the numbers of the result and again when the table is computed; which rows
@@ -193,12 +193,12 @@ class LazyTable(Shown):
         if output.lower() in map(str.lower, table.collect_schema().names()):
             raise ValueError(f"there is a column {output!r} already: name another one")
         columns = self._columns(average, p="score")
-        rows = Rows(table, columns, "logit" if logits else "p")
+        plain = not logits and options["reference"] is None and "g" not in columns
+        rows = Rows(table, columns, "logit" if logits else "p", in_bins=plain)
         if "g" in columns:
             return _decide_groups(table, rows, metric, options, output)
-        plain = limits.min_precision == limits.min_recall == 0.0 and not logits
         count = None
-        if plain and options["reference"] is None and is_long(rows.n):
+        if plain and is_long(rows.n) and limits.min_precision == limits.min_recall == 0:
             items = LazyItems(rows, rows.n)
             count = decide_items(items, metric, limits, most=MOST_COUNTS, whole=True)
         if count is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from argmetric._expected import Array, Items, Ranked
+from argmetric._expected import FIRST_BINS, Array, Items, Ranked
 from argmetric._forecast.distributions import CountPMF
 from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.labels import missing_labels
@@ -38,29 +39,45 @@ class Rows:
         labels and decisions, by which rows are counted.
     kind : {"p", "logit", "finite"}
         Probabilities, log-odds, or any finite scores.
+    in_bins : bool
+        Whether the pass may count the scores in `FIRST_BINS`, which `first` then has:
+        a missing score, or one out of range, would have a bin of its own.
     """
 
-    def __init__(self, table: Any, columns: dict[str, str], kind: str = "p") -> None:
+    first: dict[str, AnyArray] | None = None
+
+    def __init__(
+        self,
+        table: Any,
+        columns: dict[str, str],
+        kind: str = "p",
+        *,
+        in_bins: bool = False,
+    ) -> None:
         schema = dict(table.collect_schema())
         p = nw.col("p")
         own = {name: nw.col(column) for name, column in columns.items()}
-        facts = {"n": nw.len()}
+        facts, gaps = {"n": nw.len()}, {}
         for name in set(columns) & {"p", "g"}:
             dtype, gap = schema[columns[name]], nw.col(name).is_null()
             if name == "p" or dtype.is_float():
                 gap = gap | nw.col(name).is_nan()
-            facts[f"gaps {name}"] = gap.cast(nw.Int64).sum()
+            gaps[f"gaps {name}"] = gap.cast(nw.Int64)
+            facts[f"gaps {name}"] = nw.col(f"gaps {name}").sum()
         if "p" in columns:
             if not (dtype := schema[columns["p"]]).is_numeric() and dtype != nw.Boolean:
                 raise ValueError(f"column {columns['p']!r} holds {dtype}, not numbers")
             own["p"] = own["p"].cast(nw.Float64)
             facts |= {"low": p.min(), "high": p.max()}
         self.passes, self.columns, self.frame = 0, columns, table.select(**own)
+        if in_bins and self._count_in_bins():
+            return
         keys = [name for name in ("y", "d") if name in columns]
+        frame = self.frame.with_columns(**gaps) if gaps else self.frame
         if keys:
-            found = self.ask(self.frame.group_by(keys).agg(**facts), MOST_LABELS)
+            found = self.ask(frame.group_by(keys).agg(**facts), MOST_LABELS)
         else:
-            found = self.ask(self.frame.select(**facts))
+            found = self.ask(frame.select(**facts))
         self.counts: Integers = _array(found["n"]).astype(np.int64)
         self.n = int(self.counts.sum())
         if not self.n:
@@ -68,13 +85,33 @@ class Rows:
         self.labels: dict[str, AnyArray]
         self.labels = {name: self._labels(name, found[name]) for name in keys}
         for name in set(columns) & {"p", "g"}:
-            gaps = _array(found[f"gaps {name}"]).astype(np.int64).sum()
-            self._refuse_gaps(name, int(gaps))
-        self.low = self.high = math.nan
+            count = _array(found[f"gaps {name}"]).astype(np.int64).sum()
+            self._refuse_gaps(name, int(count))
         if "p" in columns:
-            self.low = float(_array(found["low"]).min())
-            self.high = float(_array(found["high"]).max())
+            ends = _array(found["low"]).min(), _array(found["high"]).max()
+            self.low, self.high = map(float, ends)
             self._check_range(kind)
+
+    def _count_in_bins(self) -> bool:
+        """Return whether all scores are in the first bins, which are then counted."""
+        low, scale, bins = FIRST_BINS
+        found = self.numbers(binned(self.frame, low, scale).head(bins + 1))
+        at = found["bin"].astype(float)
+        if not at.size or at.size > bins or not ((at >= 0) & (at < bins)).all():
+            return False  # another pass says what is wrong
+        if (found["x"][at == bins - 1] > found["rows"][at == bins - 1] * scale).any():
+            return False
+        self.n, self.first = int(found["rows"].sum()), found
+        return True
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest probability."""
+        if self.first is None:
+            return self.low, self.high
+        p = nw.col("p")
+        found = self.numbers(self.frame.select(low=p.min(), high=p.max()))
+        return float(found["low"][0]), float(found["high"][0])
 
     def _labels(self, name: str, values: Any) -> AnyArray:
         """Return the distinct labels of the rows that were counted."""
@@ -210,7 +247,10 @@ class LazyItems(Items):
     def moments(self, low: float, scale: float, bins: int) -> Floats:
         part = self.part and self.rows.between(low, low + bins / scale)
         frame = self.rows.frame if part is None else part
-        found = self.rows.numbers(binned(frame, low, scale))
+        if self.part is None and self.rows.first is not None:
+            found = self.rows.first
+        else:
+            found = self.rows.numbers(binned(frame, low, scale))
         at = found["bin"].astype(np.int64)
         inside = (at >= 0) & (at < bins)
         self.rows.check_rows(found["rows"][inside].sum(), self.size)
@@ -236,7 +276,7 @@ class LazyItems(Items):
 
     def largest_below(self, edge: float) -> float:
         if edge > 1.0:
-            return self.rows.high
+            return self.rows.ends[1]
         below = np.zeros(0) if self.near is None else self.near[self.near < edge]
         if not below.size:
             frame = self.rows.between(0.0, edge).select(top=nw.col("p").max())
@@ -244,7 +284,7 @@ class LazyItems(Items):
         return float(np.nan_to_num(below[-1], nan=-math.inf))
 
     def smallest(self) -> float:
-        return self.rows.low
+        return self.rows.ends[0]
 
     def n_possible(self) -> int:
         positive = (nw.col("p") > 0.0).cast(nw.Int64).sum()
