@@ -39,10 +39,6 @@ def column(path, name):
     return values
 
 
-def words(text):
-    return " ".join(text.split())
-
-
 class model_of:  # noqa: N801
     """The methods of a saved model on the rows of a file."""
 
