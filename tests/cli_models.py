@@ -37,10 +37,6 @@ def column(path, name):
     return aio.read_table(path).columns.column(name).to_pylist()
 
 
-def words(text):
-    return " ".join(text.split())
-
-
 class model_of:  # noqa: N801
     """The methods of a saved model on the rows of a file."""
 

@@ -1,5 +1,6 @@
 """What a command of argmetric leaves behind, and waiting for one that runs."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,6 +23,16 @@ class Ended(NamedTuple):
 
 
 Run = Callable[..., Ended]
+
+
+def words(text):
+    """Return a text with single blanks, as lines may be aligned in any way."""
+    return " ".join(text.split())
+
+
+def plain(values):
+    """Return values as JSON gives them back."""
+    return json.loads(json.dumps(values))
 
 
 def wait_for(sign, process):

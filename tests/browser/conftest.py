@@ -25,9 +25,7 @@ def chromium():
         flags = ["no-sandbox", "disable-dev-shm-usage", "disable-background-networking"]
         flags += ["disable-component-update", "disable-sync", "no-first-run"]
         browser = playwright.chromium.launch(
-            executable_path=path,
-            args=[f"--{flag}" for flag in flags],
-            timeout=120_000,
+            executable_path=path, args=[f"--{flag}" for flag in flags], timeout=120_000
         )
         yield browser
         browser.close()

@@ -62,10 +62,7 @@ def test_decide_proves_it_on_the_reference(run, answer):
     [
         (f"decide new.csv {LIMITS}", "pass --reference FILE"),
         ("tune known.csv --for-rows 5", "--for-rows goes with --confidence"),
-        (
-            "tune known.csv --min-precision .999 --confidence .95",
-            "no threshold is",
-        ),
+        ("tune known.csv --min-precision .999 --confidence .95", "no threshold is"),
         ("tune known.csv --confidence 2", "--confidence"),
     ],
 )

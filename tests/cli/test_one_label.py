@@ -8,6 +8,7 @@ import pyarrow.csv as pc
 import pytest
 
 import argmetric as am
+from command import plain
 
 NAMES = "cat", "dog", "bird"
 RNG = np.random.default_rng(29)
@@ -35,11 +36,6 @@ def write(name="pets.csv", p=P, y=Y):
     head = "g," + ",".join(f"p_{one}" for one in NAMES) + ",kind"
     Path(name).write_text("\n".join([head, *lines, ""]))
     return name
-
-
-def plain(values):
-    """Values as JSON gives them back."""
-    return json.loads(json.dumps(values))
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,6 @@ REFUSED = """
     --time both name column 'kind'
 2 compare s.csv --threshold 2 -> --threshold 2: probabilities need one from 0 to 1; pass
     --logits if the scores are log-odds
-2 compare s.csv --threshold .5 --next 3 -> --next writes rows: pass -o FILE
-2 compare s.csv --threshold .5 -o a.csv -> -o takes the rows of --next: pass --next 50
 1 decide s.csv --min-positives 100 -> --min-positives 100 is more than the 60 items
 1 decide s.csv --min-recall 1 --min-precision 1 -> all limits: --min-recall or
     --min-positives needs 60

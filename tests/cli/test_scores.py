@@ -13,19 +13,10 @@ import pytest
 import argmetric as am
 from argmetric.scale import files as aio
 from cli_scores import DECIDED, ORDER, N, P, Y, decisions, write_csv
-from command import Ended
+from command import Ended, plain, words
 
 HALF = (P >= 0.5).astype(int)
 GROUPED = {"groups": ORDER, "average": "groups"}
-
-
-def plain(values):
-    """Values as JSON gives them back."""
-    return json.loads(json.dumps(values))
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 SHORTER = "metric", "expected"  # lines of a decision that are told otherwise

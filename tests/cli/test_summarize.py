@@ -109,11 +109,7 @@ def test_other_encodings(run):
         ("reviews --must unicorn", 1, "--must 'unicorn': no sentence of the sources"),
         ("reviews --encoding klingon", 2, "--encoding klingon: there is no such"),
         ("reviews --report -", 2, "a report is written to a file"),
-        (
-            "reviews --report nix/p.html",
-            1,
-            "cannot write nix/p.html: there is no",
-        ),
+        ("reviews --report nix/p.html", 1, "cannot write nix/p.html: there is no"),
         ("reviews --output nix/s.txt", 1, "cannot write nix/s.txt: there is no folder"),
         ("- -", 2, "standard input can be read once only"),
         ("train data.jsonl", 2, "--model"),

@@ -10,7 +10,7 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import files as aio
-from command import Ended
+from command import Ended, words
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -38,10 +38,6 @@ def rows(p):
 
 def column(path, name):
     return aio.read_table(path).columns.column(name).to_pylist()
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 # tune
@@ -251,8 +247,7 @@ def test_calibrate_prints_the_check(run, answer):
 
 
 @pytest.mark.parametrize(
-    "method",
-    ["spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"],
+    "method", ["spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"]
 )
 def test_calibrate_methods_and_their_use(run, answer, method):
     arguments = ["val.parquet", "--label", "kind", "--pos-label", "spam"]

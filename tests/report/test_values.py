@@ -285,10 +285,7 @@ def test_rules_and_checks_show_what_they_found():
 
 @pytest.mark.parametrize(
     ("p", "message"),
-    [
-        ([0.3] * 30, "every score is 0.3"),
-        ([0.0, 1.0] * 15, "every score is 0 or 1"),
-    ],
+    [([0.3] * 30, "every score is 0.3"), ([0.0, 1.0] * 15, "every score is 0 or 1")],
 )
 def test_scores_that_leave_nothing_to_say(p, message):
     with warnings.catch_warnings(action="ignore"):  # decide warns of labels too

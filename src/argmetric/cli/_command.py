@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pkgutil import get_data
 from typing import Annotated, Any
 
@@ -170,21 +171,33 @@ def make_app(*, listed: bool = False) -> App:
         suppress_keyboard_interrupt=False,  # `main` answers for it
         help_epilogue=epilogue(_EXAMPLES, ROWS_ENDINGS),
     )
+    lines = first_lines() if listed else {}
     for place, (command, module) in enumerate(_COMMANDS.items()):
-        function = command.lstrip("-").replace("-", "_")
-        how: dict[str, Any] = {"help": _first_line(module, function)} if listed else {}
+        how: dict[str, Any] = {"help": lines[command]} if listed else {}
         if not command.startswith("-"):
             how["sort_key"] = place
-        made.command(f"argmetric.cli.{module}:{function}", name=command, **how)
+        made.command(
+            f"argmetric.cli.{module}:{_function(command)}", name=command, **how
+        )
     return made
 
 
-def _first_line(module: str, function: str) -> str:
-    """Return how the help of a command begins; its module is read, and not loaded."""
-    text = get_data("argmetric.cli", f"{module.replace('.', '/')}.py") or b""
-    begin = rf'^(?:def {function}\(.*?"""|{function} = App\(.*?help=")'
-    found = re.search(rf"{begin}(.*?)(?:\n\n|\\n\\n)", text.decode(), re.M | re.S)
-    return "" if found is None else " ".join(found[1].split())
+def _function(command: str) -> str:
+    return command.lstrip("-").replace("-", "_")
+
+
+def first_lines() -> dict[str, str]:
+    """Return how the help of each command begins; modules are read, and not loaded."""
+    found = {}
+    for command, module in _COMMANDS.items():
+        text = b""
+        with suppress(OSError):  # where there is no source, nothing is said
+            text = get_data("argmetric.cli", f"{module.replace('.', '/')}.py") or text
+        name = _function(command)
+        begin = rf'^(?:def {name}\(.*?"""|{name} = App\(.*?help=")'
+        line = re.search(rf"{begin}(.*?)(?:\n\n|\\n\\n)", text.decode(), re.M | re.S)
+        found[command] = "" if line is None else " ".join(line[1].split())
+    return found
 
 
 app = make_app()

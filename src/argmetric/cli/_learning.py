@@ -20,7 +20,7 @@ from argmetric.cli import _report
 from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._values import check_encoding, entries, flag_of, refuse_bad_target
+from argmetric.cli._values import check_encoding, refuse_bad_target
 from argmetric.cli.scores._rows import refuse_shared_output
 
 
@@ -72,29 +72,8 @@ class Recipe(opt.Options, group=Group("Recipe", sort_key=2)):
     seed: opt.Seed = 0
 
 
-# A way, or one with "no " before it; the options that it refuses; what is said; and why
-_TABLE = (
-    # lines of tokens are written as they were read
-    "no raw: output_format = {} is about --raw: pass it too\n"
-    # a summarizer keeps what it was trained with
-    "model: mode = {} is part of the model: leave it out\n"
-    # weights are learned at once
-    "weights: iterations oracle_beam = {} is about --policy dagger or vine: pass "
-    "one of them too\n"
-    # no other policy is a mixture
-    "no vine: beta = {} is about --policy vine: pass that too\n"
-)
-REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]
 _KEYS = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
-
-
-def refuse(o: Given, way: str) -> None:
-    """Refuse the first option that is given and has no meaning for a way."""
-    for own, options, message in REFUSALS:
-        for name in options.split() if own == way else ():
-            if o.has(name):
-                raise UsageError(message.format(flag_of(name)))
 
 
 def sizes(name: str, sentences: int, tokens: int) -> list[Field]:

@@ -108,12 +108,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
     values.force.set(force)
-    app.config = (
-        values.refuse_empty,
-        values.refuse_shared_outputs,
-        values.refuse_shared_columns,
-        values.refuse_overwriting,
-    )
+    app.config = (values.check_arguments,)
     try:
         result = app(
             values.marked_streams(tokens),

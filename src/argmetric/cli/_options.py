@@ -263,8 +263,7 @@ class Limits(Options, group=LIMITS):
     """
 
     max_positives: Annotated[
-        int | str | None,
-        shown("COUNT|PERCENT", converter=values.count_or_percent),
+        int | str | None, shown("COUNT|PERCENT", converter=values.count_or_percent)
     ]
     min_positives: Annotated[int, _WHOLE, bound(gte=0, lte=2**53)] = 0
     per_row: Count

@@ -17,6 +17,7 @@ from argmetric.cli._command import ENDINGS, Given, add, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._progress import progress
 from argmetric.cli._values import check_encoding, refuse_bad_target
+from argmetric.cli.scores._rows import check
 from argmetric.metrics import get_metric
 from argmetric.search.corpus.files import write_text
 
@@ -144,9 +145,7 @@ def train(o: Given) -> int:
     learning.refuse_target("summarizer", o.model)
     check_encoding(o.encoding)
     policy = "dagger" if o.policy == "searn" else o.policy
-    learning.refuse(o, policy)
-    if policy != "vine":
-        learning.refuse(o, "no vine")
+    check("summarize-train", {policy}, o)
     names = "iterations", "oracle_beam", "beta", "min_words", "redundancy"
     summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
     known = _read_clusters(o)
@@ -213,7 +212,7 @@ def _summarizer(o: Given) -> Summarizer:
     given = _given(o, "min_words", "redundancy")
     if o.model is None:
         return _new_summarizer(o, **given)
-    learning.refuse(o, "model")
+    check("summarize", {"model"}, o)
     from argmetric.search import Summarizer
 
     loaded: Summarizer = learning.load_learned(Summarizer, "summarizer", o.model)

@@ -19,6 +19,7 @@ from argmetric.cli._command import TRAINING_ENDINGS, Given, add, command, epilog
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._report import Values, count, number
 from argmetric.cli._tag_evaluate import TagTask, evaluate, read_labelled
+from argmetric.cli.scores._rows import check
 from argmetric.search.corpus import sentences as corpus
 from argmetric.search.corpus.files import write_text
 from argmetric.search.corpus.labels import CodedLabels
@@ -259,8 +260,7 @@ def predict(o: Given) -> int:
     argmetric tag predict names.tag letter.txt --raw -o names.jsonl
     """
     target = learning.text_target(o)
-    if not o.raw:
-        learning.refuse(o, "no raw")
+    check("tag-predict", {"raw"} if o.raw else set(), o)
     from argmetric.search import Tagger
 
     tagger = learning.load_learned(Tagger, "tagger", o.model)

@@ -33,15 +33,10 @@ _ALGORITHMS = {
 }
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
-_WINDOWED = {
-    **dict.fromkeys(("pk", "p_k"), "Pk"),
-    **dict.fromkeys(("windowdiff", "window_diff"), "WindowDiff"),
-}
-_PLAIN = {
-    "boundary_similarity": "BoundarySimilarity",
-    "hamming": "Hamming",
-    "zero_one": "ZeroOne",
-}
+_WINDOWED = {"pk": "Pk", "windowdiff": "WindowDiff"}
+_PLAIN = {"boundary_similarity": "BoundarySimilarity"}
+_PLAIN |= {"hamming": "Hamming", "zero_one": "ZeroOne"}
+_SPELLINGS = {"p_k": "pk", "window_diff": "windowdiff"}
 
 
 @command("json", files={})
@@ -155,8 +150,8 @@ def expect(o: Given) -> int:
     model = Independent(expit(p) if o.logits else p)
     with progress(f"expecting {utility.name} of {p.size:,} labels"):
         found = expectation(utility, z, model, width)
-        law = distribution(utility, z, model) if o.quantiles else None
-    cuts = None if law is None else {f"{q:g}": law.quantile(q) for q in _QUANTILES}
+        mass = distribution(utility, z, model) if o.quantiles else None
+    cuts = None if mass is None else {f"{q:g}": mass.quantile(q) for q in _QUANTILES}
     values: _report.Values = {
         "probabilities": table.source,
         "reference": other.source,
@@ -192,6 +187,7 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
     from argmetric import sequence
 
     key = name.strip().lower().replace("-", "_").replace(" ", "_")
+    key = _SPELLINGS.get(key, key)
     if zero_division is not None and key in _WINDOWED | _PLAIN:
         raise UsageError(f"--zero-division is for metrics of counts, not {name}")
     if key in _WINDOWED and window is None:
@@ -206,7 +202,7 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         zero = None if zero_division is None else float(zero_division)
         return sequence.CountUtility(get_metric(name, zero_division=zero))
     except ValueError as error:
-        known = ", ".join(("pk", "windowdiff", *_PLAIN))
+        known = ", ".join(_WINDOWED | _PLAIN)
         raise UsageError(f"{metric_error(error)}; utilities: {known}") from error
 
 
@@ -253,10 +249,8 @@ def export(o: Given) -> int:
     argmetric export rule.json --to sql --column score
     argmetric export rule.json --to python -o label.py
     """
-    rule, target = (
-        load.load_saved(o.rule, "rule"),
-        None if o.output == "-" else o.output,
-    )
+    rule = load.load_saved(o.rule, "rule")
+    target = None if o.output == "-" else o.output
     if target is not None:
         refuse_bad_target(target)
     if o.to == "onnx":

@@ -71,7 +71,7 @@ def path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
 
 
 def written_path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
-    """Return the path; `refuse_overwriting` knows written files by this function."""
+    """Return the path; `check_arguments` knows written files by this function."""
     return unmarked(tokens[0].value)
 
 
@@ -94,14 +94,26 @@ def _is_same_file(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def refuse_shared_outputs(
+def check_arguments(
     app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
 ) -> None:
-    """Refuse one file for two outputs, before anything is read.
+    """Refuse what contradicts itself, whatever the command, before anything is read.
 
-    The parser calls this, and those below, with what it found, for every command.
+    The parser calls this with what it found: options of no characters, one file for two
+    outputs, one column for two purposes, and an output that the command reads.
     """
+    _refuse_empty(arguments)
     refuse_same_file(_files(arguments, written_path))
+    for group in (COLUMNS, OUTPUT):
+        refuse_same_column(
+            (token.keyword or one.name, token.value)
+            for one in arguments
+            if _names_column_of(one.parameter, group)
+            if one.name != "--drop"  # what is no feature may have another purpose
+            for token in one.tokens
+        )
+    read = [pattern for _, pattern in _files(arguments, path)]
+    refuse_inputs(_files(arguments, written_path), read)
 
 
 def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
@@ -112,14 +124,6 @@ def refuse_same_file(outputs: Iterable[tuple[str, str]]) -> None:
                 f"{first} {one} and {second} {other} are the same file: pass another "
                 "name for one of them"
             )
-
-
-def refuse_overwriting(
-    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
-) -> None:
-    """Refuse an output that is a file which the same command reads."""
-    read = [pattern for _, pattern in _files(arguments, path)]
-    refuse_inputs(_files(arguments, written_path), read)
 
 
 def refuse_inputs(outputs: Iterable[tuple[str, str]], patterns: Iterable[str]) -> None:
@@ -136,20 +140,6 @@ def refuse_inputs(outputs: Iterable[tuple[str, str]], patterns: Iterable[str]) -
                         f"{option} {target} is also an input: pass another name, "
                         "or --force to overwrite it"
                     )
-
-
-def refuse_shared_columns(
-    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
-) -> None:
-    """Refuse one column for two purposes, before anything is read."""
-    for group in (COLUMNS, OUTPUT):
-        refuse_same_column(
-            (token.keyword or one.name, token.value)
-            for one in arguments
-            if _names_column_of(one.parameter, group)
-            if one.name != "--drop"  # what is no feature may have another purpose
-            for token in one.tokens
-        )
 
 
 def _names_column_of(parameter: cyclopts.Parameter, group: cyclopts.Group) -> bool:
@@ -170,9 +160,7 @@ def refuse_same_column(named: Iterable[tuple[str, str | None]]) -> None:
             seen[column] = option
 
 
-def refuse_empty(
-    app: cyclopts.App, commands: object, arguments: cyclopts.ArgumentCollection
-) -> None:
+def _refuse_empty(arguments: cyclopts.ArgumentCollection) -> None:
     """Refuse options and files of no characters, as an unset variable of a shell gives.
 
     The name of a column that is read may be empty: that of an index, say.

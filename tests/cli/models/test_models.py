@@ -20,10 +20,9 @@ from cli_models import (
     Y,
     column,
     model_of,
-    words,
     write_csv,
 )
-from command import Ended
+from command import Ended, words
 
 skops = pytest.importorskip("skops.io")
 

@@ -201,10 +201,7 @@ def _read(
 
 
 def _decisions(
-    o: Given,
-    rows: TableRows,
-    reference: TableRows | None,
-    notes: list[str],
+    o: Given, rows: TableRows, reference: TableRows | None, notes: list[str]
 ) -> Any:
     """Decisions of each model, or the cuts that decide."""
     if o.decisions is not None:

@@ -246,7 +246,7 @@ def _answer(o: Given, source: io.Input, counted: _Found) -> int:
     save(found, o.report)
     used = ", ".join(f"{k} {v!r}" for k, v in values["columns"].items())
     n, level = _report.count(n_files, "file"), 100 * values["false_alarms"]
-    alarms_of_a_year = f"{level:g} % chance of a false alarm per year"
+    alarms_of_a_year = f"{level:g} % probability of a false alarm per year"
     parts = [(x.start, x) for x in found.periods[-_SHOWN_PERIODS:]]
     last = ((name, x.periods[-1]) for name, x in getattr(found, "segments", {}).items())
     parts += [*last][:_SHOWN_SEGMENTS]

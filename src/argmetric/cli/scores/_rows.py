@@ -414,6 +414,15 @@ _TABLE = (
     # with one column of scores a row has one label
     "no scores: decide:per_row = {} is a number of labels in every row: pass "
     "their columns, --scores 'p_*'\n"
+    # lines of tokens are written as they were read
+    "no raw: tag-predict:output_format = {} is about --raw: pass it too\n"
+    # a summarizer keeps what it was trained with
+    "model: summarize:mode = {} is part of the model: leave it out\n"
+    # weights are learned at once
+    "weights: summarize-train:iterations summarize-train:oracle_beam = {} is about "
+    "--policy dagger or vine: pass one of them too\n"
+    # no other policy is a mixture
+    "no vine: summarize-train:beta = {} is about --policy vine: pass that too\n"
     # rows that are read at once need no workers, folders or second start
     "whole: engine scheduler on_error work_dir missing_groups resume = {} is "
     "about files that are read in pieces: another option needs all rows\n"
