@@ -56,6 +56,11 @@ def test_a_function_without_return():
         am.CustomMetric(nothing).value(1, 2, 2, 4)
 
 
+def test_a_function_may_be_defined_for_no_positives_alone():
+    decision = am.decide(P, lambda tp, k, t, n: np.where(k == 0, 1.0, NAN))
+    assert (decision.n_positives, decision.expected) == (0, 1.0)
+
+
 def test_division_by_zero_at_the_margins_is_undefined():
     lift = am.CustomMetric(lambda tp, k, t, n: (tp + 1) / (k * t), zero_division=1)
     assert lift.value([0, 0, 1], [0, 1, 1], [2, 0, 2], 4).tolist() == [1, 1, 1]
