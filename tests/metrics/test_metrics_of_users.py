@@ -56,9 +56,13 @@ def test_a_function_without_return():
         am.CustomMetric(nothing).value(1, 2, 2, 4)
 
 
-def test_a_function_may_be_defined_for_no_positives_alone():
-    decision = am.decide(P, lambda tp, k, t, n: np.where(k == 0, 1.0, NAN))
-    assert (decision.n_positives, decision.expected) == (0, 1.0)
+def test_a_function_may_be_defined_without_a_hit_alone():
+    def misses(tp, k, t, n):
+        return np.where((tp == 0) & (k > 0) & (t > 0), 1.0, NAN)
+
+    found = decide_by(P, misses, check=False, zero_division=NAN)
+    assert found.n_positives > 0
+    assert found.expected == pytest.approx(1.0)
 
 
 def test_division_by_zero_at_the_margins_is_undefined():
