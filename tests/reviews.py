@@ -1,8 +1,10 @@
 """Reviews that are made up, summaries of them, and parsers that know no grammar."""
 
+from itertools import pairwise
+
 import numpy as np
 
-from argmetric.search import Tree
+from argmetric.search import Summarizer, Tree
 
 DOCUMENTS = [
     "The room was clean. We ate at a bar nearby. The pool is not open in May.",
@@ -44,3 +46,14 @@ class Flat:
 
     def parse(self, sentences):
         return [Tree(list(own), None, [0] + [1] * (len(own) - 1)) for own in sentences]
+
+
+def read(documents):
+    """The documents as a summary knows them: words, sentences and their places."""
+    return Summarizer().predict([documents], words=10**6)[0].cluster
+
+
+def sentences_of(text):
+    cluster = read([text])
+    bounds = pairwise(cluster.sentence_starts.tolist())
+    return [" ".join(cluster.words[a:b]) for a, b in bounds]

@@ -5,7 +5,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from argmetric.search import LinearLearner, Searn, Task
+from argmetric.search import (
+    LinearLearner,
+    Searn,
+    SequenceLabelling,
+    SpanChunking,
+    Task,
+    WordChunking,
+)
+
+
+class GenericLabelling(SequenceLabelling):
+    """Not known to the kernels, since a subclass may do anything."""
+
+
+class GenericChunking(WordChunking):
+    """Not known to the kernels, since a subclass may do anything."""
+
+
+class GenericSpans(SpanChunking):
+    """Not known to the kernels, since a subclass may do anything."""
 
 
 class Fixed:

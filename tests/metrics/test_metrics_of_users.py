@@ -56,6 +56,15 @@ def test_a_function_without_return():
         am.CustomMetric(nothing).value(1, 2, 2, 4)
 
 
+def test_a_function_may_be_defined_without_a_hit_alone():
+    def misses(tp, k, t, n):
+        return np.where((tp == 0) & (k > 0) & (t > 0), 1.0, NAN)
+
+    found = decide_by(P, misses, check=False, zero_division=NAN)
+    assert found.n_positives > 0
+    assert found.expected == pytest.approx(1.0)
+
+
 def test_division_by_zero_at_the_margins_is_undefined():
     lift = am.CustomMetric(lambda tp, k, t, n: (tp + 1) / (k * t), zero_division=1)
     assert lift.value([0, 0, 1], [0, 1, 1], [2, 0, 2], 4).tolist() == [1, 1, 1]

@@ -13,6 +13,7 @@ from argmetric.search import (
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._policy import draw, make_keys
 from argmetric.search._searn._reference import InitialPolicy
+from searn_tasks import GenericChunking, GenericLabelling, GenericSpans
 
 X = ["banana", "onion", "yes", "order", "", "bread", "tree", "sky"]
 Y = ["cvcvcv", "vcvvc", "cvc", "vccvc", "", "ccvvc", "ccvv", "ccv"]
@@ -139,18 +140,6 @@ def test_paths_of_lols_differ_from_those_of_searn():
         given[algorithm] = np.concatenate(regrets(*learner.given[-1]))
     assert set(given["aggrevate"]) <= {0.0, 1.0}
     assert set(given["lols"]) - {0.0, 1.0}
-
-
-class GenericLabelling(SequenceLabelling):
-    """Not known to the kernels."""
-
-
-class GenericChunking(WordChunking):
-    """Not known to the kernels."""
-
-
-class GenericSpans(SpanChunking):
-    """Not known to the kernels."""
 
 
 TASKS = {

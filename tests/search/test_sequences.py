@@ -10,15 +10,7 @@ from argmetric.search import (
     SpanChunking,
     WordChunking,
 )
-from searn_tasks import Kept
-
-
-class GenericLabelling(SequenceLabelling):
-    """Not known to the kernels, since a subclass may do anything."""
-
-
-class GenericChunking(WordChunking):
-    """Not known to the kernels, since a subclass may do anything."""
+from searn_tasks import GenericChunking, GenericLabelling, Kept
 
 
 def labelled(seed, n=40):

@@ -130,6 +130,12 @@ def test_there_are_points_where_the_cut_is():
     assert (p >= logits.threshold).sum() == (p >= check.threshold).sum()
 
 
+def test_a_calibrator_is_drawn_over_what_changes_nothing():
+    ax = am.calibrate([0, 1, 0, 1, 1, 0] * 5, [0.1, 0.6, 0.3, 0.8, 0.4, 0.5] * 5).plot()
+    assert ax.lines[0].get_label() == "unchanged"
+    assert ax.lines[0].get_xydata().tolist() == [[0, 0], [1, 1]]
+
+
 def test_a_stream_is_drawn_from_its_classifier_and_from_its_predictions():
     model = OnlineClassifier("f1")
     positive = Y == "yes"

@@ -373,3 +373,11 @@ def test_long_values_are_cut_short():
     text, numbers = Long()._lines()
     assert (text[0], len(text[1]), text[1][-1]) == ("text", 120, "…")
     assert numbers == ("numbers", "int64 array of shape (99,)")
+
+
+def test_a_value_that_differs_by_rounding_is_that_value():
+    found = am.forecast([0.9, 0.6, 0.3], [1, 1, 0])
+    reached = found.probabilities.cumsum()
+    for value, below, at in zip(found.values[1:], reached, reached[1:], strict=False):
+        assert found.cdf(value - 5e-13) == pytest.approx(at, rel=1e-15)
+        assert found.probability_below(value + 5e-13) == pytest.approx(below, rel=1e-15)

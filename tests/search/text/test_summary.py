@@ -4,7 +4,6 @@ import html
 import re
 import subprocess
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,18 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric.search import Summarizer, Summary, Tree
-
-
-def read(documents):
-    """The documents as a summary knows them: words, sentences and their places."""
-    return Summarizer().predict([documents], words=10**6)[0].cluster
-
-
-def sentences_of(text):
-    cluster = read([text])
-    bounds = pairwise(cluster.sentence_starts.tolist())
-    return [" ".join(cluster.words[a:b]) for a, b in bounds]
-
+from reviews import read, sentences_of
 
 # --------------------------------------------------------------------- sentences
 

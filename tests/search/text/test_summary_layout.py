@@ -1,25 +1,12 @@
 """Sentences of texts with paragraphs, lists, Markdown, and other languages."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric.search import Summarizer
-
-
-def read(text):
-    """The text as a summary knows it: words, sentences and their places."""
-    return Summarizer().predict([[text]], words=10**6)[0].cluster
-
-
-def sentences_of(text):
-    cluster = read(text)
-    bounds = pairwise(cluster.sentence_starts.tolist())
-    return [" ".join(cluster.words[a:b]) for a, b in bounds]
-
+from reviews import read, sentences_of
 
 # ------------------------------------------------------------------- paragraphs
 
@@ -136,7 +123,7 @@ def test_markdown_is_read_for_its_sentences():
 
 
 def test_words_of_markdown_have_their_places():
-    cluster = read(MARKDOWN)
+    cluster = read([MARKDOWN])
     pieces = [MARKDOWN[a:b] for a, b in cluster.word_spans.tolist()]
     pairs = zip(cluster.words, pieces, strict=True)
     assert {word: piece for word, piece in pairs if word != piece} == {
@@ -187,10 +174,10 @@ MARKS = ["# ", "- ", "|", "```\n", "**", "[a](b)", "---\n", "1. ", "> ", ". ", "
 def test_any_mixture_of_marks_is_cut(parts):
     text = "".join(parts)
     try:
-        cluster = read(text)
+        cluster = read([text])
     except ValueError:  # nothing is left but headings, code and marks
         with pytest.raises(ValueError, match=r"has no letter|is empty"):
-            read(text)
+            read([text])
         return
     starts, spans = cluster.sentence_starts, cluster.word_spans
     assert starts[0] == 0

@@ -3,34 +3,22 @@
 import inspect
 import re
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
 import argmetric as am
 
+NAMES = """
+decide forecast evaluate tune calibrate calibration_check monitor
+classes.decide classes.forecast classes.evaluate classes.tune classes.calibrate
+classes.check classes.monitor published.decide tensors.decide tensors.forecast
+scale.decide scale.forecast scale.evaluate scale.tune
+"""
 VERBS = {
-    "decide": am.decide,
-    "forecast": am.forecast,
-    "evaluate": am.evaluate,
-    "tune": am.tune,
-    "calibrate": am.calibrate,
-    "calibration_check": am.calibration_check,
-    "monitor": am.monitor,
-    "classes.decide": am.classes.decide,
-    "classes.forecast": am.classes.forecast,
-    "classes.evaluate": am.classes.evaluate,
-    "classes.tune": am.classes.tune,
-    "classes.calibrate": am.classes.calibrate,
-    "classes.check": am.classes.check,
-    "classes.monitor": am.classes.monitor,
-    "published.decide": am.published.decide,
-    "tensors.decide": am.tensors.decide,
-    "tensors.forecast": am.tensors.forecast,
-    "scale.decide": am.scale.Files.decide,
-    "scale.forecast": am.scale.Files.forecast,
-    "scale.evaluate": am.scale.Files.evaluate,
-    "scale.tune": am.scale.Files.tune,
+    name: attrgetter(name.replace("scale.", "scale.Files."))(am)
+    for name in NAMES.split()
 }
 # Of each shared parameter its default, and how its text in every verb begins
 SHARED = {

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -15,24 +14,9 @@ from argmetric import NotCertifiedError
 from argmetric._verbs import _binomial as tests
 from argmetric._verbs._certify import LabelledRows, Terms, certify
 from argmetric.metrics import get_metric
+from binomials import most_errors, tail
 
 RECALL = get_metric("recall")
-
-
-@cache
-def tail(k, wrong, count):
-    """P(Bin(k, wrong) <= count) of a fraction."""
-    right = 1 - wrong
-    terms = range(min(count, k) + 1)
-    return sum(math.comb(k, i) * wrong**i * right ** (k - i) for i in terms)
-
-
-@cache
-def most_errors(k, wrong, delta):
-    found = -1
-    while found + 1 < k and tail(k, wrong, found + 1) <= delta:
-        found += 1
-    return found
 
 
 def slow_start(rows, right, floor, delta, *, probabilities=True):

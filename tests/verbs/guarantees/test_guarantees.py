@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,28 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
+from binomials import most_errors, tail
 from refusing import refuses
 from slow import SLOW
 
 QUICK = {"n_bootstrap": 0, "cv": None}
-
-
-@cache
-def tail(k, share, count):
-    """P(Bin(k, share) <= count) of a fraction, in whole numbers."""
-    yes, of = share.as_integer_ratio()
-    terms = range(count + 1)
-    ways = sum(math.comb(k, i) * yes**i * (of - yes) ** (k - i) for i in terms)
-    return Fraction(ways, of**k)
-
-
-@cache
-def most_errors(k, wrong, delta):
-    """The largest count of which P(Bin(k, wrong) <= count) <= delta, -1 if none is."""
-    found = -1
-    while found + 1 < k and tail(k, wrong, found + 1) <= delta:
-        found += 1
-    return found
 
 
 def labelled(n, seed=0, sharp=0.25):

@@ -25,57 +25,37 @@ def refusal(y, p, **options):
 BEGIN = "no threshold is proven to keep "
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"min_precision": 0.5, "prior": 0.03, "confidence": 0.9},
-            "min_precision=0.5 at 3 % positives with a confidence of 90 %: the test "
-            "begins at p ≥",
-        ),
-        (
-            {"min_precision": 0.99, "min_recall": 0.5, "confidence": 0.9},
-            "min_precision=0.99 with a confidence of 90 %: ",
-        ),
-        (
-            {"min_precision": 0.99, "confidence": 0.9, "for_rows": 50},
-            "min_precision=0.99 for the next 50 such rows with a confidence of 90 %: ",
-        ),
-        (
-            {"min_recall": 0.99, "min_npv": 0.5, "confidence": 0.8, "prior": 0.5},
-            "min_recall=0.99 at 50 % positives with a confidence of 80 %: it takes 230 "
-            f"positive rows at the least, not {Y.sum()}; about",
-        ),
-        (
-            {"max_positives": 1, "confidence": 0.9},
-            "max_positives=1 with a confidence of 90 %: it takes 690 rows at the "
-            "least, not 300; about 690 labelled rows may do (a forecast)",
-        ),
-        (
-            {"max_positives": "0.5%", "confidence": 0.9},
-            "max_positives=0.5% with a confidence of 90 %: it takes 460 rows",
-        ),
-        (
-            {"min_precision": 1.0, "confidence": 0.9},
-            "min_precision=1 with a confidence of 90 %: no number of rows proves it",
-        ),
-        (
-            {"min_precision": 0.99999999, "confidence": 0.999999},
-            "min_precision=0.99999999 with a confidence of 99.9999 %: the test begins",
-        ),
-        (
-            {"min_npv": 0.999, "confidence": 0.9},
-            "min_npv=0.999 with a confidence of 90 %: the test begins at p <",
-        ),
-        (
-            {"min_precision": 0.9, "min_recall": 0.9, "confidence": 0.9},
-            "min_precision=0.9 and min_recall=0.9 with a confidence of 90 %: the "
-            "proven thresholds do not meet (min_precision=0.9 holds from ",
-        ),
-    ],
-)
-def test_the_words_are_those_that_were_typed(options, words):
-    assert str(refusal(Y, P, **options)).startswith(BEGIN + words)
+TYPED = """
+min_precision=0.5, prior=0.03, confidence=0.9 -> min_precision=0.5 at 3 % positives with
+    a confidence of 90 %: the test begins at p ≥
+min_precision=0.99, min_recall=0.5, confidence=0.9 -> min_precision=0.99 with a
+    confidence of 90 %:
+min_precision=0.99, confidence=0.9, for_rows=50 -> min_precision=0.99 for the next 50
+    such rows with a confidence of 90 %:
+min_recall=0.99, min_npv=0.5, confidence=0.8, prior=0.5 -> min_recall=0.99 at 50 %
+    positives with a confidence of 80 %: it takes 230 positive rows at the least, not
+    {POSITIVE}; about
+max_positives=1, confidence=0.9 -> max_positives=1 with a confidence of 90 %: it takes
+    690 rows at the least, not 300; about 690 labelled rows may do (a forecast)
+max_positives="0.5%", confidence=0.9 -> max_positives=0.5% with a confidence of 90 %: it
+    takes 460 rows
+min_precision=1.0, confidence=0.9 -> min_precision=1 with a confidence of 90 %: no
+    number of rows proves it
+min_precision=0.99999999, confidence=0.999999 -> min_precision=0.99999999 with a
+    confidence of 99.9999 %: the test begins
+min_npv=0.999, confidence=0.9 -> min_npv=0.999 with a confidence of 90 %: the test
+    begins at p <
+min_precision=0.9, min_recall=0.9, confidence=0.9 -> min_precision=0.9 and
+    min_recall=0.9 with a confidence of 90 %: the proven thresholds do not meet
+    (min_precision=0.9 holds from
+"""
+
+
+@pytest.mark.parametrize("line", TYPED.replace("\n    ", " ").strip().split("\n"))
+def test_the_words_are_those_that_were_typed(line):
+    options, words = line.split(" -> ")
+    said = str(refusal(Y, P, **eval(f"dict({options})")))
+    assert said.startswith(BEGIN + words.format(POSITIVE=Y.sum()))
 
 
 def test_one_of_several_labels_is_named_with_the_typed_confidence():
