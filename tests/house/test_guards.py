@@ -104,7 +104,7 @@ HELD_BY = {
     },
     "climb": {
         "test_labels_on_both_sides_of_a_limit_are_as_good": "climb",
-        "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
+        "test_leaving_classes_out_is_near_the_expectation": "presence_weights",
         "test_the_expected_score_is_that_of_all_truths": "sums_of",
     },
     "cost_sensitive": {
@@ -113,9 +113,9 @@ HELD_BY = {
         "test_joint_rows_and_matrices": "fill_joint",
     },
     "draws": {
-        "test_laws_are_those_of_all_truths": "all_tables",
+        "test_distributions_are_those_of_all_outcomes": "all_tables",
         "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
-        "test_no_metric_scores_less_than_the_most_probable_classes": ("truths_of_both"),
+        "test_no_metric_scores_less_than_the_most_probable_classes": ("tables_of_both"),
     },
     "effects": {
         "test_the_posterior_is_that_of_importance_sampling": (
@@ -126,7 +126,7 @@ HELD_BY = {
         "test_the_best_of_all_labels_is_found": "climb_exact",
         "test_the_expected_score_is_that_of_all_truths": "exact_values",
         "test_no_labels_pass_the_bound": "weights_at",
-        "test_accuracy_has_the_law_of_a_count": "count_law",
+        "test_accuracy_has_the_distribution_of_a_count": "count_distribution",
         "test_expected_scores_are_exact_to_rounding": "ratio_means",
     },
     "exponential": {
