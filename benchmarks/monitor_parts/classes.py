@@ -108,7 +108,7 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
         y, z = pool.y[own], pool.P[own].argmax(axis=1)
         actual = f1_score(y, z, average="macro")
         shares = np.bincount(y, minlength=pool.P.shape[1]) / y.size
-        low, high = np.array(one.share_intervals).T
+        low, high = np.array(one.prevalence_intervals).T
         inside = (shares >= low) & (shares <= high)
         plain = am.classes.forecast(
             pool.P[own], z, "f1", reference=found.watch.calibrator

@@ -422,7 +422,7 @@ def test_several_classes(run, by):
         assert one["verdict"] == other.verdict
         assert one["n_known"] == other.n_known
         assert one["mean"] == pytest.approx(other.mean, rel=1e-12)
-        assert one["shares"] == pytest.approx(other.shares, rel=1e-12)
+        assert one["prevalences"] == pytest.approx(other.prevalences, rel=1e-12)
     assert ended.code == (3 if wanted.alarms else 0)
     last = "  ".join(wanted.periods[-1].cells())
     assert last in run(*call).out
