@@ -125,7 +125,7 @@ def test_gaps_are_means_over_draws_row_by_row(metric):
         top = order[:size]
 
         def value(p, top=top, size=size):
-            p = p[draws.cells.place]
+            p = p[draws.bins.place]
             return float(found.value(p[top].sum(), size, p.sum(), float(p.size)))
 
         mean = np.mean([value(one) for one in draws.p.T])
