@@ -90,8 +90,9 @@ def test_a_vector_gets_the_best_cut_that_splits_no_tie(engine, data):
     assert found.n_half == memory.cut_half.n_positives
     if memory.threshold is not None:
         assert np.array_equal(labels, memory.labels)
-    else:
-        assert found.notes
+    else:  # a tie without a price needs no note
+        lost = memory.expected - found.expected
+        assert any("equal scores" in note for note in found.notes) or lost < 1e-9
 
 
 @pytest.mark.parametrize("engine", ENGINES)
