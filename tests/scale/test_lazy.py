@@ -61,8 +61,8 @@ def best_whole_cut(p, metric, how):
     if math.isnan(zero):
         high = min(high, max(int((p > 0).sum()), low))
     values = [found.curve[k] for k in whole if low <= k <= high]
-    values = [value for value in values if not math.isnan(value)]
-    return max(values) if values else None
+    best = np.fmax.reduce(values) if values else None
+    return None if values and np.isnan(best) and p.max() > 0 else best
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -81,7 +81,8 @@ def test_a_vector_gets_the_best_cut_that_splits_no_tie(engine, data):
     if found is None:
         return
     labels = fetched(found.table)["decision"]
-    assert found.expected == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+    near = pytest.approx(wanted, rel=1e-12, abs=1e-12, nan_ok=True)
+    assert found.expected == near
     assert found.n == p.size
     assert found.n_positives == labels.sum()
     assert labels.dtype == np.int8
@@ -90,8 +91,10 @@ def test_a_vector_gets_the_best_cut_that_splits_no_tie(engine, data):
     assert found.n_half == memory.cut_half.n_positives
     if memory.threshold is not None:
         assert np.array_equal(labels, memory.labels)
-    else:
-        assert found.notes
+    else:  # a tie without a price needs no note
+        lost = memory.expected - found.expected
+        noted = any("equal scores" in note for note in found.notes)
+        assert noted or not lost > 1e-9
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -304,14 +304,15 @@ def label_cuts(rows: Rows, frame: Any, alive: Callable[[Cuts], Booleans]) -> Cut
     p, positive = nw.col("p"), nw.col("y").sum()
     sums = {"low": p.min(), "high": p.max(), "rows": nw.len(), "hits": positive}
     cells = np.array([[rows.low, rows.high, rows.n, 0.0]])  # by ascending score
-    first = last = 0
+    first, last, divided = 0, 0, True
     for _ in range(MOST_ROUNDS):
-        exactly = cells[first : last + 1, 2].sum() <= MOST_SCANNED
+        few = cells[first : last + 1, 2].sum() <= MOST_SCANNED
+        exactly = few or not divided or cells[first, 0] == cells[last, 1]
         if exactly:  # with both neighbours, where thresholds end
             first, last = max(first - 1, 0), min(last + 1, len(cells) - 1)
         low, high = float(cells[first, 0]), float(cells[last, 1])
         part = frame.filter(p >= low, p <= high)
-        if exactly or low == high:
+        if exactly:
             values, times, hits = rows.values(part, hits=positive)
             finer = np.stack([values, values, times, hits], axis=1)
         else:
@@ -322,6 +323,7 @@ def label_cuts(rows: Rows, frame: Any, alive: Callable[[Cuts], Booleans]) -> Cut
             finer = np.stack([found[name].astype(float) for name in sums], axis=1)
             finer = finer[np.argsort(finer[:, 0])]
         rows.check_rows(finer[:, 2].sum(), cells[first : last + 1, 2].sum())
+        divided = len(finer) > last - first + 1
         cells = np.concatenate([cells[:first], finer, cells[last + 1 :]])
         tp, k = (np.append(0.0, np.cumsum(cells[::-1, j])) for j in (3, 2))
         cuts = Cuts(cells[::-1, 0].copy(), tp, k - tp)
