@@ -173,7 +173,6 @@ def _answered(
 def _decide_pieces(o: Given, source: io.Input) -> int:
     """Decide about all rows of many files, and write a folder of the same files."""
     if o.output in (None, "-"):
-        io.listed(source)  # of a folder of text: how to name its files
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
@@ -184,15 +183,17 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
         found_map = io.load_saved(o.reference, "map")
     elif o.reference is not None:
         found_map = layout.fitted(o, *layout.read_reference(o, "")).calibrator
+    rule = None if o.rule is None else io.load_rule(o.rule)
     how: Any = {"reference": found_map, "decision_column": o.new_decisions}
+    how |= {"rule": rule}
     rows, found, _ = pieces.answered("decide", o, source, metric, average, **how)
-    told = dict(lines.lines_of(found), plan=f"{found.plan}, engine {o.engine}")
+    rows.metric = found.metric
+    told = dict(lines.lines_of(found), plan=found.plan)
     return lines.tell(
         *("decide", rows, o, {"decision": found}),
         [("files", _report.count(found.n_files)), *told.items()],
         notes=[*found.notes, *(f"left out: {file}" for file in found.skipped)],
         stderr=True,
-        engine=o.engine,
         output=found.output,
     )
 
@@ -213,7 +214,7 @@ def forecast(o: Given) -> int:
     `argmetric decide` would make. With `--scores 'p_*'` rows have several labels, and
     --decision-column is a pattern too. The answer goes to standard output. A folder or
     a pattern such as `'decided/*.parquet'`, and a file larger than --memory, are read
-    in pieces; the decision is then that of a column.
+    in pieces.
 
     Parameters
     ----------
@@ -236,7 +237,8 @@ def forecast(o: Given) -> int:
         rows, result, notes = pieces.answered(
             "forecast", o, source, metric, average, used
         )
-        where = f"column {rows.used['decision']!r}"
+        named = rows.used.get("decision")
+        where = f"column {named!r}" if named else f"optimal for {metric.name}"
         results["forecast"] = result
     else:
         rows, rule = _read(o, source)

@@ -437,7 +437,7 @@ _TABLE = (
     "no scores: decide:per_row = {} is a number of labels in every row: pass "
     "their columns, --scores 'p_*'\n"
     # rows that are read at once need no workers, folders or second start
-    "whole: engine scheduler on_error work_dir missing_groups resume = {} is "
+    "whole: on_error work_dir missing_groups resume = {} is "
     "about files that are read in pieces: another option needs all rows\n"
 )
 REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]
