@@ -15,7 +15,6 @@ each group, on a sample. One JSON object a line.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -27,9 +26,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
-from harness import cpu_seconds, emit, emit_machine, emit_summary, judge
+from harness import cpu_seconds, emit, run_sections
 
 import argmetric as am
 
@@ -122,23 +120,16 @@ def write_rows(folder: Path, rows: int, *, judged: bool = False) -> Path:
 
 def converted(folder: Path, end: str) -> Path:
     """Write Parquet files again as another format, in a folder beside them."""
+    import polars as pl
+
     if end == "parquet":
         return folder
     other = folder.with_name(f"{folder.name}-{end}")
     other.mkdir()
     for path in sorted(folder.iterdir()):
-        table, target = pq.read_table(path), other / f"{path.stem}.{end}"
-        if end == "csv":
-            pyarrow.csv.write_csv(table, target)
-        elif end == "arrow":
-            with pa.ipc.new_file(target, table.schema) as writer:
-                writer.write_table(table, max_chunksize=1 << 17)
-        else:
-            names, columns = table.column_names, table.to_pydict().values()
-            with target.open("w") as file:
-                for row in zip(*columns, strict=True):
-                    pairs = dict(zip(names, row, strict=True))
-                    file.write(json.dumps(pairs) + "\n")
+        name = {"jsonl": "ndjson", "arrow": "ipc"}.get(end, end)
+        write = getattr(pl.read_parquet(path), f"write_{name}")
+        write(other / f"{path.stem}.{end}")
     return other
 
 
@@ -253,15 +244,6 @@ def memory(folder: Path, rows: int) -> None:
             emit("memory", f"{end}, {name}", size, "MB", limit, rows=rows)
 
 
-def verbs(folder: Path, rows: int) -> None:
-    """Measure the verbs that write nothing."""
-    place = write_rows(folder / "rows", rows, judged=True)
-    for verb in ("evaluate", "forecast", "tune", "calibrate"):
-        show("verbs", verb, rows, run_on(place, verb))
-    found = run_on(place, "evaluate", group="user")
-    show("verbs", "evaluate by group", rows, found)
-
-
 def peers(folder: Path, rows: int) -> None:
     """Call `decide` once for each group, in the ways that libraries offer."""
     mine = rows / run_on(write_rows(folder / "rows", rows), group="user")["cpu_seconds"]
@@ -322,34 +304,17 @@ def peer_calls(rows: Path, output: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-SECTIONS = {
-    "groups": groups,
-    "vector": vector,
-    "engines": engines,
-    "memory": memory,
-    "verbs": verbs,
-    "peers": peers,
-}
+def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
+    """Return a section whose rows are written into a folder that goes with it."""
 
+    def run(rows: float, folder: str, quick: bool) -> None:
+        with tempfile.TemporaryDirectory(dir=folder or None) as place:
+            section(Path(place), 20_000 if quick else int(rows))
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
-    parser.add_argument("--rows", type=float, default=1e6)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--folder", type=Path, help="where rows are written")
-    given = parser.parse_args()
-    rows = 20_000 if given.quick else int(given.rows)
-    judge(not given.quick)
-    emit_machine()
-    for section in given.sections or SECTIONS:
-        with tempfile.TemporaryDirectory(dir=given.folder) as place:
-            SECTIONS[section](Path(place), rows)
-    emit_summary()
-    return 0
+    return run
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parts = groups, vector, engines, memory, peers
+    sections = {part.__name__: in_folder(part) for part in parts}
+    sys.exit(run_sections(__doc__, sections, rows=1e6, folder=""))

@@ -28,6 +28,7 @@ from argmetric._verbs.check import calibration_check as check_rows
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._groups import tickets
+from argmetric.scale._memory import ROW_BYTES, rows_held
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
 from argmetric.scale.files import DataError
 
@@ -261,7 +262,9 @@ def reference_sample(scan: Scan, most: int) -> Reference:
     )
 
 
-MOST_EXACT_ROWS = 1 << 22  # rows of which every distinct score is kept apart
+# Rows of which every distinct score is kept apart, if memory allows
+MOST_EXACT_ROWS = 1 << 22
+SUM_BYTES = 240  # of a score that is kept apart, while sums are merged
 MOST_CHECKED_ROWS = 1 << 22  # rows that are checked in memory unasked
 MOST_SAMPLE = 1 << 26  # rows that are held in memory
 
@@ -319,7 +322,8 @@ def calibrate(
                 reference = reference_sample(scan, ROWS_COMPARED)
                 refuse_useless(reference, scan.columns.truth.classes)
                 chosen = choose_method(reference, "auto")
-            exact = scan.n <= MOST_EXACT_ROWS
+            most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
+            exact = scan.n <= most
             counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
             refuse_useless(counts, scan.columns.truth.classes)
             warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
@@ -387,7 +391,8 @@ def calibration_check(
     n_sample = _check_sample(n_sample, random_state)
     wanted = _wanted(files, files.group, logits)
     with scanning(files, wanted, pos_label, both=True) as scan:
-        if n_sample is None and scan.n > MOST_CHECKED_ROWS:
+        most = min(MOST_CHECKED_ROWS, rows_held(scan.memory, ROW_BYTES))
+        if n_sample is None and scan.n > most:
             raise DataError(
                 f"{scan.n:,} rows are too many to be mapped out of fold and drawn "
                 "again: n_sample=1000000 checks so many of them"

@@ -8,6 +8,7 @@ from typing import Any
 from argmetric._ground.arguments import check_bytes, shown
 
 LEAST_MEMORY = 500 * 10**6  # what a run takes, however little it is granted
+PROCESS_BYTES = 200 * 10**6  # of libraries and compiled code
 ROW_BYTES = 200  # of a row while its bucket is decided, and a little more
 ALWAYS_FITS = 100_000  # so many rows are decided at once, however little is granted
 MOST_BUCKETS = 8192  # a million rows then have some hundred for each
@@ -33,7 +34,13 @@ def check_memory(value: Any, name: str = "memory") -> int:
 
 def bucket_rows(memory: int, n_workers: int) -> int:
     """Return how many rows one worker may decide at a time."""
-    return max(1, memory // (n_workers * ROW_BYTES))
+    return max(1, rows_held(memory, ROW_BYTES) // n_workers)
+
+
+def rows_held(memory: int, row_bytes: int) -> int:
+    """Return how many rows of some bytes fit beside what the process itself takes."""
+    room = memory - PROCESS_BYTES if memory > 2 * PROCESS_BYTES else memory
+    return room // row_bytes
 
 
 def fits(n_rows: int, most_rows: int) -> bool:

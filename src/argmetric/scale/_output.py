@@ -27,7 +27,6 @@ MARK = b"argmetric"  # in the metadata of the column that a run has added
 OLD_MARK = "_argmetric.json"  # in a folder that an earlier version has written
 MOST_ROWS = 1 << 20  # of a row group
 LEAST_ROWS = 1 << 10  # of a batch
-WRITTEN_AT_ONCE = 1 << 17
 
 
 class UnfinishedError(DataError):
@@ -224,8 +223,8 @@ class Writer:
             target = os.path.join(self.folders.fresh, source.name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             memory = self.scan.memory // self.scan.n_workers
-            rows = memory // (8 * source.row_bytes + more_bytes)
-            rows = min(max(rows, LEAST_ROWS), WRITTEN_AT_ONCE)
+            rows = memory // (16 * source.row_bytes + more_bytes)
+            rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
             _write_file(source, target, field, labeller(i), rows)
 
         self.scan.map(write, range(len(self.scan.sources)))

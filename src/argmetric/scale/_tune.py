@@ -26,6 +26,7 @@ from argmetric._verbs.tune import (
 from argmetric.metrics import Metric, MetricLike, require_defined
 from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
+from argmetric.scale._memory import rows_held
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
 from argmetric.scale.files import DataError
 from argmetric.train import TrainingRows
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from argmetric.train import MetricLogisticRegression
 
 
-ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
+ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at, if memory allows
+BIN_BYTES = 160  # of a score with a bin of its own, while bins are merged
 MOST_BINS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
 WHOLE = 0, (1 << 64) - 1
@@ -122,7 +124,8 @@ def _count(
 def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
     """Return bins that are single scores wherever the best cut can be."""
     low, high = WHOLE
-    if scan.n <= ROWS_SCANNED_WHOLE:
+    few = min(ROWS_SCANNED_WHOLE, rows_held(scan.memory, BIN_BYTES))
+    if scan.n <= few:
         return _count(scan, low, high, None, scan.n)
     shift = FIRST_SHIFT
     bins = _count(scan, low, high, shift, scan.n)
@@ -136,7 +139,7 @@ def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
         part = slice(max(int(places[0]) - 1, 0), int(places[-1]) + 2)
         inner = LabelBins(*(values[part] for values in vars(bins).values()))
         low, high = int(inner.first[0]), int(inner.last[-1])
-        if inner.n_rows <= ROWS_SCANNED_WHOLE:
+        if inner.n_rows <= few:
             return bins.replaced(_count(scan, low, high, None, inner.n_rows))
         finer = MOST_BINS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:
