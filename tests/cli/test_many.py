@@ -75,6 +75,7 @@ def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
     ("words", "message"),
     [
         ([], "pass -o FOLDER"),
+        (["-o", "o.csv"], "decisions of many files go to a folder: pass -o FOLDER"),
         (["-o", "o.csv", "--prior", ".1", "--resume"], "--resume is about files that"),
         (["-o", "o.csv", "--label", "y", "--memory", "1kB"], "--label needs all rows"),
         (["-o", "out", "--average", "pooled"], "pass --group COLUMN too"),

@@ -172,7 +172,7 @@ def _answered(
 
 def _decide_pieces(o: Given, source: io.Input) -> int:
     """Decide about all rows of many files, and write a folder of the same files."""
-    if o.output in (None, "-"):
+    if o.output in (None, "-") or pieces.names_a_file(o.output):
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"

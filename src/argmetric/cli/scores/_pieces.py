@@ -18,6 +18,7 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli._values import check_encoding
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
@@ -93,6 +94,11 @@ def _is_large(o: Given, source: io.Input) -> bool:
     return (o.memory is not None or needed > _ALWAYS_READ) and needed > _limit(o)
 
 
+def names_a_file(output: str) -> bool:
+    """Return whether an output is no folder, by its ending."""
+    return os.path.splitext(output)[1] in (".csv", ".tsv", ".jsonl", ".parquet")
+
+
 def _limit(o: Given) -> int:
     """Return the bytes that --memory grants."""
     from argmetric.scale import check_memory
@@ -125,7 +131,8 @@ def columns(o: Given, source: io.Input, *names: str, logits: bool = False) -> An
 def _reading(o: Given) -> dict[str, Any]:
     """Return how text is written, by the options that say it."""
     how = o.only(*(name for name in _READING if name in o.names))
-    if "max_line" in how:
+    if how:
+        check_encoding(how["encoding"])
         how["max_line"] = check_bytes(how["max_line"], "--max-line")
     return how
 
