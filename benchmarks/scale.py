@@ -1,369 +1,265 @@
-"""Measure decisions over files: rows a second, memory, growth, and what peers take.
+"""Measure decisions over files: rows a CPU second, memory, and what engines take.
 
     python benchmarks/scale.py                  # 10^6 rows
-    python benchmarks/scale.py --rows 1e8       # 60 bytes of the disk for each
+    python benchmarks/scale.py --rows 1e7       # 60 bytes of the disk for each
     python benchmarks/scale.py groups peers     # some of the sections
-    python benchmarks/scale.py vector --rows 5e8
 
 Rows lie in Parquet files of up to 10^6 rows, 20 to a group, groups all over the files.
 Every run is a process of its own, whose CPU seconds and largest memory are those of the
-system. The local engine decides a few rows first, so that what is loaded and compiled
-before the first row is in its memory and not in its time; to Dask it counts in both.
-Peers call `decide` once for each group, on a sample; their figures are for the rows of
-the sample, and hold for all rows if time grows as rows do. Targets are meant for 10^6
-rows or more: with fewer, what every run does once takes most of the time. One JSON
-object a line.
+system; it decides a few rows first, so that what is loaded and compiled before the
+first row is in its memory and not in its time. `engines` are given the threshold that
+argmetric finds, and write the same files with a column more; `memory` runs verbs on
+files that take more than the 500 MB that are granted; `peers` call `decide` once for
+each group, on a sample. One JSON object a line.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import cpu_seconds, emit, emit_machine, emit_summary, judge
+from harness import cpu_seconds, emit, run_sections
 
 import argmetric as am
-from argmetric import scale
 
-SECTIONS = ("groups", "growth", "peers", "vector", "verbs", "train")
 FILE_ROWS = 1_000_000
 GROUP_ROWS = 20
 SAMPLE = 40_000
 MEMORY = "2GB"
-IN_MEMORY = 10_000_000  # rows up to which a vector is decided in memory beside it
-METRICS = (
-    *("f1", "f2", "jaccard", "balanced_accuracy", "recall", "fm", "lift", "mcc"),
-    *("kappa", "gmean", "hmean", "qmean", "accuracy", "precision", "sec"),
-)
-FEATURES = 20
-PASSES = 5  # iterations of a search whose passes are timed
-FEW = 1_000  # rows that are decided before a run is timed
+LITTLE = 500_000_000  # bytes, the least that a run may be granted
+IN_MEMORY = 10_000_000  # rows up to which all are decided in memory beside it
+METRICS = ("f1", "jaccard", "mcc", "balanced_accuracy", "gmean")
+FEW = 1_000  # rows that are worked on before a run is timed
 RUN = """
-import json, resource, sys, time
-from argmetric.scale import Dask, Threads, open
-folder, few, output, memory, engine, workers, metric, group = sys.argv[1:]
-kind = Dask if engine == "dask" else Threads
-asked = {"metric": metric, "output": output}
-before = 0.0
-if kind is Threads:
-    open(few, group=group or None, memory=20_000).decide(**asked)  # in buckets
-    before = time.process_time()
-begun = time.perf_counter()
-with kind(n_jobs=int(workers)) as executor:
-    files = open(folder, group=group or None, memory=memory, executor=executor)
-    found = files.decide(**asked)
-seconds = time.perf_counter() - begun
-used = [resource.getrusage(who) for who in
-        (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+import json, os, resource, sys, time
+import argmetric as am
+from argmetric.scale import _memory, open
+folder, few, how = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+verb, words, calling = how["verb"], how["open"], how["call"]
+if how["rule"]:
+    calling["rule"] = am.Rule.load(how["rule"])
+least, _memory.LEAST_MEMORY = _memory.LEAST_MEMORY, 1
+few_bytes = 20_000 if verb == "decide" else 10**9  # in buckets
+getattr(open(few, **{**words, "memory": few_bytes}), verb)(**calling)
+_memory.LEAST_MEMORY = least
+before, begun = time.process_time(), time.perf_counter()
+found = getattr(open(folder, **words), verb)(**calling)
+used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
-    "rows": found.n,
-    "expected": found.expected,
-    "positives": found.n_positives,
-    "plan": found.plan,
-    "seconds": seconds,
-    "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in used) - before,
-    "megabytes": max(one.ru_maxrss for one in used) / 1024,
+    "expected": getattr(found, "expected", None),
+    "n_positives": getattr(found, "n_positives", None),
+    "threshold": getattr(found, "threshold", None),
+    "plan": getattr(found, "plan", ""),
+    "seconds": time.perf_counter() - begun,
+    "cpu_seconds": time.process_time() - before,
+    "megabytes": used.ru_maxrss / 1024,
 }))
+"""
+ENGINES = {
+    "Polars": """
+import polars as pl
+lazy = pl.scan_parquet(f"{folder}/*.parquet")
+lazy.with_columns((pl.col("score") >= t).cast(pl.Int64).alias("decision")).sink_parquet(
+    f"{out}/all.parquet")
+""",
+    "DuckDB": """
+import duckdb
+duckdb.sql(f"SET threads=1")
+duckdb.sql(f"COPY (SELECT *, (score >= {t})::BIGINT AS decision FROM "
+           f"read_parquet('{folder}/*.parquet')) TO '{out}/all.parquet'")
+""",
+    "pyarrow": """
+import os, pyarrow as pa, pyarrow.compute as pc, pyarrow.parquet as pq
+for name in os.listdir(folder):
+    file, writer = pq.ParquetFile(f"{folder}/{name}"), None
+    for batch in file.iter_batches(1 << 17, use_threads=False):
+        label = pc.greater_equal(batch.column("score"), t).cast(pa.int64())
+        batch = batch.append_column("decision", label)
+        writer = writer or pq.ParquetWriter(f"{out}/{name}", batch.schema)
+        writer.write_batch(batch)
+    writer.close()
+""",
+}
+AROUND = """
+import json, resource, sys, time
+import polars, pyarrow.parquet
+before = time.process_time()
+folder, out, t = sys.argv[1], sys.argv[2], float(sys.argv[3])
+{code}
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps(dict(cpu_seconds=time.process_time() - before,
+                      megabytes=used.ru_maxrss / 1024)))
 """
 
 
-def write_rows(folder: Path, rows: int) -> None:
-    """Scores of shuffled groups, with a column that is only carried along."""
+def write_rows(folder: Path, rows: int, *, judged: bool = False) -> Path:
+    """Write scores of shuffled groups, with a column that is only carried along."""
     folder.mkdir()
     for i, first in enumerate(range(0, rows, FILE_ROWS)):
         rng, size = np.random.default_rng(i), min(FILE_ROWS, rows - first)
+        p = rng.beta(0.3, 2, size)
         columns = {
             "user": rng.integers(0, max(rows // GROUP_ROWS, 1), size),
             "item": rng.integers(0, 50_000, size).astype(np.int32),
-            "score": rng.beta(0.3, 2, size),
+            "score": p,
         }
+        if judged:
+            columns |= {"label": (rng.random(size) < p) * 1, "pred": (p > 0.3) * 1}
         pq.write_table(pa.table(columns), folder / f"part-{i:05d}.parquet")
+    return folder
 
 
-def run_on(
-    folder: Path,
-    engine: str,
-    workers: int,
-    metric: str = "f1",
-    group: str = "user",
-    memory: str = MEMORY,
-) -> dict[str, Any]:
-    """What one run took, in a process of its own."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-        few, output = Path(place) / "few", Path(place) / "out"
-        write_rows(few, FEW)
-        words = [folder, few, output, memory, engine, workers, metric, group]
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, *map(str, words)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+def converted(folder: Path, end: str) -> Path:
+    """Write Parquet files again as another format, in a folder beside them."""
+    import polars as pl
+
+    if end == "parquet":
+        return folder
+    other = folder.with_name(f"{folder.name}-{end}")
+    other.mkdir()
+    for path in sorted(folder.iterdir()):
+        name = {"jsonl": "ndjson", "arrow": "ipc"}.get(end, end)
+        write = getattr(pl.read_parquet(path), f"write_{name}")
+        write(other / f"{path.stem}.{end}")
+    return other
+
+
+def measured(program: str, *words: Any) -> dict[str, Any]:
+    """Return what a program prints as JSON, run in a process of its own."""
+    command = [sys.executable, "-c", program, *map(str, words)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+def run_on(folder: Path, verb: str = "decide", **words: Any) -> dict[str, Any]:
+    """Return what one run took: `rule` is a file, `metric` for the verb."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        few, rule = Path(place) / "few", words.pop("rule", None)
+        write_rows(few, FEW, judged=verb != "decide")
+        call: dict[str, Any] = {}
+        if verb == "decide":
+            call["output"] = str(Path(place) / "out")
+        if "metric" in words:
+            call["metric"] = words.pop("metric")
+        how = {"verb": verb, "rule": rule, "call": call}
+        how["open"] = {"memory": MEMORY, "n_jobs": 1} | words
+        return measured(RUN, folder, few, json.dumps(how))
+
+
+def show(section: str, name: str, rows: int, found: dict[str, Any]) -> None:
+    """Print the rows a CPU second of a run, its memory and its plan."""
+    words = {"megabytes": found["megabytes"], "plan": found.get("plan", "1 pass")}
+    rate = rows / found["cpu_seconds"]
+    emit(section, name, rate, "rows/CPU s", rows=rows, **words)
+
+
 def groups(folder: Path, rows: int) -> None:
-    """Both engines, beside one call in memory where that is possible."""
-    write_rows(folder / "rows", rows)
-    alone = run_on(folder / "rows", "local", 1)
-    local = run_on(folder / "rows", "local", 2)
-    dask = run_on(folder / "rows", "dask", 2)
-    runs = {
-        "local, 1 worker": alone,
-        "local, 2 workers": local,
-        "dask, 2 workers": dask,
-    }
-    for name, found in runs.items():
-        emit(
-            "groups",
-            name,
-            rows / found["seconds"],
-            "rows/s",
-            rows=rows,
-            rows_a_cpu_second=rows / found["cpu_seconds"],
-            megabytes=found["megabytes"],
-            plan=found["plan"],
-        )
-    emit("groups", "largest memory", local["megabytes"], "MB", ("<=", 2000.0))
-    gap = abs(local["expected"] - dask["expected"])
-    emit("groups", "gap between engines", gap, "", ("<=", 1e-12))
-    if rows > 20_000_000:
+    """Decide by group, beside one call in memory where that is possible."""
+    place = write_rows(folder / "rows", rows)
+    runs = {n: run_on(place, group="user", n_jobs=n) for n in (1, 2)}
+    for n, found in runs.items():
+        show("groups", f"{n} threads", rows, found)
+        emit("groups", f"{n} threads, time", rows / found["seconds"], "rows/s")
+    emit("groups", "largest memory", runs[2]["megabytes"], "MB", ("<=", 2000.0))
+    if rows > IN_MEMORY:
         return
-    first = pq.read_table(folder / "rows").slice(0, 10_000)
+    first = pq.read_table(place).slice(0, 10_000)
     am.decide(first["score"], groups=first["user"], average="groups")  # compiles
 
     def in_memory() -> None:
-        table = pq.read_table(folder / "rows", use_threads=False)
+        table = pq.read_table(place, use_threads=False)
         p, ids = table["score"].to_numpy(), table["user"].to_numpy()
         decision = am.decide(p, groups=ids, average="groups")
-        assert abs(decision.expected - local["expected"]) < 1e-12
+        assert abs(decision.expected - runs[1]["expected"]) < 1e-12
         table = table.append_column("decision", pa.array(decision.labels))
         pq.write_table(table, folder / "decided.parquet")
 
-    seconds = cpu_seconds(in_memory)
-    emit("groups", "read, decided, written in memory", rows / seconds, "rows/CPU s")
-    for name, found in (("1 worker", alone), ("2 workers", local)):
-        emit(
-            "groups",
-            f"local, {name}, over in memory",
-            seconds / found["cpu_seconds"],
-            "ratio of rows a CPU second",
-            (">=", 0.5),
-        )
-
-
-def growth(folder: Path, rows: int) -> None:
-    """The same rate at a hundredth, a tenth and all of the rows.
-
-    In memory that grows with the rows, so that there are as many buckets; then in all
-    of it, where few rows are one bucket that is read at once.
-    """
-    rates = []
-    for size in (rows // 100, rows // 10, rows):
-        place = folder / f"growth-{size}"
-        write_rows(place, size)
-        for memory in (f"{20 * size // 1_000_000 + 1}MB", MEMORY):
-            found = run_on(place, "local", 1, memory=memory)
-            rate = size / found["cpu_seconds"]
-            words = {"plan": found["plan"], "seconds": found["seconds"]}
-            emit("growth", f"{size:,} rows in {memory}", rate, "rows/CPU s", **words)
-            if memory != MEMORY:
-                rates.append(rate)
-    ratio = min(rates) / max(rates)
-    emit("growth", "slowest over fastest", ratio, "ratio", (">=", 0.75))
+    ratio = cpu_seconds(in_memory) / runs[1]["cpu_seconds"]
+    emit("groups", "over memory", ratio, "ratio of rows a CPU second", (">=", 0.5))
 
 
 def vector(folder: Path, rows: int) -> None:
-    """One vector, larger than the memory that is granted; all metrics where it fits."""
-    write_rows(folder / "rows", rows)
-    small = rows <= IN_MEMORY
-    # so little that the vector does not fit, however short it is
-    memory = f"{rows * 60 // 1_000_000 + 1}MB" if small else MEMORY
-    p = np.zeros(0)
-    if small:
-        p = pq.read_table(folder / "rows", columns=["score"])["score"].to_numpy()
-    for metric in METRICS if small else ("f1", "jaccard"):
-        found = run_on(folder / "rows", "local", 2, metric, "", memory)
-        emit(
-            "vector",
-            f"{metric}, 2 workers",
-            rows / found["seconds"],
-            "rows/s",
-            rows=rows,
-            rows_a_cpu_second=rows / found["cpu_seconds"],
-            megabytes=found["megabytes"],
-            plan=found["plan"],
-        )
-        emit(
-            "vector",
-            f"{metric}, largest memory",
-            found["megabytes"],
-            "MB",
-            ("<=", 2000.0),
-        )
-        if not small:
+    """Decide one vector that is larger than the memory that is granted."""
+    place = write_rows(folder / "rows", rows)
+    for metric in METRICS:
+        found = run_on(place, metric=metric, memory=LITTLE)
+        show("vector", metric, rows, found)
+        if rows <= IN_MEMORY:
+            p = pq.read_table(place, columns=["score"])["score"].to_numpy()
+            wanted = am.decide(p, metric)
+            apart = abs(wanted.n_positives - found["n_positives"])
+            emit("vector", f"{metric}, labels that differ", apart, "", ("<=", 0))
+            gap = abs(wanted.expected - found["expected"])
+            emit("vector", f"{metric}, gap to memory", gap, "", ("<=", 1e-12))
+
+
+def engines(folder: Path, rows: int) -> None:
+    """Decide one vector beside engines that are told its threshold."""
+    place = write_rows(folder / "rows", rows)
+    mine = run_on(place, memory=LITTLE)
+    show("engines", "argmetric, vector", rows, mine)
+    show("engines", "argmetric, groups", rows, run_on(place, group="user"))
+    for name, code in ENGINES.items():
+        if find_spec(name.lower()) is None:
             continue
-        wanted = am.decide(p, metric)
-        apart = abs(wanted.n_positives - found["positives"])
-        emit("vector", f"{metric}, labels that differ", apart, "", ("<=", 0))
-        gap = abs(wanted.expected - found["expected"])
-        emit("vector", f"{metric}, gap to memory", gap, "", ("<=", 1e-12))
+        out = folder / name
+        out.mkdir()
+        program = AROUND.replace("{code}", code)
+        found = measured(program, place, out, mine["threshold"])
+        show("engines", name, rows, found)
+        ratio = mine["cpu_seconds"] / found["cpu_seconds"]
+        emit("engines", f"vector over {name}", ratio, "ratio", ("<=", 1.5))
 
 
-def verbs(folder: Path, rows: int) -> None:
-    """Rows a CPU second of the verbs that write nothing, one worker."""
-    write_rows(folder / "rows", rows)
-    for path in sorted((folder / "rows").iterdir()):
-        table = pq.read_table(path)
-        p = table["score"].to_numpy()
-        label = (np.random.default_rng(0).random(p.size) < p).astype(np.int8)
-        table = table.append_column("label", pa.array(label))
-        chosen = pa.array((p > 0.3).astype(np.int8))
-        pq.write_table(table.append_column("decision", chosen), path)
-    calls: dict[str, Callable[[Path], Any]] = {
-        "evaluate": lambda place: scale.open(place).evaluate(),
-        "evaluate by group": lambda place: scale.open(place, group="user").evaluate(),
-        "forecast": lambda place: scale.open(place).forecast(),
-        "tune": lambda place: scale.open(place).tune(n_bootstrap=0, cv=None),
-        "calibrate": lambda place: scale.open(place).calibrate(),
+def memory(folder: Path, rows: int) -> None:
+    """Run verbs on every format, with and without a rule, in little memory."""
+    place = write_rows(folder / "rows", rows, judged=True)
+    some = pq.read_table(place).slice(0, 100_000)
+    rule = str(folder / "rule.json")
+    am.tune(some["label"], some["score"], n_bootstrap=0).save(rule)
+    verbs = {
+        "decide": {},
+        "decide, groups": {"group": "user"},
+        "decide, rule": {"rule": rule},
+        "evaluate": {"group": "user"},
+        "forecast": {"group": "user"},
+        "tune": {},
+        "calibrate": {},
     }
-    for name, call in calls.items():
-        call(folder / "rows")  # compiles, and reads the files once
-        rate = rows / cpu_seconds(lambda call=call: call(folder / "rows"))
-        emit("verbs", name, rate, "rows a CPU second", rows=rows)
-
-
-def train(folder: Path, rows: int) -> None:
-    """Soft-F on files beside memory, and a pass beside one of LogisticRegression."""
-    files = write_examples(folder, rows)
-    some = files[: max(1, FILE_ROWS * len(files) // rows)]
-    table = pq.read_table(some)
-    *columns, y = (table[name].to_numpy() for name in table.column_names)
-    X = np.ascontiguousarray(np.column_stack(columns))
-    # Two searches of this length end in the same place to the last digits
-    words: dict[str, Any] = {"n_restarts": 2, "random_state": 0, "tol": 1e-11}
-    wanted = am.MetricLogisticRegression("f1", **words).fit(X, y)
-    found = am.MetricLogisticRegression("f1", **words)
-    seconds_of_passes(found, some, 2)
-    gap = float(np.abs(wanted.coef_ - found.coef_).max())
-    emit(
-        "train",
-        "gap of coefficients to memory",
-        gap,
-        "",
-        ("<=", 1e-8),
-        rows=y.size,
-        iterations=int(found.n_iter_[0]),
-    )
-    del table, columns
-    seconds = {}
-    for workers in (1, 2):
-        model = am.MetricLogisticRegression(
-            "f1", n_restarts=1, random_state=0, max_iter=PASSES, tol=1e-12
-        )
-        passes = seconds_of_passes(model, files, workers)
-        seconds[workers] = statistics.median(passes)
-        emit(
-            "train",
-            f"a pass, {workers} worker{'s' * (workers > 1)}",
-            seconds[workers],
-            "s",
-            rows=rows,
-            rows_a_second=rows / seconds[workers],
-            passes=len(passes),
-        )
-    ratio = seconds[1] / seconds[2]
-    emit("train", "2 workers over 1", ratio, "ratio", (">=", 1.6))
-    peer = y.size / seconds_of_logistic_regression(X, y)
-    emit("train", "LogisticRegression in memory, a pass", peer, "rows/s", rows=y.size)
-    ratio = peer * seconds[1] / rows
-    emit("train", "a pass over one of LogisticRegression, row for row", ratio, "ratio")
-
-
-def write_examples(folder: Path, rows: int) -> list[Path]:
-    """Files of features and labels, several for each worker."""
-    rng, size = np.random.default_rng(0), min(FILE_ROWS, -(-rows // 8))
-    theta = rng.normal(size=FEATURES) / 3
-    files = []
-    for i, first in enumerate(range(0, rows, size)):
-        X = rng.normal(size=(min(size, rows - first), FEATURES))
-        y = rng.random(X.shape[0]) < 1 / (1 + np.exp(1.5 - X @ theta))
-        columns = {f"x{j}": X[:, j] for j in range(FEATURES)} | {"label": y.astype(int)}
-        files.append(folder / f"part-{i:05d}.parquet")
-        pq.write_table(pa.table(columns), files[-1])
-    return files
-
-
-def seconds_of_passes(
-    model: am.MetricLogisticRegression, files: list[Path], workers: int
-) -> list[float]:
-    """Fit on files; what each pass over all rows took, the wait for processes apart."""
-    taken: list[float] = []
-    begun = 0.0
-
-    def watch(at: scale.Progress) -> None:
-        nonlocal begun
-        if at.stage == "train" and at.done == 0:
-            begun = time.perf_counter()
-        elif at.stage == "train" and at.done == at.rows:
-            taken.append(time.perf_counter() - begun)
-
-    with warnings.catch_warnings(), scale.Processes(workers) as executor:
-        warnings.simplefilter("ignore")  # of a search that is cut short
-        how = {"label": "label", "executor": executor, "progress": watch}
-        scale.open(files, **how).fit(model)
-    return taken
-
-
-def seconds_of_logistic_regression(X: Any, y: Any) -> float:
-    """What one value and gradient takes in it, by the median."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.linear_model._linear_loss import LinearModelLoss
-
-    one_pass, taken = LinearModelLoss.loss_gradient, []
-
-    def timed(*args: Any, **words: Any) -> Any:
-        begun = time.perf_counter()
-        answer = one_pass(*args, **words)
-        taken.append(time.perf_counter() - begun)
-        return answer
-
-    with mock.patch.object(LinearModelLoss, "loss_gradient", timed):
-        LogisticRegression(max_iter=100).fit(X, y)
-    return statistics.median(taken)
+    for end in ("parquet", "arrow", "csv", "jsonl"):
+        files = converted(place, end)
+        for name, how in verbs.items():
+            found = run_on(files, name.partition(",")[0], memory=LITTLE, **how)
+            size, limit = found["megabytes"], ("<=", LITTLE / 1e6)
+            emit("memory", f"{end}, {name}", size, "MB", limit, rows=rows)
 
 
 def peers(folder: Path, rows: int) -> None:
-    """One call of `decide` for each group, in the ways that libraries offer."""
-    write_rows(folder / "rows", rows)
-    mine = rows / run_on(folder / "rows", "local", 1)["cpu_seconds"]
-    emit("peers", f"local, 1 worker, {rows:,} rows", mine, "rows a CPU second")
+    """Call `decide` once for each group, in the ways that libraries offer."""
+    mine = rows / run_on(write_rows(folder / "rows", rows), group="user")["cpu_seconds"]
+    emit("peers", f"argmetric, {rows:,} rows", mine, "rows a CPU second")
     size = min(rows, SAMPLE)
     write_rows(folder / "sample", size)
     for name, call in peer_calls(folder / "sample", folder / "out.parquet").items():
         rate = size / cpu_seconds(call)
+        words = {"rows_a_cpu_second": rate, "sample": size}
         emit(
             "peers",
             f"argmetric over {name}",
             mine / rate,
             "ratio",
             (">=", 30.0),
-            rows_a_cpu_second=rate,
-            sample=size,
+            **words,
         )
 
 
@@ -373,7 +269,7 @@ def labels_of(p: Any) -> list[int]:
 
 
 def peer_calls(rows: Path, output: Path) -> dict[str, Callable[[], Any]]:
-    """Files read, decided group by group and written again, as ours are."""
+    """Return calls that read, decide group by group, and write, as ours do."""
     import duckdb
     import pandas as pd
     import polars as pl
@@ -408,32 +304,17 @@ def peer_calls(rows: Path, output: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
-    parser.add_argument("--rows", type=float, default=1e6)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--folder", type=Path, help="where rows are written")
-    given = parser.parse_args()
-    rows = 20_000 if given.quick else int(given.rows)
-    judge(not given.quick)
-    emit_machine()
-    calls = {
-        "groups": groups,
-        "growth": growth,
-        "peers": peers,
-        "vector": vector,
-        "verbs": verbs,
-        "train": train,
-    }
-    for section in given.sections or SECTIONS:
-        with tempfile.TemporaryDirectory(dir=given.folder) as place:
-            calls[section](Path(place), rows)
-    emit_summary()
-    return 0
+def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
+    """Return a section whose rows are written into a folder that goes with it."""
+
+    def run(rows: float, folder: str, quick: bool) -> None:
+        with tempfile.TemporaryDirectory(dir=folder or None) as place:
+            section(Path(place), 20_000 if quick else int(rows))
+
+    return run
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parts = groups, vector, engines, memory, peers
+    sections = {part.__name__: in_folder(part) for part in parts}
+    sys.exit(run_sections(__doc__, sections, rows=1e6, folder=""))

@@ -32,22 +32,17 @@ NAMES = dict.fromkeys(
     ("group", "score", "label", "weight", "decision_column", "features"),
     "column|features must",
 )
-NAMES["executor"] = ""  # a frame has a method `map` too, with errors of its own
 NAMES["n_sample"] = "n_sample|one class"
 NAMES["files"] = r"\bfiles\b|cannot read|column|rows"
 READING = {
     "on_error": "stop",
     "memory": "1GB",
     "work_dir": ".",
-    "executor": None,
     "n_jobs": 1,
-    "progress": None,
 }
 WITHOUT_FOLDER = {name: READING[name] for name in READING if name != "work_dir"}
 SCALED = calls(
     r"""
-argmetric.scale.Threads: am.scale.Threads(n_jobs=2)
-argmetric.scale.Processes: am.scale.Processes(n_jobs=2, retries=1)
 argmetric.scale.open: on_files(am.scale.open)(files="scores.parquet",
     **dict.fromkeys(("score", "label", "group", "weight"), "score"),
     decision_column="pred", scores=["no", "score"], features=["score", "pred"],

@@ -58,9 +58,8 @@ REFUSED = """
 1 decide s.csv -o new.pdf -> new.pdf: unknown extension '.pdf'; use one of .csv, .tsv,
     .tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, .json, or
     pass --output-format
-1 VERB folder --label y -> files has no Parquet or Arrow file: 'folder'; commands read
-    its .csv files as 'folder/*.csv'
-1 decide packed -> commands read its .csv files as 'packed/*.csv.gz'
+1 VERB folder --label y -> files has no Parquet, Arrow, CSV or JSON file: 'folder'
+2 decide packed -> decisions of many files go to a folder: pass -o FOLDER
 1 decide comment.csv -> comment.csv, line 2: 2 cells, but the header has 1: 'p,y'; lines
     that begin with # are not skipped: remove them
 1 decide late.csv -> late.csv, line 3: 1 cell, but the header has 2: '# c'; lines that
@@ -254,7 +253,7 @@ def files(tmp_path_factory):
     (folder / "late.csv").write_text("p,y\n0.5,1\n# c\n")
     (folder / "lone.csv").write_text("# c\np\n0.5\n")
     (folder / "returns.csv").write_text("p,y\r0.5,1\r")
-    for name in ("folder/a.csv", "packed/a.csv.gz"):
+    for name in ("folder/a.txt", "packed/a.csv.gz"):
         (folder / name).parent.mkdir()
         (folder / name).write_text("score,y\n0.5,1\n")
     y = np.eye(3, dtype=int)[LAID_OUT.argmax(axis=1)]

@@ -32,12 +32,12 @@ ClassMonitoring ClassPeriod Guarantee NotCertifiedError
 """
 BASES = {"SimpleFunction", "VectorFunction", "ThresholdRule", "Task"}  # to derive from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}
-AN_EXTRA = {"RiverClassifier", "Dask"}  # called where these are there
+AN_EXTRA = {"RiverClassifier"}  # called where these are there
 # Called by the package, with what it made itself
 INNER = """
 Calibrator.keeps_apart Rule.named CrfsuiteModel.sentences_and_known LinearLearner.fit
 AllPairs.fit OneAgainstAll.fit Mixture.action_scores Mixture.choose Mixture.drawn
-Mixture.interpolate Threads.map Processes.map Dask.map _Windowed.n_windows
+Mixture.interpolate _Windowed.n_windows
 ExportMixin.to_onnx
 """
 # Called by another name: that of a class below, or of a method that does the same

@@ -48,7 +48,7 @@ def loaded_after(code):
 def test_importing_loads_numpy_and_nothing_heavier():
     assert loaded_after("import argmetric") == "[]"
     assert loaded_after("import argmetric; argmetric.FBeta; argmetric.decide") == "[]"
-    assert loaded_after("import argmetric; argmetric.scale.Progress") == "[]"
+    assert loaded_after("import argmetric; argmetric.scale.ScaledScore") == "[]"
 
 
 def test_a_small_decision_needs_no_compiler():

@@ -79,7 +79,6 @@ ANY_ALLOWED = {
     r"search\.": "tasks, sentences and documents are of the user's own types",
     r"sets\.SetDecision labels": "in the form of the samples",
     r"sequence\.": "sentences, spans and models are of the user's own types",
-    r"scale\.Dask client": "a client of dask, which need not be installed",
     r".* (options|params)$": "handed on as they are",
     r".* (values|nearest|counterexample|rule)$": "values of JSON",
     r".*(to_dict|values|from_dict) (return|values)$": "values of JSON",

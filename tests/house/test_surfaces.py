@@ -87,10 +87,16 @@ def forecast_fields(found):
     return {"mean": found.mean, "low": found.interval[0], "high": found.interval[1]}
 
 
-def files(problem, folder):
+def write_jsonl(table, path):
+    rows = (json.dumps(row) + "\n" for row in table.to_pylist())
+    path.write_text("".join(rows))
+
+
+def files(problem, folder, write=pq.write_table, end="parquet"):
     (folder / "in").mkdir()
     for i, (a, b) in enumerate(itertools.pairwise(problem.cuts)):
-        pq.write_table(problem.input.slice(a, b - a), folder / f"in/{i}.parquet")
+        if end == "parquet" or a < b:  # text without rows is refused
+            write(problem.input.slice(a, b - a), folder / f"in/{i}.{end}")
     data = am.scale.open(str(folder / "in"), group=problem.group)
     if problem.verb == "decide":
         found = data.decide(**problem.how, output=str(folder / "out"))
@@ -104,6 +110,14 @@ def files(problem, folder):
     if problem.verb == "evaluate":
         return {"score": found.score}
     return forecast_fields(found)
+
+
+def csv_files(problem, folder):
+    return files(problem, folder, pyarrow.csv.write_csv, "csv")
+
+
+def jsonl_files(problem, folder):
+    return files(problem, folder, write_jsonl, "jsonl")
 
 
 def command(problem, folder):
@@ -203,7 +217,9 @@ def lazy_answer(problem, table):
 SURFACES = {
     polars_table: ("decide", "evaluate", "forecast"),
     duckdb_table: ("decide", "evaluate", "forecast"),
-    files: ("decide", "evaluate", "forecast", "tune"),
+    **dict.fromkeys(
+        (files, csv_files, jsonl_files), ("decide", "evaluate", "forecast", "tune")
+    ),
     command: ("decide", "evaluate", "forecast", "tune"),
     frame: ("decide",),
     estimator: ("decide", "forecast"),

@@ -159,40 +159,16 @@ def test_results_do_not_depend_on_how_the_work_is_divided(tmp_path):
     assert found.to_dict()["n_files"] == 10
 
 
-@pytest.mark.parametrize("kind", ["processes", "cluster"])
-def test_every_executor_writes_the_same(tmp_path, kind, request):
-    table = scored(1500)
-    write_parts(tmp_path / "in", table, [400, 900])
-    decide(
-        tmp_path / "in",
-        "mcc",
-        group="user",
-        output=tmp_path / "out",
-        memory=SMALL,
-        executor=request.getfixturevalue(kind),
-    )
-    np.testing.assert_array_equal(
-        decisions(tmp_path / "out"), in_memory(table, "mcc").labels
-    )
-
-
 def test_a_group_larger_than_a_bucket_is_set_apart(tmp_path):
     table = scored(4000, groups=40)
     ids = table["user"].to_numpy().copy()
     ids[np.random.default_rng(1).random(4000) < 0.7] = 7
     table = table.set_column(0, "user", pa.array(ids))
     write_parts(tmp_path / "in", table, [1000, 2500])
-    stages = []
-    decide(
-        tmp_path / "in",
-        group="user",
-        output=tmp_path / "out",
-        memory=SMALL,
-        progress=lambda at: stages.append((at.stage, at.done, at.rows)),
-    )
+    words = {"group": "user", "output": tmp_path / "out", "memory": SMALL}
+    found = decide(tmp_path / "in", **words)
     np.testing.assert_array_equal(decisions(tmp_path / "out"), in_memory(table).labels)
-    assert {stage for stage, *_ in stages} == {"partition", "split", "decide", "append"}
-    assert ("append", 4000, 4000) in stages
+    assert found.plan == "by group, 12 buckets"  # 4 by hash, one of which is split
 
 
 def test_limits_and_calibrators_are_those_of_memory(tmp_path):

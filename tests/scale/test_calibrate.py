@@ -7,7 +7,7 @@ import pytest
 import argmetric as am
 import opened
 from argmetric.scale import _calibrate as calibrate_stage
-from argmetric.scale._calibrate import drawn_rows
+from argmetric.scale._calibrate import _random_rows
 from scale_data import write_parts
 
 N = 8_000
@@ -103,7 +103,7 @@ def test_a_sample_is_what_memory_would_be_given(files):
     whole = opened.calibrate(folder, "auto", weight="w", n_sample=N)
     assert whole == am.calibrate(y, p, "auto", sample_weight=w)
     for size in (N // 2, N // 8):
-        rows = drawn_rows(N, size, np.random.default_rng(3))
+        rows = _random_rows(N, size, np.random.default_rng(3))
         some = opened.calibrate(folder, "platt", n_sample=size, random_state=3)
         assert some == am.calibrate(y[rows], p[rows], "platt")
         assert some != opened.calibrate(folder, "platt", n_sample=size, random_state=4)
@@ -176,7 +176,7 @@ def test_a_check_of_many_rows_is_one_of_a_sample_that_is_asked_for(files, monkey
         opened.calibration_check(folder)
     with pytest.raises(ValueError, match="a sample of rows has no whole groups"):
         opened.calibration_check(folder, group="w", n_sample=2000)
-    rows = drawn_rows(N, 2000, np.random.default_rng(7))
+    rows = _random_rows(N, 2000, np.random.default_rng(7))
     words = {"n_bootstrap": 20, "random_state": 7}
     found = opened.calibration_check(folder, n_sample=2000, **words)
     wanted = am.calibration_check(y[rows], p[rows], **words)

@@ -1,26 +1,23 @@
 """Faults end in the right answer or a clear error, with nothing half-written."""
 
-import json
 import threading
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
 import opened
 from argmetric._ground.whole_files import remove_folder, remove_unfinished
-from argmetric.scale import _buckets as bucket_stage
-from argmetric.scale import _columns as columns_stage
-from argmetric.scale import _open as evaluate_stage
-from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale import _reading as reading_stage
-from argmetric.scale import _tune as train_stage
-from argmetric.scale import _tune as tune_stage
-from argmetric.scale._tasks import claimed, places_of
+from argmetric.scale import _decide as decide_module
+from argmetric.scale import _groups as groups_module
+from argmetric.scale import _labels as labels_module
+from argmetric.scale import _output as output_module
+from argmetric.scale import _sources as sources_module
+from argmetric.scale._scan import Scan
 from opened import decide
 from scale_data import (
     SMALL,
@@ -37,57 +34,48 @@ from scale_data import (
 
 
 def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
-    real = pieces_stage.write_chunk
+    real = groups_module._chunk_of
 
-    def lossy(writer, chunk, codes, parts):
-        rows, scores, ids = chunk
-        return real(writer, (rows[1:], scores[1:], ids[1:]), codes[1:], parts)
+    def lossy(batch, values):
+        rows, values, ids = real(batch, values)
+        return rows[1:], values[1:], ids[1:]
 
-    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", lossy)
-    with pytest.raises(
-        ValueError, match=r"^partition: .*part-000\.parquet: 800 rows went in and 799"
-    ):
+    monkeypatch.setattr(groups_module, "_chunk_of", lossy)
+    with pytest.raises(ValueError, match="3,000 rows were read and 2,997 came into"):
         decide_by_user(files)
     assert left_beside(files[2]) == []
     assert not files[2].exists()
 
 
-def test_scores_that_a_partition_changes_are_noticed(files, monkeypatch):
-    real = pieces_stage.write_chunk
-
-    def changed(writer, chunk, codes, parts):
-        rows, scores, ids = chunk
-        return real(writer, (rows, np.where(rows == 5, 0.5, scores), ids), codes, parts)
-
-    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", changed)
-    with pytest.raises(ValueError, match=r"^decide: .*part-000\.parquet: .*other scor"):
-        decide_by_user(files)
-
-
 def test_labels_that_are_lost_are_missed(files, monkeypatch):
-    real = bucket_stage.write_labels
-    monkeypatch.setattr(
-        "argmetric.scale._buckets.write_labels", lambda p, y: real(p, y[:-1])
-    )
-    with pytest.raises(ValueError, match=r"^append: .*labels for .*rows of"):
+    def lossy(rows, question):
+        labels, result = real(rows, question)
+        return np.full_like(labels, -1), result
+
+    real = labels_module._decide_rows
+    monkeypatch.setattr(labels_module, "_decide_rows", lossy)
+    with pytest.raises(ValueError, match="800 of 800 rows have no decision"):
         decide_by_user(files)
-    monkeypatch.setattr(
-        "argmetric.scale._buckets.write_labels",
-        lambda p, y: real(p, np.full_like(y, -1)),
-    )
-    with pytest.raises(ValueError, match=r"^append: 800 rows .* have no decision"):
-        decide_by_user(files)
+    assert not files[2].exists()
 
 
-def test_rows_that_change_while_they_are_written_are_noticed(files, monkeypatch):
-    real = bucket_stage.batches_of
+def without_the_last(monkeypatch, name, wanted=lambda columns: True):
+    """Lose the last row of each batch of a file."""
+    real = sources_module._some_batches
 
     def short(source, columns, rows):
+        inside = source.name == name and wanted(columns)
         for batch in real(source, columns, rows):
-            yield batch.slice(0, batch.num_rows - 1)
+            yield batch.slice(0, batch.num_rows - 1) if inside else batch
 
-    monkeypatch.setattr("argmetric.scale._buckets.batches_of", short)
-    with pytest.raises(ValueError, match=r"^append: .*800 rows went in and 799 came"):
+    monkeypatch.setattr(sources_module, "_some_batches", short)
+
+
+def test_rows_that_are_lost_while_they_are_written_are_noticed(files, monkeypatch):
+    without_the_last(monkeypatch, "part-000.parquet", lambda columns: columns is None)
+    with pytest.raises(
+        ValueError, match=r"part-000.* 800 rows were there and 799 were"
+    ):
         decide_by_user(files)
     assert not files[2].exists()
 
@@ -173,22 +161,30 @@ def test_damage_inside_a_file_is_found_when_it_is_read(files):
     assert not output.exists()
 
 
-def test_a_file_that_changes_during_the_run_is_noticed(files):
+def before_deciding(monkeypatch, act):
+    """Do something when a run begins to decide."""
+    real = decide_module.decide_all
+
+    def decide_all(*words):
+        act()
+        return real(*words)
+
+    monkeypatch.setattr(decide_module, "decide_all", decide_all)
+
+
+def test_a_file_that_changes_during_the_run_is_noticed(files, monkeypatch):
     folder, table, _ = files
-
-    def change(progress):
-        if progress.stage == "decide" and progress.done == 0:
-            pq.write_table(table.slice(0, 800), folder / "part-000.parquet")
-
+    changed = partial(pq.write_table, table.slice(0, 800), folder / "part-000.parquet")
+    before_deciding(monkeypatch, changed)
     with pytest.raises(ValueError, match=r"part-000\.parquet has changed since"):
-        decide_by_user(files, progress=change)
+        decide_by_user(files)
 
 
 def test_what_cannot_be_run_is_refused_at_once(files, tmp_path):
     folder, table, output = files
     empty = write_parts(tmp_path / "empty", table.slice(0, 0), [])
     cases = {
-        "no Parquet or Arrow file": {"files": str(tmp_path / "*.nothing")},
+        "no Parquet, Arrow, CSV or JSON file": {"files": str(tmp_path / "*.nothing")},
         "there is no .*missing": {"files": tmp_path / "missing"},
         "files has no rows": {"files": empty},
         "no column 'who'": {"group": "who"},
@@ -232,10 +228,7 @@ def test_an_earlier_output_is_replaced_whole_or_stays(files):
     folder, table, output = files
     first = decide_by_user(files, metric="recall")
     before = read_back(output)
-    about = json.loads((output / "_argmetric.json").read_text())
-    assert (
-        about["n_positives"] == first.n_positives == before["decision"].to_numpy().sum()
-    )
+    assert first.n_positives == before["decision"].to_numpy().sum()
     (folder / "part-003.parquet").write_bytes(b"hello")
     with pytest.raises(ValueError, match=r"part-003"):
         decide_by_user(files)
@@ -257,21 +250,30 @@ def test_what_is_not_ours_is_not_replaced(files):
     decide_by_user(files)  # an empty folder is free
 
 
+def test_an_output_of_an_earlier_version_is_replaced(files):
+    _, table, output = files
+    output.mkdir()
+    (output / "_argmetric.json").write_text("{}")
+    decide_by_user(files)
+    np.testing.assert_array_equal(decisions(output), by_user(table))
+    assert sorted(path.name for path in output.iterdir()) == [
+        f"part-{i:03d}.parquet" for i in range(3)
+    ]
+
+
 def test_a_kill_between_two_renames_loses_nothing(files):
     _, table, output = files
     decide_by_user(files)
     output.rename(output.parent / ".out.old")
-    with claimed(places_of(str(output), None)):
+    with output_module._claimed(output_module.Folders.of(str(output), None)):
         np.testing.assert_array_equal(decisions(output), by_user(table))
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_kill_during_the_clean_up_is_no_unfinished_decide_by_user(
-    files, monkeypatch, resume
-):
+def test_a_kill_during_the_clean_up_is_no_unfinished_run(files, monkeypatch, resume):
     _, table, output = files
     with monkeypatch.context() as patched:
-        patched.setattr("argmetric.scale._decide.clean_up", lambda places: None)
+        patched.setattr(output_module.Folders, "remove", lambda folders: None)
         decide_by_user(files, metric="recall")
     assert left_beside(output) == [".out.work"]
     decide_by_user(files, resume=resume)
@@ -279,21 +281,17 @@ def test_a_kill_during_the_clean_up_is_no_unfinished_decide_by_user(
     assert left_beside(output) == []
 
 
-def test_a_second_run_into_the_same_output_is_refused(files):
-    second = []
+def test_a_second_run_into_the_same_output_is_refused(files, monkeypatch):
+    def try_again():
+        with pytest.raises(ValueError, match="another run is writing"):
+            decide_by_user(files)
 
-    def try_again(progress):
-        if progress.stage == "decide" and not second:
-            with pytest.raises(ValueError, match="another run is writing"):
-                decide_by_user(files)
-            second.append(True)
-
-    decide_by_user(files, progress=try_again)
-    assert second
+    before_deciding(monkeypatch, try_again)
+    decide_by_user(files)
     np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
 
 
-# -- rows are counted in every look, and held to one another --------------------------
+# -- rows are counted in every pass ---------------------------------------------------
 
 
 @pytest.fixture
@@ -321,77 +319,22 @@ READ = {
     "calibration_check": lambda folder: opened.calibration_check(folder, n_bootstrap=2),
     "fit": train,
 }
-STAGES = {
-    "evaluate": "evaluate",
-    "evaluate by group": "evaluate",
-    "forecast": "forecast",
-    "forecast by group": "forecast",
-    "tune": "count",
-    "calibrate": "calibrate",
-    "calibration_check": "calibrate",
-    "fit": "train",
-}
-
-
-def changed(monkeypatch, module, change):
-    """Read the second file through a change of its batches."""
-    real = module.batches_of
-
-    def batches(source, *words):
-        for batch in real(source, *words):
-            inside = source.name == "part-001.parquet"
-            yield change(batch) if inside else batch
-
-    monkeypatch.setattr(module, "batches_of", batches)
-
-
-def without_the_last(batch):
-    return batch.slice(0, batch.num_rows - 1)
 
 
 @pytest.mark.parametrize("verb", READ)
 def test_a_row_that_is_not_read_is_missed(labelled, verb, monkeypatch):
-    for name, place in (("labels", reading_stage), (STAGES[verb], columns_stage)):
-        with monkeypatch.context() as patched:
-            changed(patched, place, without_the_last)
-            told = rf"^{name}: .*part-001\.parquet: 200 rows .* 199 "
-            with pytest.raises(ValueError, match=told):
-                READ[verb](labelled)
+    without_the_last(monkeypatch, "part-001.parquet")
+    with pytest.raises(
+        ValueError, match=r"part-001.* 200 rows were there and 199 were"
+    ):
+        READ[verb](labelled)
 
 
-def test_values_that_change_between_looks_are_noticed(labelled, monkeypatch):
-    looks = []
-
-    def nudge(batch):
-        looks.append(batch)
-        i = batch.schema.get_field_index("score")
-        score = pc.multiply(batch.column(i), 1.0 - 1e-15 * (len(looks) > 1))
-        return batch.set_column(i, "score", score)
-
-    limits = (tune_stage, "ROWS_SCANNED_WHOLE"), (train_stage, "MOST_ROWS_IN_MEMORY")
-    for verb, limit in zip(("tune", "fit"), limits, strict=True):
-        with monkeypatch.context() as patched:
-            patched.setattr(*limit, 10)
-            changed(patched, columns_stage, nudge)
-            looks.clear()
-            told = rf"^{STAGES[verb]}: .*part-001\.parquet: rows have other values"
-            with pytest.raises(ValueError, match=told):
-                READ[verb](labelled)
-            assert len(looks) == 2
-
-
-def test_rows_that_are_lost_in_a_sum_are_missed(labelled, monkeypatch):
-    real = evaluate_stage.pairs_of
-    lossy = lambda batches: {"cells": [n - 1 for n in real(batches)["cells"]]}  # noqa: E731
-    monkeypatch.setattr("argmetric.scale._open.pairs_of", lossy)
-    with pytest.raises(ValueError, match=r"^evaluate: 900 rows were read and 888 are"):
-        READ["evaluate"](labelled)
-    last = "argmetric.scale._run.Gathered.whole", lambda total: total.parts[-1]
-    monkeypatch.setattr(*last)
-    for verb in ("tune", "calibrate"):
-        told = rf"^{STAGES[verb]}: 900 rows were read and 400 are"
-        with pytest.raises(ValueError, match=told):
-            READ[verb](labelled)
+@pytest.mark.parametrize("verb", ["evaluate", "tune", "calibrate"])
+def test_rows_that_are_lost_in_a_sum_are_missed(labelled, verb, monkeypatch):
+    monkeypatch.setattr(Scan, "parts", [range(2)])
+    with pytest.raises(ValueError, match="900 rows were read and 500 "):
+        READ[verb](labelled)
 
 
 def test_a_folder_goes_though_others_write_into_it(tmp_path):
@@ -415,21 +358,19 @@ def test_a_folder_goes_though_others_write_into_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
+def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path, monkeypatch):
     table = scored(3000)
     labels = (table["score"].to_numpy() > 0.3).astype(int)
     table = table.append_column("label", [labels]).append_column("pred", [labels])
     folder, work = write_parts(tmp_path / "in", table, [800]), tmp_path / "work"
     work.mkdir()
-    seen = []
 
-    def end(progress):
-        if progress.stage == "evaluate":
-            seen.extend(work.rglob("*.arrow"))
-            remove_unfinished()  # what a signal does where compiled code runs on
-            assert list(work.iterdir()) == []
-            raise KeyboardInterrupt
+    def end(*words):
+        assert list(work.rglob("*.arrow"))
+        remove_unfinished()  # what a signal does where compiled code runs on
+        assert list(work.iterdir()) == []
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr("argmetric.scale._evaluate._score_groups", end)
     with pytest.raises(KeyboardInterrupt):
-        opened.evaluate(folder, group="user", memory=SMALL, work_dir=work, progress=end)
-    assert seen
+        opened.evaluate(folder, group="user", memory=SMALL, work_dir=work)

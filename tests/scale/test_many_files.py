@@ -1,7 +1,6 @@
 """Many files: small ones together, others named, and what a run may take."""
 
 import json
-from concurrent.futures import CancelledError
 
 import numpy as np
 import pyarrow as pa
@@ -10,43 +9,23 @@ import pytest
 
 import argmetric as am
 from argmetric import scale
-from argmetric.scale import Dask, Threads
-from argmetric.scale import _sources as sources_stage
 from opened import calibrate, decide
 from scale_data import SMALL, by_user, decisions, read_back, scored, write_parts
 
-
-class Counting(Threads):
-    """Threads that count what they are given."""
-
-    def __init__(self):
-        super().__init__(2)
-        self.items = 0
-
-    def map(self, function, items, /):
-        items = list(items)
-        self.items += len(items)
-        return super().map(function, items)
-
-
-# -- small files together ----------------------------------------------------------
+# -- small files ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("group", ["user", None])
-def test_files_of_few_rows_are_decided_by_few_tasks(tmp_path, group):
+@pytest.mark.parametrize("memory", [None, SMALL])
+def test_many_small_files_are_decided_as_one(tmp_path, group, memory):
     table = scored(1000, groups=100)
     folder = write_parts(tmp_path / "in", table, range(5, 1000, 5))
-    executor = Counting()
-    words = {"group": group, "output": tmp_path / "out", "executor": executor}
-    found = decide(folder, **words)
+    words = {"group": group, "output": tmp_path / "out", "memory": memory}
+    found = decide(folder, n_jobs=2, **words)
     assert (found.n, found.n_files) == (1000, 200)
     labels = by_user(table) if group else am.decide(table["score"].to_numpy()).labels
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
     assert read_back(tmp_path / "out").drop_columns(["decision"]).equals(table)
-    assert executor.items <= 8  # 4 looks, 1 bucket, 1 task that writes, and spare
-
-
-# -- tiny files are read once ------------------------------------------------------
 
 
 @pytest.fixture
@@ -57,32 +36,9 @@ def tiny(tmp_path):
     return write_parts(tmp_path / "in", table, range(5, 100, 5)), table
 
 
-@pytest.fixture
-def opens(monkeypatch):
-    """Paths of the input that are opened."""
-    paths, before = [], sources_stage.opened
-
-    def opened(path):
-        paths.append(path)
-        return before(path)
-
-    monkeypatch.setattr("argmetric.scale._sources.opened", opened)
-    return paths
-
-
-@pytest.mark.parametrize(
-    ("held_rows", "memory", "times"), [(5, None, 1), (4, None, 3), (5, SMALL, 3)]
-)
-def test_tiny_files_are_read_once_while_there_is_room(
-    tiny, opens, tmp_path, monkeypatch, held_rows, memory, times
-):
+def test_each_file_is_written_with_its_own_rows(tiny, tmp_path):
     folder, table = tiny
-    monkeypatch.setattr("argmetric.scale._sources.HELD_ROWS", held_rows)
-    if memory:
-        monkeypatch.setattr("argmetric.scale._reading.HELD_SHARE", SMALL)
-    decide(folder, group="user", output=tmp_path / "out", memory=memory)
-    assert len(opens) == times * 20
-    assert set(opens) == {str(path) for path in folder.iterdir()}
+    decide(folder, group="user", output=tmp_path / "out", memory=SMALL)
     np.testing.assert_array_equal(decisions(tmp_path / "out"), by_user(table))
     for path in folder.iterdir():
         again = pq.ParquetFile(tmp_path / "out" / path.name).read()
@@ -120,41 +76,12 @@ def test_a_file_with_other_columns_is_named_and_may_be_skipped(
 
 @pytest.mark.parametrize("value", ["0", 0, "100", "499MB", 499_999_999, "two", "-1GB"])
 def test_memory_that_no_run_can_keep_to_is_refused(tiny, value, monkeypatch):
-    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 500 * 10**6)
+    monkeypatch.setattr("argmetric.scale._memory.LEAST_MEMORY", 500 * 10**6)
     with pytest.raises(ValueError, match=r"memory must be (at least 500 MB|a)"):
         scale.open(tiny[0], memory=value)
     for size in ("500MB", 500 * 10**6, "0.5 GB"):
         assert scale.open(tiny[0], memory=size).memory == 500 * 10**6
     assert scale.open(tiny[0], memory="1.5 GiB").memory == 3 << 29
-
-
-# -- a scheduler that is lost ------------------------------------------------------
-
-
-def test_a_lost_scheduler_is_told_in_words(tiny, tmp_path):
-    class Future:
-        def result(self):
-            raise CancelledError("scheduler-connection-lost")
-
-    class Client:
-        def map(self, function, items, **how):
-            return [Future() for _ in items]
-
-        def cancel(self, futures):
-            pass
-
-    class Lost(Dask):
-        client, retries, n_workers = Client(), 3, 1
-
-        def __init__(self):
-            pass
-
-        def map(self, function, items, /):
-            looks = function.__name__ == "_looked"
-            return map(function, items) if looks else super().map(function, items)
-
-    with pytest.raises(ValueError, match="decide failed: the Dask scheduler is lost"):
-        decide(tiny[0], output=tmp_path / "out", executor=Lost())
 
 
 # -- the command line --------------------------------------------------------------

@@ -13,7 +13,7 @@ from scale_data import decisions, scored, write_parts
 
 
 def names(files):
-    return [name for _, name in scale.open(files).found]
+    return [name for _, name in scale.open(files).paths]
 
 
 @pytest.fixture
@@ -28,19 +28,19 @@ def tree(tmp_path):
 
 
 def test_folders_patterns_and_lists(tree, monkeypatch):
-    everything = ["a/1.parquet", "a/2.pq", "b/3.arrow"]
+    everything = ["a/1.parquet", "a/2.pq", "b/3.parquet"]
     assert names(tree) == everything
     assert names(str(tree / "*" / "[12]*")) == everything[:2]
-    assert names(str(tree / "**" / "*.arrow")) == ["b/3.arrow"]
+    assert names(str(tree / "**" / "*.arrow")) == ["b/3.parquet"]
     assert names([tree / "b" / "3.arrow", str(tree / "a" / "1.parquet")]) == [
         "a/1.parquet",
-        "b/3.arrow",
+        "b/3.parquet",
     ]
     assert names([tree / "a" / "1.parquet"] * 2) == ["1.parquet"]
     assert names(tree / "a" / "1.parquet") == ["1.parquet"]
     monkeypatch.chdir(tree)
     assert names("a") == ["1.parquet", "2.pq"]
-    assert [path for path, _ in scale.open("a/1.*").found] == [
+    assert [path for path, _ in scale.open("a/1.*").paths] == [
         str(tree / "a" / "1.parquet")
     ]
 

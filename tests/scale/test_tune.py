@@ -52,7 +52,7 @@ def test_few_rows_give_the_very_rule_of_memory(rows, folder, tmp_path):
 def test_cells_of_many_files_are_merged_whenever_enough_wait(
     rows, tmp_path, monkeypatch, waiting
 ):
-    monkeypatch.setattr("argmetric.scale._run.WAITING_CELLS", waiting)
+    monkeypatch.setattr("argmetric.scale._scan.BATCHES_MERGED", waiting)
     y, p = rows[0][:300], rows[1][:300].round(2)
     table = pa.table({"label": y, "score": p})
     many = write_parts(tmp_path / "many", table, range(7, 300, 7))
@@ -133,6 +133,6 @@ def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"no cut meets min_precision=0\.99"):
         tune(folder, **words)
     for most in (64, 1024, 2048):  # fewer than the cells that are left, or as many
-        monkeypatch.setattr("argmetric.scale._tune.MOST_CELLS", most)
+        monkeypatch.setattr("argmetric.scale._tune.MOST_BINS", most)
         with pytest.raises(ValueError, match=r"as good as the best.* tune in memory"):
             tune(folder, lambda tp, k, t, n: tp / (k + t))

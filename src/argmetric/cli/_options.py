@@ -360,11 +360,6 @@ class Many(Options, group=MANY):
 
     Attributes
     ----------
-    engine
-        Threads of this machine, or a Dask cluster: that of --scheduler, or processes
-        that are started for the run.
-    scheduler
-        The address of a Dask scheduler, such as tcp://10.0.0.1:8786.
     memory
         The memory to use, such as 2GB. A larger file is read in pieces. [default: half
         of the machine]
@@ -372,16 +367,14 @@ class Many(Options, group=MANY):
         Whether a file that cannot be read, or has other columns, stops the run, or is
         skipped and listed.
     work_dir
-        The folder for intermediate files, about 24 bytes a row; all workers must see
-        it. [default: beside the output, or the folder of temporary files]
+        The folder for intermediate files, about 24 bytes a row. [default: beside the
+        output, or the folder of temporary files]
     missing_groups
         Whether rows without a group are an error, or form a group of their own.
     resume
         Continue a run that was stopped.
     """
 
-    engine: Literal["local", "dask"] = "local"
-    scheduler: Annotated[str | None, shown("ADDRESS")]
     memory: Annotated[str | None, shown("SIZE")]
     on_error: Literal["stop", "skip"] = "stop"
     work_dir: Annotated[FilePath | None, shown("FOLDER")]

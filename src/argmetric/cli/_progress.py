@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.status import Status
-
-    from argmetric.scale import Progress
 
 PATIENCE_SECONDS = 2.0
 
@@ -35,36 +32,6 @@ def progress(doing: str) -> Iterator[Status | None]:
         waiting.cancel()
         waiting.join()
         status.stop()
-
-
-@contextlib.contextmanager
-def stages() -> Iterator[Callable[[Progress], None] | None]:
-    """Show how far the stages of a run are: rows, rows a second and the time left."""
-    begun: dict[str, float] = {}
-    with progress("looking at the files") as status:
-
-        def show(at: Progress) -> None:
-            seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
-            if status is not None:
-                status.update(stage_line(at, seconds))
-
-        yield None if status is None else show
-
-
-def stage_line(at: Progress, seconds: float) -> str:
-    """One line on a stage that has run for so long.
-
-    Examples
-    --------
-    >>> from argmetric.scale import Progress
-    >>> stage_line(Progress("decide", 2_000_000, 8_000_000), 4.0)
-    'decide: 2,000,000 of 8,000,000 rows, 500,000 rows/s, 12 s left'
-    """
-    line = f"{at.stage}: {at.done:,} of {at.rows:,} rows"
-    if at.done == 0 or seconds == 0.0:
-        return line
-    rate = at.done / seconds
-    return f"{line}, {rate:,.0f} rows/s, {(at.rows - at.done) / rate:.0f} s left"
 
 
 @contextlib.contextmanager

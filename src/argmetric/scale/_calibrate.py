@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +27,10 @@ from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.check import calibration_check as check_rows
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._pieces import PieceReader
-from argmetric.scale._reading import reading
-from argmetric.scale._run import Gathered, Run
-from argmetric.scale._tasks import Found, require_all, tickets
+from argmetric.scale._groups import tickets
+from argmetric.scale._memory import ROW_BYTES, rows_held
+from argmetric.scale._scan import OpenedFiles, Scan, scanning
 from argmetric.scale.files import DataError
-
-if TYPE_CHECKING:
-    from argmetric.scale._open import Files
-
 
 BINS = 1 << 12  # to a unit of log-odds
 WIDE_BINS_FROM = 64.0  # log-odds beyond which bins are as wide as these are large
@@ -72,7 +66,7 @@ class ScoreSums:
         return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
 
     def added(self) -> ScoreSums:
-        """Sums in which every number appears once."""
+        """Return sums in which every number appears once."""
         number, place = np.unique(self.number, return_inverse=True)
         size = number.size
 
@@ -96,22 +90,9 @@ class ScoreSums:
 
     @classmethod
     def merged(cls, parts: list[ScoreSums]) -> ScoreSums:
-        """Sums over the rows of all parts, added up in their order."""
+        """Return sums over the rows of all parts, added up in their order."""
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return cls(*map(np.concatenate, columns)).added()
-
-
-def class_sums() -> Gathered[list[ScoreSums]]:
-    """Sums of the negatives and the positives, to which more are added in order."""
-    nothing = np.zeros(0)
-    empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
-
-    def merge(parts: list[list[ScoreSums]]) -> list[ScoreSums]:
-        return [ScoreSums.merged(list(one)) for one in zip(*parts, strict=True)]
-
-    found = Gathered(merge, lambda sums: sum(one.number.size for one in sums))
-    found.add([empty, empty])
-    return found
 
 
 def bins_of(odds: Floats) -> Hashes:
@@ -126,7 +107,7 @@ def bins_of(odds: Floats) -> Hashes:
 
 
 def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> CountedScores:
-    """The reference that sums of the negatives and the positives stand for.
+    """Return the reference that sums of the negatives and the positives stand for.
 
     With `together` scores with a number in common are one score, whatever their class:
     else a map of steps would tell the classes apart within a bin.
@@ -158,52 +139,45 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     )
 
 
-def sum_rows(reader: PieceReader, exact: bool) -> Found:
-    """Sums of the negatives and the positives of a file.
+def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> CountedScores:
+    """Return sums over rows with the same score, or about the same; see `counted`.
 
     With `exact` only rows with the very same score are added up.
     """
-    total, weightless = class_sums(), 0
-    for batch in reader:
-        scores, weight = reader.columns.in_range(batch.values), batch.weight
-        weightless += int((weight == 0.0).sum())
-        odds = scores if reader.columns.logits else logit(scores)
+    logits, weightless = scan.columns.logits, []
+
+    def of_batch(batch: FileBatch) -> list[ScoreSums]:
+        scores, weight = batch.values, batch.weight
+        weightless.append(int((weight == 0.0).sum()))
+        odds = scores if logits else logit(scores)
         number = keys_of(scores) if exact else bins_of(odds)
         there = weight > 0.0
-        parts = [there & ~batch.positive, there & batch.positive]
-        total.add(
-            [ScoreSums.of(number[i], scores[i], odds[i], weight[i]) for i in parts]
-        )
-    return {"weightless": weightless, "sums": total.whole()}
+        classes = there & ~batch.positive, there & batch.positive
+        return [ScoreSums.of(number[i], scores[i], odds[i], weight[i]) for i in classes]
 
+    def merge(parts: list[list[ScoreSums]]) -> list[ScoreSums]:
+        nothing = np.zeros(0)
+        empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
+        pairs = zip(*(parts or [[empty, empty]]), strict=True)
+        return [ScoreSums.merged(list(one)) for one in pairs]
 
-def counted_rows(run: Run, *, exact: bool, together: bool = False) -> CountedScores:
-    """Sums over rows with the same score, or about the same; see `counted`."""
-    total = class_sums()  # of files as they come: all sums at once may not fit
-
-    def take(found: Found) -> Found:
-        total.add(found.pop("sums"))
-        return found
-
-    results = run.over_files("calibrate", partial(sum_rows, exact=exact), take=take)
-    weightless = sum(one["weightless"] for one in results)
-    found = counted(total.whole(), logits=run.columns.logits, together=together)
-    require_all("calibrate", run.n, found.n + weightless)
-    return found
+    sums = counted(scan.merged(of_batch, merge), logits=logits, together=together)
+    if scan.n != sums.n + sum(weightless):
+        raise DataError(f"{scan.n:,} rows were read and {sums.n:,} are counted")
+    return sums
 
 
 # -- rows that are drawn whatever their label ----------------------------------------
 
 
-def labelled_values(batch: FileBatch) -> list[Any]:
-    """Scores, labels, weights and groups, where there are some, of rows."""
-    columns = batch.columns
-    groups = [] if columns.group is None else [batch.plain_groups]
-    return [columns.in_range(batch.values), batch.positive, batch.weight, *groups]
+def _labelled_values(batch: FileBatch) -> list[Any]:
+    """Return scores, labels, weights and groups, where there are some, of rows."""
+    groups = [] if batch.columns.group is None else [batch.plain_groups]
+    return [batch.values, batch.positive, batch.weight, *groups]
 
 
-def drawn_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
-    """Numbers of some of n rows, each as likely as the next, rising."""
+def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
+    """Return the numbers of some of n rows, each as likely as the next, rising."""
     if n <= 4 * size:
         return np.sort(rng.permutation(n)[:size])
     chosen = np.zeros(0, dtype=np.int64)
@@ -213,24 +187,24 @@ def drawn_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
     return chosen
 
 
-def taken_rows(run: Run, size: int, random_state: Any) -> tuple[Any, ...]:
-    """Labels, scores, weights and groups (None where there are none) of rows.
+def _sample(scan: Scan, size: int, random_state: Any) -> tuple[Any, ...]:
+    """Return labels, scores, weights and groups (None where there are none) of rows.
 
     So many of them, or all where there are no more.
     """
     chosen = None
-    if size < run.n:
-        chosen = drawn_rows(run.n, size, np.random.default_rng(random_state))
-    scores, y, weight, *ids = run.picked("calibrate", chosen, labelled_values)
+    if size < scan.n:
+        chosen = _random_rows(scan.n, size, np.random.default_rng(random_state))
+    scores, y, weight, *ids = scan.rows(chosen, _labelled_values)
     groups = ids[0] if ids else None
-    return y, scores, weight if run.columns.weight else None, groups
+    return y, scores, weight if scan.columns.weight else None, groups
 
 
 # -- some rows of each class, equal for any division into files ----------------------
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ClassSample:
     """Rows of one class with the lowest tickets, and how many there are in all."""
 
     n: int  # rows of the class
@@ -240,11 +214,11 @@ class Drawn:
     weight: Floats
 
     @classmethod
-    def of(cls, row: Integers, scores: Floats, weight: Floats) -> Drawn:
+    def of(cls, row: Integers, scores: Floats, weight: Floats) -> ClassSample:
         return cls(row.size, row, tickets(row), scores, weight)
 
     @classmethod
-    def merged(cls, parts: list[Drawn], most: int) -> Drawn:
+    def merged(cls, parts: list[ClassSample], most: int) -> ClassSample:
         """At most so many of the rows of all parts."""
         columns = [
             np.concatenate([getattr(part, name) for part in parts])
@@ -257,56 +231,46 @@ class Drawn:
         return cls(n, *(column[kept] for column in columns))
 
 
-def draw_rows(reader: PieceReader, first: int, most: int) -> Found:
-    """At most so many negatives and positives of a file with `first` rows before it."""
-    drawn = nothing_drawn()
-    for batch in reader:
-        scores, weight = reader.columns.in_range(batch.values), batch.weight
-        for i, member in enumerate((~batch.positive, batch.positive)):
-            part = member & (weight > 0.0)
-            more = Drawn.of(batch.rows[part] + first, scores[part], weight[part])
-            drawn[i] = Drawn.merged([drawn[i], more], most)
-    return {"drawn": drawn}
+def reference_sample(scan: Scan, most: int) -> Reference:
+    """Return so many rows of each class at most, with weights to stand for all."""
 
+    def of_batch(batch: FileBatch) -> list[ClassSample]:
+        scores, weight = batch.values, batch.weight
+        rows = np.arange(batch.start, batch.start + batch.size)
+        classes = [
+            member & (weight > 0.0) for member in (~batch.positive, batch.positive)
+        ]
+        return [ClassSample.of(rows[i], scores[i], weight[i]) for i in classes]
 
-def nothing_drawn() -> list[Drawn]:
-    nothing = np.zeros(0)
-    return [Drawn.of(np.zeros(0, dtype=np.int64), nothing, nothing)] * 2
+    def merge(parts: list[list[ClassSample]]) -> list[ClassSample]:
+        nothing = np.zeros(0)
+        empty = ClassSample.of(np.zeros(0, np.int64), nothing, nothing)
+        pairs = zip(*(parts or [[empty, empty]]), strict=True)
+        return [ClassSample.merged(list(one), most) for one in pairs]
 
-
-def drawn_reference(run: Run, most: int) -> Reference:
-    """At most so many rows of each class, weighted so that they stand for all."""
-    before = np.cumsum([0, *(source.rows for source in run.sources.values())])
-    words = [{"first": int(first), "most": most} for first in before[:-1]]
-    drawn = nothing_drawn()
-
-    def take(found: Found) -> Found:
-        pairs = zip(drawn, found.pop("drawn"), strict=True)
-        drawn[:] = [Drawn.merged(list(pair), most) for pair in pairs]
-        return found
-
-    run.over_files("calibrate", draw_rows, words, take)
-    row = np.concatenate([one.row for one in drawn])
-    order = np.argsort(row)
+    classes = merge([scan.merged(of_batch, merge)])
+    order = np.argsort(np.concatenate([one.row for one in classes]))
     weight = np.concatenate(
-        [one.weight * (one.n / max(one.row.size, 1)) for one in drawn]
+        [one.weight * (one.n / max(one.row.size, 1)) for one in classes]
     )
-    alike = not run.columns.weight and max(one.n for one in drawn) <= most
+    alike = not scan.columns.weight and max(one.n for one in classes) <= most
     return Reference(
-        np.concatenate([one.scores for one in drawn])[order],
-        np.repeat([False, True], [one.row.size for one in drawn])[order],
+        np.concatenate([one.scores for one in classes])[order],
+        np.repeat([False, True], [one.row.size for one in classes])[order],
         None if alike else weight[order],
-        run.columns.logits,
+        scan.columns.logits,
     )
 
 
-MOST_EXACT_ROWS = 1 << 22  # rows of which every distinct score is kept apart
+# Rows of which every distinct score is kept apart, if memory allows
+MOST_EXACT_ROWS = 1 << 22
+SUM_BYTES = 240  # of a score that is kept apart, while sums are merged
 MOST_CHECKED_ROWS = 1 << 22  # rows that are checked in memory unasked
 MOST_SAMPLE = 1 << 26  # rows that are held in memory
 
 
 def calibrate(
-    files: Files,
+    files: OpenedFiles,
     method: Method | None = None,
     *,
     pos_label: Label | None = None,
@@ -349,25 +313,26 @@ def calibrate(
     chosen = method or DEFAULT
     n_sample = _check_sample(n_sample, random_state)
     wanted = _wanted(files, None, logits)
-    with reading(files, wanted, pos_label, both=True) as run:
+    with scanning(files, wanted, pos_label, both=True) as scan:
         if n_sample is not None:
-            y, p, w, _ = taken_rows(run, n_sample, random_state)
+            y, p, w, _ = _sample(scan, n_sample, random_state)
             found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
         else:
             if chosen == "auto":  # on some rows of each class, as in memory
-                reference = drawn_reference(run, MAX_COMPARED_ROWS)
-                refuse_useless(reference, run.columns.truth.classes)
+                reference = reference_sample(scan, MAX_COMPARED_ROWS)
+                refuse_useless(reference, scan.columns.truth.classes)
                 chosen = choose_method(reference, "auto")
-            exact = run.n <= MOST_EXACT_ROWS
-            counts = counted_rows(run, exact=exact, together=chosen == "isotonic")
-            refuse_useless(counts, run.columns.truth.classes)
+            most = min(MOST_EXACT_ROWS, rows_held(scan.memory, SUM_BYTES))
+            exact = scan.n <= most
+            counts = counted_rows(scan, exact=exact, together=chosen == "isotonic")
+            refuse_useless(counts, scan.columns.truth.classes)
             warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
             found = fit_calibrator(counts, chosen)
-        run.tell_skipped()
+        scan.warn_of_skipped()
     return found
 
 
-def _wanted(files: Files, group: str | None, logits: bool) -> WantedColumns:
+def _wanted(files: OpenedFiles, group: str | None, logits: bool) -> WantedColumns:
     logits = check_flag(logits, "logits")
     return WantedColumns(
         {"score": files.score, "label": files.label},
@@ -387,7 +352,7 @@ def _check_sample(n_sample: Any, random_state: Any) -> int | None:
 
 
 def calibration_check(
-    files: Files,
+    files: OpenedFiles,
     metric: MetricLike = "f1",
     *,
     average: Average | None = None,
@@ -425,18 +390,19 @@ def calibration_check(
     metric = get_metric(metric, zero_division=zero_division)
     n_sample = _check_sample(n_sample, random_state)
     wanted = _wanted(files, files.group, logits)
-    with reading(files, wanted, pos_label, both=True) as run:
-        if n_sample is None and run.n > MOST_CHECKED_ROWS:
+    with scanning(files, wanted, pos_label, both=True) as scan:
+        most = min(MOST_CHECKED_ROWS, rows_held(scan.memory, ROW_BYTES))
+        if n_sample is None and scan.n > most:
             raise DataError(
-                f"{run.n:,} rows are too many to be mapped out of fold and drawn "
+                f"{scan.n:,} rows are too many to be mapped out of fold and drawn "
                 "again: n_sample=1000000 checks so many of them"
             )
-        if files.group is not None and n_sample is not None and n_sample < run.n:
+        if files.group is not None and n_sample is not None and n_sample < scan.n:
             raise DataError(
                 "a sample of rows has no whole groups: leave group or n_sample out"
             )
-        y, p, w, groups = taken_rows(run, n_sample or run.n, random_state)
-        run.tell_skipped()
+        y, p, w, groups = _sample(scan, n_sample or scan.n, random_state)
+        scan.warn_of_skipped()
     return check_rows(
         y,
         p,

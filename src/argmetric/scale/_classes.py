@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,25 +28,13 @@ from argmetric.classes import (
     sorted_classes,
 )
 from argmetric.metrics import ClassAverage, MetricLike, get_class_metric
-from argmetric.scale._buckets import file_with_column
-from argmetric.scale._columns import (
-    LEAST_ROWS,
-    FileBatch,
-    UsedColumns,
-    WantedColumns,
-    plain_labels,
-)
-from argmetric.scale._decide import named, written
-from argmetric.scale._pieces import Piece
-from argmetric.scale._reading import reading
+from argmetric.scale._columns import LEAST_ROWS, WantedColumns, plain_labels
+from argmetric.scale._decide import named
+from argmetric.scale._output import Writer, writing
 from argmetric.scale._result import ScaledClassDecision
-from argmetric.scale._run import Run, task_of
+from argmetric.scale._scan import OpenedFiles, Scan, scanning
 from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale._tasks import Found, Tally, require_all, require_read
 from argmetric.scale.files import DataError
-
-if TYPE_CHECKING:
-    from argmetric.scale._open import Files
 
 SAMPLE_ROWS = 200_000  # that are decided together to find a rule
 CELL_BYTES = 64  # of a probability, while its row is read, mapped and decided
@@ -53,7 +42,7 @@ MOST_CLASSES = 10_000  # of columns of labels
 
 
 def decide_classes(
-    files: Files,
+    files: OpenedFiles,
     metric: MetricLike = "f1",
     *,
     output: Path,
@@ -126,122 +115,94 @@ def decide_classes(
             )
         if reference is not None:
             raise ValueError("rule has a map of its own: leave out reference")
-    found, _ = resolve_calibrator(reference, names)
+    calibrator, _ = resolve_calibrator(reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, scores="classes", added=added)
-    sampled = 0
-
-    def prepare(run: Run) -> dict[str, Any]:
-        nonlocal rule, sampled
+    n_sampled = 0
+    with writing(files, output, wanted, resume=resume) as writer:
         if rule is None:
-            cells = run.memory // (CELL_BYTES * len(columns))
-            sampled = min(run.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
-            rng = np.random.default_rng(random_state)
-            rows = np.sort(rng.choice(run.n, sampled, replace=False, shuffle=False))
-            (p,) = run.picked("sample", rows, _values)
-            kept: dict[str, Any] = {"classes": names, "reference": found}
+            n_sampled, p = _sample(writer.scan, random_state)
+            kept: dict[str, Any] = {"classes": names, "reference": calibrator}
             rule = decide(p, metric, **words, **kept).rule
         if rule is None:
             raise ValueError(
                 f"{of_metric.name} has no rule of weights and offsets: pass rule="
             )
-        return {
-            "metric": of_metric.name,
-            "options": [plain(rule.weights), plain(rule.offsets)],
-            "calibrator": named(rule.calibrator),
-            "columns": [columns, list(map(repr, names)), added],
-        }
-
-    def work(run: Run, plan: dict[str, Any]) -> ScaledClassDecision:
-        assert rule is not None
-        counts, tables = _label_files(run, rule, added)
-        expected, most_probable = map(float, of_metric.score(tables))
-        return ScaledClassDecision(
-            output=run.places.output,
-            classes=names,
-            n=run.n,
-            n_files=len(run.sources),
-            counts=counts,
-            expected_confusion=tables[0],
-            expected=expected,
-            most_probable=most_probable,
-            rule=rule,
-            n_sampled=sampled,
-            metric=of_metric,
-            skipped=tuple(run.skipped),
+        scan = writer.settle(
+            {
+                "metric": of_metric.name,
+                "options": [plain(rule.weights), plain(rule.offsets)],
+                "calibrator": named(rule.calibrator),
+                "columns": [columns, list(map(repr, names)), added],
+            }
         )
+        counts, tables = _label_files(writer, scan, rule, added)
+        if counts.sum() != scan.n:
+            raise DataError(f"{scan.n:,} rows were read and {counts.sum():,} labelled")
+        expected, most_probable = map(float, of_metric.score(tables))
+    return ScaledClassDecision(
+        output=writer.folders.output,
+        classes=names,
+        n=scan.n,
+        n_files=len(scan.sources),
+        counts=counts,
+        expected_confusion=tables[0],
+        expected=expected,
+        most_probable=most_probable,
+        rule=rule,
+        n_sampled=n_sampled,
+        metric=of_metric,
+        skipped=scan.skipped,
+    )
 
-    return written(files, output, wanted, resume, prepare, work)
 
-
-def _values(batch: FileBatch) -> list[Floats]:
-    return [batch.values]
+def _sample(scan: Scan, random_state: int) -> tuple[int, Floats]:
+    """Return how many rows a rule is found on, and their probabilities."""
+    cells = scan.memory // (CELL_BYTES * len(scan.columns.features))
+    size = min(scan.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
+    rng = np.random.default_rng(random_state)
+    rows = np.sort(rng.choice(scan.n, size, replace=False, shuffle=False))
+    (p,) = scan.rows(rows, lambda batch: [batch.values])
+    return size, p
 
 
 def _label_files(
-    run: Run, rule: MultiClassRule, column: str
+    writer: Writer, scan: Scan, rule: MultiClassRule, column: str
 ) -> tuple[Integers, Floats]:
-    """Write the output; rows of each class, expected confusions as in `_label_file`."""
-    count = len(rule.classes)
-    tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
+    """Write the output, and return the rows of each class and expected confusions.
 
-    def add(found: Found) -> Found:
-        nonlocal tables, counts
-        tables += found["tables"]
-        counts += found["counts"]
-        return {}
-
-    work = partial(_label_file, columns=run.columns, rule=rule, column=column)
-    run.rewritten("decide", "labelled", work, take=add)
-    require_all("decide", run.n, int(counts.sum()))
-    return counts, tables
-
-
-def _label_file(
-    piece: Piece,
-    columns: UsedColumns,
-    rule: MultiClassRule,
-    column: str,
-    target: str,
-    memory: int,
-) -> Found:
-    """Write one file of the output; found: what it adds to the counts.
-
-    The tables are the expected confusions of its labels and of the most probable
-    classes.
+    The confusions (2, classes, classes) are those of the labels and of the most
+    probable classes.
     """
-    source, count = piece.source, len(columns.features)
-    assert source is not None
-    names = pa.array(rule.classes)
-    tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
-    first = 0
+    names, count = pa.array(rule.classes), len(rule.classes)
+    parts = [
+        (np.zeros(count, np.int64), np.zeros((2, count, count))) for _ in scan.sources
+    ]
 
-    def labels(batch: Any) -> Any:
-        nonlocal tables, counts, first
-        p = given = columns.values(batch, source, first)
-        if rule.calibrator is not None:
-            apply = getattr(rule.calibrator, "apply", rule.calibrator)
-            place = f"{source.path}: calibrated p"
-            p = check_class_probabilities(apply(p), place, first=first)
-        codes = rule.predicts(given)
-        counts += np.bincount(codes, minlength=count)
-        both = codes, p.argmax(axis=1)
-        tables += [expected_table(p, one) for one in both]
-        first += batch.num_rows
-        return names.take(pa.array(codes))
+    def labeller(i: int) -> Callable[[Any, int], Any]:
+        source, (counts, tables) = scan.sources[i], parts[i]
 
-    room = memory // (4 * source.row_bytes + CELL_BYTES * count)
-    rows = max(min(room, columns.batch_rows), LEAST_ROWS)
-    added = pa.field(column, names.type)
-    with file_with_column(source, target, added, labels, rows) as on_disk:
-        for read in (first, on_disk):
-            require_read("decide", source.path, Tally(source.rows), Tally(read))
-    return {"tables": tables.tolist(), "counts": counts.tolist()}
+        def label(record: Any, first: int) -> Any:
+            p = given = scan.columns.values(record, source, first)
+            if rule.calibrator is not None:
+                apply = getattr(rule.calibrator, "apply", rule.calibrator)
+                place = f"{source.path}: calibrated p"
+                p = check_class_probabilities(apply(p), place, first=first)
+            codes = rule.predicts(given)
+            counts[:] += np.bincount(codes, minlength=count)
+            tables[:] += [expected_table(p, one) for one in (codes, p.argmax(axis=1))]
+            return names.take(pa.array(codes))
+
+        return label
+
+    writer.append(column, names.type, labeller, CELL_BYTES * count)
+    counts, tables = zip(*parts, strict=True)
+    return np.sum(counts, axis=0), np.sum(tables, axis=0)
 
 
 def evaluate_classes(
-    files: Files,
+    files: OpenedFiles,
     metric: MetricLike = "f1",
     *,
     classes: ClassNames | None = None,
@@ -271,20 +232,14 @@ def evaluate_classes(
     wanted = WantedColumns(
         {"decision_column": files.decision_column, "label": files.label}
     )
-    pairs: Counter[tuple[Any, Any]] = Counter()
-
-    def add(found: Found) -> Found:
-        for truth, said, count in found["pairs"]:
-            pairs[truth, said] += count
-        return {}
-
-    with reading(files, wanted, two_classes=False) as run:
-        columns = tuple(one.column for one in run.columns.of_labels)
+    with scanning(files, wanted, two_classes=False) as scan:
+        columns = tuple(one.column for one in scan.columns.of_labels)
         work = partial(_pairs, columns=columns, classes=names)
-        tasks = [task_of(work, piece) for piece in run.whole_files]
-        run.stage("evaluate", tasks, add)
-        require_all("evaluate", run.n, sum(pairs.values()))
-        run.tell_skipped()
+        parts = [scan.sources[part.start : part.stop] for part in scan.parts]
+        pairs = sum(scan.map(work, parts), Counter())
+        if sum(pairs.values()) != scan.n:
+            raise DataError(f"{scan.n:,} rows were read and others are counted")
+        scan.warn_of_skipped()
     if names is None:
         names = sorted_classes({one for pair in pairs for one in pair}, "the columns")
     of_metric = get_class_metric(metric, n_classes=len(names), **words)
@@ -298,22 +253,23 @@ def evaluate_classes(
 
 
 def _pairs(
-    piece: Piece, columns: tuple[str, ...], classes: tuple[Any, ...] | None
-) -> Found:
-    """How many rows of a file have every pair of labels."""
-    source, first = piece.source, 0
-    assert source is not None
+    sources: Sequence[InputFile],
+    columns: tuple[str, ...],
+    classes: tuple[Any, ...] | None,
+) -> Counter[tuple[Any, Any]]:
+    """Return how many rows of some files have every pair of labels."""
     pairs: Counter[tuple[Any, Any]] = Counter()
-    for batch in batches_of(source, list(columns)):
-        coded = [_coded(batch, one, source, first, classes) for one in columns]
-        (of_truth, truth), (of_said, said) = coded
-        cells = np.bincount(truth * len(of_said) + said)
-        for cell in np.flatnonzero(cells).tolist():
-            i, j = divmod(cell, len(of_said))
-            pairs[of_truth[i], of_said[j]] += int(cells[cell])
-        first += batch.num_rows
-    require_read("evaluate", source.path, Tally(source.rows), Tally(first))
-    return {"pairs": [(*pair, count) for pair, count in pairs.items()]}
+    for source in sources:
+        first = 0
+        for batch in batches_of(source, list(columns)):
+            coded = [_coded(batch, one, source, first, classes) for one in columns]
+            (of_truth, truth), (of_decision, decision) = coded
+            counts = np.bincount(truth * len(of_decision) + decision)
+            for place in np.flatnonzero(counts).tolist():
+                i, j = divmod(place, len(of_decision))
+                pairs[of_truth[i], of_decision[j]] += int(counts[place])
+            first += batch.num_rows
+    return pairs
 
 
 def _coded(

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import check_scores
 from argmetric.classes import check_class_probabilities
 from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale._tasks import Tally, tally, tally_of
 from argmetric.scale.files import (
     BATCH_ROWS,
     DECISION_NAMES,
@@ -26,6 +25,7 @@ from argmetric.scale.files import (
     DataError,
     Role,
     Table,
+    default_columns,
     find_column,
     is_numeric,
     marked,
@@ -33,7 +33,7 @@ from argmetric.scale.files import (
 )
 
 LEAST_ROWS = 1 << 10  # of a batch
-MOST_CELLS = 1 << 22
+MOST_VALUES = 1 << 22  # of a batch of features
 MissingGroups = Literal["error", "own"]
 ScoreKind = Literal["probabilities", "logits", "finite", "classes"]
 
@@ -51,6 +51,7 @@ class WantedColumns:
     scores: ScoreKind = "probabilities"  # "finite" allows any number
     missing: MissingGroups = "error"  # rows without a group, or a group of their "own"
     added: str | None = None  # the column that is written, which no file may have
+    may_decide: bool = False  # whether a column of decisions may be absent
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,18 @@ class LabelColumn:
 
     @property
     def classes(self) -> Labels:
-        """What the classes are called, without rows."""
+        """Return what the classes are called, without rows."""
         return Labels(np.zeros(0, dtype=bool), self.positive, self.negative)
 
     def holds(self, record: Any) -> Booleans:
+        """Return which rows of a record batch have the positive label."""
         labels = plain_labels(record.column(self.column))
-        found = [labels == one for one in self.spellings or (self.positive,)]
-        return np.asarray(reduce(np.logical_or, found), dtype=bool)
+        matches = [labels == one for one in self.spellings or (self.positive,)]
+        return np.asarray(reduce(np.logical_or, matches), dtype=bool)
 
 
 def plain_labels(column: Any) -> Any:
-    """Labels of a batch as an array; missing ones are None or nan."""
+    """Return labels of a batch as an array; missing ones are None or nan."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.to_numpy(zero_copy_only=False)
@@ -88,7 +90,7 @@ class UsedColumns:
     score: str = ""
     scores: ScoreKind = "probabilities"
     group: str | None = None
-    kind: str = ""  # of ids in the pieces: of all types only their equality matters
+    kind: str = ""  # of ids in buckets: of all types only their equality matters
     missing: MissingGroups = "error"  # what becomes of rows without a group
     label: LabelColumn | None = None
     decision: LabelColumn | None = None
@@ -97,36 +99,39 @@ class UsedColumns:
 
     @property
     def logits(self) -> bool:
+        """Return whether the scores are log-odds."""
         return self.scores == "logits"
 
     @property
     def batch_rows(self) -> int:
-        cells = MOST_CELLS // max(len(self.features), 1)
-        return min(BATCH_ROWS, max(cells, LEAST_ROWS))
+        """Return how many rows are read at a time."""
+        rows = MOST_VALUES // max(len(self.features), 1)
+        return min(BATCH_ROWS, max(rows, LEAST_ROWS))
 
     @property
     def truth(self) -> LabelColumn:
-        """True labels, of a verb that reads them."""
+        """Return the column of true labels, of a verb that reads them."""
         assert self.label is not None
         return self.label
 
     @property
     def of_labels(self) -> tuple[LabelColumn, ...]:
+        """Return the columns of true labels and of decisions that there are."""
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
     def names(self, source: InputFile) -> list[str]:
-        """What is read of a file: folders such as day=3 are no columns of it."""
+        """Return what is read of a file: folders such as day=3 are no columns of it."""
         labels = [one.column for one in self.of_labels]
         group = [] if self.group in source.keys else [self.group]
-        found = [self.score, *labels, self.weight, *self.features, *group]
-        return [name for name in found if name]
+        names = [self.score, *labels, self.weight, *self.features, *group]
+        return [name for name in names if name]
 
     def values(self, record: Any, source: InputFile, first: int) -> Floats:
-        """What a run needs of every row, checked.
+        """Return what a run needs of every row, checked.
 
-        That is the features, or probabilities of classes; or the score, with a minus
-        where there is a decision and it is positive; or, without a score,
-        2·decision + label.
+        That is the features, or probabilities of classes, of shape (rows, columns); or
+        the score, with a minus where there is a decision and it is positive; or,
+        without a score, 2·decision + label.
         """
         if self.features:
             X = np.empty((record.num_rows, len(self.features)))
@@ -155,15 +160,13 @@ class UsedColumns:
             )
         except ValueError as error:
             raise DataError(str(error)) from None
-        if self.decision is None:
-            return scores
-        p = np.clip(scores, 0.0, 1.0)
-        return np.where(self.decision.holds(record), -p, p)
+        p = scores if self.logits else np.clip(scores, 0.0, 1.0)
+        return p if self.decision is None else signed(p, self.decision.holds(record))
 
-    def in_range(self, values: Floats) -> Floats:
-        """Checked values; probabilities without what rounding put outside of 0 to 1."""
-        plain = self.score and self.scores == "probabilities" and self.decision is None
-        return np.clip(values, 0.0, 1.0) if plain else values
+
+def signed(p: Floats, chosen: Booleans) -> Floats:
+    """Return probabilities with a minus where a row is predicted positive."""
+    return np.where(chosen, -p, p)
 
 
 def require(right: Booleans, values: Floats, place: str, first: int, rule: str) -> None:
@@ -173,26 +176,36 @@ def require(right: Booleans, values: Floats, place: str, first: int, rule: str) 
         raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
 
 
-def find_columns(source: InputFile, schema: Any, wanted: WantedColumns) -> UsedColumns:
-    """The columns of one file that a verb asked for."""
-    table = Table(schema.empty_table(), "parquet", source.path)
+def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
+    """Return the name of the column of each role in a file."""
+    logits = () if wanted.scores == "probabilities" else LOGIT_NAMES
     defaults = {
-        "score": SCORE_NAMES
-        + (() if wanted.scores == "probabilities" else LOGIT_NAMES),
+        "score": SCORE_NAMES + logits,
         "decision_column": DECISION_NAMES,
         "label": LABEL_NAMES,
     }
     given = {"group": wanted.group, "weight": wanted.weight}
-    found = {what: name for what, name in given.items() if name is not None}
+    names = {role: name for role, name in given.items() if name is not None}
     for role, asked in wanted.names.items():
-        found[role] = find_column(
+        usual = default_columns(table, defaults[role], taken=names.values())
+        if role == "decision_column" and wanted.may_decide and not (asked or usual):
+            continue
+        names[role] = find_column(
             table,
             asked,
             defaults[role],
             what=role.removesuffix("_column"),
             role=role,
-            taken=found.values(),
+            taken=names.values(),
         )
+    return names
+
+
+def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
+    """Return the columns of one file that a verb asked for."""
+    schema = source.schema
+    table = Table(schema.empty_table(), "parquet", source.path)
+    names = find_names(table, wanted)
     if wanted.added in {*schema.names, *source.keys}:
         raise DataError(
             f"{source.path} already has a column {wanted.added!r}; name the new one "
@@ -202,28 +215,26 @@ def find_columns(source: InputFile, schema: Any, wanted: WantedColumns) -> UsedC
         named_column(table, wanted.weight)
     features = tuple(named_column(table, name) for name in wanted.features or ())
     if wanted.features is None:
-        features = tuple(name for name in schema.names if name != found["label"])
+        features = tuple(name for name in schema.names if name != names["label"])
     if wanted.names.keys() == {"label"} and not features:
         raise DataError(f"{source.path}: there are no features besides the label")
     roles = [(name, "features") for name in features]
-    roles += [(name, role) for role, name in found.items()]
+    roles += [(name, role) for role, name in names.items()]
     seen: dict[str, str] = {}
     for name, what in roles:
         if seen.setdefault(name, what) != what:
             raise DataError(f"{seen[name]} and {what} both name column {name!r}")
-    numbers = [found[role] for role in ("score", "weight") if role in found]
+    numbers = [names[role] for role in ("score", "weight") if role in names]
     for name in (*numbers, *features):
         kind = schema.field(name).type
         if not is_numeric(kind):
             raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
-    label, decision = found.get("label"), found.get("decision_column")
+    label, decision = names.get("label"), names.get("decision_column")
     return UsedColumns(
-        score=found.get("score", ""),
+        score=names.get("score", ""),
         scores=wanted.scores,
         group=wanted.group,
-        kind=""
-        if wanted.group is None
-        else kind_of_group(source, schema, wanted.group),
+        kind="" if wanted.group is None else _kind_of_group(source, wanted.group),
         missing=wanted.missing,
         label=None if label is None else LabelColumn(label),
         decision=None if decision is None else LabelColumn(decision, is_decision=True),
@@ -232,43 +243,40 @@ def find_columns(source: InputFile, schema: Any, wanted: WantedColumns) -> UsedC
     )
 
 
-def kind_of_group(source: InputFile, schema: Any, group: str) -> str:
-    """What ids of a column, or of a folder, are in the pieces."""
+def _kind_of_group(source: InputFile, group: str) -> str:
+    """Return what ids of a column, or of a folder, are in buckets."""
     if group in source.keys:
         return "text"
-    named_column(Table(schema.empty_table(), "parquet", source.path), group)
-    kind = _kind_of_ids(schema.field(group).type)
-    if not kind:
+    named_column(Table(source.schema.empty_table(), "parquet", source.path), group)
+    kind = source.schema.field(group).type
+    if not (name := _kind_of_ids(kind)):
         raise DataError(
-            f"{source.path}: column {group!r} holds {schema.field(group).type}; group "
-            "ids are numbers, text, bytes or times"
+            f"{source.path}: column {group!r} holds {kind}; group ids are numbers, "
+            "text, bytes or times"
         )
-    return kind
+    return name
 
 
 def _kind_of_ids(kind: Any) -> str:
-    """What ids of an Arrow type are in the pieces; empty for what cannot be an id."""
+    """Return what ids of an Arrow type are in buckets; empty for what is no id."""
     types = pa.types
     if types.is_dictionary(kind):
         return _kind_of_ids(kind.value_type)
-    if types.is_uint64(kind):
-        return "whole numbers without a sign"
-    if types.is_integer(kind):
-        return "whole numbers"
-    if types.is_floating(kind):
-        return "fractions"
-    if types.is_boolean(kind):
-        return "truth values"
-    if types.is_binary(kind) or types.is_large_binary(kind) or "binary" in str(kind):
-        return "bytes"
-    if "string" in str(kind) and not types.is_nested(kind):
-        return "text"
-    if types.is_temporal(kind) and not types.is_interval(kind):
-        return f"times ({kind})"
-    return f"decimals ({kind})" if types.is_decimal(kind) else ""
+    kinds = {
+        "whole numbers without a sign": types.is_uint64(kind),
+        "whole numbers": types.is_integer(kind),
+        "fractions": types.is_floating(kind),
+        "truth values": types.is_boolean(kind),
+        "bytes": "binary" in str(kind) and not types.is_nested(kind),
+        "text": "string" in str(kind) and not types.is_nested(kind),
+        f"times ({kind})": types.is_temporal(kind) and not types.is_interval(kind),
+        f"decimals ({kind})": types.is_decimal(kind),
+    }
+    return next((name for name, is_it in kinds.items() if is_it), "")
 
 
 def arrow_type(kind: str) -> Any:
+    """Return the Arrow type of ids in buckets; times are numbers of their unit."""
     plain = {
         "whole numbers without a sign": pa.uint64(),
         "fractions": pa.float64(),
@@ -278,96 +286,94 @@ def arrow_type(kind: str) -> Any:
     }
     if kind.startswith("decimals"):
         return pa.large_string()
-    return plain.get(kind, pa.int64())  # times are numbers of their unit
+    return plain.get(kind, pa.int64())
 
 
 @dataclass(frozen=True)
 class FileBatch:
     """Rows of a file that are read together."""
 
-    rows: Integers  # their numbers in the file
-    values: Floats  # what `UsedColumns.values` makes of them
-    ids: Any = None  # their groups, an Arrow array
-    record: Any = None  # what labels and weights are read from when they are asked for
-    columns: UsedColumns = UsedColumns()
-    source: InputFile | None = None
+    first: int  # the number of the first row, in the file
+    start: int  # and in all files
+    values: Floats  # what `UsedColumns.values` makes of the rows
+    ids: Any  # their groups, an Arrow array; None where there are none
+    record: Any  # what labels and weights are read from when they are asked for
+    columns: UsedColumns
+    source: InputFile
+
+    @property
+    def size(self) -> int:
+        """Return how many rows there are."""
+        return int(self.record.num_rows)
 
     @cached_property
     def positive(self) -> Booleans:
-        """Which rows have the positive label; none where there are no labels."""
+        """Return which rows have the positive label; none without labels."""
         if self.columns.label is None:
-            return np.zeros(self.rows.size, dtype=bool)
+            return np.zeros(self.size, dtype=bool)
         return self.columns.label.holds(self.record)
 
     @property
     def weight(self) -> Floats:
-        """The weight of every row, checked; 1 where there is no such column."""
+        """Return the weight of every row, checked; 1 where there is no such column."""
         name = self.columns.weight
         if not name:
-            return np.ones(self.rows.size)
+            return np.ones(self.size)
         weights = as_floats(self.record.column(name))
         right = np.isfinite(weights) & (weights >= 0.0)
-        place = f"{self.source.path if self.source else ''}: column {name!r}"
-        rule = "weights are finite and not negative"
-        require(right, weights, place, int(self.rows[0]) if right.size else 0, rule)
+        place = f"{self.source.path}: column {name!r}"
+        require(
+            right, weights, place, self.first, "weights are finite and not negative"
+        )
         return weights
 
     @property
     def plain_groups(self) -> Any:
-        """The group of every row as it stands in the file, or in the folder's name."""
-        assert self.source is not None
+        """Return the group of every row as the file, or the folder's name, has it."""
         group = str(self.columns.group)
         if group in self.source.keys:
-            return np.full(self.rows.size, self.source.keys[group], object)
+            return np.full(self.size, self.source.keys[group], object)
         return plain_labels(self.record.column(group))
-
-    @property
-    def tally(self) -> Tally:
-        """How many rows there are, and a checksum of what is read of them."""
-        if self.columns.features:
-            return tally_of(self.rows, self.values, self.positive)
-        return tally(self.rows, self.values)
 
 
 def read_batches(
-    source: InputFile, columns: UsedColumns, rows: int
+    source: InputFile, columns: UsedColumns, rows: int, start: int
 ) -> Iterator[FileBatch]:
-    """All rows of a file, in their order."""
+    """Yield all rows of a file, in their order; `start` rows are in files before it."""
     first = 0
     for record in batches_of(source, columns.names(source), rows):
         values = columns.values(record, source, first)
-        ids = None
-        if columns.group in source.keys:
-            key = pa.scalar(source.keys[columns.group], arrow_type(columns.kind))
-            ids = pa.repeat(key, record.num_rows)
-        elif columns.group is not None:
-            column = record.column(columns.group)
-            # Ids in the type that they have in pieces; nan is missing, and 0 has no
-            # sign.
-            if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            if pa.types.is_temporal(column.type):
-                width = column.type.bit_width
-                column = column.view(pa.int32() if width == 32 else pa.int64())
-            if column.type != arrow_type(columns.kind):
-                column = column.cast(arrow_type(columns.kind))
-            if pa.types.is_floating(column.type):
-                nothing = pa.scalar(None, pa.float64())
-                column = pc.if_else(pc.is_nan(column), nothing, pc.add(column, 0.0))
-            ids = column
-        if ids is not None and ids.null_count and columns.missing == "error":
-            row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
-            raise DataError(
-                f"{source.path}: column {columns.group!r} is missing at row {row}; "
-                f"{marked('missing_groups', 'own')} makes such rows one group"
-            )
-        numbers = np.arange(first, first + record.num_rows)
-        yield FileBatch(numbers, values, ids, record, columns, source)
+        ids = None if columns.group is None else _ids_of(record, columns, source, first)
+        yield FileBatch(first, start + first, values, ids, record, columns, source)
         first += record.num_rows
 
 
+def _ids_of(record: Any, columns: UsedColumns, source: InputFile, first: int) -> Any:
+    """Return groups in the type of buckets; nan is missing, and 0 has no sign."""
+    group, kind = str(columns.group), arrow_type(columns.kind)
+    if group in source.keys:
+        return pa.repeat(pa.scalar(source.keys[group], kind), record.num_rows)
+    ids = record.column(group)
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if pa.types.is_temporal(ids.type):
+        ids = ids.view(pa.int32() if ids.type.bit_width == 32 else pa.int64())
+    if ids.type != kind:
+        ids = ids.cast(kind)
+    if pa.types.is_floating(kind):
+        nothing = pa.scalar(None, kind)
+        ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
+    if ids.null_count and columns.missing == "error":
+        row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
+        raise DataError(
+            f"{source.path}: column {group!r} is missing at row {row}; "
+            f"{marked('missing_groups', 'own')} makes such rows one group"
+        )
+    return ids
+
+
 def as_floats(column: Any) -> Floats:
-    """Numbers of any type as 64-bit floats, nan where missing."""
+    """Return numbers of any type as 64-bit floats, nan where missing."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if column.type != pa.float64():

@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal
 
-from argmetric import __version__
+import numpy as np
+import pyarrow as pa
+
 from argmetric._calibrate.resolve import resolve_calibrator
-from argmetric._ground.arguments import as_flags, check_choice, check_path
-from argmetric._ground.display import Result
-from argmetric._ground.limits import Limits, check_limits
-from argmetric._ground.types import Path, ReferenceLike
-from argmetric._ground.whole_files import removed_at_exit
+from argmetric._ground.arguments import as_flags, check_choice, shown
+from argmetric._ground.limits import check_limits
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Booleans, Floats, Path, ReferenceLike
 from argmetric._verbs.decide import refuse_never_defined
-from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
-from argmetric.scale._columns import WantedColumns
-from argmetric.scale._executors import ALWAYS_FITS, bucket_rows, n_buckets
-from argmetric.scale._reading import look_at, running
+from argmetric._verbs.tune import Rule
+from argmetric.metrics import MetricLike, get_metric
+from argmetric.scale._columns import FileBatch, ScoreKind, WantedColumns, signed
+from argmetric.scale._forecast import beside, forecast_scan
+from argmetric.scale._labels import Question, decide_all
+from argmetric.scale._output import Writer, writing
 from argmetric.scale._result import ScaledDecision
-from argmetric.scale._run import Run, n_rows
-from argmetric.scale._sources import is_address
-from argmetric.scale._tasks import (
-    Found,
-    StageError,
-    begin,
-    claimed,
-    clean_up,
-    commit,
-    places_of,
-)
-from argmetric.scale._vector import Reading, VectorFound, decide_vector
-from argmetric.scale.files import DataError, marked
+from argmetric.scale._scan import OpenedFiles, Scan
+from argmetric.scale._vector import Reading
+from argmetric.scale.files import DataError
 
-if TYPE_CHECKING:
-    from argmetric.scale._open import Files
-
-Answer = TypeVar("Answer", bound=Result)
+COVERAGE = 0.9  # of a forecast of which only the mean is used
 
 
 def decide(
-    files: Files,
+    files: OpenedFiles,
     metric: MetricLike = "f1",
     *,
     output: Path,
@@ -56,6 +43,7 @@ def decide(
     min_recall: float | None = None,
     logits: bool = False,
     reference: ReferenceLike | None = None,
+    rule: Rule | None = None,
     resume: bool = False,
 ) -> ScaledDecision:
     """Choose the labels with the highest expected metric.
@@ -77,6 +65,9 @@ def decide(
         See `argmetric.decide`.
     reference : pair (y, p) or Calibrator, optional
         See `argmetric.decide`.
+    rule : Rule, optional
+        The rule to apply, such as that of `tune`, with its metric: each row is decided
+        by itself.
     resume : bool, default=False
         Continue a run that was interrupted.
 
@@ -84,159 +75,173 @@ def decide(
     -------
     ScaledDecision
     """
-    metric = get_metric(metric, zero_division=zero_division)
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = as_flags(logits=logits, resume=resume)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+    calibrator: Any = resolve_calibrator(reference, logits=logits)
+    if rule is None:
+        metric = get_metric(metric, zero_division=zero_division)
+    elif not isinstance(rule, Rule):
+        raise TypeError(f"rule must be a Rule, not {shown(rule)}")
+    else:
+        if not limits.none:
+            raise ValueError("a rule takes no limits: leave out one of them")
+        metric = rule.metric
+        kept = rule.reference.calibrator if rule.reference is not None else None
+        calibrator = calibrator or kept or rule.calibrator
+    scores: ScoreKind = "logits" if logits else "probabilities"
+    if rule is not None and not (rule.probabilities or calibrator or logits):
+        scores = "finite"
+    added = files.decision_column or "decision"
+    wanted = WantedColumns(
+        {"score": files.score},
+        group=files.group if average == "groups" else None,
+        scores=scores,
+        missing=files.missing_groups,
+        added=added,
+    )
     options: dict[str, Any] = {
         "min_positives": min_positives,
         "max_positives": max_positives,
         "min_precision": min_precision,
         "min_recall": min_recall,
-        "reference": resolve_calibrator(reference, logits=logits),
+        "logits": logits,
+        "reference": calibrator,
     }
-    added = files.decision_column or "decision"
-    wanted = WantedColumns(
-        {"score": files.score},
-        group=files.group if average == "groups" else None,
-        scores="logits" if logits else "probabilities",
-        missing=files.missing_groups,
-        added=added,
+    with writing(files, output, wanted, resume=resume) as writer:
+        scan = writer.settle(
+            {
+                "metric": named(metric),
+                "options": {name: named(value) for name, value in options.items()},
+                "columns": [named(writer.scan.columns), added],
+                "rule": named(rule and (rule.threshold, rule.pos_label)),
+            }
+        )
+        if rule is None:
+            question = Question(metric, limits, options)
+            result = _decide_best(writer, scan, question, added)
+        else:
+            reading = Reading(calibrator, logits)
+            result = _decide_by_rule(writer, scan, rule, reading, added)
+    return result
+
+
+def _decide_best(
+    writer: Writer, scan: Scan, question: Question, added: str
+) -> ScaledDecision:
+    """Write the best labels of all rows."""
+    decision, metric = decide_all(scan, question), question.metric
+    reads_scores = decision.labels is None
+    n_positives = _append(writer, scan, added, decision.chosen, reads=reads_scores)
+    if n_positives != decision.total("positives"):
+        raise DataError("other positives were written than were decided")
+    grouped, first = scan.columns.group is not None, decision.results[0]
+    if any(result["likely"] for result in decision.results):
+        refuse_never_defined(decision.expected, metric)
+    n_groups = int(decision.total("groups"))
+    is_undefined = grouped and math.isnan(metric.zero_division)
+    return ScaledDecision(
+        **_about(writer, scan),
+        n_groups=n_groups if grouped else None,
+        n_positives=n_positives,
+        threshold=None if grouped else first["threshold"],
+        expected=decision.expected,
+        error=decision.total("error") / n_groups,
+        expected_half=None if is_undefined else decision.total("half") / n_groups,
+        n_half=int(decision.total("n_half")),
+        metric=metric,
+        plan=decision.plan,
+        notes=() if grouped else tuple(first["notes"]),
+        scale="score" if question.reading.calibrator is None else "calibrated score",
     )
 
-    def prepare(run: Run) -> dict[str, Any]:
-        most, buckets = bucket_rows(run.memory, run.n_workers), 1
-        if run.columns.group is not None:
-            buckets = n_buckets(run.n, most, run.n_workers)
-        return {
-            "metric": named(metric),
-            "options": {name: named(value) for name, value in options.items()},
-            "columns": [named(run.columns), added],
-            "division": [buckets, most],
-        }
 
-    def work(run: Run, plan: dict[str, Any]) -> ScaledDecision:
-        results, decided, words = _decided(
-            run, metric, options, limits, *plan["division"]
+def _decide_by_rule(
+    writer: Writer, scan: Scan, rule: Rule, reading: Reading, added: str
+) -> ScaledDecision:
+    """Write the labels of a rule."""
+    n_positives = _append(
+        writer, scan, added, lambda start, scores: rule.applies(scores), rule=rule
+    )
+
+    def values(batch: FileBatch) -> Floats:
+        p = reading.probabilities(batch.values)
+        return signed(expit(p) if reading.logits else p, rule.applies(batch.values))
+
+    expected, n_groups = math.nan, None
+    notes: tuple[str, ...] = ()
+    if scan.columns.scores == "finite":
+        notes = ("no forecast: the rule was tuned on scores, not on probabilities",)
+    else:
+        forecast = forecast_scan(
+            beside(scan, "forecast"), rule.metric, COVERAGE, values
         )
-        positives = append_decisions(run, decided, added)
-        calibrated = options["reference"] is not None
-
-        def total(name: str) -> float:
-            return math.fsum(found[name] for found in results)
-
-        if positives != sum(found["positives"] for found in results):
-            raise DataError("append: other positives were written than were decided")
-        grouped = run.columns.group is not None
-        groups, defined = int(total("groups")), total("expected_defined")
-        expected = total("expected") / defined if defined else math.nan
-        if any(found["likely"] for found in results):
-            refuse_never_defined(expected, metric)
-        undefined = math.isnan(metric.zero_division)
-        return ScaledDecision(
-            output=run.places.output,
-            score=run.columns.score,
-            group=run.columns.group,
-            n=run.n,
-            n_files=len(run.sources),
-            n_groups=groups if grouped else None,
-            n_positives=positives,
-            threshold=None if grouped else results[0]["threshold"],
-            expected=expected,
-            error=total("error") / groups,
-            expected_half=None if undefined and grouped else total("half") / groups,
-            n_half=int(total("half_positives")),
-            metric=metric,
-            plan=words,
-            skipped=tuple(run.skipped),
-            notes=tuple(results[0]["notes"]) if not grouped else (),
-            scale="calibrated score" if calibrated else "score",
-        )
-
-    return written(files, output, wanted, resume, prepare, work)
+        expected, n_groups = forecast.mean, forecast.n_groups
+    return ScaledDecision(
+        **_about(writer, scan),
+        n_groups=n_groups,
+        n_positives=n_positives,
+        threshold=rule.threshold,
+        expected=expected,
+        error=0.0,
+        expected_half=None,
+        n_half=0,
+        metric=rule.metric,
+        plan="by a rule",
+        notes=notes,
+        scale="score" if rule.calibrator is None else "calibrated score",
+    )
 
 
-def written(
-    files: Files,
-    output: Any,
-    wanted: WantedColumns,
-    resume: bool,
-    prepare: Callable[[Run], dict[str, Any]],
-    work: Callable[[Run, dict[str, Any]], Answer],
-) -> Answer:
-    """The answer of a run that writes a folder, all of it or nothing.
+def _about(writer: Writer, scan: Scan) -> dict[str, Any]:
+    """Return what every decision says of its files."""
+    return {
+        "output": writer.folders.output,
+        "score": scan.columns.score,
+        "group": scan.columns.group,
+        "n": scan.n,
+        "n_files": len(scan.sources),
+        "skipped": scan.skipped,
+    }
 
-    `prepare` makes the plan, in which a run that goes on must agree with the earlier
-    one. Work is left where the run may go on, and nothing where it cannot.
+
+def _append(
+    writer: Writer,
+    scan: Scan,
+    column: str,
+    chosen: Callable[[int, Floats], Booleans],
+    *,
+    rule: Rule | None = None,
+    reads: bool = True,
+) -> int:
+    """Write the labels of all rows, and return how many are positive.
+
+    `chosen` gets the number of a row in all files and the scores from there on, whose
+    values do not count without `reads`.
     """
-    output = check_path(output, "output")
-    if is_address(output):
-        raise ValueError(f"output must be a folder of this machine, not {output}")
-    places = places_of(output, files.work_dir)
-    for path, *_ in files.found:
-        if path.startswith(places.output.replace(os.sep, "/") + "/"):
-            raise DataError(f"output: {places.output} holds {path}, which is read")
-    with running(files, places) as run, claimed(places):
-        look_at(run, files.found, wanted)
-        known = [[one.path, one.size, one.modified] for one in run.sources.values()]
-        plan = {"argmetric": __version__, "files": known, **prepare(run)}
-        try:
-            with removed_at_exit(places.work, places.fresh):
-                plan = begin(places, plan, resume=resume)
-                answer = work(run, plan)
-                commit(places, {**answer.to_dict(), "run": plan["run"]})
-        except StageError as error:
-            way_on = f"{marked('resume')} goes on with it"
-            raise StageError(f"{error}; what was done is kept: {way_on}") from error
-        except BaseException as error:
-            if not getattr(error, "keeps_work", False):
-                clean_up(places)
-            raise
-        clean_up(places)
-    return answer
+    counts = np.zeros(len(scan.sources), dtype=np.int64)
+    names = [0, 1] if rule is None else [rule.neg_label, rule.pos_label]
+    labels = pa.array(names)
 
+    def labeller(i: int) -> Callable[[Any, int], Any]:
+        source, columns = scan.sources[i], scan.columns
 
-def _decided(
-    run: Run,
-    metric: Metric,
-    options: dict[str, Any],
-    limits: Limits,
-    buckets: int,
-    most: int,
-) -> tuple[list[Found], Mapping[int, Labelling], str]:
-    """What was found in buckets or large vectors, where labels are, and the plan."""
-    reading = Reading(run.columns, options["reference"])
-    grouped = run.columns.group is not None
-    if not grouped and not _fits(run.n, most):
-        (pieces,) = run.partition(1)
-        found = decide_vector(run, "all", pieces, reading, metric, limits)
-        cuts: dict[int, Labelling] = {}
-        lists = (pieces, found.quotas, found.tallies)
-        for piece, quota, tally in zip(*lists, strict=True):
-            cuts[piece.file] = replace(found.cut, quota=quota)
-            run.tallies[piece.file] = tally
-        return [found.found()], cuts, f"one vector, {found.n_passes} passes"
-    parts = run.partition(buckets)
-    large_cuts: dict[int, VectorFound] = {}
-    if grouped:
-        small, large = run.split(parts, most)
-        parts = small + large
-        for b, group in enumerate(large, len(small)):
-            if not _fits(n_rows(group), most):
-                large_cuts[b] = decide_vector(
-                    run, f"{b:06d}", group, reading, metric, limits
-                )
-    results, decided = decide_buckets(run, parts, metric, options, large_cuts)
-    kind = "by group" if grouped else "one vector"
-    plan = f"{kind}, {len(parts):,} bucket{'s' * (len(parts) != 1)}"
-    return results, decided, plan
+        def label(record: Any, first: int) -> Any:
+            scores = np.broadcast_to(np.nan, record.num_rows)
+            if reads:
+                scores = columns.values(record, source, first)
+            positive = chosen(scan.starts[i] + first, scores)
+            counts[i] += np.count_nonzero(positive)
+            if rule is None:
+                return pa.array(positive.astype(np.int64))
+            return labels.take(pa.array(positive.astype(np.int64)))
 
+        return label
 
-def _fits(rows: int, most_rows: int) -> bool:
-    """Whether so many rows may be decided in the memory of one worker."""
-    return rows <= max(2 * most_rows, ALWAYS_FITS)
+    writer.append(column, labels.type, labeller)
+    return int(counts.sum())
 
 
 def named(value: Any) -> str:
-    """What a value is, the same in every process."""
+    """Return what a value is, the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

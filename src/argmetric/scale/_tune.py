@@ -1,14 +1,13 @@
-"""tune and fit, over files: cells of cuts, and sums of values and gradients."""
+"""tune and fit, over files: bins of cuts, and sums of values and gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers, Label
@@ -27,25 +26,24 @@ from argmetric._verbs.tune import (
 from argmetric.metrics import Metric, MetricLike, require_defined
 from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._reading import reading
-from argmetric.scale._run import Gathered, Run
-from argmetric.scale._tasks import Found, require_all
+from argmetric.scale._memory import rows_held
+from argmetric.scale._scan import OpenedFiles, Scan, scanning
 from argmetric.scale.files import DataError
 from argmetric.train import TrainingRows
 
 if TYPE_CHECKING:
-    from argmetric.scale._open import Files
     from argmetric.train import MetricLogisticRegression
 
 
-ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
-MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
+ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at, if memory allows
+BIN_BYTES = 160  # of a score with a bin of its own, while bins are merged
+MOST_BINS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
 WHOLE = 0, (1 << 64) - 1
 
 
 def tune(
-    files: Files,
+    files: OpenedFiles,
     metric: MetricLike | None = None,
     *,
     zero_division: float | None = None,
@@ -96,68 +94,74 @@ def tune(
     wanted = WantedColumns(
         {"score": files.score, "label": files.label}, scores="finite"
     )
-    with reading(files, wanted, pos_label, both=True) as run:
-        require_defined(chosen, run.n)
-        cells = _cells_for(run, chosen, limits)
-        run.tell_skipped()
-    return tune_cuts(cells.cuts(), [chosen], settings, run.columns.truth.classes)[0]
+    with scanning(files, wanted, pos_label, both=True) as scan:
+        require_defined(chosen, scan.n)
+        bins = _bins_for(scan, chosen, limits)
+        scan.warn_of_skipped()
+    return tune_cuts(bins.cuts(), [chosen], settings, scan.columns.truth.classes)[0]
 
 
-def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> LabelCells:
-    """Cells of the rows, so many, whose keys lie between two, both included."""
-    total = gathered_cells()
+def _count(
+    scan: Scan, low: int, high: int, shift: int | None, n_rows: int
+) -> LabelBins:
+    """Return bins of the rows, so many, whose keys lie between two, both included.
 
-    def take(found: Found) -> Found:
-        total.add(found.pop("cells"))
-        return found
+    They have 2^shift keys each; without `shift` every distinct score has its own.
+    """
 
-    work = partial(count_cells, low=low, high=high, shift=shift)
-    run.over_files("count", work, take=take)
-    cells = total.whole()
-    require_all("count", n_rows, cells.n_rows)
-    return cells
+    def of_batch(batch: FileBatch) -> LabelBins:
+        scores, keys = batch.values, keys_of(batch.values)
+        inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
+        some = scores[inside], keys[inside], batch.positive[inside]
+        return LabelBins.of(some, low, shift)
+
+    bins = scan.merged(of_batch, LabelBins.merged)
+    if bins.n_rows != n_rows:
+        raise DataError(f"{n_rows:,} rows were read and {bins.n_rows:,} are counted")
+    return bins
 
 
-def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> LabelCells:
-    """Cells that are single scores wherever the best cut can be."""
+def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
+    """Return bins that are single scores wherever the best cut can be."""
     low, high = WHOLE
-    if run.n <= ROWS_SCANNED_WHOLE:
-        return _count(run, low, high, None, run.n)
+    few = min(ROWS_SCANNED_WHOLE, rows_held(scan.memory, BIN_BYTES))
+    if scan.n <= few:
+        return _count(scan, low, high, None, scan.n)
     shift = FIRST_SHIFT
-    cells = _count(run, low, high, shift, run.n)
+    bins = _count(scan, low, high, shift, scan.n)
     while True:
-        # Cells from the first to the last that can hold the best cut.
-        alive = can_hold_the_best(cells.cuts(), [metric], limits)[::-1]
-        alive &= (cells.first >= np.uint64(low)) & (cells.last <= np.uint64(high))
-        found = np.flatnonzero(alive)
-        if not found.size:
-            limits.allowed_cuts(cells.cuts())  # says what can be had
-        part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-        inner = LabelCells(*(values[part] for values in vars(cells).values()))
+        # From the first to the last that can hold the best cut
+        alive = can_hold_the_best(bins.cuts(), [metric], limits)[::-1]
+        alive &= (bins.first >= np.uint64(low)) & (bins.last <= np.uint64(high))
+        places = np.flatnonzero(alive)
+        if not places.size:
+            limits.allowed_cuts(bins.cuts())  # says what can be had
+        part = slice(max(int(places[0]) - 1, 0), int(places[-1]) + 2)
+        inner = LabelBins(*(values[part] for values in vars(bins).values()))
         low, high = int(inner.first[0]), int(inner.last[-1])
-        if inner.n_rows <= ROWS_SCANNED_WHOLE:
-            return cells.replaced(_count(run, low, high, None, inner.n_rows))
-        finer = MOST_CELLS.bit_length() - inner.first.size.bit_length()
+        if inner.n_rows <= few:
+            return bins.replaced(_count(scan, low, high, None, inner.n_rows))
+        finer = MOST_BINS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:
             raise DataError(
                 f"cuts at {inner.n_rows:,} rows are as good as the best one for "
                 f"{metric.name}: round the scores, or tune in memory"
             )
         shift = max(0, shift - finer)
-        cells = cells.replaced(_count(run, low, high, shift, inner.n_rows))
+        bins = bins.replaced(_count(scan, low, high, shift, inner.n_rows))
         if shift == 0:
-            return cells
+            return bins
 
 
-# -- labelled scores in cells ------------------------------------------------------
+# -- labelled scores in bins -------------------------------------------------------
 #
 # A score is known by its bits, in an order in which whole numbers stand for doubles, so
-# that cells of any width down to one double can be counted and merged exactly.
+# that bins of any width down to one double can be counted and merged exactly.
 
 
 @dataclass(frozen=True)
-class LabelCells:
-    """Cells with rows in them, ascending."""
+class LabelBins:
+    """Bins with rows in them, ascending."""
 
     scores: Floats  # the smallest score of each
     # first, last: the keys that each stands for
@@ -167,87 +171,68 @@ class LabelCells:
     positive: Integers
     negative: Integers
 
+    @classmethod
+    def of(
+        cls, rows: tuple[Floats, Hashes, Booleans], low: int, shift: int | None
+    ) -> LabelBins:
+        """Return the bins of scores with their keys and labels; see `_count`."""
+        scores, keys, positive = rows
+        first, width = keys, np.uint64(0)
+        if shift is not None:
+            by = np.uint64(shift)
+            first = ((keys - np.uint64(low)) >> by << by) + np.uint64(low)
+            width = np.uint64((1 << shift) - 1)
+        hits = positive.astype(np.int64)
+        return cls(scores, first, first + width, hits, 1 - hits).unique()
+
+    @classmethod
+    def merged(cls, parts: list[LabelBins]) -> LabelBins:
+        """Return the bins of all parts."""
+        nothing = np.zeros(0)
+        empty = nothing, keys_of(nothing), np.zeros(0, bool)
+        parts = parts or [cls.of(empty, 0, None)]
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns)).unique()
+
+    def unique(self) -> LabelBins:
+        """Return bins in which those with the same keys are one."""
+        keys, place = np.unique(self.first, return_inverse=True)
+
+        def total(rows: Integers) -> Integers:
+            return np.bincount(place, rows, keys.size).astype(np.int64)  # below 2^53
+
+        scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
+        np.minimum.at(scores, place, self.scores)
+        np.maximum.at(last, place, self.last)
+        return LabelBins(scores, keys, last, total(self.positive), total(self.negative))
+
     @property
     def n_rows(self) -> int:
+        """Return the number of rows in all bins."""
         return int(self.positive.sum() + self.negative.sum())
 
     def cuts(self) -> Cuts:
-        """What every cut between cells has counted."""
+        """Return what every cut between bins has counted."""
         tp, fp = (
             np.concatenate([[0.0], np.cumsum(part[::-1])])
             for part in (self.positive, self.negative)
         )
         return Cuts(self.scores[::-1].copy(), tp, fp)
 
-    def replaced(self, inner: LabelCells) -> LabelCells:
-        """These cells, with finer ones in place of those that have the same rows."""
+    def replaced(self, inner: LabelBins) -> LabelBins:
+        """Return these bins with finer ones in place of those with the same rows."""
         before = self.last < inner.first[0]
         after = self.first > inner.last[-1]
         parts = zip(vars(self).values(), vars(inner).values(), strict=True)
-        return LabelCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
-
-
-def merged_cells(parts: list[LabelCells]) -> LabelCells:
-    """Cells of all files; those with the same keys become one."""
-    first = np.concatenate([part.first for part in parts])
-    keys, place = np.unique(first, return_inverse=True)
-
-    def total(name: str) -> Integers:
-        sums = np.zeros(keys.size, dtype=np.int64)
-        np.add.at(sums, place, np.concatenate([getattr(part, name) for part in parts]))
-        return sums
-
-    scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
-    np.minimum.at(scores, place, np.concatenate([part.scores for part in parts]))
-    np.maximum.at(last, place, np.concatenate([part.last for part in parts]))
-    return LabelCells(scores, keys, last, total("positive"), total("negative"))
-
-
-def gathered_cells() -> Gathered[LabelCells]:
-    """Cells to which those of more rows are added."""
-    return Gathered(merged_cells, lambda cells: cells.scores.size)
-
-
-def count_cells(
-    batches: Iterable[FileBatch], low: int, high: int, shift: int | None
-) -> Found:
-    """Cells of the rows of a file with keys between two, in bins of 2^shift keys.
-
-    Without bins (`shift` is None) every distinct score has a cell of its own.
-    """
-    total = gathered_cells()
-    empty = np.zeros(0)
-    total.add(_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None))
-    for batch in batches:
-        scores, keys = batch.values, keys_of(batch.values)
-        inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
-        if inside.any():
-            some = scores[inside], keys[inside], batch.positive[inside]
-            total.add(_cells_of(*some, low, shift))
-    return {"cells": total.whole()}
-
-
-def _cells_of(
-    scores: Floats, keys: Hashes, positive: Booleans, low: int, shift: int | None
-) -> LabelCells:
-    if shift is None:
-        bins, width = keys, np.uint64(0)
-    else:
-        by = np.uint64(shift)
-        bins = ((keys - np.uint64(low)) >> by << by) + np.uint64(low)
-        width = np.uint64((1 << shift) - 1)
-    first, place = np.unique(bins, return_inverse=True)
-    least = np.full(first.size, np.inf)
-    np.minimum.at(least, place, scores)
-    hits = np.bincount(place, positive, first.size).astype(np.int64)
-    rows: npt.NDArray[np.int64] = np.bincount(place, minlength=first.size)
-    return LabelCells(least, first, first + width, hits, rows - hits)
+        return LabelBins(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
 
 
 MOST_ROWS_IN_MEMORY = 50_000  # as the search itself would hold
 
 
-def fit(files: Files, estimator: MetricLogisticRegression) -> MetricLogisticRegression:
+def fit(
+    files: OpenedFiles, estimator: MetricLogisticRegression
+) -> MetricLogisticRegression:
     """Fit a `MetricLogisticRegression` with the objective "soft".
 
     The coefficients are those of ``estimator.fit`` on all rows at once, up to rounding.
@@ -278,124 +263,113 @@ def fit(files: Files, estimator: MetricLogisticRegression) -> MetricLogisticRegr
             raise ValueError(f"{name} needs all rows in memory: see estimator.fit")
     wanted = WantedColumns({"label": files.label}, features=files.features)
     pos_label = estimator.pos_label
-    with reading(files, wanted, pos_label, both=True) as run:
-        truth = run.columns.truth
+    with scanning(files, wanted, pos_label, both=True) as scan:
+        truth = scan.columns.truth
         labels = read_labels(np.array([truth.negative, truth.positive]), pos_label)
         truth = replace(truth, positive=labels.positive)
-        run.columns = replace(run.columns, label=truth)
-        rows = FileRows(run)
-        few = run.n <= MOST_ROWS_IN_MEMORY
+        scan = replace(scan, columns=replace(scan.columns, label=truth))
+        rows = FileRows(scan)
+        few = scan.n <= MOST_ROWS_IN_MEMORY
         estimator._fit_rows(rows.in_memory() if few else rows, labels)
-        run.tell_skipped()
-    names = run.columns.features
+        scan.warn_of_skipped()
+    names = scan.columns.features
     estimator.n_features_in_ = len(names)
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_  # of an earlier fit
-    if not files.are_arrays:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 
 
-# -- what is added up over the rows of a file -----------------------------------------
+# -- what is added up over the rows ----------------------------------------------------
 
 
 def _rows(batch: FileBatch) -> TrainingRows:
-    return TrainingRows(batch.values, batch.positive, np.ones(batch.rows.size))
-
-
-def _values(batch: FileBatch) -> list[Any]:
-    return [batch.values]
-
-
-def _positive(batch: FileBatch) -> list[Any]:
-    return [batch.positive]
-
-
-def _sums(
-    batches: Iterable[FileBatch], theta: Floats, gamma: float, likelihood: bool
-) -> Found:
-    sums, slopes = np.zeros(2), np.zeros((2, theta.size))
-    for batch in batches:
-        more = _rows(batch).sums(theta, gamma, likelihood=likelihood)
-        sums, slopes = sums + more[0], slopes + more[1]
-    return {"sums": sums, "slopes": slopes}
-
-
-def _squares(batches: Iterable[FileBatch], center: Floats | None) -> Found:
-    """Σ(x - center)² of every column, or Σx where there is no center."""
-    total: Any = 0.0
-    for batch in batches:
-        X = batch.values if center is None else (batch.values - center) ** 2
-        total = total + X.sum(axis=0)
-    return {"total": total}
-
-
-def _least(batches: Iterable[FileBatch], theta: Floats) -> Found:
-    least = [_rows(batch).least_margin(theta) for batch in batches if batch.rows.size]
-    return {"least": min(least, default=np.inf)}
+    return TrainingRows(batch.values, batch.positive, np.ones(batch.size))
 
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows that lie in files; every sum over them is a look at all of them."""
+    """Rows that lie in files; every sum over them is a pass over all of them."""
 
-    run: Run
+    scan: Scan
 
-    def _look(self, work: Any) -> list[Found]:
-        return self.run.over_files("train", work)
+    def _total(self, work: Callable[[FileBatch], Floats]) -> Floats:
+        """Return the sum of arrays, one of each batch, in their order."""
+
+        def add(parts: list[Floats]) -> Floats:
+            return np.asarray(sum(parts[1:], parts[0]))
+
+        return add([part for part in self.scan.each(partial(_sums, work)) if part.size])
 
     @cached_property
     def positive(self) -> Booleans:
-        return np.asarray(self.run.picked("train", None, _positive)[0])
+        """Return which rows are positive."""
+        return np.asarray(self.scan.rows(None, lambda batch: [batch.positive])[0])
 
     @cached_property
     def weight(self) -> Floats:
+        """Return the weight of every row, 1."""
         return np.broadcast_to(np.ones(1), (self.n,))
 
-    @cached_property
+    @property
     def n(self) -> int:
-        return self.run.n
+        """Return the number of rows."""
+        return self.scan.n
 
     @property
     def k(self) -> int:
-        return len(self.run.columns.features)
+        """Return the number of features."""
+        return len(self.scan.columns.features)
 
     @cached_property
     def positives(self) -> float:
+        """Return the weight of the positives."""
         return float(self.positive.sum())
 
     @cached_property
     def negatives(self) -> float:
+        """Return the weight of the negatives."""
         return float(self.n - self.positive.sum())
 
     def take(self, rows: Integers, weight: Floats) -> TrainingRows:
+        """Return some rows, by number, in memory."""
         order = np.argsort(rows, kind="stable")
-        (taken,) = self.run.picked("train", rows[order], _values)
+        (taken,) = self.scan.rows(rows[order], lambda batch: [batch.values])
         X = np.empty((rows.size, self.k))
         X[order] = taken
         return TrainingRows(X, self.positive[rows], weight)
 
     def in_memory(self) -> TrainingRows:
+        """Return all rows in memory."""
         return self.take(np.arange(self.n), np.ones(self.n))
 
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
-        work = partial(_sums, theta=theta, gamma=gamma, likelihood=likelihood)
-        results = self._look(work)
-        sums = np.sum([found["sums"] for found in results], axis=0)
-        return sums, np.sum([found["slopes"] for found in results], axis=0)
+        """Return sums of values and gradients at a point; see `TrainingRows`."""
+
+        def of_batch(batch: FileBatch) -> Floats:
+            sums, slopes = _rows(batch).sums(theta, gamma, likelihood=likelihood)
+            return np.column_stack([sums, slopes])
+
+        total = self._total(of_batch)
+        return total[:, 0], total[:, 1:]
 
     def moments(self) -> tuple[Floats, Floats]:
-        def mean_of(center: Floats | None) -> Floats:
-            results = self._look(partial(_squares, center=center))
-            totals = np.sum([found["total"] + np.zeros(self.k) for found in results], 0)
-            return np.asarray(totals / self.n)
-
-        mean = mean_of(None)
-        return mean, mean_of(mean)
+        """Return the mean and the variance of every feature."""
+        mean = self._total(lambda batch: batch.values.sum(axis=0)) / self.n
+        squares = self._total(lambda batch: ((batch.values - mean) ** 2).sum(axis=0))
+        return mean, squares / self.n
 
     def least_margin(self, theta: Floats) -> float:
-        return min(
-            float(found["least"]) for found in self._look(partial(_least, theta=theta))
-        )
+        """Return the smallest margin of a row."""
+
+        def least(batches: Iterator[FileBatch]) -> float:
+            margins = (_rows(one).least_margin(theta) for one in batches if one.size)
+            return min(margins, default=np.inf)
+
+        return float(min(self.scan.each(least)))
+
+
+def _sums(work: Callable[[FileBatch], Floats], batches: Iterator[FileBatch]) -> Floats:
+    """Return the sum of arrays, one of each batch; an empty one of none."""
+    parts = [work(batch) for batch in batches if batch.size]
+    return np.asarray(sum(parts[1:], parts[0])) if parts else np.zeros(0)

@@ -1,16 +1,13 @@
-"""One vector that is larger than memory: a few looks at all scores, and no sort."""
+"""One vector that is larger than memory: a few passes over all scores, and no sort."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate.resolve import calibrated_scores, calibration_note
 from argmetric._expected import (
@@ -28,204 +25,162 @@ from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_scores
 from argmetric._verbs.decide import cut_between, decide_items, error_note, tie_note
 from argmetric.metrics import Metric
-from argmetric.scale._columns import UsedColumns
-from argmetric.scale._pieces import Piece, PieceReader
-from argmetric.scale._run import PieceTuple, Run, n_rows, task_of
-from argmetric.scale._tasks import Found, Tally, require_same
 from argmetric.scale.files import DataError, marked
 
-SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are looked at in this process
+SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are held at once
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
 MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
+
+Part = TypeVar("Part")
+# Applies a function to the batches of scores of each part of the rows, in order
+Passes = Callable[[Callable[[Iterator[Floats]], Any]], list[Any]]
 
 
 @dataclass(frozen=True)
 class Reading:
     """How scores of files become probabilities."""
 
-    columns: UsedColumns
     calibrator: Any = None
+    logits: bool = False
     least: float | None = None  # score as it is in a file below which rows are left out
 
     def probabilities(self, scores: Floats) -> Floats:
-        """Probabilities from checked scores as they are in a file."""
-        p = self.columns.in_range(scores)
-        if self.least is not None:
-            p = p[p >= self.least]
+        """Return probabilities from checked scores as they are in a file."""
+        p = scores if self.least is None else scores[scores >= self.least]
         if self.calibrator is None:
             return p
-        p = calibrated_scores(self.calibrator, p, logits=self.columns.logits)
-        return check_scores(p, "p after calibration", logits=self.columns.logits)
+        p = calibrated_scores(self.calibrator, p, logits=self.logits)
+        return check_scores(p, "p after calibration", logits=self.logits)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Scores that are decided together, and read in passes."""
+
+    n: int
+    reading: Reading
+    passes: Passes  # over parts of any size
+    by_file: Passes  # over files, of which a tie that is split takes the first rows
 
 
 @dataclass(frozen=True)
 class VectorCut:
-    """Which rows of a vector are chosen."""
-
-    reading: Reading
-    threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
-    tied: float  # the score of that tie: all above it are chosen
-    quota: int  # how many of those that share it are chosen, the first in order
-
-    def labels(self, scores: Floats) -> tuple[npt.NDArray[np.int8], VectorCut]:
-        """Labels of the next rows, and the cut for those that follow."""
-        p = self.reading.probabilities(scores)
-        if self.threshold is not None:
-            return (p >= self.threshold).astype(np.int8), self
-        labels = (p > self.tied).astype(np.int8)
-        first = np.flatnonzero(p == self.tied)[: self.quota]
-        labels[first] = 1
-        return labels, replace(self, quota=self.quota - first.size)
-
-
-@dataclass(frozen=True)
-class VectorFound:
-    """The best cut of a vector, and what a decision tells besides."""
+    """Which rows of a vector are chosen, and what a decision says of them."""
 
     choice: BestCount
-    cut: VectorCut
-    quotas: tuple[int, ...]  # of the pieces in order
-    tallies: tuple[Tally, ...]
+    threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
+    quotas: tuple[int, ...]  # of a tie that is split: the first so many of each file
     n_passes: int
     notes: tuple[str, ...]
 
-    def found(self) -> Found:
-        """What a bucket that was decided tells."""
-        return {
-            "groups": 1,
-            "positives": self.choice.best,
-            "expected": self.choice.expected,
-            "expected_defined": 1,
-            "error": self.choice.error,
-            "half": self.choice.at_half,
-            "half_positives": self.choice.n_half,
-            "likely": True,
-            "threshold": self.cut.threshold,
-            "notes": list(self.notes),
-        }
 
+class PassItems(Items):
+    """Probabilities in files; every question about them is a pass over all of them.
 
-class PieceItems(Items):
-    """Probabilities in files; every question about them is a look at all of them."""
+    Parameters
+    ----------
+    vector : Vector
+        The scores, and how they become probabilities.
+    """
 
-    def __init__(
-        self, run: Run, name: str, pieces: PieceTuple, reading: Reading
-    ) -> None:
-        self.run, self.pieces, self.reading = run, pieces, reading
-        self.name = name
-        self.size = n_rows(pieces)
+    def __init__(self, vector: Vector) -> None:
+        self.vector, self.size, self.reading = vector, vector.n, vector.reading
         self.n_passes = 0
-        self.tallies: tuple[Tally, ...] = ()
-        self._first: list[Found] = []
-        self._known: dict[tuple[float, float, int], Integers] = {}
-        self._half: PieceItems | None = None
+        self._sums: dict[tuple[float, float, int], Integers] = {}
+        self._half: PassItems | None = None
+        self._possible, self._smallest = 0, np.inf
 
-    def look(self, stage: str, collect: Collect) -> list[Found]:
-        """What every piece answers, all rows of each of them read."""
-        folder = self.run.places.made("passes", self.name, f"{self.n_passes:02d}")
-        work = partial(scan, reading=self.reading, collect=collect)
-        tasks = [task_of(work, piece, folder) for piece in self.pieces]
-        results = self.run.stage(stage, tasks)
+    def collect(self, work: Callable[[Iterator[Floats]], Part]) -> list[Part]:
+        """Return what some work makes of the probabilities of each part."""
         self.n_passes += 1
-        tallies = tuple(Tally(found["rows"], found["checksum"]) for found in results)
-        before = self.tallies or tuple(
-            Tally(piece.rows, one.checksum)
-            for piece, one in zip(self.pieces, tallies, strict=True)
-        )
-        for piece, old, new in zip(self.pieces, before, tallies, strict=True):
-            require_same(stage, piece.path, old, new)
-        self.tallies = tallies
-        return results
+        read = self.reading.probabilities
+        return self.vector.passes(lambda scores: work(map(read, scores)))
 
     def sums(self, low: float, scale: float, bins: int) -> Integers:
-        if (low, scale, bins) in self._known:
-            return self._known[low, scale, bins]
-        results = self.look("scan", partial(sums_of, low=low, scale=scale, bins=bins))
-        self._first = self._first or results
-        total = sums_in_bins(np.empty(0), low, scale, bins)
-        for found in results:
-            total += unpacked(found["sums"], np.int64).reshape(total.shape)
-            carry(total)
-        self._known = {(low, scale, bins): total}
-        return total
+        """Return exact sums within bins; see `Items`."""
+        if (low, scale, bins) not in self._sums:
+            parts = self.collect(partial(_sums, low=low, scale=scale, bins=bins))
+            total = sums_in_bins(np.empty(0), low, scale, bins)
+            for sums, _, _ in parts:
+                total += sums
+                carry(total)
+            self._possible = sum(possible for _, possible, _ in parts)
+            self._smallest = min(smallest for _, _, smallest in parts)
+            self._sums = {(low, scale, bins): total}
+        return self._sums[low, scale, bins]
 
     def within(self, low: float, high: float, count: int) -> Items:
+        """Return the values of a range, or all where too many are in it."""
         if count > SCORES_SORTED_HERE:
             return self  # sums leave out what is outside of their bins
         return Array(self.counted(low, high, count).part(0, count))
 
     def counted(self, low: float, high: float, count: int) -> Ranked:
-        results = self.look("narrow", partial(counts_within, low=low, high=high))
-        parts = [
-            (unpacked(found["values"], float), unpacked(found["counts"], np.int64))
-            for found in results
-        ]
-        return Ranked.of(*merged(parts))
+        """Return the distinct values of a range, and how often each is there."""
+        return Ranked.of(*_merged(self.collect(partial(_counts, low=low, high=high))))
 
     def largest_below(self, edge: float) -> float:
-        results = self.look("narrow", partial(counts_within, low=edge, high=edge))
-        return max(float(found["below"]) for found in results)
+        """Return the largest value below an edge."""
+        return max(
+            self.collect(
+                lambda batches: max(
+                    (p[p < edge].max(initial=-np.inf) for p in batches),
+                    default=-np.inf,
+                )
+            )
+        )
 
     def smallest(self) -> float:
-        return min(float(found["smallest"]) for found in self._first)
+        """Return the smallest value."""
+        return float(self._smallest)
 
     def n_possible(self) -> int:
-        if not self._first:
+        """Return how many values are not 0."""
+        if not self._sums:
             self.sums(*FIRST_BINS)
-        return sum(int(found["possible"]) for found in self._first)
+        return self._possible
 
-    def from_half(self) -> PieceItems | None:
+    def from_half(self) -> PassItems | None:
+        """Return the values of scores from one half on; None: those of the values."""
         if self.reading.calibrator is None:
             return None
-        given = replace(self.reading, least=0.5)
-        self._half = PieceItems(self.run, f"{self.name}-half", self.pieces, given)
+        upper = replace(self.vector, reading=replace(self.reading, least=0.5))
+        self._half = PassItems(upper)
         return self._half
 
-    def ends(self) -> tuple[float, float]:
-        """The smallest and the largest score as they are in the files."""
-        low, high = zip(*(found["ends"] for found in self._first), strict=True)
-        return min(low), max(high)
+    @property
+    def passes_done(self) -> int:
+        """Return the number of passes, also of scores from one half on."""
+        return self.n_passes + (0 if self._half is None else self._half.n_passes)
 
 
-def decide_vector(
-    run: Run,
-    name: str,
-    pieces: PieceTuple,
-    reading: Reading,
-    metric: Metric,
-    limits: Limits,
-) -> VectorFound:
-    """The best cut of all rows of some pieces."""
-    items = PieceItems(run, name, pieces, reading)
-    if reading.columns.logits:
+def decide_vector(vector: Vector, metric: Metric, limits: Limits) -> VectorCut:
+    """Return the best cut of scores that are read in passes."""
+    items, reading = PassItems(vector), vector.reading
+    if reading.logits:
         raise _too_many(items, "logits cannot be decided in pieces", "probabilities")
     choice = decide_items(items, metric, limits, most=MOST_COUNTS)
     if choice is None:
         why = f"{metric.name} with these limits and scores takes all of them at once"
         raise _too_many(items, why, "another metric, or no floors")
-    calibrator = reading.calibrator
+    calibrator, notes = reading.calibrator, []
     threshold = cut_between(choice.upper, choice.lower)
-    if threshold is None and calibrator is not None:
-        ends = logit(np.array(items.ends())).tolist()
-        if not calibrator.keeps_apart(*ends):
-            # in memory the higher score before the map goes first
-            raise _too_many(items, "the calibrator makes ties", "a map without steps")
-    cut = VectorCut(reading, threshold, choice.lower, 0)
-    quotas, notes = tuple(0 for _ in pieces), []
+    quotas: tuple[int, ...] = ()
     if calibrator is not None:
         notes.append(f"{calibration_note(calibrator)}; thresholds refer to these")
     if threshold is None:
-        results = items.look("ties", partial(ties_at, at=choice.lower))
-        left = choice.best - sum(found["above"] for found in results)
-        cut = replace(cut, quota=left)
-        before = np.cumsum([0, *(found["tied"] for found in results)])
+        if calibrator is not None and not calibrator.keeps_apart(*_ends(vector)):
+            # in memory the higher score before the calibrator goes first
+            instead = "a calibrator without steps"
+            raise _too_many(items, "the calibrator makes ties", instead)
+        ties = vector.by_file(partial(_ties, reading=reading, at=choice.lower))
+        left = choice.best - sum(above for above, _ in ties)
+        before = np.cumsum([0, *(tied for _, tied in ties)])
         quotas = tuple(np.diff(np.minimum(before, left)).tolist())
-        tied = int(before[-1])
-        notes.append(tie_note(tied, choice.lower, "the first in order"))
+        notes.append(tie_note(int(before[-1]), choice.lower, "the first in order"))
     notes += error_note(choice.error)
-    tallies, passes = items.tallies, items.n_passes
-    passes += 0 if items._half is None else items._half.n_passes
-    return VectorFound(choice, cut, quotas, tallies, passes, tuple(notes))
+    n_passes = items.passes_done + (threshold is None)
+    return VectorCut(choice, threshold, quotas, n_passes, tuple(notes))
 
 
 def _too_many(items: Items, why: str, instead: str) -> DataError:
@@ -235,28 +190,27 @@ def _too_many(items: Items, why: str, instead: str) -> DataError:
     )
 
 
-# -- one look at all scores: what a piece adds, in any order of its rows -------------
+def _ends(vector: Vector) -> list[float]:
+    """Return the log-odds of the smallest and the largest score in the files."""
 
-Collect = Callable[[Iterator[Floats]], Found]
+    def ends(batches: Iterator[Floats]) -> tuple[float, float]:
+        low, high = np.inf, -np.inf
+        for scores in batches:
+            low = min(low, scores.min(initial=np.inf))
+            high = max(high, scores.max(initial=-np.inf))
+        return low, high
 
-
-def scan(piece: Piece, reading: Reading, collect: Collect) -> Found:
-    """Read a piece; found: its rows, and what is wanted of their probabilities."""
-    reader, ends = PieceReader(piece, reading.columns), [np.inf, -np.inf]
-
-    def batches() -> Iterator[Floats]:
-        for batch in reader:
-            scores = batch.values
-            if scores.size:
-                ends[:] = min(ends[0], scores.min()), max(ends[1], scores.max())
-            yield reading.probabilities(scores)
-
-    found = collect(batches())
-    return {**found, **vars(reader.read), "ends": [float(end) for end in ends]}
+    low, high = zip(*vector.passes(ends), strict=True)
+    return list(logit(np.array([min(low), max(high)])))
 
 
-def sums_of(batches: Iterator[Floats], low: float, scale: float, bins: int) -> Found:
-    """Exact sums within bins, how many are not 0, and the smallest."""
+# -- one pass: what a part adds, in any order of its rows ------------------------------
+
+
+def _sums(
+    batches: Iterator[Floats], low: float, scale: float, bins: int
+) -> tuple[Integers, int, float]:
+    """Return exact sums within bins, how many are not 0, and the smallest."""
     sums = sums_in_bins(np.empty(0), low, scale, bins)
     possible, smallest = 0, np.inf
     for p in batches:
@@ -264,56 +218,47 @@ def sums_of(batches: Iterator[Floats], low: float, scale: float, bins: int) -> F
         carry(sums)
         possible += int(np.count_nonzero(p))
         smallest = min(smallest, p.min(initial=np.inf))
-    return {"sums": packed(sums), "possible": possible, "smallest": float(smallest)}
+    return sums, possible, float(smallest)
 
 
-def counts_within(batches: Iterator[Floats], low: float, high: float) -> Found:
-    """Distinct values with low ≤ p < high, their numbers, and the largest below."""
-    parts, size, below = [counts_of(np.empty(0))], 0, -np.inf
+def _counts(
+    batches: Iterator[Floats], low: float, high: float
+) -> tuple[Floats, Integers]:
+    """Return the distinct values with low ≤ p < high, and their numbers."""
+    parts, size = [_distinct(np.empty(0))], 0
     for p in batches:
-        parts.append(counts_of(p[(p >= low) & (p < high)]))
+        parts.append(_distinct(p[(p >= low) & (p < high)]))
         size += parts[-1][0].size
-        below = max(below, p[p < low].max(initial=-np.inf))
         if size > MOST_DISTINCT:
-            parts = [merged(parts)]
+            parts = [_merged(parts)]
             size = parts[0][0].size
         if size > MOST_DISTINCT:
             raise DataError(
                 f"more than {MOST_DISTINCT:,} distinct scores are as good a cut as "
                 "the best one: round them, or decide in memory"
             )
-    values, counts = merged(parts)
-    return {"values": packed(values), "counts": packed(counts), "below": float(below)}
+    return _merged(parts)
 
 
-def ties_at(batches: Iterator[Floats], at: float) -> Found:
-    """How many are above a score, and how many share it."""
+def _ties(batches: Iterator[Floats], reading: Reading, at: float) -> tuple[int, int]:
+    """Return how many scores are above a probability, and how many share it."""
     above = tied = 0
-    for p in batches:
+    for p in map(reading.probabilities, batches):
         above += int(np.count_nonzero(p > at))
         tied += int(np.count_nonzero(p == at))
-    return {"above": above, "tied": tied}
+    return above, tied
 
 
-def counts_of(values: Floats) -> tuple[Floats, Integers]:
+def _distinct(values: Floats) -> tuple[Floats, Integers]:
     distinct, counts = np.unique(values, return_counts=True)
     return distinct, counts
 
 
-def merged(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
-    """Distinct values of all parts in ascending order, and their numbers."""
+def _merged(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
+    """Return distinct values of all parts in ascending order, and their numbers."""
     values, place = np.unique(
         np.concatenate([values for values, _ in parts]), return_inverse=True
     )
     counts = np.zeros(values.size, dtype=np.int64)
     np.add.at(counts, place, np.concatenate([counts for _, counts in parts]))
     return values, counts
-
-
-def packed(array: Any) -> str:
-    """An array as text; its type is known to who unpacks it."""
-    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
-
-
-def unpacked(text: str, kind: type) -> Any:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)

@@ -118,7 +118,6 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
     assert shy == {
         *("CalibrationCostDisplay", "ExpectedMetricDisplay", "ForecastDisplay"),
         "ThresholdDisplay",
-        *("Progress", "Dask", "Processes", "Threads"),  # parts of others
         *("Chunk", "Sentence", "Span"),
         *("Independent", "MarkovChain", "LinearChainCRF", "CrfsuiteModel"),
         *("MetricObjective", "MetricSurfaceDisplay", "StreamDisplay"),

@@ -160,8 +160,7 @@ def _forecast_and_score(
 
 def _decide_pieces(o: Given, source: io.Input) -> Answer:
     """Decide about all rows of many files, and write a folder of the same files."""
-    if o.output in (None, "-"):
-        io.listed(source)  # of a folder of text: how to name its files
+    if o.output in (None, "-") or pieces.names_a_file(o.output):
         raise UsageError(
             f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
@@ -172,12 +171,15 @@ def _decide_pieces(o: Given, source: io.Input) -> Answer:
         found_map = io.load_saved(o.reference, "map")
     elif o.reference is not None:
         found_map = layout.fit_reference(o, *layout.read_reference(o, "")).calibrator
+    rule = None if o.rule is None else io.load_rule(o.rule)
     how: Any = {"reference": found_map, "decision_column": o.new_decisions}
+    how |= {"rule": rule}
     rows, found, _ = pieces.answered("decide", o, source, metric, average, **how)
-    own = dict(lines.lines_of(found), plan=f"{found.plan}, engine {o.engine}")
+    rows.metric = found.metric
+    own = dict(lines.lines_of(found), plan=found.plan)
     facts = [("files", _report.count(found.n_files)), *own.items()]
     notes = [*found.notes, *(f"left out: {file}" for file in found.skipped)]
-    values = {"engine": o.engine, "output": found.output}
+    values = {"output": found.output}
     return Answer(rows, {"decision": found}, facts, notes, values, beside_rows=True)
 
 
@@ -198,7 +200,7 @@ def forecast(o: Given, source: io.Input) -> Answer:
     `argmetric decide` would make. With `--scores 'p_*'` rows have several labels, and
     --decision-column is a pattern too. The answer goes to standard output. A folder or
     a pattern such as `'decided/*.parquet'`, and a file larger than --memory, are read
-    in pieces; the decision is then that of a column.
+    in pieces.
 
     Parameters
     ----------
@@ -213,9 +215,13 @@ def forecast(o: Given, source: io.Input) -> Answer:
     results: dict[str, Any] = {"actual": None, "calibrator": None}
     n_known = None
     if pieces.asked("forecast", o, source):
-        how = *layout.metric_of(o, "one"), "score decision_column"
-        rows, result, notes = pieces.answered("forecast", o, source, *how)
-        where = f"column {rows.used['decision']!r}"
+        metric, average = layout.metric_of(o, "one")
+        used = "score decision_column"
+        rows, result, notes = pieces.answered(
+            "forecast", o, source, metric, average, used
+        )
+        named = rows.used.get("decision")
+        where = f"column {named!r}" if named else f"optimal for {metric.name}"
         results["forecast"] = result
     else:
         rows, rule = _read(o, source)

@@ -115,10 +115,10 @@ class RowReader:
             return
         import pyarrow as pa
 
-        from argmetric.scale import batches_of, look
+        from argmetric.scale import batches_of, inspect_file
 
-        source, schema = look((path, os.path.basename(path)))
-        empty = pa.Table.from_batches([], schema)  # empty_table() imports pandas
+        source = inspect_file(path, os.path.basename(path))
+        empty = pa.Table.from_batches([], source.schema)  # empty_table() imports pandas
         chosen = self._choose(files.Table(empty, "parquet", path))
         first = 0
         for batch in batches_of(source, chosen):

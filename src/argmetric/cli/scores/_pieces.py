@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
+from argmetric._ground.arguments import check_bytes
 from argmetric._ground.label_words import LabelText
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._progress import stages
+from argmetric.cli._progress import progress
+from argmetric.cli._values import check_encoding
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
 from argmetric.cli.scores._rows import check
 from argmetric.scale import files
 
-RUNNING = "engine scheduler memory on_error"
+RUNNING = "memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
 # Options by the parameters of verbs over files; the others have the same names
 _PARAMETERS = {
@@ -40,29 +42,29 @@ _READ = {
     "tune": "score label",
     "calibrate": "score label weight group",
 }
-_FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
+_READING = ("encoding", "max_line", "decimal")  # how text is written
+_FORCING = ("on_error", "work_dir", "missing_groups", "resume")
 _ALWAYS = (
-    f"{GROUPED} resume output json encoding max_line decimal file more jobs coverage "
-    "fail_under fail_on"
+    f"{GROUPED} resume output json file more jobs coverage fail_under fail_on "
+    f"{' '.join(_READING)}"
 )
+# Memory that a file takes when it is read at once, by its size; packed text is larger
+_UNPACKED, _PACKED = 6, 30
+_ALWAYS_READ = 1 << 28  # bytes that every machine has
 
 
 def asked(verb: str, o: Given, source: io.Input) -> bool:
-    """Whether the rows are worked on in pieces.
+    """Return whether the rows are worked on in pieces.
 
     Refuse an option that needs all rows at once, if the memory does not hold them.
     """
-    if o.scheduler is not None and o.engine != "dask":
-        raise UsageError("--scheduler is about Dask: pass --engine dask too")
+    remote = isinstance(source, str) and "://" in source
+    many = io.in_pieces(source[0]) if isinstance(source, tuple) else remote
+    if isinstance(source, str):
+        many = many or os.path.isdir(source) or io.is_pattern(source)
     if o.memory is not None:
-        _limit(o)
-    if isinstance(source, tuple):
-        many = io.in_pieces(source[0])
-    else:
-        large = os.path.isfile(source) and source.lower().endswith(io.COLUMNAR)
-        many = os.path.isdir(source) or "://" in source or io.is_pattern(source)
-        many = many or (large and os.path.getsize(source) > _limit(o))
-    if not (many or any(map(o.has, _FORCING))):
+        _limit(o)  # refused where it is too little, however small the file
+    if not (many or any(map(o.has, _FORCING)) or _is_large(o, source)):
         return False
     from argmetric import scale
 
@@ -75,18 +77,30 @@ def asked(verb: str, o: Given, source: io.Input) -> bool:
         return True
     check(verb, {"whole"}, o)
     option, name = f"--{beyond[0].replace('_', '-')}", io.shown_input(source)
-    if "://" in name:
+    if remote:
         raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")
-    size, most = sum(map(os.path.getsize, io.listed(source))), _limit(o)
-    if size > most:
+    if _is_large(o, source):
         raise UsageError(
-            f"{option} needs all rows at once, and {name} has {size / 1e6:,.0f} MB: "
-            f"more than the {most / 1e6:,.0f} MB of --memory"
+            f"{option} needs all rows at once, and {name} takes about "
+            f"{_memory_of(source) / 1e6:,.0f} MB: more than the "
+            f"{_limit(o) / 1e6:,.0f} MB of --memory"
         )
     return False
 
 
+def _is_large(o: Given, source: io.Input) -> bool:
+    """Return whether files take more memory than there is, if read at once."""
+    needed = _memory_of(source)
+    return (o.memory is not None or needed > _ALWAYS_READ) and needed > _limit(o)
+
+
+def names_a_file(output: str) -> bool:
+    """Return whether an output is no folder, by its ending."""
+    return os.path.splitext(output)[1] in (".csv", ".tsv", ".jsonl", ".parquet")
+
+
 def _limit(o: Given) -> int:
+    """Return the bytes that --memory grants."""
     from argmetric.scale import check_memory
 
     try:
@@ -95,46 +109,56 @@ def _limit(o: Given) -> int:
         raise UsageError(str(error)) from error
 
 
+def _memory_of(source: io.Input) -> int:
+    """Return about how many bytes files take that are read at once; 0 of a stream."""
+    total = 0
+    for path in io.listed(source) if source != "-" else ():
+        packed = path.lower().endswith((".gz", ".zst"))
+        if os.path.isfile(path):
+            total += (_PACKED if packed else _UNPACKED) * os.path.getsize(path)
+    return total
+
+
 def columns(o: Given, source: io.Input, *names: str, logits: bool = False) -> Any:
     """Return the columns of files by the options that name them."""
     from argmetric.scale import columns_of
 
     more = {"score": files.LOGIT_NAMES} if logits else {}
     wanted = {k: (getattr(o, k), io.DEFAULTS[k] + more.get(k, ())) for k in names}
-    return dict(zip(names, columns_of(source, **wanted), strict=True))
+    return columns_of(source, wanted, _reading(o), "decision_column")
+
+
+def _reading(o: Given) -> dict[str, Any]:
+    """Return how text is written, by the options that say it."""
+    how = o.only(*(name for name in _READING if name in o.names))
+    if how:
+        check_encoding(how["encoding"])
+        how["max_line"] = check_bytes(how["max_line"], "--max-line")
+    return how
 
 
 @contextmanager
-def running(o: Given, source: io.Input) -> Iterator[Callable[..., Any]]:
-    """Start workers, and yield what calls a verb with the options that it takes."""
+def running(o: Given, source: io.Input) -> Iterator[Any]:
+    """Yield what calls a verb with the options that it takes, with a sign of life."""
     from argmetric import scale
 
-    jobs, dask = -1 if o.jobs is None else o.jobs, o.engine == "dask"
-    kind = partial(scale.Dask, o.scheduler, n_jobs=jobs)
-    before = logging.root.manager.disable
-    if dask:  # what ends the run is told once, by its message
-        logging.disable(logging.CRITICAL)
+    given = o.only(*o.names)
+    given |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
+    given |= {"n_jobs": -1 if o.jobs is None else o.jobs}
+    given |= {"zero_division": None, "reference": None, "rule": None}  # made use of
 
     def call(function: Any, how: dict[str, Any]) -> Any:
         known = signature(function).parameters
         return function(**{name: how[name] for name in known if name in how})
 
-    try:
-        with stages() as report, kind() if dask else scale.Threads(jobs) as executor:
-            given = o.only(*o.names)
-            given |= {"pos_label": LabelText(o.pos_label), "random_state": o.seed}
-            given |= {"executor": executor, "progress": report}
-            given |= {"zero_division": None, "reference": None}  # made use of
+    def run(verb: str, metric: Any = None, **more: Any) -> Any:
+        how = {**given, **more}
+        how |= {} if metric is None else {"metric": metric}
+        opened = call(partial(scale.open, source), how)
+        return call(getattr(replace(opened, reading=_reading(o)), verb), how)
 
-            def run(verb: str, metric: Any = None, **more: Any) -> Any:
-                how = {**given, **more}
-                how |= {} if metric is None else {"metric": metric}
-                opened = call(partial(scale.open, source), how)
-                return call(getattr(opened, verb), how)
-
-            yield run
-    finally:
-        logging.disable(before)
+    with progress(f"reading {io.shown_input(source)} in pieces"):
+        yield run
 
 
 def rows_of(
@@ -145,7 +169,7 @@ def rows_of(
     groups: int | None = None,
     **used: str | None,
 ) -> TableRows:
-    """Return rows of files that were read in pieces, to be told as others are."""
+    """Return rows of files that were read in pieces, described as others are."""
     table = SimpleNamespace(source=io.shown_input(source), format="parquet", n_rows=n)
     ids = None if groups is None else SimpleNamespace(ids=range(groups))
     rows = TableRows(table, "one", metric, average, groups=ids)
@@ -163,13 +187,13 @@ def answered(
     named: str = "",
     **how: Any,
 ) -> tuple[TableRows, Any, list[str]]:
-    """Return rows that were read in pieces, what a verb says of them, and notes.
+    """Return rows that were read in pieces, the answer of a verb, and notes.
 
     `named` are the options of columns that the verb must be given.
     """
     fitting = verb in ("tune", "calibrate")
     used: Any = columns(o, source, *named.split(), logits=fitting) if named else {}
-    notes = [f"read in pieces, engine {o.engine}"]
+    notes = ["read in pieces"]
     with warnings_in(notes), running(o, source) as run:
         found = run(verb, metric, average=average or "groups", **used, **how)
     roles = {"decision" if k == "decision_column" else k: x for k, x in used.items()}

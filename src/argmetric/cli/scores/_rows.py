@@ -424,7 +424,7 @@ _TABLE = (
     # no other policy is a mixture
     "no vine: summarize-train:beta = {} is about --policy vine: pass that too\n"
     # rows that are read at once need no workers, folders or second start
-    "whole: engine scheduler on_error work_dir missing_groups resume = {} is "
+    "whole: on_error work_dir missing_groups resume = {} is "
     "about files that are read in pieces: another option needs all rows\n"
 )
 REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]

@@ -94,6 +94,7 @@ def pieces(
     delimiter: str | None,
     size: int,
     most: int,
+    *,
     most_quoted: int | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[bytes, Any]]:

@@ -102,7 +102,7 @@ def format_by_name(path: str, *, role: Role) -> Format:
 
 
 def read_by_plugin(path: str) -> Any:
-    """The table of a file whose extension another package reads; None where none does.
+    """Return the table of a file that another package reads; None where none does.
 
     An entry point of the group ``argmetric.formats`` has the extension as its name, and
     is a function of a path that returns a `pyarrow.Table`.

@@ -165,11 +165,16 @@ def inferred(table: Any, numeric: frozenset[str], decimal: str = ".") -> Any:
 def _inferred_column(column: Any, numeric: bool) -> Any:
     if numeric:
         return cast(call("utf8_trim_whitespace", column), pa.float64())
-    filled = call("equal", column, text_scalar(""))
-    cells = call("if_else", filled, null_like(column), column)
+    kind = inferred_type(column)
+    return column if pa.types.is_null(kind) else with_type(column, kind)
+
+
+def inferred_type(column: Any) -> Any:
+    """Return the type that every cell of a text column has; null if all are empty."""
+    cells = _without_empty(column)
     present = cells.drop_null()
     if not len(present):
-        return column
+        return pa.null()
 
     def all_match(pattern: str) -> bool:
         return bool(
@@ -180,17 +185,28 @@ def _inferred_column(column: Any, numeric: bool) -> Any:
         "replace_substring_regex", present, pattern=r"[eE].*$|\D", replacement=""
     )
     digits = call("max", call("utf8_length", bare)).as_py()
-    for pattern, type_, fits in (
+    for pattern, kind, fits in (
         (_WHOLE, pa.int64(), True),
         (_FLOAT, pa.float64(), digits <= _FLOAT_DIGITS),
         (_TRUTH, pa.bool_(), True),
     ):
         if fits and all_match(pattern):
             try:
-                return cast(cells, type_)
+                cast(cells, kind)
             except pa.ArrowInvalid:  # a whole number beyond 64 bits
-                return column
-    return column
+                break
+            return kind
+    return pa.large_string()
+
+
+def with_type(column: Any, kind: Any) -> Any:
+    """Return a text column as a type that `inferred_type` has found."""
+    return column if column.type == kind else cast(_without_empty(column), kind)
+
+
+def _without_empty(column: Any) -> Any:
+    empty = call("equal", column, text_scalar(""))
+    return call("if_else", empty, null_like(column), column)
 
 
 def cells(column: Any, name: str) -> Any:

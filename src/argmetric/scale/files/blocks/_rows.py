@@ -112,8 +112,8 @@ class TextRows:
             self.delimiter,
             _source.PIECE,
             MAX_LINE_BYTES,
-            MAX_LINE_BYTES // 4,
-            lambda: source.interrupted,
+            most_quoted=MAX_LINE_BYTES // 4,
+            interrupted=lambda: source.interrupted,
         ):
             if len(piece) > MAX_LINE_BYTES and b"\n" not in piece:
                 raise DataError(

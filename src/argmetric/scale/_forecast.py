@@ -1,0 +1,246 @@
+"""forecast, over files: of a column of decisions, or of those that decide makes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._forecast.distributions import (
+    CountPMF,
+    convolve_pmfs,
+    count_pmf,
+    score_pmf_from_counts,
+)
+from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
+from argmetric._forecast.forecast import forecast as forecast_rows
+from argmetric._forecast.group_moments import (
+    PartialMoments,
+    normal_approximation,
+    partial_moments,
+    pooled_mean,
+)
+from argmetric._forecast.groups import MetricGroups
+from argmetric._forecast.result import Forecast
+from argmetric._ground.arguments import check_choice, check_share
+from argmetric._ground.groups import Segments
+from argmetric._ground.limits import check_limits
+from argmetric._ground.types import Floats, Label
+from argmetric._ground.validation import Probabilities
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.scale._columns import FileBatch, WantedColumns, signed
+from argmetric.scale._groups import Bucket, as_read, whole_groups
+from argmetric.scale._labels import Question, decide_all
+from argmetric.scale._scan import OpenedFiles, Scan, scanning
+from argmetric.scale.files import DataError, marked
+
+# Gives the probabilities of a batch, with a minus where a row is positive
+SignedScores = Callable[[FileBatch], Floats]
+
+
+def forecast(
+    files: OpenedFiles,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    average: Literal["groups", "pooled"] = "groups",
+    zero_division: float | None = None,
+    pos_label: Label | None = None,
+) -> Forecast:
+    """Forecast the score of a column of labels, for files of any size.
+
+    The forecast is that of `argmetric.forecast` on all rows at once. Where files have
+    no column of decisions it is about those that `decide` makes. For one vector, each
+    file gives the distributions of its true and false positives. For groups that do not
+    all fit in memory, the mean is normal with a correction for skewness, as in memory
+    for as many groups; a note says if this does not apply.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1"
+        The metric to forecast.
+    coverage : float, default=0.9
+        Probability that the interval contains the score.
+    average : {"groups", "pooled"}, default="groups"
+        With groups: their mean (default), or all rows pooled.
+    zero_division, pos_label
+        See `argmetric.forecast`.
+
+    Returns
+    -------
+    Forecast
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    coverage = check_share(coverage, "coverage")
+    check_choice(average, "average", ("groups", "pooled"))
+    wanted = WantedColumns(
+        {"score": files.score, "decision_column": files.decision_column},
+        group=files.group if average == "groups" else None,
+        missing=files.missing_groups,
+        may_decide=True,
+    )
+    with scanning(files, wanted, pos_label) as scan:
+        values: SignedScores = as_read
+        if scan.columns.decision is None:
+            question = Question(
+                metric, check_limits(0, None, None, None), {"logits": False}
+            )
+            decision = decide_all(scan, question)
+            scan = beside(scan, "forecast")
+
+            def values(batch: FileBatch) -> Floats:
+                return signed(batch.values, decision.chosen(batch.start, batch.values))
+
+        found = forecast_scan(scan, metric, coverage, values)
+        scan.warn_of_skipped()
+    return found
+
+
+def beside(scan: Scan, name: str) -> Scan:
+    """Return a scan that keeps what is in between in a folder of its own."""
+    work = scan.work and os.path.join(scan.work, name)
+    if work:
+        os.makedirs(work, exist_ok=True)
+    return replace(scan, work=work)
+
+
+def forecast_scan(
+    scan: Scan, metric: Metric, coverage: float, values: SignedScores
+) -> Forecast:
+    """Return the forecast of the score of labels that come with probabilities."""
+    if scan.columns.group is None:
+        return _forecast_vector(scan, metric, coverage, values)
+    if scan.n <= scan.division[1]:
+        return _forecast_rows(scan, metric, coverage, values)
+    return _forecast_groups(scan, metric, coverage, values)
+
+
+def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
+    refuse_undefined(pmf, metric)
+    assumptions = conditions(None, 0.0, np.zeros(0) * math.nan, None)
+    return build_forecast(pmf, metric, coverage, assumptions=assumptions, **known)
+
+
+# -- one vector -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VectorCounts:
+    """What the score of one vector is made of."""
+
+    n_positives: int
+    expected: float  # number of true labels
+    hits: CountPMF  # how many of the positives have the label
+    misses: CountPMF  # and how many of the others
+
+    @classmethod
+    def of(cls, values: Floats) -> VectorCounts:
+        """Return the counts of probabilities, with a minus where a row is positive."""
+        p, chosen = np.abs(values), np.signbit(values)
+        hits, misses = (count_pmf(x, 1.0 - x) for x in (p[chosen], p[~chosen]))
+        return cls(int(chosen.sum()), float(p.sum()), hits, misses)
+
+    @classmethod
+    def merged(cls, parts: list[VectorCounts]) -> VectorCounts:
+        """Return the counts of all parts together."""
+        parts = parts or [cls.of(np.zeros(0))]
+        return cls(
+            sum(part.n_positives for part in parts),
+            math.fsum(part.expected for part in parts),
+            convolve_pmfs([part.hits for part in parts]),
+            convolve_pmfs([part.misses for part in parts]),
+        )
+
+
+def _forecast_vector(
+    scan: Scan, metric: Metric, coverage: float, values: SignedScores
+) -> Forecast:
+    require_defined(metric, scan.n)
+    counts = scan.merged(
+        lambda batch: VectorCounts.of(values(batch)), VectorCounts.merged
+    )
+    k = counts.n_positives
+    return _build(
+        score_pmf_from_counts(metric, scan.n, k, counts.hits, counts.misses),
+        metric,
+        coverage,
+        n=scan.n,
+        n_positives=k,
+        n_groups=None,
+        expected_positives=counts.expected,
+    )
+
+
+# -- by group ---------------------------------------------------------------------
+
+
+def _forecast_rows(
+    scan: Scan, metric: Metric, coverage: float, values: SignedScores
+) -> Forecast:
+    """Return the forecast for groups that are all in memory."""
+    rows = Bucket(scan.n, scan=scan, values=values).read()
+    known = Probabilities(np.abs(rows.values), scale_is_known=True)
+    groups: Any = rows.groups()
+    return forecast_rows(
+        known, np.signbit(rows.values), metric, coverage, groups=groups
+    )
+
+
+def _forecast_groups(
+    scan: Scan, metric: Metric, coverage: float, values: SignedScores
+) -> Forecast:
+    """Return the forecast for groups in many buckets: their mean is nearly normal."""
+    small, large = whole_groups(scan, values)
+
+    def moments(mean: float, weight: float) -> list[tuple[PartialMoments, int, int]]:
+        work = partial(_moments_of_bucket, metric=metric, mean=mean, weight=weight)
+        return scan.map(work, small + large)
+
+    first = moments(math.nan, math.nan)
+    results = moments(*pooled_mean([one for one, _, _ in first]))
+    parts = [one for one, _, _ in results]
+    pmf = normal_approximation(parts)
+    n_groups = sum(n for _, n, _ in results)
+    if pmf is None:
+        raise DataError(
+            f"{n_groups:,} groups are too few, or too unequal, for a forecast in "
+            f"pieces; raise {marked('memory')}, or take fewer workers"
+        )
+    return _build(
+        pmf,
+        metric,
+        coverage,
+        n=scan.n,
+        n_positives=sum(k for _, _, k in results),
+        n_groups=n_groups,
+        expected_positives=math.fsum(one.expected_positives for one in parts),
+    )
+
+
+def _moments_of_bucket(
+    bucket: Bucket, metric: Metric, mean: float, weight: float
+) -> tuple[PartialMoments, int, int]:
+    """Return what the groups of a bucket add, their number, and that of positives.
+
+    `mean` and `weight` are the mean over all groups and over how many it is, nan before
+    they are known.
+    """
+    rows = bucket.read()
+    codes = rows.groups().codes
+    values, sizes = rows.values[np.argsort(codes, kind="stable")], np.bincount(codes)
+    require_defined(metric, int(sizes.max()))
+    p, chosen = np.abs(values), np.signbit(values)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    groups = MetricGroups(
+        metric,
+        Segments(p, 1.0 - p, indptr, sizes),
+        np.full(p.size, math.nan),
+        chosen,
+        0.0,
+    )
+    return partial_moments(groups, mean, weight), sizes.size, int(chosen.sum())

@@ -1,0 +1,241 @@
+"""Labels with the highest expected metric, bucket by bucket or by one cut."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.limits import Limits
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import Probabilities
+from argmetric._verbs.decide import NeverDefinedError
+from argmetric._verbs.decide import decide as decide_rows
+from argmetric.metrics import Metric
+from argmetric.scale._groups import Bucket, GroupedRows, load, save, whole_groups
+from argmetric.scale._memory import fits
+from argmetric.scale._scan import Scan
+from argmetric.scale._vector import (
+    Passes,
+    Reading,
+    Vector,
+    VectorCut,
+    decide_vector,
+)
+from argmetric.scale.files import DataError
+
+BucketResult = dict[str, Any]  # what a bucket adds to the whole, as plain values
+RowLabels = npt.NDArray[np.int8]  # of rows of all files: 0, or 1 more than the label
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is decided: the best labels by a metric, within limits."""
+
+    metric: Metric
+    limits: Limits
+    options: dict[str, Any]  # of `argmetric.decide`; the reference is a calibrator
+
+    @property
+    def reading(self) -> Reading:
+        """Return how scores become probabilities."""
+        return Reading(self.options.get("reference"), self.options["logits"])
+
+
+@dataclass(frozen=True)
+class RowDecision:
+    """The decision about all rows: a label for each, or one cut."""
+
+    question: Question
+    results: list[BucketResult]
+    plan: str
+    labels: RowLabels | None
+    threshold: Any = None  # of probabilities, where there are no labels
+
+    def chosen(self, start: int, scores: Floats) -> Booleans:
+        """Return which of some scores are positive that begin at a row of all files."""
+        if self.labels is None:
+            p = self.question.reading.probabilities(scores)
+            return np.asarray(p >= self.threshold)
+        labels = self.labels[start : start + scores.size]
+        if (left := int((labels == 0).sum())) or labels.size != scores.size:
+            raise DataError(f"{left:,} of {scores.size:,} rows have no decision")
+        return np.asarray(labels == 2)
+
+    def total(self, name: str) -> float:
+        """Return the sum of what the buckets have found."""
+        return math.fsum(result[name] for result in self.results)
+
+    @property
+    def expected(self) -> float:
+        """Return the expected metric, or its mean over groups where it is defined."""
+        n_defined = self.total("n_defined")
+        return self.total("expected") / n_defined if n_defined else math.nan
+
+
+def decide_all(scan: Scan, question: Question) -> RowDecision:
+    """Return the decision about all rows of a scan.
+
+    What was found in buckets is kept in the folder of the scan, for a run that goes on.
+    """
+    if scan.columns.group is not None:
+        return _decide_groups(scan, question)
+    if fits(scan.n, scan.division[1]):
+        rows = Bucket(scan.n, scan=scan, values=lambda batch: batch.values).read()
+        labels, result = _decide_rows(rows, question)
+        return RowDecision(question, [result], "one vector, 1 bucket", labels + 1)
+    by_file = [range(i, i + 1) for i in range(len(scan.sources))]
+    passes = _passes(scan, scan.parts)
+    vector = Vector(scan.n, question.reading, passes, _passes(scan, by_file))
+    cut = decide_vector(vector, question.metric, question.limits)
+    plan = f"one vector, {cut.n_passes} passes"
+    row_labels = None
+    if cut.threshold is None:
+        row_labels = np.zeros(scan.n, np.int8)
+        for i, part in enumerate(by_file):
+            label = _tie_labels(cut, question.reading, cut.quotas[i])
+            for batch in scan.batches(part):
+                end = batch.start + batch.size
+                row_labels[batch.start : end] = label(batch.values) + 1
+    return RowDecision(question, [_cut_result(cut)], plan, row_labels, cut.threshold)
+
+
+def _passes(scan: Scan, parts: list[range]) -> Passes:
+    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
+        return scan.map(
+            lambda part: work(batch.values for batch in scan.batches(part)), parts
+        )
+
+    return passes
+
+
+def _decide_groups(scan: Scan, question: Question) -> RowDecision:
+    """Return the decision about groups, each by itself, in buckets."""
+    small, large = whole_groups(scan)
+    labels, done = _row_labels(scan)
+
+    def decide_bucket(b: int) -> BucketResult:
+        bucket, path = (small + large)[b], os.path.join(done, f"{b:06d}")
+        known = load(path)
+        if known is not None and known.get("n") == bucket.n:
+            return dict(known)
+        if b < len(small) or fits(bucket.n, scan.division[1]):
+            rows = bucket.read()
+            labels_of_rows, result = _decide_rows(rows, question)
+            labels[rows.rows] = labels_of_rows + 1
+        else:
+            result = _decide_large(bucket, question, labels)
+        result |= {"n": bucket.n}
+        save(path, result)
+        return result
+
+    n = len(small) + len(large)
+    results = scan.map(decide_bucket, range(n))
+    plan = f"by group, {n:,} bucket{'s' * (n != 1)}"
+    return RowDecision(question, results, plan, labels)
+
+
+def _row_labels(scan: Scan) -> tuple[RowLabels, str]:
+    """Return labels in a file, and the folder of buckets that are decided.
+
+    Both are those of a run that goes on, or have nothing in them.
+    """
+    path, done = os.path.join(scan.work, "labels"), os.path.join(scan.work, "done")
+    if not (os.path.exists(path) and os.path.getsize(path) == scan.n):
+        shutil.rmtree(done, ignore_errors=True)
+        with open(path, "wb") as file:
+            file.truncate(scan.n)
+    os.makedirs(done, exist_ok=True)
+    return np.memmap(path, np.int8, "r+", shape=scan.n), done
+
+
+def _decide_rows(
+    rows: GroupedRows, question: Question
+) -> tuple[npt.NDArray[np.int8], BucketResult]:
+    """Return the labels of rows, and what they add to the whole."""
+    groups: dict[str, Any] = {}
+    if rows.ids is not None:
+        groups = {"groups": rows.groups(), "average": "groups"}
+    logits = question.reading.logits
+    p = Probabilities(rows.values, logits, scale_is_known=True)
+    # a bucket may be all 0 and 1, or never defined, where the whole is not
+    try:
+        decision = decide_rows(p, question.metric, **groups, **question.options)
+    except NeverDefinedError as refused:
+        decision = refused.decision
+    expected = decision.group_expected
+    if expected is None:
+        expected = np.array([decision.expected])
+    defined = expected[~np.isnan(expected)]
+    return decision.labels.astype(np.int8), {
+        "groups": expected.size,
+        "positives": decision.n_positives,
+        "expected": math.fsum(defined),
+        "n_defined": defined.size,
+        "error": decision.error * expected.size,
+        "half": decision.cut_half.expected * expected.size,
+        "n_half": decision.cut_half.n_positives,
+        "likely": bool(rows.values.max(initial=0.0) > 0.0),
+        "threshold": decision.threshold,
+        "notes": [] if groups else list(decision.notes),
+    }
+
+
+def _cut_result(cut: VectorCut) -> BucketResult:
+    return {
+        "groups": 1,
+        "positives": cut.choice.best,
+        "expected": cut.choice.expected,
+        "n_defined": 1,
+        "error": cut.choice.error,
+        "half": cut.choice.at_half,
+        "n_half": cut.choice.n_half,
+        "likely": True,
+        "threshold": cut.threshold,
+        "notes": list(cut.notes),
+    }
+
+
+def _decide_large(
+    bucket: Bucket, question: Question, labels: RowLabels
+) -> BucketResult:
+    """Return what a group adds that is larger than memory, and label its rows."""
+
+    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
+        return [work(values for _, values, _ in bucket.chunks())]
+
+    vector = Vector(bucket.n, question.reading, passes, passes)
+    cut = decide_vector(vector, question.metric, question.limits)
+    label = _tie_labels(cut, question.reading, sum(cut.quotas))
+    for rows, values, _ in bucket.chunks():
+        labels[rows] = label(values) + 1
+    return _cut_result(cut)
+
+
+def _tie_labels(
+    cut: VectorCut, reading: Reading, quota: int
+) -> Callable[[Floats], npt.NDArray[np.int8]]:
+    """Return what labels the next scores whenever it is called.
+
+    Of a tie that is split, the first rows are positive, `quota` of them.
+    """
+    left = quota
+
+    def label(scores: Floats) -> npt.NDArray[np.int8]:
+        nonlocal left
+        p = reading.probabilities(scores)
+        if cut.threshold is not None:
+            return (p >= cut.threshold).astype(np.int8)
+        labels = (p > cut.choice.lower).astype(np.int8)
+        first = np.flatnonzero(p == cut.choice.lower)[:left]
+        labels[first] = 1
+        left -= first.size
+        return labels
+
+    return label
