@@ -21,7 +21,7 @@ import argmetric
 
 PACKAGE = Path(argmetric.__file__).parent
 TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
-DECORATORS = {"kernel", "borrowing", "inlined", "inner", "unfused"}
+DECORATORS = {"kernel", "borrowing", "inline_kernel", "inner", "kernel_without_fma"}
 
 
 @cache
@@ -220,12 +220,12 @@ HELD_BY = {
     },
     "tagging": {
         "test_searches_equal_the_twin": "beam greedy static_scores",
-        "test_a_wide_beam_is_exhaustive_and_forced_scores_agree": "forced",
+        "test_a_wide_beam_is_exhaustive_and_forced_scores_agree": "score_forced",
         "test_learning_equals_the_twin": "train",
     },
     "tagging_features": {
         "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
-        "test_memory_equals_the_twin": "remembered",
+        "test_memory_equals_the_twin": "fill_majority",
     },
     "transport": {
         "test_no_batch_within_limits_hangs_or_falls_below_the_simple_rules": (

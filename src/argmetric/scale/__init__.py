@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from argmetric.scale._sources import look as look
     from argmetric.scale._tasks import Progress as Progress
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_executors": ("Dask", "Processes", "Threads"),
-        "_open": ("Files", "open"),
-        "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
-        "_tasks": ("Progress",),
-    },
-    for_other_rooms={
-        "_executors": ("check_memory",),
-        "_reading": ("columns_of",),
-        "_sources": ("batches_of", "find_files", "look"),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_executors": ("Dask", "Processes", "Threads"),
+            "_open": ("Files", "open"),
+            "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
+            "_tasks": ("Progress",),
+        },
+        for_other_rooms={
+            "_executors": ("check_memory",),
+            "_reading": ("columns_of",),
+            "_sources": ("batches_of", "find_files", "look"),
+        },
+    )
