@@ -18,7 +18,7 @@ from argmetric._expected import (
     Array,
     BestCount,
     Items,
-    Ranked,
+    RankedItems,
     carry,
     sums_in_bins,
 )
@@ -154,13 +154,13 @@ class PieceItems(Items):
             return self  # sums leave out what is outside of their bins
         return Array(self.counted(low, high, count).part(0, count))
 
-    def counted(self, low: float, high: float, count: int) -> Ranked:
+    def counted(self, low: float, high: float, count: int) -> RankedItems:
         results = self.look("narrow", partial(counts_within, low=low, high=high))
         parts = [
             (unpacked(found["values"], float), unpacked(found["counts"], np.int64))
             for found in results
         ]
-        return Ranked.of(*merged(parts))
+        return RankedItems.of(*merged(parts))
 
     def largest_below(self, edge: float) -> float:
         results = self.look("narrow", partial(counts_within, low=edge, high=edge))
