@@ -63,8 +63,7 @@ def check(tool, program, folder):
         [*tool, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert not found.stderr, found.stderr
-    lines = found.stdout.splitlines()
-    return [line for line in lines if "error" in line and "0 errors" not in line]
+    return [x for x in found.stdout.splitlines() if ": error:" in x or " - error:" in x]
 
 
 TOOLS = {
