@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Any
 from argmetric._ground.lazy import load_module
 
 if TYPE_CHECKING:
+    from argmetric import classes as classes
+    from argmetric import integrations as integrations
+    from argmetric import metrics as metrics
+    from argmetric import published as published
+    from argmetric import scale as scale
+    from argmetric import search as search
+    from argmetric import sequence as sequence
+    from argmetric import sets as sets
+    from argmetric import stream as stream
+    from argmetric import tensors as tensors
+    from argmetric import train as train
     from argmetric._calibrate.calibrate import calibrate as calibrate
     from argmetric._calibrate.calibrator import Calibrator as Calibrator
     from argmetric._calibrate.prior import adjust_prior as adjust_prior
@@ -164,14 +175,16 @@ _MODULES = (
 __all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return load_module(f"argmetric.{name}")
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module 'argmetric' has no attribute {name!r}")
-    attribute = getattr(load_module(_ROOM_OF[name]), name)
-    globals()[name] = attribute
-    return attribute
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return load_module(f"argmetric.{name}")
+        if name not in _ROOM_OF:
+            raise AttributeError(f"module 'argmetric' has no attribute {name!r}")
+        attribute = getattr(load_module(_ROOM_OF[name]), name)
+        globals()[name] = attribute
+        return attribute
 
 
 def __dir__() -> list[str]:

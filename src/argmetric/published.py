@@ -6,8 +6,6 @@ nearly linear time; the page on papers says which algorithm is whose.
 
 from __future__ import annotations
 
-from typing import Any
-
 from argmetric._ground.layout import Average
 from argmetric._verbs.decide import Decision, decide_by
 from argmetric.metrics import MetricLike
@@ -16,10 +14,10 @@ __all__ = ["decide"]
 
 
 def decide(
-    p: Any,
+    p: object,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: object = None,
     average: Average | None = None,
     zero_division: float | None = None,
     logits: bool = False,

@@ -21,7 +21,7 @@ import argmetric
 
 PACKAGE = Path(argmetric.__file__).parent
 TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
-DECORATORS = {"kernel", "borrowing", "inlined", "inner", "unfused"}
+DECORATORS = {"kernel", "borrowing", "inline_kernel", "inner", "kernel_without_fma"}
 
 
 @cache
@@ -151,10 +151,10 @@ tables: test_curves_of_groups harmonic_curves table_curves
 tables: test_short_vectors_do_not_depend_on_what_is_loaded both_pmfs
 tables: test_means_over_groups_move_with_the_map table_moments
 tagging: test_searches_equal_the_twin beam greedy static_scores
-tagging: test_a_wide_beam_is_exhaustive_and_forced_scores_agree forced
+tagging: test_a_wide_beam_is_exhaustive_and_forced_scores_agree score_forced
 tagging: test_learning_equals_the_twin train
 tagging_features: test_features_are_hashed_like_the_twin hash_halves hash_rows
-tagging_features: test_memory_equals_the_twin remembered
+tagging_features: test_memory_equals_the_twin fill_majority
 transport: test_no_batch_within_limits_hangs_or_falls_below_the_simple_rules
     fill_greedily
 weight_tables: test_decisions_and_costs score_decisions

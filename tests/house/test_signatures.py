@@ -83,7 +83,6 @@ ANY_ALLOWED = {
     r".* (values|nearest|counterexample|rule)$": "values of JSON",
     r".*(to_dict|values|from_dict) (return|values)$": "values of JSON",
     r".*to_onnx return$": "a model of onnx, which need not be installed",
-    r".*to_sql column$": "a column of any library of tables",
     r"(train\.)?MetricObjective\.eval ": "data sets of LightGBM and XGBoost",
     r"(classes\.|scale\.)?(Decision|Class\w+|Scaled\w+|MultiLabelRule|MultiClassRule|"
     r"Files|Report) ": "made by the verbs, not by users",

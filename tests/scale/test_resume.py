@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import polars as pl
-import pyarrow.csv
 import pyarrow.dataset
 import pytest
 

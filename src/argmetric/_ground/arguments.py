@@ -30,7 +30,7 @@ _UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
 _PERCENT = re.compile(r"(\d{1,16}\.?\d{0,16}|\.\d{1,16})\s*%", re.ASCII)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the text of a value: its repr, or its type if that is long or fails."""
     try:
         text = repr(value)
@@ -42,7 +42,7 @@ def shown(value: Any) -> str:
 
 
 def check_number(
-    value: Any,
+    value: object,
     name: str,
     *,
     low: float = -math.inf,
@@ -62,7 +62,7 @@ def check_number(
 
 
 def check_count(
-    value: Any, name: str, *, low: int = 0, high: int = LARGEST_COUNT
+    value: object, name: str, *, low: int = 0, high: int = LARGEST_COUNT
 ) -> int:
     """Return a whole number from `low` to `high`; 3.0 counts as one."""
     wanted = f"a whole number ≥ {low}"
@@ -103,7 +103,7 @@ def count_or_share(value: Any, name: str, n: Any) -> Any:
     return n * share.numerator // share.denominator
 
 
-def count_or_part(value: Any, name: str) -> int | float:
+def count_or_part(value: object, name: str) -> int | float:
     """Return a count of rows as an int, a share such as "5%" as the float 0.05."""
     if isinstance(value, str):
         return float(read_share(value, name))
@@ -122,17 +122,17 @@ def read_share(text: str, name: str) -> Fraction:
     return share
 
 
-def check_fraction(value: Any, name: str) -> float:
+def check_fraction(value: object, name: str) -> float:
     """Return a number from 0 to 1; None counts as 0."""
     return 0.0 if value is None else check_number(value, name, low=0.0, high=1.0)
 
 
-def check_share(value: Any, name: str) -> float:
+def check_share(value: object, name: str) -> float:
     """Return a number strictly between 0 and 1."""
     return check_number(value, name, low=0.0, high=1.0, strict=True)
 
 
-def check_flag(value: Any, name: str) -> bool:
+def check_flag(value: object, name: str) -> bool:
     """Return True or False; 1 and 0 are accepted."""
     if value is True or value is False:
         return bool(value)
@@ -147,20 +147,20 @@ def as_flags(**flags: Any) -> list[bool]:
     return [check_flag(value, name) for name, value in flags.items()]
 
 
-def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
+def check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     """Refuse what is not among the words."""
     if not (isinstance(value, str) and value in choices):
         words = ", ".join(map(repr, choices))
         raise ValueError(f"{name} must be one of {words}, not {shown(value)}")
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether a value is an integer; booleans and numpy's timedeltas are not."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
 def check_seed(
-    value: Any, name: str = "random_state", high: int = LARGEST_COUNT
+    value: object, name: str = "random_state", high: int = LARGEST_COUNT
 ) -> None:
     """Refuse what starts no generator: whole numbers do, None and generators."""
     if value is None or isinstance(value, np.random.Generator | np.random.RandomState):
@@ -172,7 +172,7 @@ def check_seed(
     check_count(value, name, high=high)
 
 
-def check_label(value: Any, name: str = "pos_label") -> None:
+def check_label(value: object, name: str = "pos_label") -> None:
     """Refuse what is no single label: arrays, lists, and what cannot be compared."""
     try:
         hash(value)
@@ -185,7 +185,7 @@ def check_label(value: Any, name: str = "pos_label") -> None:
     raise TypeError(f"{name} must be one label, not {shown(value)}")
 
 
-def check_jobs(value: Any, name: str = "n_jobs") -> int:
+def check_jobs(value: object, name: str = "n_jobs") -> int:
     """Return the number of threads: None is 1, -1 all cores, -2 all but one."""
     if value is None:
         return 1
@@ -195,7 +195,7 @@ def check_jobs(value: Any, name: str = "n_jobs") -> int:
     return number if number > 0 else max(1, (os.cpu_count() or 1) + 1 + number)
 
 
-def check_items(value: Any, name: str, wanted: str) -> list[Any]:
+def check_items(value: object, name: str, wanted: str) -> list[Any]:
     """Return the elements of an ordered collection, such as a list; refuse text."""
     unordered = isinstance(value, str | bytes | bytearray | Mapping | Set)
     # An array of no dimension is an Iterable that cannot be iterated over
@@ -216,7 +216,7 @@ def is_sized(value: Any) -> bool:
     return True
 
 
-def check_texts(value: Any, name: str, wanted: str = "a list of text") -> list[str]:
+def check_texts(value: object, name: str, wanted: str = "a list of text") -> list[str]:
     """Return the elements of a collection of text."""
     items = check_items(value, name, wanted)
     for position, item in enumerate(items):
@@ -241,7 +241,7 @@ def check_path(value: Any, name: str = "path") -> str:
     raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
 
 
-def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
+def check_bytes(value: object, name: str, *, low: int = 1) -> int:
     """Return a number of bytes from a number, or from text such as 2GB or 512MiB."""
     if not isinstance(value, str):
         return check_count(value, name, low=low)
@@ -251,7 +251,7 @@ def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
     return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=low)
 
 
-def _number(value: Any, name: str, wanted: str) -> Any:
+def _number(value: object, name: str, wanted: str) -> Any:
     plain = _plain(value)
     # A span of time of numpy's calls itself a whole number
     no_number = isinstance(plain, bool | np.timedelta64)
@@ -260,7 +260,7 @@ def _number(value: Any, name: str, wanted: str) -> Any:
     return int(plain) if isinstance(plain, Integral) else plain
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a numpy number or 0-d array as a Python number, unless it is masked."""
     if getattr(value, "mask", False) is not False and np.ma.is_masked(value):
         return value
@@ -287,7 +287,7 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
     return f"lie {'strictly ' * strict}between {low:g} and {high:g}"
 
 
-def renamed_keyword(value: Any, old_value: Any, *, old: str, new: str) -> Any:
+def renamed_keyword(value: object, old_value: object, *, old: str, new: str) -> Any:
     """Return the value of a keyword that may still be passed by its old name."""
     if old_value is None:
         return value

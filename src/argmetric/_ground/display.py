@@ -254,7 +254,7 @@ class ScoreFloat(float, Result):
         vars(made).update(known)
         return made
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
@@ -342,7 +342,7 @@ def lines_of(values: Mapping[str, Any]) -> Lines:
     ]
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """Return a value on one line: an array's shape, the beginning of a long text."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"{value.dtype} array of shape {value.shape}"

@@ -34,7 +34,7 @@ class _ComplexError(ValueError):
         super().__init__("Complex data not supported: X is complex; pass X.real")
 
 
-def check_features(X: Any) -> None:
+def check_features(X: object) -> None:
     """Refuse features that scikit-learn would fail on, or read in another way."""
     check_structure(X, "X")
     _refuse_masked(X)
@@ -71,7 +71,7 @@ def check_features(X: Any) -> None:
 
 @contextmanager
 def check_features_with_hint(
-    X: Any, y: Any = None, *, model: bool = False
+    X: object, y: object = None, *, model: bool = False
 ) -> Iterator[None]:
     """Check features, and say what is wrong with those that the block refuses.
 
@@ -140,7 +140,7 @@ def _refuse_shape(shape: tuple[int, ...], y: Any) -> None:
         raise ValueError(f"X has {shape[0]} rows but y has {rows[0]}")
 
 
-def _refuse_words(X: Any, array: AnyArray) -> None:
+def _refuse_words(X: object, array: AnyArray) -> None:
     """Refuse the first cell that is no number and spells none."""
     for at, value in np.ndenumerate(array):  # only after an error, to name the culprit
         if is_missing(value):
@@ -164,7 +164,7 @@ def _not_finite(value: Any, where: str) -> str:
     return f"X is {value} at {where}: finite numbers are needed"
 
 
-def _refuse_masked(X: Any) -> None:
+def _refuse_masked(X: object) -> None:
     """Refuse masked values, in an array or in a list of rows."""
     if "numpy.ma" not in sys.modules:
         return
@@ -184,7 +184,7 @@ def _first_masked(values: Any) -> tuple[int, ...] | None:
     return tuple(wrong[0].tolist()) if len(wrong) else None
 
 
-def _place(X: Any, at: tuple[Any, ...]) -> str:
+def _place(X: object, at: tuple[Any, ...]) -> str:
     """Return the text for an entry's row and column (its name if it has one)."""
     if not at:
         return "its only cell"
@@ -194,7 +194,7 @@ def _place(X: Any, at: tuple[Any, ...]) -> str:
     return ", column ".join([f"row {row}", *columns])
 
 
-def estimator_labels(y: Any) -> Any:
+def estimator_labels(y: object) -> Any:
     """Return the y of `fit`; missing labels are refused, objects converted."""
     if y is None or is_sparse(y):
         return y
@@ -207,7 +207,7 @@ def estimator_labels(y: Any) -> Any:
 
 
 def class_number(
-    classes: AnyArray, pos_label: Any, *, by_order: bool = True
+    classes: AnyArray, pos_label: object, *, by_order: bool = True
 ) -> int | None:
     """Return the index of the positive one of two sorted classes.
 
@@ -224,7 +224,7 @@ def class_number(
     return found.index(classes_of(found, "y", pos_label, both=True).positive)
 
 
-def refuse_more_than_two(classes: AnyArray, pos_label: Any = None) -> None:
+def refuse_more_than_two(classes: AnyArray, pos_label: object = None) -> None:
     """Refuse several classes, with the words that scikit-learn looks for."""
     if classes.size > 2:
         found = [plain_label(one) for one in classes]
@@ -248,7 +248,7 @@ def is_second(values: AnyArray, classes: AnyArray, name: str = "y") -> Booleans:
 Method = Literal["predict_proba", "decision_function"]
 
 
-def response_method(estimator: Any) -> Method:
+def response_method(estimator: object) -> Method:
     """Return the probabilities of an estimator that has them, else its margins."""
     if hasattr(estimator, "predict_proba"):
         return "predict_proba"
@@ -261,7 +261,11 @@ def response_method(estimator: Any) -> Method:
 
 
 def scores_of(
-    estimator: Any, X: Any, classes: AnyArray, positive: int | None, method: Method
+    estimator: object,
+    X: object,
+    classes: AnyArray,
+    positive: int | None,
+    method: Method,
 ) -> Floats:
     """Return the score of the positive class, or of every class without one."""
     scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
@@ -283,7 +287,7 @@ def scores_of(
 
 
 def probabilities_of(
-    estimator: Any, X: Any, pos_label: Any = None
+    estimator: object, X: object, pos_label: object = None
 ) -> tuple[Floats, Any]:
     """Return the probability of the positive one of two classes, and that class."""
     if not hasattr(estimator, "predict_proba"):

@@ -87,7 +87,7 @@ class Groups:
 
 
 def check_groups(
-    groups: Any, n: int, other: str = "p", name: str = "groups"
+    groups: object, n: int, other: str = "p", name: str = "groups"
 ) -> npt.NDArray[Any]:
     """Group ids as an array: one per row, none missing, all hashable."""
     values = _to_ids(groups, name)
@@ -142,7 +142,7 @@ def _kind_of_number(kind: type) -> str:
     return "f" if issubclass(kind, Number) else ""
 
 
-def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
+def _to_ids(groups: object, name: str) -> npt.NDArray[Any]:
     """Return ids unchanged: numpy would merge 1 and "1", and make tuples to rows."""
     if isinstance(groups, str | bytes):
         raise TypeError(f"{name} must hold one id per row, not the text {groups!r}")
@@ -163,7 +163,9 @@ def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
     return np.fromiter(groups, dtype=object, count=len(groups))
 
 
-def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> Groups:
+def code_groups(
+    groups: object, n: int, other: str = "p", name: str = "groups"
+) -> Groups:
     """Group ids of any kind, in any order, checked and numbered."""
     if isinstance(groups, Groups):
         check_length(groups.codes, name, n, other)

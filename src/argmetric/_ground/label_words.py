@@ -41,7 +41,7 @@ class LabelError(ValueError):
         return f"{self.problem}; {self.way_out}"
 
 
-def as_keyword(*value: Any) -> str:
+def as_keyword(*value: object) -> str:
     """Return the text for `pos_label` as a Python program passes it."""
     return f"pos_label={shown(value[0])}" if value else "pos_label"
 
@@ -64,7 +64,7 @@ def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> Lab
 
 
 def too_many(
-    found: Sequence[Any], name: str, pos_label: Any = None, hint: str = ""
+    found: Sequence[Any], name: str, pos_label: object = None, hint: str = ""
 ) -> LabelError:
     """Return the message for more than two labels."""
     one = found[-1] if pos_label is None else pos_label
@@ -78,14 +78,14 @@ def too_many(
     return LabelError("many", problem, f"{way_out}{_if_scores(found)}")
 
 
-def one_class(label: Any, name: str, rows: str = "label") -> LabelError:
+def one_class(label: object, name: str, rows: str = "label") -> LabelError:
     """Return the message for labels of a single class."""
     problem = f"{name} has one class only: every {rows} is {shown(label)}"
     return LabelError("one class", problem, "rows of both classes are needed")
 
 
 def absent(
-    pos_label: Any, found: Sequence[Any], name: str, naming: Naming = as_keyword
+    pos_label: object, found: Sequence[Any], name: str, naming: Naming = as_keyword
 ) -> LabelError:
     """Return the message for a positive label that does not occur."""
     they, hold = ("they", "hold") if _holds(name) == "hold" else ("it", "holds")
@@ -94,14 +94,14 @@ def absent(
 
 
 def foreign(
-    label: Any, name: str, where: str, negative: Any, positive: Any
+    label: object, name: str, where: str, negative: object, positive: object
 ) -> LabelError:
     """Return the message for a label that is neither of two known classes."""
     problem = f"{name}, {where}: {neither(label, negative, positive)}"
     return LabelError("many", problem, "labels have two values")
 
 
-def neither(label: Any, negative: Any, positive: Any) -> str:
+def neither(label: object, negative: object, positive: object) -> str:
     """Return the words for a label that is neither of two known classes."""
     return (
         f"label {shown(label)} is neither {shown(positive)} (positive) nor "
@@ -116,7 +116,7 @@ def list_labels(labels: Sequence[Any]) -> str:
     return f"{words} and {more} more values" if more > 0 else words
 
 
-def clip_label(label: Any) -> str:
+def clip_label(label: object) -> str:
     """Return the text of a label, or its beginning."""
     try:
         text = repr(label)
@@ -146,7 +146,7 @@ class LabelText:
     text: str | None
 
 
-def is_spelled_missing(value: Any) -> bool:
+def is_spelled_missing(value: object) -> bool:
     """Return whether a text is one of the usual spellings of a missing label."""
     return str(value).strip().lower() in NO_LABEL
 
@@ -162,7 +162,7 @@ def spelled_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def spelled_label(value: Any) -> Any:
+def spelled_label(value: object) -> Any:
     """Return the label that a value spells: the number or boolean of their text."""
     if not isinstance(value, str):
         return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -64,7 +64,7 @@ def usual_pair(found: Sequence[Any]) -> tuple[Any, Any] | None:
 def classes_of(
     found: Sequence[Any],
     name: str,
-    pos_label: Any = None,
+    pos_label: object = None,
     *,
     both: bool = False,
     where: Callable[[Any], str] | None = None,
@@ -169,7 +169,7 @@ def refuse_missing(array: AnyArray, name: str) -> None:
         raise no_label(name, place(int(gaps[0]), array.shape))
 
 
-def plain_label(value: Any) -> Any:
+def plain_label(value: object) -> Any:
     """Return a label as a Python value; an exact whole number as an int."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -205,8 +205,8 @@ class Labels:
 
 
 def binary_labels(
-    y: Any,
-    pos_label: Any = None,
+    y: object,
+    pos_label: object = None,
     *,
     name: str = "y",
     both: bool = False,
@@ -231,7 +231,11 @@ def binary_labels(
 
 
 def clear_labels(
-    y: Any, name: str = "y", *, shape: tuple[int, ...] | None = None, other: str = "p"
+    y: object,
+    name: str = "y",
+    *,
+    shape: tuple[int, ...] | None = None,
+    other: str = "p",
 ) -> Booleans:
     """Return which labels are positive without a `pos_label`: 0/1 and the like."""
     naming = as_comparison(name)
@@ -239,7 +243,7 @@ def clear_labels(
 
 
 def read_together(
-    pos_label: Any = None,
+    pos_label: object = None,
     *,
     shape: tuple[int, ...] | None = None,
     other: str = "p",
@@ -307,7 +311,7 @@ def predicted_labels(
     return labels.applies(p), True
 
 
-def scoring_metric(metric: Any, labels: Any) -> Any:
+def scoring_metric(metric: object, labels: object) -> Any:
     """Return the metric: by default that of a rule or a decision, else "f1"."""
     if metric is not None:
         return metric
@@ -315,7 +319,7 @@ def scoring_metric(metric: Any, labels: Any) -> Any:
     return "f1" if own is None else own
 
 
-def check_threshold(value: Any, *, logits: bool) -> float:
+def check_threshold(value: object, *, logits: bool) -> float:
     cut = check_number(value, "labels")
     if not logits and not 0.0 <= cut <= 1.0:
         raise ValueError(
@@ -336,9 +340,9 @@ def check_scale_of_rule(rule: Any, *, logits: bool) -> None:
 
 
 def read_predictions(
-    labels: Any,
-    p: Any,
-    pos_label: Any = None,
+    labels: object,
+    p: object,
+    pos_label: object = None,
     *,
     logits: bool = False,
     missing: str = "",
@@ -354,7 +358,7 @@ def read_predictions(
     return [*read, *read_together(pos_label, **how, **others)] if others else read
 
 
-def refuse_sparse_pos_label(pos_label: Any, **labels: Any) -> None:
+def refuse_sparse_pos_label(pos_label: object, **labels: Any) -> None:
     """Refuse another positive label than the 1 of sparse matrices."""
     sparse = [name for name, values in labels.items() if is_sparse(values)]
     if sparse and pos_label is not None and pos_label != 1:
@@ -364,7 +368,7 @@ def refuse_sparse_pos_label(pos_label: Any, **labels: Any) -> None:
         )
 
 
-def _check_pos_label(pos_label: Any, labels: dict[str, Any]) -> None:
+def _check_pos_label(pos_label: object, labels: dict[str, Any]) -> None:
     if pos_label is not None:
         check_label(pos_label)
         if is_missing(pos_label):
@@ -387,7 +391,7 @@ def _check_shape(
 
 
 def _first_place(array: AnyArray) -> Callable[[Any], str]:
-    def label_place(label: Any) -> str:
+    def label_place(label: object) -> str:
         # numpy would drop the zeros that a text ends with
         return place(array.ravel().tolist().index(label), array.shape)
 
@@ -412,7 +416,7 @@ def refuse_swapped(scores: list[Any], labels: list[Any], order: str) -> None:
         )
 
 
-def _n_fractions(values: Any) -> int | None:
+def _n_fractions(values: object) -> int | None:
     """Return the number of rows of an array that has fractions, else None."""
     if not (isinstance(values, np.ndarray | list | tuple) or is_frame_like(values)):
         return None

@@ -74,9 +74,9 @@ class Layout(NamedTuple):
 
 
 def lay_out(
-    p: Any,
+    p: object,
     *,
-    groups: Any = None,
+    groups: object = None,
     average: Average | None = None,
     logits: bool = False,
     name: str = "p",
@@ -136,7 +136,7 @@ def _whole(size: int) -> tuple[Integers, Integers]:
     return np.array([0, size]), np.array([size])
 
 
-def check_matrix_average(groups: Any, average: str | None) -> None:
+def check_matrix_average(groups: object, average: str | None) -> None:
     if groups is not None:
         raise ValueError(
             "groups go with one column; for a matrix use "
@@ -152,7 +152,7 @@ def check_matrix_average(groups: Any, average: str | None) -> None:
     check_choice(average, "average", ("samples", "macro", "micro"))
 
 
-def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
+def _matrix(array: Floats, p: object, groups: object, average: str | None) -> Layout:
     check_matrix_average(groups, average)
     shape, kind = array.shape, same_kind(p)
     if average == "micro":
@@ -197,7 +197,7 @@ def transpose_blocks(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return out
 
 
-def column_names(frame: Any) -> npt.NDArray[Any] | None:
+def column_names(frame: object) -> npt.NDArray[Any] | None:
     """Return the column names unchanged, whatever their type; None without names."""
     names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
     if names is None:

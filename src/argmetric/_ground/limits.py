@@ -17,7 +17,7 @@ class Limits(NamedTuple):
     min_precision: float
     min_recall: float
 
-    def most_of(self, n: Any) -> Any:
+    def most_of(self, n: object) -> Any:
         """Return the largest allowed count of segments of n rows."""
         if isinstance(self.most, int):
             return self.most

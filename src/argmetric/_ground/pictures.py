@@ -30,7 +30,7 @@ def drawing(
         ax.legend()
 
 
-def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
+def new_axes(ax: object, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
     """Return `ax`, or the axes of a new figure of this size."""
     if ax is not None:
         if not hasattr(ax, "get_legend_handles_labels"):
@@ -191,7 +191,7 @@ class Display:
         """Return the keywords for ``ax.set``."""
         raise NotImplementedError
 
-    def _draw(self, ax: Any) -> Any:
+    def _draw(self, ax: Axes) -> Any:
         """Draw, and return the line that people will want to style."""
         raise NotImplementedError
 
@@ -212,12 +212,12 @@ COLOURS = (BLUE, ORANGE, RED, "#10b981", "#a855f7")  # of lines beside each othe
 class SmallPicture:
     """Layers in the units of the data, within the ends of both axes."""
 
-    def __init__(self, name: str, x: Any, y: Any) -> None:
+    def __init__(self, name: str, x: object, y: object) -> None:
         self.name = name
         self.x, self.y = _ends(x), _ends(y)
         self._parts: list[str] = []
 
-    def line(self, x: Any, y: Any, colour: str = BLUE, dashes: str = "") -> Self:
+    def line(self, x: object, y: object, colour: str = BLUE, dashes: str = "") -> Self:
         """Draw a line through points; many points are thinned to what can be seen."""
         across, up = self._places(x, y)
         there = np.isfinite(across) & np.isfinite(up)
@@ -231,7 +231,7 @@ class SmallPicture:
             f"stroke-width='1.5' stroke-dasharray='{dashes}'/>"
         )
 
-    def bars(self, edges: Floats, heights: Any) -> Self:
+    def bars(self, edges: Floats, heights: object) -> Self:
         """Draw a bar between every two edges."""
         left, up = self._places(edges[:-1], heights)
         right, _ = self._places(edges[1:], heights)
@@ -260,7 +260,9 @@ class SmallPicture:
             f"stroke='{colour}' stroke-width='1.5'/>"
         )
 
-    def points(self, x: Any, y: Any, colour: str = BLUE, size: float = 3.0) -> Self:
+    def points(
+        self, x: object, y: object, colour: str = BLUE, size: float = 3.0
+    ) -> Self:
         """Draw a dot at each finite point."""
         across, up = self._places(x, y)
         for a, b in zip(np.atleast_1d(across), np.atleast_1d(up), strict=True):
@@ -319,7 +321,7 @@ class SmallPicture:
         self._parts.append(part)
         return self
 
-    def _places(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def _places(self, x: object, y: object) -> tuple[Any, Any]:
         wide, high = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
         across = (np.asarray(x, dtype=float) - self.x.low) / (self.x.high - self.x.low)
         up = (np.asarray(y, dtype=float) - self.y.low) / (self.y.high - self.y.low)
@@ -330,7 +332,7 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 else "0"
 
 
-def _ends(values: Any, aside: float = 0.5) -> Interval:
+def _ends(values: object, aside: float = 0.5) -> Interval:
     """Return the least and largest of the finite values, apart from each other.
 
     Values that are equal but for rounding have so much room on either side.

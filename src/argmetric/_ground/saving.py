@@ -163,7 +163,7 @@ def load_json(path: FilePath, what: str) -> Any:
         raise ValueError(f"{path} is no {what}{cut}: {error}") from None
 
 
-def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
+def plain(value: object, name: str = "", nan: str | None = "nan") -> Any:
     """Return a value for JSON: infinities as text, nan as `nan`, arrays as lists."""
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -189,7 +189,7 @@ def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
 
 
-def restore_values(value: Any) -> Any:
+def restore_values(value: object) -> Any:
     """Return the numbers, texts and tuples that `plain` wrote."""
     if isinstance(value, list):
         return tuple(map(restore_values, value))
@@ -206,7 +206,7 @@ def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def refuse_spelled_numbers(value: Any, name: str) -> None:
+def refuse_spelled_numbers(value: object, name: str) -> None:
     """Refuse a number that a file holds as text: "0.5" for 0.5."""
     if isinstance(value, list | tuple):
         for one in value:
@@ -215,7 +215,7 @@ def refuse_spelled_numbers(value: Any, name: str) -> None:
         raise ValueError(f"{name} has {value!r}, which is text: write {value}")
 
 
-def check_version(found: Any, newest: int, what: str, by: str = "") -> None:
+def check_version(found: object, newest: int, what: str, by: str = "") -> None:
     """Refuse a format that is none, or that a newer argmetric (release `by`) wrote."""
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
         raise ValueError(f"{what} has the odd format {found!r}")
@@ -258,7 +258,7 @@ class Saved(Result, Generic[Kept]):
         raise NotImplementedError
 
     @classmethod
-    def _kind_of(cls, values: Any) -> str:
+    def _kind_of(cls, values: object) -> str:
         """Return the class that a dict names; refuse others and later formats."""
         raise NotImplementedError
 

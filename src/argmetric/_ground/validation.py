@@ -40,7 +40,7 @@ def is_masked(values: object) -> bool:
     return "numpy.ma" in sys.modules and np.ma.isMaskedArray(values)
 
 
-def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
+def to_numpy(values: object, name: str, kind: str = "an array") -> npt.NDArray[Any]:
     """Return values of a sequence, series or frame; masked ones are nan or None."""
     given = values
     if is_masked(values):
@@ -96,7 +96,7 @@ def _without_masks(values: Any, depth: int = 2) -> Any:
     if not odd and not rows:
         return values
 
-    def plain(one: Any) -> Any:
+    def plain(one: object) -> Any:
         if one is np.ma.masked:
             return None
         if isinstance(one, np.ma.MaskedArray):
@@ -106,7 +106,7 @@ def _without_masks(values: Any, depth: int = 2) -> Any:
     return [plain(one) for one in values]
 
 
-def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
+def _frame_values(values: object, name: str, kind: str) -> npt.NDArray[Any]:
     library = type(values).__module__.partition(".")[0]
     if library == "narwhals" and hasattr(values, "to_native"):
         values = values.to_native()
@@ -121,7 +121,7 @@ def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
     raise TypeError(_no_array(values, name, kind))
 
 
-def _no_array(values: Any, name: str, kind: str) -> str:
+def _no_array(values: object, name: str, kind: str) -> str:
     """Return the message for a value that is no array, with what to do."""
     type_name = "None" if values is None else type(values).__name__
     if isinstance(values, Mapping):
@@ -149,7 +149,7 @@ def _uneven_row(rows: Any) -> str:
     return f"row {i} has {lengths[i]} values but row 0 has {lengths[0]}"
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is None, nan, NaT or NA of any library."""
     if value is None or (is_masked(value) and value is np.ma.masked):
         return True
@@ -261,7 +261,7 @@ def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") 
 
 
 def check_weight(
-    sample_weight: Any, shape: tuple[int, ...], other: str = "p"
+    sample_weight: object, shape: tuple[int, ...], other: str = "p"
 ) -> Floats | None:
     """Return finite weights ≥ 0 of all entries, from one per row or one per entry."""
     if sample_weight is None:
@@ -309,7 +309,7 @@ class Probabilities:
         return np.asarray(self.values, dtype=dtype)
 
 
-def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats:
+def read_scores(values: object, name: str, *, logits: bool, **words: Any) -> Floats:
     """Return scores as `check_scores` does, of any input; results are checked once."""
     if isinstance(values, Probabilities) and (logits or not values.logits):
         return values.values
@@ -386,7 +386,7 @@ def warn_of_scale(
     scores: Floats,
     *,
     logits: bool,
-    given: Any = None,
+    given: object = None,
     name: str = "p",
     zeros: bool = False,
     rows: int | None = None,

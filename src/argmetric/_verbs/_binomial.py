@@ -38,7 +38,7 @@ def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
     return np.where(np.greater_equal(count, n), 1.0, found)
 
 
-def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
+def allowed_errors(rows: object, floor: float, delta: float) -> Integers:
     """Return the most errors among k rows that prove the floor, -1 if none does.
 
     c(k) = max {c : P(Bin(k, 1 - floor) <= c) <= delta}.

@@ -175,7 +175,9 @@ class LabelledDisplay(Display):
     _scores_of = staticmethod(margins_of)
 
     @classmethod
-    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+    def _from_labels(
+        cls, y: object, p: object, metric: MetricLike, **options: Any
+    ) -> Self:
         raise NotImplementedError
 
     @classmethod

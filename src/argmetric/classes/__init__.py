@@ -47,31 +47,32 @@ if TYPE_CHECKING:
     from argmetric.classes._tune import tune as tune
     from argmetric.classes._weights import MultiClassRule as MultiClassRule
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_calibrate": ("adjust_prior", "calibrate"),
-        "_check": ("check",),
-        "_check_result": ("ClassCalibrationCheck",),
-        "_decide": ("decide",),
-        "_evaluate": ("ActualClassScore", "evaluate"),
-        "_forecast": ("ClassForecast", "forecast"),
-        "_monitor": ("ClassMonitoring", "monitor"),
-        "_monitor_period": ("ClassPeriod",),
-        "_result": ("ClassDecision",),
-        "_tune": ("tune",),
-        "_weights": ("MultiClassRule",),
-    },
-    for_other_rooms={
-        "_calibrate": ("ClassPriorShift", "resolve_calibrator"),
-        "_climb": ("expected_table",),
-        "_evaluate": ("score_of_counts", "sorted_classes"),
-        "_fit": ("fit_class_matrix", "fit_class_temperature"),
-        "_input": ("check_class_probabilities", "codes_of", "given_classes"),
-        "_calibrators": (
-            "ClassCalibrator",
-            "ClassMatrixCalibrator",
-            "ClassTemperatureCalibrator",
-        ),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_calibrate": ("adjust_prior", "calibrate"),
+            "_check": ("check",),
+            "_check_result": ("ClassCalibrationCheck",),
+            "_decide": ("decide",),
+            "_evaluate": ("ActualClassScore", "evaluate"),
+            "_forecast": ("ClassForecast", "forecast"),
+            "_monitor": ("ClassMonitoring", "monitor"),
+            "_monitor_period": ("ClassPeriod",),
+            "_result": ("ClassDecision",),
+            "_tune": ("tune",),
+            "_weights": ("MultiClassRule",),
+        },
+        for_other_rooms={
+            "_calibrate": ("ClassPriorShift", "resolve_calibrator"),
+            "_climb": ("expected_table",),
+            "_evaluate": ("score_of_counts", "sorted_classes"),
+            "_fit": ("fit_class_matrix", "fit_class_temperature"),
+            "_input": ("check_class_probabilities", "codes_of", "given_classes"),
+            "_calibrators": (
+                "ClassCalibrator",
+                "ClassMatrixCalibrator",
+                "ClassTemperatureCalibrator",
+            ),
+        },
+    )

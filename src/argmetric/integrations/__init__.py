@@ -22,12 +22,12 @@ _ENGINES = (
     *("spark", "mlflow", "langchain", "llama_index", "haystack"),
     *("lightning", "monai", "transformers"),
 )
-_load, __dir__, __all__ = lazy_names(
-    __name__, {"_tables": ("PassageChoice", "decide_batches", "decide_table")}
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    _load, __dir__, __all__ = lazy_names(
+        __name__, {"_tables": ("PassageChoice", "decide_batches", "decide_table")}
+    )
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ENGINES:
-        return importlib.import_module(f"{__name__}.{name}")
-    return _load(name)
+    def __getattr__(name: str) -> Any:
+        if name in _ENGINES:
+            return importlib.import_module(f"{__name__}.{name}")
+        return _load(name)

@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 def decide_table(
-    table: Any,
+    table: object,
     *,
     p: str,
     groups: str,
@@ -136,7 +136,7 @@ def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") 
         raise ValueError(f"there is a column {output!r} already: pass another output")
 
 
-def _frame(table: Any) -> Any:
+def _frame(table: object) -> Any:
     """Return the table as a narwhals frame."""
     import narwhals.stable.v2 as nw
 
@@ -150,7 +150,7 @@ def _frame(table: Any) -> Any:
 
 
 def _label_table(
-    table: Any,
+    table: object,
     p: str,
     groups: str,
     metric: MetricLike,

@@ -20,7 +20,7 @@ def _define_classes() -> type[Any]:
         score_key: str = "relevance_score"  # of the metadata
 
         def compress_documents(
-            self, documents: list[Any], query: str, callbacks: Any = None
+            self, documents: list[Any], query: str, callbacks: object = None
         ) -> list[core.Document]:  # type: ignore[name-defined]
             scores = [one.metadata.get(self.score_key) for one in documents]
             texts = [one.page_content for one in documents]

@@ -41,7 +41,7 @@ def _define_classes() -> type[Any]:
             self.best.reset()
 
         def on_validation_batch_end(
-            self, trainer: Any, pl_module: Any, outputs: Any, *batch: Any
+            self, trainer: object, pl_module: object, outputs: object, *batch: object
         ) -> None:
             if not isinstance(outputs, dict) or not {"preds", "target"} <= set(outputs):
                 raise ValueError(

@@ -22,7 +22,7 @@ def _define_classes() -> type[Any]:
             return "PassageFilter"
 
         def _postprocess_nodes(
-            self, nodes: list[Any], query_bundle: Any = None
+            self, nodes: list[Any], query_bundle: object = None
         ) -> list[Any]:
             scores = [one.score for one in nodes]
             texts = [one.node.get_content() for one in nodes]

@@ -27,7 +27,7 @@ def _define_classes() -> dict[str, type[Any]]:
         def __init__(self, metric: str = "dice", **settings: Any) -> None:
             self.metric, self.settings = metric, settings
 
-        def __call__(self, img: Any) -> Any:
+        def __call__(self, img: object) -> Any:
             tensor = utils.convert_to_tensor(img, track_meta=False)
             masks = decide_masks(tensor[None], self.metric, **self.settings).masks
             return utils.convert_to_dst_type(masks[0], img, dtype=tensor.dtype)[0]
@@ -38,7 +38,7 @@ def _define_classes() -> dict[str, type[Any]]:
         backend = BestMasks.backend
 
         def __init__(
-            self, keys: Any, *, allow_missing_keys: bool = False, **settings: Any
+            self, keys: object, *, allow_missing_keys: bool = False, **settings: Any
         ) -> None:
             super().__init__(keys, allow_missing_keys)
             self.transform = BestMasks(**settings)

@@ -73,7 +73,7 @@ class RuleMetrics:
             values["threshold"] = rule.threshold
         return values
 
-    def _read(self, scores: Any, y: Any) -> tuple[Any, Any]:
+    def _read(self, scores: object, y: object) -> tuple[Any, Any]:
         """Return probabilities and labels as two vectors or two matrices."""
         if isinstance(scores, tuple):  # the logits, and hidden states behind them
             scores = scores[0]

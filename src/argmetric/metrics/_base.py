@@ -305,7 +305,7 @@ class CustomMetric(Metric):
         self._refuse_nothing(answer)
         return float(answer)
 
-    def _refuse_nothing(self, answer: Any) -> None:
+    def _refuse_nothing(self, answer: object) -> None:
         if answer is None:
             raise TypeError(
                 f"the function {self.name} returns None: is a `return` missing?"

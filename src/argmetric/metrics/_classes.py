@@ -347,7 +347,7 @@ def _class_metric(
     metric: MetricLike | ClassMetric | None,
     average: str | None,
     absent: float,
-    cost: Any,
+    cost: object,
     n_classes: int,
 ) -> ClassMetric:
     """Return the metric of options that are already checked."""
@@ -383,7 +383,7 @@ def _absent(value: Any) -> float:
     return FBeta(zero_division=value).zero_division  # checked as that of one class
 
 
-def _cost_matrix(cost: Any, n_classes: int) -> Floats:
+def _cost_matrix(cost: object, n_classes: int) -> Floats:
     found = to_floats(cost, "cost")
     if found.shape != (n_classes, n_classes):
         raise ValueError(

@@ -116,7 +116,7 @@ def refuse_ranking(plain: str, name: str) -> None:
             )
 
 
-def refuse_foreign_function(metric: Any) -> None:
+def refuse_foreign_function(metric: object) -> None:
     """Refuse a metric or scorer of scikit-learn, with what it is called here."""
     function = getattr(metric, "func", metric)  # of a partial
     function = getattr(function, "_score_func", function)  # of a scorer
@@ -266,7 +266,7 @@ class MissingFunction:
 
     name: str
 
-    def __call__(self, *_: Any) -> NoReturn:
+    def __call__(self, *_: object) -> NoReturn:
         raise RuntimeError(
             f"the metric {self.name!r} is a function that a file cannot hold: the rule "
             "applies without it, but to evaluate the metric pass the function again"

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from argmetric.scale._sources import find_files as find_files
     from argmetric.scale._sources import inspect_file as inspect_file
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_lazy": ("LazyDecision", "LazyTable"),
-        "_open": ("Files", "open"),
-        "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
-    },
-    for_other_rooms={
-        "_memory": ("check_memory",),
-        "_scan": ("columns_of",),
-        "_sources": ("batches_of", "find_files", "inspect_file"),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_lazy": ("LazyDecision", "LazyTable"),
+            "_open": ("Files", "open"),
+            "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
+        },
+        for_other_rooms={
+            "_memory": ("check_memory",),
+            "_scan": ("columns_of",),
+            "_sources": ("batches_of", "find_files", "inspect_file"),
+        },
+    )

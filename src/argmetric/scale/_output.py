@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from argmetric import __version__
 from argmetric._ground.arguments import check_path
-from argmetric._ground.whole_files import held_alone, remove_folder, unfinished
+from argmetric._ground.whole_files import held_alone, remove_folder, removed_at_exit
 from argmetric.scale._columns import WantedColumns
 from argmetric.scale._groups import load, save
 from argmetric.scale._scan import OpenedFiles, Scan, start_scan
@@ -89,7 +89,7 @@ def writing(
     for path, _ in files.paths:
         if path.startswith(folders.output.replace(os.sep, "/") + "/"):
             raise DataError(f"output: {folders.output} holds {path}, which is read")
-    with _claimed(folders), unfinished(folders.work, folders.fresh):
+    with _claimed(folders), removed_at_exit(folders.work, folders.fresh):
         _begin(folders, resume=resume)
         try:
             yield Writer(start_scan(files, wanted, folders.work), folders)

@@ -19,7 +19,7 @@ from argmetric._ground.arguments import check_jobs, check_label
 from argmetric._ground.display import Shown
 from argmetric._ground.label_words import (
     EVERY_ROW,
-    Spelled,
+    LabelText,
     is_spelled_missing,
     no_label,
 )
@@ -31,7 +31,7 @@ from argmetric._ground.labels import (
     plain_label,
 )
 from argmetric._ground.types import Integers
-from argmetric._ground.whole_files import remove_folder, unfinished
+from argmetric._ground.whole_files import remove_folder, removed_at_exit
 from argmetric.scale._columns import (
     FileBatch,
     LabelColumn,
@@ -223,7 +223,7 @@ def scanning(
         if wanted.group is not None or any(is_text(path) for path, _ in files.paths):
             work = tempfile.mkdtemp(prefix="argmetric-", dir=files.work_dir)
             work = os.path.abspath(work)
-            stack.enter_context(unfinished(work))
+            stack.enter_context(removed_at_exit(work))
             stack.callback(remove_folder, work)
         scan = start_scan(files, wanted, work)
         yield with_labels(scan, pos_label, both=both) if two_classes else scan
@@ -367,7 +367,7 @@ def with_labels(scan: Scan, pos_label: Any, *, both: bool) -> Scan:
         name: distinct(label_array([one for part in parts for one in part[name]], name))
         for name in names
     }
-    if isinstance(pos_label, Spelled):
+    if isinstance(pos_label, LabelText):
         text = pos_label.text
         settled = [_spelled(one, ordered[one.column], text, both) for one in columns]
     else:

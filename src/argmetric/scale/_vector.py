@@ -15,7 +15,7 @@ from argmetric._expected import (
     Array,
     BestCount,
     Items,
-    Ranked,
+    RankedItems,
     carry,
     sums_in_bins,
 )
@@ -115,9 +115,10 @@ class PassItems(Items):
             return self  # sums leave out what is outside of their bins
         return Array(self.counted(low, high, count).part(0, count))
 
-    def counted(self, low: float, high: float, count: int) -> Ranked:
+    def counted(self, low: float, high: float, count: int) -> RankedItems:
         """Return the distinct values of a range, and how often each is there."""
-        return Ranked.of(*_merged(self.collect(partial(_counts, low=low, high=high))))
+        counts = partial(_counts, low=low, high=high)
+        return RankedItems.of(*_merged(self.collect(counts)))
 
     def largest_below(self, edge: float) -> float:
         """Return the largest value below an edge."""

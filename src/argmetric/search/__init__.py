@@ -38,26 +38,27 @@ if TYPE_CHECKING:
         default_templates as default_templates,
     )
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "corpus.trees": ("Tree", "read_trees"),
-        "summaries.rouge": ("SummaryScores", "score_summaries"),
-        "summaries.summarizer": ("Summarizer",),
-        "summaries.summary": ("Summary",),
-        "tagging.labels": ("Evaluation",),
-        "tagging.tagger": ("Tagger",),
-        "tagging.templates": ("default_templates",),
-        "_searn._beams": ("QueueTask",),
-        "_searn._check": ("TaskReport", "check_task"),
-        "_searn._iterate": ("History",),
-        "_searn._learners": ("Costing", "LinearLearner"),
-        "_searn._orders": ("JointTask", "LearnedOrder", "RightToLeft"),
-        "_searn._policy": ("Mixture",),
-        "_searn._reductions": ("AllPairs", "OneAgainstAll"),
-        "_searn._searn": ("Searn",),
-        "_searn._task": ("Task",),
-        "_searn._tasks": ("SequenceLabelling", "token_features"),
-        "_searn._tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "corpus.trees": ("Tree", "read_trees"),
+            "summaries.rouge": ("SummaryScores", "score_summaries"),
+            "summaries.summarizer": ("Summarizer",),
+            "summaries.summary": ("Summary",),
+            "tagging.labels": ("Evaluation",),
+            "tagging.tagger": ("Tagger",),
+            "tagging.templates": ("default_templates",),
+            "_searn._beams": ("QueueTask",),
+            "_searn._check": ("TaskReport", "check_task"),
+            "_searn._iterate": ("History",),
+            "_searn._learners": ("Costing", "LinearLearner"),
+            "_searn._orders": ("JointTask", "LearnedOrder", "RightToLeft"),
+            "_searn._policy": ("Mixture",),
+            "_searn._reductions": ("AllPairs", "OneAgainstAll"),
+            "_searn._searn": ("Searn",),
+            "_searn._task": ("Task",),
+            "_searn._tasks": ("SequenceLabelling", "token_features"),
+            "_searn._tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
+        },
+    )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argmetric.sets._decide import decide as decide
     from argmetric.sets._result import SetDecision as SetDecision
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__, {"_decide": ("decide",), "_result": ("SetDecision",)}
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__, {"_decide": ("decide",), "_result": ("SetDecision",)}
+    )

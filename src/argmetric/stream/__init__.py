@@ -34,28 +34,29 @@ if TYPE_CHECKING:
     from argmetric.stream._wrapper import OnlineThreshold as OnlineThreshold
     from argmetric.stream._wrapper import RiverClassifier as RiverClassifier
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_classifier": ("OnlineClassifier",),
-        "_history": ("ProgressiveScore", "StreamDisplay"),
-        "_omma": ("OMMARule",),
-        "_wrapper": ("OnlineThreshold", "RiverClassifier"),
-        "_rule_base": ("RuleRun", "ThresholdRule"),
-        "_rules": (
-            "FOFORule",
-            "FixedRule",
-            "HistogramRule",
-            "NewtonRule",
-            "OFORule",
-            "SFORule",
-            "get_rule",
-        ),
-    },
-    for_other_rooms={
-        "_history": ("StreamMoment", "StreamHistory", "alarms_in", "recent_counts"),
-        "_learners": ("Learner", "LearnerName"),
-        "_model": ("StreamModel",),
-        "_rules": ("RuleName",),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_classifier": ("OnlineClassifier",),
+            "_history": ("ProgressiveScore", "StreamDisplay"),
+            "_omma": ("OMMARule",),
+            "_wrapper": ("OnlineThreshold", "RiverClassifier"),
+            "_rule_base": ("RuleRun", "ThresholdRule"),
+            "_rules": (
+                "FOFORule",
+                "FixedRule",
+                "HistogramRule",
+                "NewtonRule",
+                "OFORule",
+                "SFORule",
+                "get_rule",
+            ),
+        },
+        for_other_rooms={
+            "_history": ("StreamMoment", "StreamHistory", "alarms_in", "recent_counts"),
+            "_learners": ("Learner", "LearnerName"),
+            "_model": ("StreamModel",),
+            "_rules": ("RuleName",),
+        },
+    )

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from argmetric.tensors._masks import decide_masks as decide_masks
     from argmetric.tensors._masks import forecast_masks as forecast_masks
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_achievable": ("BestAchievable",),
-        "_decide": ("TensorDecision", "decide"),
-        "_forecast": ("TensorForecast", "forecast"),
-        "_losses": ("ExpectedMetricLoss", "SoftMetricLoss"),
-        "_mask_calibrator": ("MaskCalibrator", "calibrate_masks"),
-        "_masks": ("MaskDecision", "decide_masks", "forecast_masks"),
-    },
-    for_other_rooms={"_forecast": ("count",)},
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_achievable": ("BestAchievable",),
+            "_decide": ("TensorDecision", "decide"),
+            "_forecast": ("TensorForecast", "forecast"),
+            "_losses": ("ExpectedMetricLoss", "SoftMetricLoss"),
+            "_mask_calibrator": ("MaskCalibrator", "calibrate_masks"),
+            "_masks": ("MaskDecision", "decide_masks", "forecast_masks"),
+        },
+        for_other_rooms={"_forecast": ("count",)},
+    )

@@ -18,6 +18,8 @@ from argmetric._ground.types import AnyArray
 from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
+# Of each row: the best count, its value and the cut-off
+BestCounts: TypeAlias = tuple[Tensor, Tensor, Tensor]
 Checks: TypeAlias = list[Callable[[], Tensor | None]]
 Answer = TypeVar("Answer")
 OLD_NUMPY = not hasattr(np, "cumulative_sum")  # its arrays are not of the array API
@@ -35,7 +37,7 @@ class TorchNamespace:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.torch, name)
 
-    def astype(self, x: Tensor, dtype: Any) -> Tensor:
+    def astype(self, x: Tensor, dtype: object) -> Tensor:
         return x.to(dtype)
 
     def flip(self, x: Tensor, axis: int) -> Tensor:

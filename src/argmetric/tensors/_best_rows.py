@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from argmetric._ground.limits import Limits, check_limits
 from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, Recall, leaves_out_none
 from argmetric.tensors._arrays import (
+    BestCounts,
     Tensor,
     TorchNamespace,
     as_single,
@@ -41,8 +42,6 @@ from argmetric.tensors._curves import PaddedRows, expected_curves, running_sum
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 
 CELLS_ON_HOST = 1 << 18  # sorted at a time: they stay in the cache
-
-Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # best count, its value, the cut-off
 
 
 def allowed_counts(
@@ -88,8 +87,8 @@ def choose(
     limits: Limits,
     *,
     logits: bool,
-    work: Any,
-) -> Found:
+    work: object,
+) -> BestCounts:
     """Return the best count of every row, its expected value, and the cut.
 
     Parameters
@@ -206,7 +205,7 @@ def decide_rows(
     return best, value, cut, labels
 
 
-def decide_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_whole(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Decide rows by the generic path."""
     n, found = p.shape[1], []
     limits = check_limits(0, None, None, None)  # none at all
@@ -218,7 +217,7 @@ def decide_whole(p: Tensor, metric: Metric, logits: bool) -> Found:
     return best, value, cut
 
 
-def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Decide rows as arrays on the host: long ones by histograms, others sorted."""
     rows, n = p.shape
     best, ends, value = np.zeros(rows, np.int64), np.zeros((2, rows)), np.zeros(rows)

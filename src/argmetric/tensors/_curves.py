@@ -174,7 +174,7 @@ def with_others(xp: Any, p: Tensor, q: Tensor, y: Tensor, *, u: Any, w: Any) -> 
     return w * xp.prod(phi, axis=-1, keepdims=True) * y / phi
 
 
-def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
+def item_weights(xp: object, p: Tensor, q: Tensor, exponent: float) -> Tensor:
     """Return p_i·E[(1 + T without i)^-exponent] of every item."""
     weights = 0.0
     for s, w in each_node(exponential_sum(exponent, 1.0, p.shape[1])):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -218,7 +217,7 @@ def hit_moment(rows: PaddedRows, chosen: Tensor, form: RatioForm, power: int) ->
 
 
 def count(
-    y: Tensor, labels: Tensor, groups: Any, average: str | None
+    y: Tensor, labels: Tensor, groups: object, average: str | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Return hits, predicted and actual positives, and the size, per segment.
 

@@ -15,8 +15,7 @@ import triton
 from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum, two_sided_sum
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
-from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._best_rows import Found
+from argmetric.tensors._arrays import BestCounts, Tensor, require_torch
 from argmetric.tensors._fused_curve import kind_of, pruning
 from argmetric.tensors._fused_masks import settle_fused
 from argmetric.tensors._fused_rows import agree_rows, decide_rows, sort_rows, weigh_rows
@@ -49,12 +48,12 @@ def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
     return [decide_window if n <= MOST_LABELS else decide_long, *whole]
 
 
-def decide_window(x: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_window(x: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Return best counts of rows from a window of their items."""
     return run_window(sorted_keys(x, logits), x.shape[1], metric, 1, 12, MANY)
 
 
-def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_long(x: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Return best counts of long rows from a window of their items or a bracket."""
     if len(x) <= MOST_ROWS:
         return settle_fused(x, metric)
@@ -63,7 +62,7 @@ def decide_long(x: Tensor, metric: Metric, logits: bool) -> Found:
     return best, value, cut
 
 
-def decide_whole(x: Tensor, metric: Metric, logits: bool) -> Found:
+def decide_whole(x: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Return best counts of rows from all their items."""
     keys, (rows, m) = sorted_keys(x, logits), x.shape
     n = keys.shape[1]
@@ -101,7 +100,7 @@ def sorted_keys(x: Tensor, logits: bool) -> Tensor:
 
 @lru_cache(maxsize=64)
 def row_kernel(
-    metric: Metric, m: int, n: int, device: Any
+    metric: Metric, m: int, n: int, device: object
 ) -> tuple[Any, list[Tensor], Any, Any]:
     """Return the kernel for rows of m labels, padded to n, with its tables.
 

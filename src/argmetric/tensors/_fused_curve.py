@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import triton
@@ -51,7 +50,7 @@ def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
 
 
 @lru_cache(maxsize=64)
-def window_table(metric: Metric, n: int, device: Any) -> Tensor:
+def window_table(metric: Metric, n: int, device: object) -> Tensor:
     """Return numbers and nodes of a metric for rows of n items."""
     form, zero = metric.form, float(metric.value(0, 0, 0, n))
     if isinstance(form, RatioForm):

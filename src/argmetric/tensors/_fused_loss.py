@@ -92,7 +92,7 @@ def expected_rows(
 
 @lru_cache(maxsize=64)
 def loss_nodes(
-    d: tuple[float, ...], scale: float, empty: float, n: int, device: Any
+    d: tuple[float, ...], scale: float, empty: float, n: int, device: object
 ) -> Tensor:
     """Return nodes s, w and their factors u of items.
 

@@ -8,8 +8,6 @@ stands for all.
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -370,7 +368,7 @@ def settle_fused(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor]:
         return run_window(keys, n, metric, 2, powers, MANY_PIXELS)
     sizes = BINS[:2] if TWICE[0] < n <= TWICE[1] else BINS
 
-    def zeros(dtype: Any, *sizes: int) -> list[Tensor]:
+    def zeros(dtype: object, *sizes: int) -> list[Tensor]:
         """Return zeros in one block of memory, for each row."""
         whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
         return list(whole.split([rows * size for size in sizes]))

@@ -11,8 +11,6 @@ at every node s. The last term of the logarithm bounds what is left out.
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -364,7 +362,7 @@ def run_window(
     warps: int,
     powers: int,
     many: float,
-    *bracket: Any,
+    *bracket: object,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return best counts, values and cuts of sorted rows, or of parts of long ones."""
     rows, m = keys.shape[0], keys.shape[1] if bracket else n

@@ -74,7 +74,7 @@ def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> T
 
 
 @lru_cache(maxsize=32)
-def nodes_of(form: RatioForm, n: int, device: Any) -> list[Tensor]:
+def nodes_of(form: RatioForm, n: int, device: object) -> list[Tensor]:
     """Return nodes and weights of 1/D for n pixels."""
     rule = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
     return [torch.from_numpy(x).to(device) for x in rule]

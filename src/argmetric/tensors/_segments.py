@@ -26,7 +26,7 @@ class Part:
     cells: Tensor  # place of every cell in the flat input; None: in order
     length: int
 
-    def inside(self, xp: Any) -> Tensor:
+    def inside(self, xp: object) -> Tensor:
         """Return which entries of rows of groups are not padding."""
         items = like(xp, np.arange(self.length), self.cells)
         return items[None, :] < like(xp, self.sizes, self.cells)[:, None]
@@ -46,7 +46,9 @@ def distinct_sizes(sizes: Integers) -> tuple[Integers, Integers | None]:
 class SegmentedTensor:
     """A tensor as segments of which the metric is computed one by one."""
 
-    def __init__(self, x: Tensor, average: str | None, groups: Any, name: str) -> None:
+    def __init__(
+        self, x: Tensor, average: str | None, groups: object, name: str
+    ) -> None:
         self.xp = namespace(x)
         self.shape, self.average = tuple(x.shape), average
         self.count, self.length = 1, math.prod(self.shape)

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from argmetric.train._scorer import OptimalScorer as OptimalScorer
     from argmetric.train._scorer import optimal_scorer as optimal_scorer
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "_boosting": ("MetricObjective", "metric_objective"),
-        "_classifier": ("MetricClassifier",),
-        "_logistic": ("MetricLogisticRegression",),
-        "_scorer": ("optimal_scorer",),
-        "_objectives": ("MetricSurfaceDisplay",),
-    },
-    for_other_rooms={
-        "_rows": ("TrainingRows", "read_labels"),
-        "_scorer": ("OptimalScorer",),
-    },
-)
+if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "_boosting": ("MetricObjective", "metric_objective"),
+            "_classifier": ("MetricClassifier",),
+            "_logistic": ("MetricLogisticRegression",),
+            "_scorer": ("optimal_scorer",),
+            "_objectives": ("MetricSurfaceDisplay",),
+        },
+        for_other_rooms={
+            "_rows": ("TrainingRows", "read_labels"),
+            "_scorer": ("OptimalScorer",),
+        },
+    )

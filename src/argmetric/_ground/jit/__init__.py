@@ -149,7 +149,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self.depth += 1
         self._look(time.perf_counter() - self.began)
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         if not _is_ours(event):
             return
         self.depth -= 1

@@ -36,7 +36,7 @@ class Units:
     per_unit: bool
 
 
-def sampling_units(layout: Layout, groups: Any) -> Units:
+def sampling_units(layout: Layout, groups: object) -> Units:
     """Return units and segments for the average of a layout, per entry."""
     n = layout.scores.size
     if len(layout.shape) == 2:

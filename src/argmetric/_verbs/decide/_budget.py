@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ ROUNDING = 1e-12  # a smaller gain is none
 SMALL = 12  # size at which a metric is checked
 
 
-def check_budget(budget: Any, question: Question) -> tuple[Floats, float]:
+def check_budget(budget: object, question: Question) -> tuple[Floats, float]:
     """Return the costs of the rows, and the largest total cost of a segment."""
     if not isinstance(budget, tuple | list) or len(budget) != 2:
         raise TypeError(

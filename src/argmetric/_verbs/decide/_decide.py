@@ -199,26 +199,26 @@ def decide(
 
 
 def decide_by(
-    p: Any,
+    p: object,
     metric: MetricLike = "f1",
     *,
     method: Method = "auto",
     check: bool = True,
     whole_ties: bool = False,
-    groups: Any = None,
+    groups: object = None,
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    budget: Any = None,
+    budget: object = None,
     per_row: int | None = None,
     confidence: float | None = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    pos_label: Any = None,
+    pos_label: object = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Return the decision of `decide` on arrays, by one of three methods.
@@ -297,7 +297,7 @@ def decide_by(
     return decision
 
 
-def _name_positives(reference: Any, pos_label: Any) -> Any:
+def _name_positives(reference: object, pos_label: object) -> Any:
     """Return the reference (y, p) with y = 1 where it is the positive class."""
     if not is_pair(reference):
         raise ValueError(
@@ -330,7 +330,7 @@ def _require_decidable(metric: Metric, layout: Layout, *, check: bool) -> None:
 
 
 def _choose_labels(
-    question: Question, n_threads: int, *, per_row: int | None, budget: Any
+    question: Question, n_threads: int, *, per_row: int | None, budget: object
 ) -> Decision:
     """Return the decision on one vector, on groups, or with k labels per row."""
     if per_row is not None:

@@ -183,7 +183,7 @@ def evaluate(
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
     forecast: Forecast | None = None,
-) -> float:
+) -> ActualScore:
     """Return the actual score of labels against true labels, averaged as in `decide`.
 
     Parameters
@@ -303,7 +303,7 @@ def score_counts(
     )
 
 
-def warn_of_surprise(forecast: Any, score: float, *, weighted: bool) -> None:
+def warn_of_surprise(forecast: object, score: float, *, weighted: bool) -> None:
     if forecast is None:
         return
     if weighted:
@@ -363,13 +363,13 @@ def _count_text(count: float) -> str:
 
 
 def _count(
-    y: Any,
-    labels: Any,
-    pos_label: Any,
-    groups: Any,
+    y: object,
+    labels: object,
+    pos_label: object,
+    groups: object,
     average: Average | None,
     *,
-    sample_weight: Any,
+    sample_weight: object,
 ) -> SegmentCounts:
     """Return hits, predicted and actual positives, and the size, per segment."""
     try:
@@ -442,7 +442,7 @@ def _entries(labels: Any, name: str) -> Any:
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()
 
-    def label_place(label: Any) -> str:
+    def label_place(label: object) -> str:
         return entry_place(matrix, int(np.flatnonzero(matrix.data == label)[0]))
 
     cells = np.append(matrix.data, (0, 1))  # the absent ones are 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ EXACTLY = Plan("ascent in the expected score", "few rows")
 BY_POINTS = Plan("ascent over rows; the best of several", "many rows")
 
 
-def check_per_row(per_row: Any, budget: Any, question: Question) -> int:
+def check_per_row(per_row: object, budget: object, question: Question) -> int:
     layout, limits = question.layout, question.limits
     if layout.average != "macro":
         of = (

@@ -340,5 +340,5 @@ def forecast_labels(
     return forecast(asked["p"], labels, metric, **given | asked["forecast"] | options)
 
 
-def _forgotten(*_: Any) -> Any:
+def _forgotten(*_: object) -> Any:
     raise ValueError("a decision that was pickled or copied has no curves of segments")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def listed_metrics(
     return found
 
 
-def check_p(p: Any, *, logits: bool = True) -> Floats:
+def check_p(p: object, *, logits: bool = True) -> Floats:
     """Return finite scores of one or two dimensions; probabilities for a calibrator."""
     scores = read_scores(p, "p", logits=logits, hint=LOGITS)
     if scores.ndim not in (1, 2):
@@ -145,7 +145,7 @@ def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
     return check_scores(mapped, "calibrated p", logits=False)
 
 
-def column_of_labels(y: Any, n: int) -> AnyArray:
+def column_of_labels(y: object, n: int) -> AnyArray:
     """Return one label per row."""
     if is_sparse(y):
         raise TypeError("y must be dense: pass y.toarray()")
@@ -154,7 +154,7 @@ def column_of_labels(y: Any, n: int) -> AnyArray:
     return array
 
 
-def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
+def check_row_weight(sample_weight: object, n: int) -> Floats | None:
     """Return one weight per row, not all of them 0."""
     weight = check_weight(sample_weight, (n,))
     if weight is not None and not weight.any():
@@ -162,7 +162,7 @@ def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
     return weight
 
 
-def check_group(groups: Any, n: int, average: Any) -> Group | None:
+def check_group(groups: object, n: int, average: object) -> Group | None:
     if groups is None:
         if average is not None:
             raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
@@ -175,7 +175,7 @@ def check_group(groups: Any, n: int, average: Any) -> Group | None:
 
 
 def population_scores(
-    settings: Settings, groups: Any, pos_label: Any, scores: Floats
+    settings: Settings, groups: object, pos_label: object, scores: Floats
 ) -> Floats:
     """Return the column of probabilities; without labels there are no floors."""
     if scores.ndim != 1:
@@ -197,14 +197,14 @@ def population_scores(
     return scores
 
 
-def check_folds(cv: Any) -> int:
+def check_folds(cv: object) -> int:
     count = 0 if cv is None else check_count(cv, "cv")
     if count == 1:
         raise ValueError("cv must be at least 2 folds, or None, not 1")
     return count
 
 
-def seed_of(random_state: Any) -> np.random.SeedSequence:
+def seed_of(random_state: object) -> np.random.SeedSequence:
     """Return a seed: fixed for a number, fresh for None, drawn from a generator."""
     if random_state is None:
         return np.random.SeedSequence()
@@ -220,6 +220,69 @@ Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
+class TuneOptions(TypedDict, total=False):
+    """Options of `tune` that do not decide what it returns."""
+
+    groups: ArrayLike | None
+    zero_division: float | None
+    sample_weight: ArrayLike | None
+    min_positives: int | str | None
+    max_positives: int | str | None
+    min_precision: float | None
+    min_recall: float | None
+    min_specificity: float | None
+    min_npv: float | None
+    budget: tuple[ArrayLike, float] | None
+    confidence: float | None
+    for_rows: int | None
+    prior: float | None
+    unlabelled: ArrayLike | None
+    cost: Cost | None
+    reference: ReferenceLike | None
+    choice: Choice
+    coverage: float
+    n_bootstrap: int
+    cv: int | None
+    random_state: int | np.random.Generator | None
+    pos_label: Label | None
+
+
+@overload
+def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | None = None,
+    *,
+    average: Literal["groups", "pooled"],
+    **options: Unpack[TuneOptions],
+) -> Rule: ...
+@overload
+def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | None = None,
+    *,
+    average: Literal["macro", "micro", "samples"],
+    **options: Unpack[TuneOptions],
+) -> MultiLabelRule: ...
+@overload
+def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | None = None,
+    *,
+    average: None = None,
+    **options: Unpack[TuneOptions],
+) -> Tuned: ...
+@overload
+def tune(
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: Sequence[MetricLike],
+    *,
+    average: RuleAverage | None = None,
+    **options: Unpack[TuneOptions],
+) -> dict[str, Tuned]: ...
 def tune(
     y: ArrayLike,
     p: ArrayLike,
@@ -442,7 +505,7 @@ def _tune_column(
     ]
 
 
-def _refuse_budget(y: Any, scores: Floats, confidence: Any) -> None:
+def _refuse_budget(y: object, scores: Floats, confidence: object) -> None:
     """Refuse a budget unless it is for one column of labelled rows."""
     if y is None:
         raise ValueError("budget needs labels in tune(), and y is None")
@@ -462,7 +525,7 @@ def check_settings(
     coverage: float,
     *,
     cv: int | None,
-    random_state: Any,
+    random_state: object,
 ) -> Settings:
     """Return the checked options of `tune`."""
     check_choice(choice, "choice", ("best", "one_se"))

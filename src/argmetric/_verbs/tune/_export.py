@@ -94,7 +94,7 @@ class ExportMixin(Result):
     def _portable(self) -> PortableRule:
         raise NotImplementedError
 
-    def to_sql(self, dialect: SqlDialect = "duckdb", column: Any = None) -> str:
+    def to_sql(self, dialect: SqlDialect = "duckdb", column: object = None) -> str:
         """Return an SQL expression with the label of a row, as `apply` gives it.
 
         Scores that `apply` refuses get NULL: NULL itself, NaN, numbers outside of 0 to
@@ -256,7 +256,7 @@ def portable_cut(threshold: float | None, operator: str, *, unit: bool) -> RawCu
     return RawCut(threshold, operator, low, high)
 
 
-def _columns(rule: PortableRule, column: Any) -> tuple[str, ...]:
+def _columns(rule: PortableRule, column: object) -> tuple[str, ...]:
     """Return the names of the columns of scores."""
     if column is None:
         return rule.columns

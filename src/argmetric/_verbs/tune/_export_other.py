@@ -282,7 +282,7 @@ IR_VERSION = 9
 PREFIX = "argmetric_"
 
 
-def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
+def onnx_model(rule: PortableRule, model: object, output: str | None) -> Any:
     try:
         import onnx
     except ModuleNotFoundError as error:
@@ -409,7 +409,7 @@ class _Nodes:
         """Add the sums of rows."""
         return self.add("ReduceSum", x, self.constant([1]), keepdims=keepdims)
 
-    def between(self, p: str, low: Any, high: Any, name: str = "") -> str:
+    def between(self, p: str, low: object, high: object, name: str = "") -> str:
         """Add whether numbers lie between two; NaN does not."""
         above = self.add("GreaterOrEqual", p, self.constant(low))
         below = self.add("LessOrEqual", p, self.constant(high))

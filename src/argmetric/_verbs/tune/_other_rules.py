@@ -159,14 +159,14 @@ def _rule_of_one_class(
 
 
 def check_certain(
-    confidence: Any,
+    confidence: object,
     *,
-    for_rows: Any,
-    prior: Any,
-    unlabelled: Any,
+    for_rows: object,
+    prior: object,
+    unlabelled: object,
     limits: RuleLimits,
-    sample_weight: Any,
-    y: Any,
+    sample_weight: object,
+    y: object,
 ) -> Certain | None:
     """Return the options of the confidence; None without one."""
     given = {"for_rows": for_rows, "prior": prior, "unlabelled": unlabelled}

@@ -286,9 +286,9 @@ class Rule(SavedRule):
         array-like
             0 and 1, or the labels that `y` had.
         """
-        return same_kind(p)(self.class_labels(self.applies(p)))
+        return same_kind(p)(self.named(self.applies(p)))
 
-    def class_labels(self, positive: Booleans) -> npt.NDArray[Any]:
+    def named(self, positive: Booleans) -> npt.NDArray[Any]:
         """Return booleans as labels of the two classes."""
         names = (self.neg_label, self.pos_label)
         kind = None if type(names[0]) is type(names[1]) else object

@@ -250,7 +250,7 @@ class RuleLimits:
         return {name: x for name, x in vars(self).items() if x is not None}
 
     def paid_for(
-        self, budget: Any, scores: Floats, weight: Floats | None
+        self, budget: object, scores: Floats, weight: Floats | None
     ) -> RuleLimits:
         """Return limits with no more positives than a budget pays for."""
         # Costs of the rows above a cut never fall as it sinks: a limit on the cuts.
@@ -368,9 +368,9 @@ def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
 def check_tune_limits(
     min_precision: float | None = None,
     min_recall: float | None = None,
-    max_positives: Any = None,
+    max_positives: object = None,
     *,
-    min_positives: Any = None,
+    min_positives: object = None,
     **others: float | None,
 ) -> RuleLimits:
     floors = {"min_precision": min_precision, "min_recall": min_recall, **others}

@@ -39,7 +39,7 @@ FACTS = ("prevalence", "positive_rate", "score", "argmax_score", "optimism", "me
 class FrozenDict(dict[str, Any]):
     """A dict that cannot be changed, for the fields of a frozen object."""
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse(self, *_: object, **__: Any) -> NoReturn:
         raise TypeError("this mapping is read-only")
 
     __setitem__ = __delitem__ = update = pop = popitem = _refuse
@@ -49,7 +49,7 @@ class FrozenDict(dict[str, Any]):
         return FrozenDict, (dict(self),)
 
 
-def read_only(values: Any) -> Floats:
+def read_only(values: object) -> Floats:
     """Return a read-only view; the array itself stays writable."""
     view = np.asarray(values, dtype=np.float64).view()
     view.flags.writeable = False
@@ -62,7 +62,7 @@ def current_versions() -> FrozenDict:
     return FrozenDict(argmetric=package.__version__, numpy=np.__version__)
 
 
-def number(value: Any) -> float:
+def number(value: object) -> float:
     """Return a number of a saved rule, where infinities and nan are text."""
     found = restore_values(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
@@ -70,7 +70,7 @@ def number(value: Any) -> float:
     return to_float(found)
 
 
-def count(value: Any) -> int:
+def count(value: object) -> int:
     """Return a number of rows."""
     found = number(value)
     if not (found >= 0 and found.is_integer()):
@@ -78,7 +78,7 @@ def count(value: Any) -> int:
     return int(found)
 
 
-def interval(value: Any) -> Interval | None:
+def interval(value: object) -> Interval | None:
     """Return two numbers of a saved rule, or None."""
     if value is None:
         return None
@@ -109,14 +109,14 @@ def check_fields(rule: Any) -> dict[str, Any]:
     return known
 
 
-def plain_float(value: Any, name: str) -> float:
+def plain_float(value: object, name: str) -> float:
     """Return a number as a float, which may be nan or infinite."""
     if isinstance(value, float):
         return float(value)
     return check_number(value, name, infinite=True)
 
 
-def _checked_interval(value: Any, name: str) -> Interval | None:
+def _checked_interval(value: object, name: str) -> Interval | None:
     """Return two ends, the lower one first, or None."""
     if value is None:
         return None
@@ -144,7 +144,7 @@ def loaded_metric(values: Any) -> Metric | ClassMetric:
     return metric_from_dict(values)
 
 
-def saved_calibrator(calibrator: Any) -> Any:
+def saved_calibrator(calibrator: object) -> Any:
     """Return the plain form of a calibrator; refuse a function."""
     if calibrator is None:
         return None
@@ -173,7 +173,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
     return KeptReference.from_dict(values)
 
 
-def apply_calibrator(calibrator: Any, p: Any) -> Any:
+def apply_calibrator(calibrator: object, p: object) -> Any:
     """Return the calibrated p, by an object with `apply` or a function."""
     apply = getattr(calibrator, "apply", calibrator)
     if not callable(apply):
@@ -223,7 +223,7 @@ class SavedRule(ExportMixin, Saved[Any]):
         return [Field(*pair) for pair in head.items()]
 
     @classmethod
-    def _kind_of(cls, values: Any) -> str:
+    def _kind_of(cls, values: object) -> str:
         # A sparse matrix of keys is a dict with a `get` of its own.
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
             raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")

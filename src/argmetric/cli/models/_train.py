@@ -247,7 +247,7 @@ def predict(o: Given, source: load.Input) -> Answer:
         notes.append(f"the model does not know, and does not use, {', '.join(others)}")
     if (here := models.sklearn_version()) != saved.made_by:
         notes.append(f"trained with scikit-learn {saved.made_by}, read with {here}")
-    out.write(table, {o.score_column: p, o.new_decisions: rule.class_labels(chosen)})
+    out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
     how = "all rows jointly" if o.joint else lines.rule_text(rule, "model score")
     if o.joint and average == "groups":
         how = "each group jointly"

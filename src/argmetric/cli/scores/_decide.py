@@ -113,7 +113,7 @@ def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     """Return labels by a rule as they are written, and as 0 and 1 or classes."""
     if rows.way == "one":
         chosen = rule.applies(rows.p)
-        return rule.class_labels(chosen), chosen.astype(np.int64)
+        return rule.named(chosen), chosen.astype(np.int64)
     labels = rule.apply(rows.p)
     return labels, labels
 

@@ -143,7 +143,7 @@ def running(o: Given, source: io.Input) -> Iterator[Any]:
     from argmetric import scale
 
     given = o.only(*o.names)
-    given |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
+    given |= {"pos_label": LabelText(o.pos_label), "random_state": o.seed}
     given |= {"n_jobs": -1 if o.jobs is None else o.jobs}
     given |= {"zero_division": None, "reference": None, "rule": None}  # made use of
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from argmetric._ground.arguments import check_count
-from argmetric._ground.types import Hashes
+from argmetric._ground.types import Floats, Hashes
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,
@@ -89,7 +89,7 @@ class QueueTask(Task):
         self._known: dict[tuple[int, int], tuple[Any, Any, dict[Any, float]]] = {}
         self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, _Named]] = {}
 
-    def _open(self, x: Any, parents: tuple[_Member, ...]) -> _Queue:
+    def _open(self, x: object, parents: tuple[_Member, ...]) -> _Queue:
         """Return a queue that offers all children of its members."""
         offers: list[tuple[int, Any]] = []
         for rank, parent in enumerate(parents):
@@ -102,15 +102,15 @@ class QueueTask(Task):
         """Return whether all members are finished, so that one is to be picked."""
         return not state.kept and all(move is None for _, move in state.offers)
 
-    def start(self, x: Any) -> _Queue:
+    def start(self, x: object) -> _Queue:
         """Return the queue with only the first state."""
         return self._open(x, (_Member(self.task.start(x), ()),))
 
-    def actions(self, x: Any, state: _Queue) -> Sequence[Any]:
+    def actions(self, x: object, state: _Queue) -> Sequence[Any]:
         """Return what is on offer: the rank of a member and its action."""
         return state.offers
 
-    def _child(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Member:
+    def _child(self, x: object, state: _Queue, action: tuple[int, Any]) -> _Member:
         rank, move = action
         parent = state.parents[rank]
         if move is None:
@@ -121,7 +121,7 @@ class QueueTask(Task):
     def _in_place(self) -> bool:
         return self.task._in_place()  # queues are not changed, but hold such states
 
-    def step(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Queue:
+    def step(self, x: object, state: _Queue, action: tuple[int, Any]) -> _Queue:
         """Keep a child; when the next beam is full it becomes the queue."""
         child = self._child(x, state, action)
         if self._is_finished(state):
@@ -133,7 +133,7 @@ class QueueTask(Task):
         return _Queue(state.parents, kept, offers)
 
     def action_features(
-        self, x: Any, state: _Queue, action: tuple[int, Any]
+        self, x: object, state: _Queue, action: tuple[int, Any]
     ) -> Features:
         """Return the features of all decisions on the path, each with its action.
 
@@ -157,7 +157,7 @@ class QueueTask(Task):
                 return i
         return n
 
-    def _local(self, x: Any, path: tuple[Any, ...]) -> _Named:
+    def _local(self, x: object, path: tuple[Any, ...]) -> _Named:
         """Return the features of the last decision on a path."""
         key = id(x), path
         if key not in self._lists:
@@ -177,16 +177,16 @@ class QueueTask(Task):
             self._lists[key] = x, found  # x is held: no other object gets its id
         return self._lists[key][1]
 
-    def output(self, x: Any, state: _Queue) -> Any:
+    def output(self, x: object, state: _Queue) -> Any:
         """Return the output of the picked path; of the first one before that."""
         member = state.parents[0] if state.picked is None else state.picked
         return self.task.output(x, member.state)
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: object, output: object) -> float:
         """Return the loss of the task."""
         return self.task.loss(y, output)
 
-    def most_steps(self, x: Any) -> int:
+    def most_steps(self, x: object) -> int:
         """Return the steps of a full beam for each decision, and the last pick."""
         return self.width * self.task.most_steps(x) + 1
 
@@ -194,7 +194,7 @@ class QueueTask(Task):
         """Return the score of the task."""
         return self.task.score(Y, outputs)
 
-    def costs(self, x: Any, y: Any, state: _Queue) -> Sequence[float]:
+    def costs(self, x: object, y: object, state: _Queue) -> Sequence[float]:
         """Return the least loss in reach of the beam after each action."""
         children = [self._child(x, state, offer) for offer in state.offers]
         offered = [self._reach(x, y, child.state) for child in children]
@@ -205,7 +205,7 @@ class QueueTask(Task):
             return [min(kept, value) for value in offered]
         return [min(kept, *offered)] * len(offered)
 
-    def _reach(self, x: Any, y: Any, state: Any) -> float:
+    def _reach(self, x: object, y: object, state: object) -> float:
         """Return the least loss in reach of one path, by the task's own costs."""
         key = id(x), id(y)
         if key not in self._known:
@@ -260,16 +260,15 @@ def beam_search(
                 else:
                     situations.append(Situation(i, X[i], None, state, legal, depth))
                     of_input.append((i, total))
-        active = sorted({i for i, _ in of_input} | set(free))
+        active = sorted({*dict(of_input), *free})
         if not active:
             break
         pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
         children: _Children = {}
         if situations:
-            draws = None
-            if keys is not None:
-                places = [i for i, _ in of_input]
-                draws = draw(keys[places], np.full(len(places), depth))
+            places = [i for i, _ in of_input]
+            at = np.full(len(places), depth)
+            draws = None if keys is None else draw(keys[places], at)
             scores, _ = mixture.action_scores(situations, draws, form)
             children = _best_children(situations, of_input, scores, width)
         for i in active:
@@ -308,7 +307,7 @@ def _best_children(
     return children
 
 
-def _grow_beam(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
+def _grow_beam(task: Task, x: object, chosen: list[Any]) -> list[_Hypothesis]:
     """Return the next beam; only the last child of a parent may change its state."""
     last = {id(one[1]): number for number, one in enumerate(chosen)}
     beam = []

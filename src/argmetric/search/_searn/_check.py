@@ -217,7 +217,7 @@ class _Kit:
         self.note(check, what)
         return _BrokenError()
 
-    def call(self, name: str, *arguments: Any) -> Any:
+    def call(self, name: str, *arguments: object) -> Any:
         """Call a method twice and return its result; arguments must stay unchanged.
 
         If a task copies states, a step is taken from a copy, which it may change.
@@ -251,7 +251,7 @@ class _Kit:
             self.note("purity", f"{name}() changes its arguments: {way_out}")
         return answer
 
-    def check_input(self, place: int, x: Any, y: Any, n_paths: int) -> None:
+    def check_input(self, place: int, x: object, y: object, n_paths: int) -> None:
         """Run all checks on one input."""
         self.where = f"input {place}"
         seen: set[Any] = set()
@@ -269,7 +269,7 @@ class _Kit:
         except _BrokenError:
             pass
 
-    def usable(self, state: Any) -> None:
+    def usable(self, state: object) -> None:
         """Check that a state exists, and is hashable unless it can be copied."""
         if self.in_place and state is None:
             raise self.stop_path("state", "the state is None: does step() return it?")
@@ -279,7 +279,9 @@ class _Kit:
             what = f"state {quote(state)} is not hashable: use tuples, or write copy()"
             raise self.stop_path("state", what) from None
 
-    def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
+    def path(
+        self, place: int, x: object, y: object, state: object, seen: set[Any]
+    ) -> None:
         """Follow a random path, with all checks at each new state."""
         for _ in range(self.max_steps + 1):
             self.where = f"input {place}, state {quote(state)}"
@@ -313,7 +315,7 @@ class _Kit:
             state = children[int(self.rng.integers(len(legal)))]
         raise self.endless()
 
-    def legal(self, x: Any, state: Any) -> tuple[Any, ...]:
+    def legal(self, x: object, state: object) -> tuple[Any, ...]:
         """Return the actions of a state, none if it is final."""
         final = self.call("final", x, state)
         legal = () if final else tuple(self.call("actions", x, state))
@@ -329,13 +331,13 @@ class _Kit:
             self.note("actions", "an action is None, which stands for no action")
         return legal
 
-    def final_loss(self, x: Any, y: Any, state: Any) -> float:
+    def final_loss(self, x: object, y: object, state: object) -> float:
         loss = float(self.call("loss", y, self.call("output", x, state)))
         if not math.isfinite(loss):
             raise self.stop_path("loss", f"the loss is {loss}")
         return loss
 
-    def features(self, x: Any, state: Any, legal: tuple[Any, ...]) -> None:
+    def features(self, x: object, state: object, legal: tuple[Any, ...]) -> None:
         """Check that features do not change, and can be learned from."""
         self.call("features", x, state)
         for action in legal:
@@ -346,7 +348,12 @@ class _Kit:
             self.note("features", str(error).replace(" at input -1,", " in"))
 
     def policy(
-        self, x: Any, y: Any, state: Any, legal: tuple[Any, ...], children: list[Any]
+        self,
+        x: object,
+        y: object,
+        state: object,
+        legal: tuple[Any, ...],
+        children: list[Any],
     ) -> None:
         """Compare costs and reference with losses at the ends of paths."""
         costs = self.call("costs", x, y, state)
@@ -382,7 +389,7 @@ class _Kit:
             what = f"{who} to a loss of {ends[best]:g} where {least:g} is in reach"
             self.note("best", what)
 
-    def rises(self, costs: Any, legal: tuple[Any, ...]) -> Any:
+    def rises(self, costs: object, legal: tuple[Any, ...]) -> Any:
         """Return costs above the least, or None if they do not fit the actions."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
@@ -396,7 +403,9 @@ class _Kit:
             return None
         return found - found.min()
 
-    def follow(self, x: Any, y: Any, state: Any, *, at_random: bool = False) -> float:
+    def follow(
+        self, x: object, y: object, state: object, *, at_random: bool = False
+    ) -> float:
         """Return the loss at the end of the task's own policy; the state is used up."""
         for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
@@ -423,7 +432,7 @@ class _Kit:
             "max_steps",
         )
 
-    def losses(self, x: Any, y: Any, state: Any) -> list[float]:
+    def losses(self, x: object, y: object, state: object) -> list[float]:
         """Return the losses of all outputs in reach.
 
         Of random paths if there are too many.

@@ -130,14 +130,14 @@ class SituationCache:
         return SituationCache(lambda: self.decisions.take(rows), costs)
 
 
-def _plain(name: Any) -> Any:
+def _plain(name: object) -> Any:
     """Return a name without numpy's types, whose printed form differs."""
     if isinstance(name, tuple):
         return tuple(_plain(part) for part in name)
     return name.item() if isinstance(name, np.generic) else name
 
 
-def hash_name(name: Any) -> int:
+def hash_name(name: object) -> int:
     """Return 64 bits of a name or an action, the same in every process."""
     try:
         found = _known.get(name)

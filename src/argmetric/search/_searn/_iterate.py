@@ -89,7 +89,7 @@ def _block_costs(
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     if once:
         states: list[Any] = [None] * len(walks)
-        drawn = policy.draw_components(draw(keys, np.zeros(len(walks), dtype=np.int64)))
+        drawn = policy.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
         for number, component in enumerate(policy.components()):
             rows = np.flatnonzero(drawn == number)
             last = run(task, component, [walks[row] for row in rows], keys[rows])
@@ -277,7 +277,7 @@ def same_number(X: Any, Y: Any, what: str = "") -> Data:
     return X, Y
 
 
-def check_sequence(values: Any, name: str) -> None:
+def check_sequence(values: object, name: str) -> None:
     """Refuse what has no length, tables, and views of memory, which hold no text."""
     wrong = hasattr(values, "columns") or isinstance(values, memoryview)
     if not is_sized(values) or wrong:

@@ -357,7 +357,7 @@ class Always:
         return np.full(X.shape[0], self.value)
 
 
-def check_estimator(estimator: Any) -> None:
+def check_estimator(estimator: object) -> None:
     """Refuse what cannot be trained, such as a class instead of an instance."""
     able = hasattr(estimator, "fit") and hasattr(estimator, "predict")
     if not able or isinstance(estimator, type):

@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
     return searn
 
 
-def _linear(scorer: Any, learner: Any) -> LinearScorer:
+def _linear(scorer: object, learner: object) -> LinearScorer:
     known = isinstance(learner, str) or type(learner) is LinearLearner
     if known and isinstance(scorer, LinearScorer):
         return scorer
@@ -125,7 +125,7 @@ def facts(task: Task) -> dict[str, Any]:
     return found
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """Return a value as JSON, or None if JSON cannot hold it."""
     if isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS:
         return None

@@ -54,7 +54,7 @@ class RightToLeft(Task):
         """As in the task."""
         return self.task.step(x[::-1], state, action)
 
-    def copy(self, state: Any) -> Any:
+    def copy(self, state: object) -> Any:
         """As in the task."""
         return self.task.copy(state)
 
@@ -73,7 +73,7 @@ class RightToLeft(Task):
         """Return the output, reversed."""
         return self.mirror(self.task.output(x[::-1], state))
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: object, output: object) -> float:
         """As in the task."""
         return self.task.loss(y, output)
 
@@ -136,7 +136,7 @@ class LearnedOrder(Task):
         self.labels = distinct_labels(labels)
         self._token_features = features or token_features
 
-    def start(self, x: Any) -> Any:
+    def start(self, x: object) -> Any:
         """Return a state without labels."""
         return ((),) * check_tokens(x)
 
@@ -234,7 +234,7 @@ class JointTask(Task):
         self.weights = tuple(check_number(x, "weights", low=0.0) for x in factors)
         self._initial = tuple(InitialPolicy(task, search_width) for task in self.tasks)
 
-    def start(self, x: Any) -> Any:
+    def start(self, x: object) -> Any:
         """Return both starts, the last decisions of each, and their numbers."""
         return tuple(task.start(x) for task in self.tasks), ((), ()), 0
 
@@ -247,7 +247,7 @@ class JointTask(Task):
                 return tier, legal
         return 0, ()
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: object, state: object) -> Sequence[Any]:
         """Return the actions of the task whose turn it is, with its number."""
         tier, legal = self.turn(x, state)
         return [(tier, action) for action in legal]
@@ -311,7 +311,7 @@ class JointTask(Task):
         parts = zip(self.weights, self.tasks, y, output, strict=True)
         return float(sum(w * task.loss(a, b) for w, task, a, b in parts))
 
-    def most_steps(self, x: Any) -> int:
+    def most_steps(self, x: object) -> int:
         """Return the sum of the limits of both tasks."""
         return sum(task.most_steps(x) for task in self.tasks)
 

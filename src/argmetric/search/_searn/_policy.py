@@ -60,7 +60,7 @@ def scatter(keys: Hashes) -> Hashes:
     return np.asarray(keys ^ (keys >> np.uint64(31)))
 
 
-def make_keys(seed: int, *parts: Any) -> Hashes:
+def make_keys(seed: int, *parts: object) -> Hashes:
     """Return keys of walks from a seed and arrays of numbers.
 
     Random numbers depend on the key and the depth alone: neither on the order in which
@@ -288,7 +288,7 @@ class Mixture(Shown):
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
         return edges
 
-    def draw_components(self, draws: Floats) -> Integers:
+    def drawn(self, draws: Floats) -> Integers:
         """Return the component for each random number in [0, 1)."""
         return np.searchsorted(self._edges, draws, side="right")
 
@@ -299,7 +299,7 @@ class Mixture(Shown):
         known: SituationCache | None = None,
     ) -> Integers:
         """Return the actions of randomly chosen policies."""
-        drawn = self.draw_components(draws)
+        drawn = self.drawn(draws)
         components = self.components()
         if known is not None and (drawn == drawn[0]).all():
             return np.asarray(components[drawn[0]].choose(situations, draws, known))
@@ -327,7 +327,7 @@ class Mixture(Shown):
                     scores = policy.scores(situations, decisions)
                     total += weight * _in_form(scores, decisions.indptr, form)
         else:
-            drawn = self.draw_components(draws)
+            drawn = self.drawn(draws)
             total = np.empty(decisions.codes.size)
             for number in np.unique(drawn):
                 rows = np.flatnonzero(drawn == number)

@@ -357,7 +357,7 @@ class OneAgainstAll(Shown):
                 models.append(self._fit_one(X[rows], regrets[own], most[own]))
         return _CostModels(columns, classes, models, self.quadratic, self._classifies)
 
-    def _fit_one(self, X: Any, regrets: Floats, most: Floats) -> Any:
+    def _fit_one(self, X: object, regrets: Floats, most: Floats) -> Any:
         if not self._classifies:
             return fit_copy(self.estimator, X, regrets, np.ones(regrets.size))
         from scipy.sparse import vstack

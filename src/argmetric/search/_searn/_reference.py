@@ -92,7 +92,7 @@ class InitialPolicy:
         self._costs.clear()
 
     def reach(
-        self, place: int, x: Any, y: Any, state: Any, known: dict[Any, float]
+        self, place: int, x: object, y: object, state: object, known: dict[Any, float]
     ) -> float:
         """Return the loss at the end of the policy's path; the state is used up.
 
@@ -116,7 +116,7 @@ class InitialPolicy:
         known.update(dict.fromkeys(path, value))
         return value
 
-    def _search_loss(self, place: int, x: Any, y: Any, state: Any) -> float:
+    def _search_loss(self, place: int, x: object, y: object, state: object) -> float:
         """Return the least loss by beam search."""
         if self._in_place:
             return least_loss(self.task, place, x, y, state, width=self.width)
@@ -130,7 +130,7 @@ class InitialPolicy:
 
 
 def least_loss(
-    task: Task, place: int, x: Any, y: Any, state: Any, *, width: int
+    task: Task, place: int, x: object, y: object, state: object, *, width: int
 ) -> float:
     """Return the least loss by beam search from a state.
 
@@ -157,7 +157,7 @@ def least_loss(
     raise ValueError(endless(task, place, x, beam[0]))
 
 
-def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
+def final_loss(task: Task, place: int, x: object, y: object, state: object) -> float:
     """Return the loss of a final state.
 
     Refuse one that is not finite, with its input.
@@ -170,7 +170,7 @@ def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
     return loss
 
 
-def endless(task: Task, place: int, x: Any, state: Any) -> str:
+def endless(task: Task, place: int, x: object, state: object) -> str:
     """Return the error for a search that does not end."""
     return (
         f"{name_input(place)} is not finished after {task.most_steps(x)} decisions, at "

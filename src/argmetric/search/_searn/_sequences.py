@@ -242,7 +242,7 @@ class PreparedInputs(Sequence[Any]):
         draws = *first, len(parts[0]) if parts else 1, own
         return (self._index[1], weights), draws
 
-    def _follow(self, voters: tuple[Any, ...], gold: Any) -> tuple[Any, ...]:
+    def _follow(self, voters: tuple[Any, ...], gold: object) -> tuple[Any, ...]:
         """Return the actions of a policy and the states that it met.
 
         See `sequences.walk`.

@@ -17,7 +17,7 @@ ORDERS: tuple[str, ...] = get_args(Order)
 TokenFeatures = Callable[[Any, int], Features]
 
 
-def own_features(token: Any) -> list[tuple[Any, float]]:
+def own_features(token: object) -> list[tuple[Any, float]]:
     """Return the features of a single token: word, vector, mapping or list."""
     if isinstance(token, str):
         return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
@@ -59,7 +59,7 @@ def distinct_labels(labels: Any) -> tuple[Any, ...]:
     return found
 
 
-def check_callable(value: Any, name: str) -> None:
+def check_callable(value: object, name: str) -> None:
     """Raise an error if the value is neither a function nor None."""
     if value is not None and not callable(value):
         raise TypeError(f"{name} must be a function or None, not {quote(value)}")
@@ -147,7 +147,7 @@ class SequenceLabelling(Task):
         self.order = order
         self._token_features = features or token_features
 
-    def start(self, x: Any) -> Any:
+    def start(self, x: object) -> Any:
         """Return a state without labels."""
         return ()
 

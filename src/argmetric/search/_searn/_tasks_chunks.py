@@ -88,7 +88,7 @@ class _ChunkScore:
     dangling: Dangling
     whole: bool
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: object, output: object) -> float:
         """Return 1 - F1 of the chunks of a sentence; 0 if there are none at all."""
         return self._as_losses([self._loss([y], [output])])[0]
 
@@ -281,7 +281,7 @@ class SpanChunking(_ChunkScore, Task):
         self.metric = chunk_metric(metric)
         self._span_features = features or span_features
 
-    def start(self, x: Any) -> Any:
+    def start(self, x: object) -> Any:
         """Return position 0 without chunks."""
         return 0, ()
 

@@ -147,7 +147,7 @@ def _from_json(
         yield Sentence((tokens, *others), labels, number, document, row, name)
 
 
-def _texts(value: Any, key: str, where: str) -> list[str]:
+def _texts(value: object, key: str, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
         raise DataError(f"{where}: {key!r} must be a list of text")
     return value
@@ -245,7 +245,7 @@ def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
         file.write(data)
 
 
-def _for_each(given: Any, name: str, what: str, n: int) -> list[Any]:
+def _for_each(given: object, name: str, what: str, n: int) -> list[Any]:
     """Return a list with an item for each of n sentences."""
     items = check_items(given, name, f"{what} for each sentence")
     if len(items) != n:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class Heads:
         return int(self.sizes.max(initial=0)).bit_length()
 
 
-def check_heads(value: Any, name: str) -> Integers:
+def check_heads(value: object, name: str) -> Integers:
     """Return the heads of one sentence as an array."""
     wanted = "a list of whole numbers"
     items = value if isinstance(value, np.ndarray) else check_items(value, name, wanted)

@@ -64,7 +64,7 @@ def _refuse_token(
     raise DataError(f"{place_of(trees[number], number, token)}: {what}")
 
 
-def _tree_list(given: Any) -> list[Tree]:
+def _tree_list(given: object) -> list[Tree]:
     name = "trees"
     wanted = "a list of Tree"
     trees = check_items(given, name, wanted)

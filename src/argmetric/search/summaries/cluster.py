@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, compress
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class Cluster:
         return np.searchsorted(self.sentence_documents, numbers)
 
 
-def read_clusters(clusters: Any) -> list[Cluster]:
+def read_clusters(clusters: object) -> list[Cluster]:
     """Read clusters of any kind that `Summarizer.predict` takes."""
     if isinstance(clusters, str):
         raise TypeError(
@@ -83,7 +82,7 @@ def read_clusters(clusters: Any) -> list[Cluster]:
 
 
 def read_cluster(
-    documents: Any, name: str, document_names: Sequence[str] | None = None
+    documents: object, name: str, document_names: Sequence[str] | None = None
 ) -> Cluster:
     """Check and split one cluster; messages use `name`.
 
@@ -127,7 +126,7 @@ class _Document:
     trees: Sequence[Tree | None]
 
 
-def _document(given: Any, name: str) -> _Document:
+def _document(given: object, name: str) -> _Document:
     if isinstance(given, str):
         # Words and sentences of a text; of nothing but markup, all of it is text.
         for layout in (read_layout(given), plain_layout(given)):

@@ -303,7 +303,9 @@ def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
     return max(ended, key=lambda x: x[0])
 
 
-def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
+def numbers_of(
+    given: object, clusters: Sequence[Cluster], name: str
+) -> list[list[int]]:
     """Return numbers of sentences from pairs (document, sentence), by cluster."""
     if given is None:
         return [[] for _ in clusters]

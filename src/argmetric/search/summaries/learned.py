@@ -135,7 +135,7 @@ def _linear(values: Any) -> Linear:
     return Linear(means, scales, weights, float(values[-1]))
 
 
-def parse_of(parser: Any) -> Parse | None:
+def parse_of(parser: object) -> Parse | None:
     """Return the method of a parser that gives sentences their trees."""
     if parser is None:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -242,7 +242,9 @@ def stem(token: str) -> str:
     return _ENDINGS.sub("", token)
 
 
-def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] | None]:
+def read_queries(
+    queries: object, clusters: Sequence[str]
+) -> list[frozenset[str] | None]:
     """Return the stems of each query without function words; None without query.
 
     There is one for each of the clusters, which are named for messages.
@@ -262,7 +264,7 @@ def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] |
     return list(map(_query, items, clusters))
 
 
-def _query(given: Any, cluster: str) -> frozenset[str]:
+def _query(given: object, cluster: str) -> frozenset[str]:
     if not isinstance(given, str):
         raise TypeError(f"the query of {cluster} must be text, not {shown(given)}")
     own = tokens_of(given)

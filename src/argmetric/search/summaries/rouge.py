@@ -66,7 +66,7 @@ def _ngrams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 def read_references(
-    references: Any, clusters: Sequence[str], of: str = "clusters"
+    references: object, clusters: Sequence[str], of: str = "clusters"
 ) -> list[list[str]]:
     """Read the references of each cluster; refuse missing and empty ones.
 
@@ -83,7 +83,7 @@ def read_references(
     return list(map(_references, items, clusters))
 
 
-def _references(given: Any, cluster: str) -> list[str]:
+def _references(given: object, cluster: str) -> list[str]:
     name = f"references of {cluster}"
     texts = [given] if isinstance(given, str) else check_texts(given, name)
     if not texts:
@@ -203,7 +203,7 @@ class SummaryScores(Result):
         return ax
 
 
-def score_summaries(summaries: Any, references: Any) -> SummaryScores:
+def score_summaries(summaries: object, references: object) -> SummaryScores:
     """Return ROUGE-1 and ROUGE-2 recall of summaries.
 
     Parameters

@@ -137,7 +137,7 @@ class Summarizer(SavedEstimator):
         mode: Mode = "sentences",
         *,
         policy: PolicyName | None = None,
-        parser: Any = None,
+        parser: object = None,
         min_words: int = 1,
         redundancy: float = 1.0,
         iterations: int = 3,
@@ -192,7 +192,12 @@ class Summarizer(SavedEstimator):
     # -- learning ---------------------------------------------------------------------
 
     def fit(
-        self, clusters: Any, references: Any, *, words: int = 60, queries: Any = None
+        self,
+        clusters: object,
+        references: object,
+        *,
+        words: int = 60,
+        queries: object = None,
     ) -> Summarizer:
         """Learn from documents and reference summaries.
 
@@ -380,7 +385,7 @@ class Summarizer(SavedEstimator):
         return found
 
     def oracle(
-        self, clusters: Any, references: Any, *, words: int | None = None
+        self, clusters: object, references: object, *, words: int | None = None
     ) -> list[Summary]:
         """Return summaries by a policy that knows the references, to bound recall.
 
@@ -429,11 +434,11 @@ class Summarizer(SavedEstimator):
 
     def evaluate(
         self,
-        clusters: Any,
-        references: Any,
+        clusters: object,
+        references: object,
         *,
         words: int | None = None,
-        queries: Any = None,
+        queries: object = None,
     ) -> SummaryScores:
         """Return ROUGE recall of the summaries of `predict`.
 

@@ -260,14 +260,19 @@ class MatrixModel:
     templates: tuple[Template, ...]
     n_columns: int
 
-    def predict(self, X: Any, lengths: Any, search: BeamSearch) -> npt.NDArray[Any]:
+    def predict(
+        self, X: object, lengths: object, search: BeamSearch
+    ) -> npt.NDArray[Any]:
         source = matrix_source(X, lengths, self.templates, self.n_columns)
         labels, _ = search_lists(self.sides, source, self.codecs, search)
         return np.asarray(np.array(self.codecs[0].labels)[labels[0]])
 
 
 def matrix_source(
-    X: Any, lengths: Any, templates: Sequence[Template], n_columns: int | None = None
+    X: object,
+    lengths: object,
+    templates: Sequence[Template],
+    n_columns: int | None = None,
 ) -> MatrixSource:
     """Check a matrix and the lengths of its sequences."""
     from scipy.sparse import csr_matrix
@@ -302,7 +307,7 @@ def matrix_source(
     return MatrixSource(found, sentences, history_salts(templates))
 
 
-def matrix_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[Any]:
+def matrix_labels(y: object, n: int, name: str = "y") -> npt.NDArray[Any]:
     """Check the labels of the rows of a matrix."""
     values = to_numpy(y, name)
     if values.shape != (n,):
@@ -317,9 +322,9 @@ def matrix_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[Any]:
 
 def learn_matrix(
     options: TaggerOptions,
-    X: Any,
-    y: Any,
-    lengths: Any,
+    X: object,
+    y: object,
+    lengths: object,
     log: Log,
     *,
     dev: tuple[Any, Any, Any] | None,

@@ -115,7 +115,7 @@ def read_corpus(
     return Corpus(columns, _starts(lengths), found, sentences, numbers)
 
 
-def _lists(values: Any, name: str, wanted: str) -> tuple[list[Any], Integers]:
+def _lists(values: object, name: str, wanted: str) -> tuple[list[Any], Integers]:
     """Return the lists within a list, and their lengths."""
     lists = check_items(values, name, f"a list of {wanted}")
     try:
@@ -184,7 +184,7 @@ def _place_of(sentence: Sentence) -> str:
 
 
 def _refuse_uneven(sentences: Sequence[Any]) -> None:
-    def width(token: Any) -> int:
+    def width(token: object) -> int:
         if not isinstance(token, str) and not hasattr(token, "__len__"):
             raise ValueError(
                 f"a token must be text or a tuple of columns, not {token!r}"

@@ -201,7 +201,7 @@ class Tagger(SavedEstimator):
         sentences: Sequence[Any],
         labels: Sequence[Any] | None = None,
         *,
-        dev: Any = None,
+        dev: object = None,
         on_epoch: Callable[[dict[str, Any]], None] | None = None,
         tags: Sequence[Any] | None = None,
     ) -> Tagger:
@@ -246,7 +246,7 @@ class Tagger(SavedEstimator):
         self,
         X: Features,
         y: ArrayLike,
-        lengths: Any,
+        lengths: object,
         *,
         dev: tuple[Any, Any, Any] | None = None,
         on_epoch: Callable[[dict[str, Any]], None] | None = None,
@@ -418,14 +418,14 @@ class Tagger(SavedEstimator):
                 found.append([p for p in pairs if p[1] > -np.inf][: most[s]])
         return found
 
-    def predict_matrix(self, X: Features, lengths: Any) -> npt.NDArray[Any]:
+    def predict_matrix(self, X: Features, lengths: object) -> npt.NDArray[Any]:
         """Return the labels of sequences of feature vectors, one per row of X."""
         model = self._learned_model()
         if not isinstance(model, MatrixModel):
             raise ValueError("the tagger learned from text: call predict")
         return model.predict(X, lengths, self._search())
 
-    def score_matrix(self, X: Features, y: ArrayLike, lengths: Any) -> float:
+    def score_matrix(self, X: Features, y: ArrayLike, lengths: object) -> float:
         """Return the accuracy on sequences of feature vectors."""
         found = self.predict_matrix(X, lengths)
         right = matrix_labels(y, len(found))
