@@ -114,7 +114,9 @@ class Stream:
     def whole_groups(self) -> Iterator[Any]:
         quoted = self.work.group.replace('"', '""')
         rest: list[Any] = []
-        for batch in self.table.order(f'"{quoted}"').to_arrow_reader(BATCH_ROWS):
+        rows = self.table.order(f'"{quoted}"')
+        newer = getattr(rows, "to_arrow_reader", None)  # DuckDB 1.4 has another name
+        for batch in (newer or rows.fetch_record_batch)(BATCH_ROWS):
             rows = pa.Table.from_batches([*rest, batch])
             ids = rows[self.work.group]
             start = len(rows) - pc.sum(pc.equal(ids, ids[-1])).as_py() if rows else 0
