@@ -11,7 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from argmetric._expected import FIRST_BINS, Array, Items, Ranked
+from argmetric._expected import FIRST_BINS, Array, Items, RankedItems
 from argmetric._forecast.distributions import CountPMF
 from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.labels import missing_labels
@@ -265,14 +265,14 @@ class LazyItems(Items):
             return LazyItems(self.rows, count, (low, high), self.filled)
         return Array(self.counted(low, high, count).part(0, count))
 
-    def counted(self, low: float, high: float, count: int) -> Ranked:
+    def counted(self, low: float, high: float, count: int) -> RankedItems:
         # With the bin below: its largest value may be the first beyond the cut
         assert self.filled is not None
         start = self.filled[self.filled < low].max(initial=0.0)
         values, times = self.rows.values(self.rows.between(start, high))
         self.near, inside = values, values >= low
         self.rows.check_rows(times[inside].sum(), count)
-        return Ranked.of(values[inside], times[inside])
+        return RankedItems.of(values[inside], times[inside])
 
     def largest_below(self, edge: float) -> float:
         if edge > 1.0:
