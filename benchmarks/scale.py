@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from harness import cpu_seconds, emit, run_sections
+from scale_parts.lazy import lazy
 
 import argmetric as am
 
@@ -315,6 +316,12 @@ def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
 
 
 if __name__ == "__main__":
-    parts = groups, vector, engines, memory, peers
-    sections = {part.__name__: in_folder(part) for part in parts}
+    sections = {
+        "groups": in_folder(groups),
+        "vector": in_folder(vector),
+        "engines": in_folder(engines),
+        "memory": in_folder(memory),
+        "peers": in_folder(peers),
+        "lazy": in_folder(lazy),
+    }
     sys.exit(run_sections(__doc__, sections, rows=1e6, folder=""))

@@ -68,8 +68,9 @@ def read_imports(root: Path) -> Graph:
         if not room.startswith("__"):
             graph[room] |= {home.get(name, name) for name in _imported(path)}
     for line in _contract(root).get("ignore_imports", []):
-        room, other = (name.split(".")[1] for name in line.split(" -> "))
-        graph[room].discard(other)
+        importer, imported = line.split(" -> ")
+        if "." in importer:  # the package itself is no room
+            graph[importer.split(".")[1]].discard(imported.split(".")[1])
     return {
         room: {other for other in found if other in graph and other != room}
         for room, found in sorted(graph.items())

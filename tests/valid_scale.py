@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import opened  # noqa: F401 in the table
+from argmetric import scale
 from valid_calls import P, calls
 
 COLUMNS = {
@@ -41,6 +43,9 @@ READING = {
     "n_jobs": 1,
 }
 WITHOUT_FOLDER = {name: READING[name] for name in READING if name != "work_dir"}
+LAZY = scale.open(
+    pl.LazyFrame(COLUMNS), score="score", label="label", decision_column="pred"
+)
 SCALED = calls(
     r"""
 argmetric.scale.open: on_files(am.scale.open)(files="scores.parquet",
@@ -78,6 +83,16 @@ Files.fit: on_files(opened.fit)(estimator=am.MetricLogisticRegression(n_restarts
 Files.evaluate: on_files(opened.evaluate)(files="scores.parquet", metric="f1",
     label="label", decision_column="pred", group="user", average="groups",
     zero_division=1.0, pos_label=1, missing_groups="error", **READING) -> NAMES
+LazyTable.decide: LAZY.decide(metric="f1", output="found", average="groups",
+    zero_division=1.0, min_positives=1, max_positives=4, min_precision=0.1,
+    min_recall=0.1, logits=False, reference=CALIBRATOR)
+LazyTable.evaluate: LAZY.evaluate(metric="f1", average="groups", zero_division=1.0,
+    pos_label=1)
+LazyTable.forecast: LAZY.forecast(metric="f1", coverage=0.8, average="groups",
+    zero_division=1.0, pos_label=1)
+LazyTable.tune: LAZY.tune(metric="f1", zero_division=1.0, min_positives=1,
+    max_positives=4, min_precision=0.1, min_recall=0.1, choice="best", coverage=0.9,
+    n_bootstrap=20, cv=2, random_state=0, pos_label=1)
 """,
     globals(),
 )

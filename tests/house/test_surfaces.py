@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 import numpy as np
@@ -250,6 +250,9 @@ def test_every_surface_says_what_arrays_say(surface, verb, tmp_path_factory, dat
     labels = numbers.pop("labels", None)
     if any(map(math.isnan, numbers.values())) and found == "refused":
         return  # a command tells that the score of its answer is not defined
+    scored = replace(problem, verb="evaluate")
+    if found == "refused" == answer(memory, scored, None) and surface is command:
+        return  # likewise where the true labels are there
     assert (found == "refused") == (wanted == "refused")
     if wanted != "refused":
         assert found.pop("labels", labels) == labels

@@ -188,4 +188,4 @@ def test_other_engines_read_the_output_as_it_is(files):
     assert found["decision"].to_pylist() == labels.tolist()
     duckdb = pytest.importorskip("duckdb")
     query = f"select sum(decision) from read_parquet('{output}/**/*.parquet')"
-    assert duckdb.sql(query).fetchone()[0] == labels.sum()
+    assert duckdb.sql(query).fetchall()[0][0] == labels.sum()

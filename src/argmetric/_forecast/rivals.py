@@ -36,6 +36,7 @@ from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
+CUTS = {"best_cut": "best single cut", "cut_half": "cut at 0.5"}  # rivals, for people
 AHEAD = (  # of other labels: their forecast, "this" or "the best", and its forecast
     "forecast {}, {} decision {}: it is the best under the fitted calibrator, and a "
     "forecast is the mean over all that the labelled rows allow"
@@ -168,9 +169,8 @@ def ahead_of(
         The text of a score; scores of equal text count as equal.
     """
     sign = 1.0 if decision.metric.greater_is_better else -1.0
-    names = {"best_cut": "best single cut", "cut_half": "cut at 0.5"}
     for key, value in forecasts.items():
-        name, cut = names[key], getattr(decision, key)
+        name, cut = CUTS[key], getattr(decision, key)
         ahead = sign * (value - mean) > 0.0 and write(value) != write(mean)
         if ahead and sign * (decision.expected - cut.expected) >= 0.0:
             yield f"the {name} is {AHEAD.format(write(value), 'this', write(mean))}"

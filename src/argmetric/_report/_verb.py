@@ -290,7 +290,8 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     values = {"classes": names, "reference_prevalences": watch.prevalences.tolist()}
     section = Section("classes", "Prevalences of the classes", tables=(classes,))
     old = float(watch.prevalences[c])
-    return _page(found, periods, (names[c], old), [section], values)
+    title = f"Prevalence of {names[c]}", old
+    return _page(found, periods, title, [section], values)
 
 
 NEXT = 25  # rows to label that are listed

@@ -50,7 +50,7 @@ SHARED = {
     "time": (None, "Time of every row: dates, times or ISO text, in any order."),
     "every": (None, "Length of a period"),
     "shift": ("auto", '"auto" mixes the three explanations.'),
-    "false_alarms": (0.05, "Chance of a false alarm"),
+    "false_alarms": (0.05, "Probability of a false alarm"),
 }
 # Where a default is another one, and why
 OWN_DEFAULTS = {

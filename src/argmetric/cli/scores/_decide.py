@@ -81,6 +81,7 @@ def decide(o: Given, source: io.Input) -> Answer:
         else:
             labels, chosen = _labels_by_rule(rows, rule)
         results, notes = _forecast_and_score(rows, o, chosen, decision, rule)
+        cuts = results.pop("cuts")
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(rows.table, added, rows.columns.values())
     lines.save_report(rows, o, decision, chosen)
@@ -88,7 +89,8 @@ def decide(o: Given, source: io.Input) -> Answer:
     if decision is not None:
         kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
         kind = f"{kind} for {rows.metric.name}"
-        facts = [("decision", kind), *lines.decision_facts(rows, decision), *facts]
+        own = lines.decision_facts(rows, decision, cuts)
+        facts = [("decision", kind), *own, *facts]
     else:
         text = o.rule if rows.way == "wide" else f"{o.rule}, {lines.tuned_on(rule)}"
         if rows.way == "one":
@@ -131,6 +133,7 @@ def _forecast_and_score(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the score to expect of labels, the actual one, the map, and notes."""
     forecast: Any = None
+    cuts: dict[str, float] = {}
     score, notes = rows.evaluate(chosen), []
     if _has_forecast(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
@@ -150,12 +153,13 @@ def _forecast_and_score(
     if decision is not None and rows.way == "one":  # with the share that was asked for
         calibrator = decision._asked["calibrator"]
         if calibrator is not None and forecast is not None:  # slow to import
-            from argmetric._forecast.rivals import ahead_of, cut_forecasts
+            from argmetric._forecast.rivals import CUTS, ahead_of, cut_forecasts
 
-            cuts = cut_forecasts(decision, forecast.mean)
-            notes += ahead_of(decision, forecast.mean, cuts, _report.number)
-    found = {"forecast": forecast, "actual": score, "calibrator": calibrator}
-    return found, [*notes, *rows.notes]
+            found = cut_forecasts(decision, forecast.mean)
+            notes += ahead_of(decision, forecast.mean, found, _report.number)
+            cuts = {CUTS[key]: value for key, value in found.items()}
+    results = {"forecast": forecast, "actual": score, "calibrator": calibrator}
+    return {**results, "cuts": cuts}, [*notes, *rows.notes]
 
 
 def _decide_pieces(o: Given, source: io.Input) -> Answer:
@@ -232,6 +236,7 @@ def forecast(o: Given, source: io.Input) -> Answer:
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}
             results, notes = _forecast_and_score(rows, o, labels, None, rule, **more)
+            del results["cuts"]
         result = results["forecast"]
         n_known = None if known is None else int(np.isfinite(known).sum())
         lines.save_report(rows, o, None, labels)

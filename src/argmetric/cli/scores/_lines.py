@@ -154,9 +154,16 @@ def positives_line(n: int, of: int) -> tuple[str, str]:
     return "positives", part_text(n, of, "")
 
 
-def decision_facts(rows: TableRows, decision: Any) -> Facts:
-    """Return the lines on a decision; why it has no threshold, where it has none."""
-    own = lines_of(decision, "expected")
+def decision_facts(rows: TableRows, decision: Any, cuts: dict[str, float]) -> Facts:
+    """Return the lines on a decision; why it has no threshold, where it has none.
+
+    `cuts` are forecasts of single cuts by the names of their lines, which stand beside
+    that of the decision; without them the expected scores are the forecasts.
+    """
+    own = [
+        (x, f"{number(cuts[x])} ({text.partition(' (')[2]}" if x in cuts else text)
+        for x, text in lines_of(decision, "expected")
+    ]
     if rows.way != "one" or decision.threshold is not None:
         return own
     why = "none: each group has its own cut"

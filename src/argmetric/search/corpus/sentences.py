@@ -294,7 +294,7 @@ def tokenize_text(text: str, name: str = "text") -> PlainText:
 
     Examples
     --------
-    >>> plain = tokenized("Dr. Silva left. She's in Porto now.")
+    >>> plain = tokenize_text("Dr. Silva left. She's in Porto now.")
     >>> [sentence.tokens for sentence in plain.objects()]
     [['Dr', '.', 'Silva', 'left', '.'], ["She's", 'in', 'Porto', 'now', '.']]
     """
