@@ -19,19 +19,19 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from sizes import code_lines
 
 import argmetric as am
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(am.__file__).parent
-LINES_BEFORE = 107_973  # of source, when the fence was put up
 DRAWING = runpy.run_path(str(ROOT / "docs/draw_architecture.py"))
 
 
 def count_lines(folder: str) -> dict[str, Any]:
-    """Files, lines, and the longest file."""
+    """Return files, lines of code, and the longest file."""
     lines = {
-        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        str(path.relative_to(ROOT)): code_lines(path.read_text(encoding="utf-8"))
         for path in sorted((ROOT / folder).rglob("*.py"))
     }
     longest = max(lines, key=lambda path: lines[path])
@@ -115,8 +115,6 @@ def verbs() -> Iterator[tuple[str, Callable[[], object]]]:
 def main() -> None:
     for folder in ("src", "tests", "benchmarks"):
         print(json.dumps({"folder": folder, **count_lines(folder)}))
-    fewer = LINES_BEFORE - count_lines("src")["lines"]
-    print(json.dumps({"lines_before": LINES_BEFORE, "lines_fewer": fewer}))
     constants = count_constants(*PACKAGE.rglob("*.py"))
     switches = {"constants": constants, "switches": count_switches()}
     print(json.dumps(count_rooms() | switches))

@@ -10,11 +10,10 @@ share of positives moved, or other rows came; beside it CBPE by NannyML's formul
 NannyML where it is installed. verdicts: what is said of these periods. quiet: both
 where nothing happened, from more references. kinds: coverage by verdict and by kind of
 model, naive Bayes and over-fitted boosting too, on sets of its own. order: both in real
-time order. small: references of 200 rows and of few
-positives. alarms: false alarms of quiet years, and how soon a fall is found. years:
+time order. alarms: false alarms of quiet years, and how soon a fall is found. years:
 quiet years by the size of the reference, and how soon scores that rise are found.
 label: the interval of `to_label` against that of random labels. nearer: the errors of a
-period with 50 labels of it and without. features: what `features=` gains. speed:
+period with 50 labels of it and without. speed:
 10^7 rows, and a daily job.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
@@ -22,8 +21,8 @@ was met. Constants were chosen on the sets of the choose half; read the figures 
 show half. It had no part in it but twice: that maps of few positives are taken further
 apart followed misses on both halves, and two intervals of the population's share were
 run on both. Models are fitted once, and their scores are kept in the temporary folder.
-The data are those that `tabular.py` names. The section groups has means over groups,
-classes and class_years rows that have one of several classes.
+The data are those that `tabular.py` names. The sections classes
+and class_years have rows that have one of several classes.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from harness import run_sections
 
 if __name__ == "__main__":
     sections = (
-        "coverage verdicts quiet kinds order groups classes class_years small alarms "
-        "years label nearer features speed"
+        "coverage verdicts quiet kinds order classes class_years alarms years label "
+        "nearer speed"
     )
     sys.exit(
         run_sections(

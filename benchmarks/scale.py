@@ -2,15 +2,15 @@
 
     python benchmarks/scale.py                  # 10^6 rows
     python benchmarks/scale.py --rows 1e7       # 60 bytes of the disk for each
-    python benchmarks/scale.py groups peers     # some of the sections
+    python benchmarks/scale.py groups lazy      # some of the sections
 
 Rows lie in Parquet files of up to 10^6 rows, 20 to a group, groups all over the files.
 Every run is a process of its own, whose CPU seconds and largest memory are those of the
 system; it decides a few rows first, so that what is loaded and compiled before the
 first row is in its memory and not in its time. `engines` are given the threshold that
 argmetric finds, and write the same files with a column more; `memory` runs verbs on
-files that take more than the 500 MB that are granted; `peers` call `decide` once for
-each group, on a sample. One JSON object a line.
+files that take more than the 500 MB that are granted; `lazy` decides tables of Polars
+and DuckDB. One JSON object a line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ import argmetric as am
 
 FILE_ROWS = 1_000_000
 GROUP_ROWS = 20
-SAMPLE = 40_000
 MEMORY = "2GB"
 LITTLE = 500_000_000  # bytes, the least that a run may be granted
 IN_MEMORY = 10_000_000  # rows up to which all are decided in memory beside it
@@ -245,66 +244,6 @@ def memory(folder: Path, rows: int) -> None:
             emit("memory", f"{end}, {name}", size, "MB", limit, rows=rows)
 
 
-def peers(folder: Path, rows: int) -> None:
-    """Call `decide` once for each group, in the ways that libraries offer."""
-    mine = rows / run_on(write_rows(folder / "rows", rows), group="user")["cpu_seconds"]
-    emit("peers", f"argmetric, {rows:,} rows", mine, "rows a CPU second")
-    size = min(rows, SAMPLE)
-    write_rows(folder / "sample", size)
-    for name, call in peer_calls(folder / "sample", folder / "out.parquet").items():
-        rate = size / cpu_seconds(call)
-        words = {"rows_a_cpu_second": rate, "sample": size}
-        emit(
-            "peers",
-            f"argmetric over {name}",
-            mine / rate,
-            "ratio",
-            (">=", 30.0),
-            **words,
-        )
-
-
-def labels_of(p: Any) -> list[int]:
-    found: list[int] = am.decide(np.asarray(p)).labels.tolist()
-    return found
-
-
-def peer_calls(rows: Path, output: Path) -> dict[str, Callable[[], Any]]:
-    """Return calls that read, decide group by group, and write, as ours do."""
-    import duckdb
-    import pandas as pd
-    import polars as pl
-
-    def by_pandas() -> None:
-        frame = pd.read_parquet(rows)
-        frame["decision"] = frame.groupby("user")["score"].transform(
-            lambda p: pd.Series(labels_of(p), index=p.index)
-        )
-        frame.to_parquet(output)
-
-    def by_polars() -> None:
-        pl.read_parquet(rows).group_by("user").map_groups(
-            lambda part: part.with_columns(
-                pl.Series("decision", labels_of(part["score"]))
-            )
-        ).write_parquet(output)
-
-    def by_duckdb() -> None:
-        connection = duckdb.connect()
-        connection.create_function("labels_of", labels_of, ["DOUBLE[]"], "BIGINT[]")
-        connection.execute(
-            "COPY (SELECT user, unnest(list(item)) AS item, unnest(list(score)) AS "
-            "score, unnest(labels_of(list(score))) AS decision FROM "
-            f"read_parquet('{rows}/*') GROUP BY user) TO '{output}' (FORMAT parquet)"
-        )
-
-    return {
-        "pandas groupby-transform": by_pandas,
-        "Polars map_groups": by_polars,
-        "a function in DuckDB": by_duckdb,
-    }
-
-
 def in_folder(section: Callable[[Path, int], None]) -> Callable[..., None]:
     """Return a section whose rows are written into a folder that goes with it."""
 
@@ -321,7 +260,6 @@ if __name__ == "__main__":
         "vector": in_folder(vector),
         "engines": in_folder(engines),
         "memory": in_folder(memory),
-        "peers": in_folder(peers),
         "lazy": in_folder(lazy),
     }
     sys.exit(run_sections(__doc__, sections, rows=1e6, folder=""))

@@ -25,7 +25,8 @@ ClassCalibrationCheck Calibrator Decision Forecast MetricSurfaceDisplay MultiCla
 MultiLabelRule Rule RankingPrinciple Expectation VectorExpectation SequenceDecision
 Span SpanDecision SpanMarginals Recalibration UtilityDistribution RuleRun Chunk
 Sentence Evaluation History Mixture TaskReport MetricObjective Tree Summary
-SummaryScores Progress ScaledClassDecision ScaledDecision ScaledScore Report LazyDecision LazyTable
+SummaryScores Progress ScaledClassDecision ScaledDecision ScaledScore Report
+LazyDecision LazyTable
 ExpectedMetricDisplay ForecastDisplay CalibrationCostDisplay ThresholdDisplay
 StreamDisplay LabelledEstimate LabellingPlan Monitoring Comparison Difference Review
 ClassMonitoring ClassPeriod Guarantee NotCertifiedError

@@ -77,14 +77,20 @@ def test_a_metric_is_added_in_one_file(package):
 def test_an_option_of_a_command_is_added_in_two_files(package):
     folder, run = package
     table, command = (folder / file for file in ROWS["an option of a command"])
-    text, last = table.read_text(encoding="utf-8"), '    "json": (Json, False),\n'
-    assert text.count(last) == 1
-    new = '    "loud": _option(bool, OUTPUT, "Say it loud."),\n'
-    table.write_text(text.replace(last, new + last))
+    text = table.read_text(encoding="utf-8")
+    help_, option = (
+        "        Print the answer as JSON.\n",
+        "    json: bool\n\n\nclass Text(",
+    )
+    assert text.count(help_) == text.count(option) == 1
+    text = text.replace(help_, f"{help_}    loud\n        Say it loud.\n")
+    table.write_text(text.replace(option, f"    loud: bool\n{option}"))
     text = command.read_text(encoding="utf-8")
     assert text.count("seed output report json") == 1
     text = text.replace("seed output report json", "seed output report loud json")
-    line = "    source = io.gathered(o.file, o.more)\n    cost = _cost(o)\n"
+    line = (
+        "    cost, way = _cost(o), layout.way_of(o)\n    metrics = _metrics(o, way)\n"
+    )
     assert text.count(line) == 1
     command.write_text(text.replace(line, f"{line}    print('LOUD' * o.loud)\n"))
     (folder.parent / "rows.csv").write_text("score,label\n.9,1\n.8,1\n.2,0\n.1,0\n")

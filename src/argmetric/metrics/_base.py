@@ -220,7 +220,8 @@ class Metric:
         """
         if zero_division is None:
             return self
-        if zero_division in (0, 1) and not self._obeys(float(zero_division)):
+        number = isinstance(zero_division, int | float | np.number)
+        if number and zero_division in (0, 1) and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):
             kept: Self = _with_zero_division(self, zero_division)

@@ -192,8 +192,10 @@ def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
     if positive.shape != margin.shape:
         raise ValueError(f"{positive.size} labels but {margin.size} margins")
     weight = np.ones(margin.size)
-    if sample_weight is not None and np.size(sample_weight):  # XGBoost: empty for none
+    if sample_weight is not None:
         weight = to_floats(sample_weight, "sample_weight")
+        if not weight.size:  # XGBoost: empty for none
+            weight = np.ones(margin.size)
     if weight.shape != margin.shape:
         raise ValueError(
             f"sample_weight: {weight.size} weights but {margin.size} margins"
