@@ -249,6 +249,15 @@ def test_a_rule_labels_the_rows_and_brings_its_metric(tmp_path):
     assert priced.mean == pytest.approx(exact.mean - 1.0)
 
 
+def test_states_with_former_names_load():
+    now = monitor(drawn(4, 300)[1], reference=REFERENCE).to_dict()
+    then = json.loads(json.dumps(now))
+    for one in then["periods"]:
+        one["shares"] = one.pop("prevalences")
+        one["share_intervals"] = one.pop("prevalence_intervals")
+    assert ClassMonitoring.from_dict(then).to_dict() == now
+
+
 def test_what_is_shown(tmp_path):
     _, p = drawn(6, 400, (1, 5, 1, 1))
     found = monitor(p, reference=REFERENCE, every=200)

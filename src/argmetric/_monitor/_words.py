@@ -62,6 +62,8 @@ ASSUMED = (
 FORMER_NAMES = {
     "share": "prevalence",
     "share_interval": "prevalence_interval",
+    "shares": "prevalences",  # of classes
+    "share_intervals": "prevalence_intervals",
     "p_other_rows": "p_covariate_shift",
     "p_share": "p_prevalence_shift",
     "if_share": "if_prevalence_shift",
