@@ -150,7 +150,7 @@ def compare(
         place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
         code[first.segment_rows(0, first.sizes.size)] = place
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
-    table = PatternTable.of(decisions, scores, calibrators, y, metric, scored)
+    table = PatternTable.of(decisions, scores, calibrators, y, metric, groups=scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.labelled.any():
         forecasts = _forecasts(layouts, scores, decisions, metric, (coverage, logits))

@@ -18,7 +18,7 @@ EVEN = 0.1  # part of the labels that goes to all rows alike
 
 
 def moves_of(
-    metric: Metric, tp: Floats, k: Floats, t: Floats, n: Floats, patterns: Floats
+    metric: Metric, tp: Floats, k: Floats, t: Floats, n: Floats, *, patterns: Floats
 ) -> Floats:
     """Return h: what one more positive of each pattern moves each score by.
 

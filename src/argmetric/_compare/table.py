@@ -84,6 +84,7 @@ class PatternTable:
         calibrators: list[JointCalibrator],
         known: Floats,
         metric: Metric,
+        *,
         groups: ScoredGroups | None = None,
     ) -> PatternTable:
         """Count rows; `labels`: (models, rows), `scores`: log-odds, `known`: labels."""
@@ -140,7 +141,8 @@ class PatternTable:
             for x in (p, np.ones(p.size))
         )
         t = np.bincount(code, p, size.size).astype(np.float64)
-        return moves_of(self.metric, tp, k, t, size, self.decisions.astype(float))
+        patterns = self.decisions.astype(float)
+        return moves_of(self.metric, tp, k, t, size, patterns=patterns)
 
     def influence(self, contrasts: Floats) -> Floats:
         """√Σ h² of every bin over the contrasts of models, in rows."""

@@ -164,7 +164,7 @@ class LabellingPlan(Result):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows to label as a frame: row, score, predicted label and stratum."""
+        """Return the rows to label: row, score, predicted label and stratum."""
         columns = {
             "row": self.rows,
             "score": self.scores,
@@ -293,6 +293,7 @@ def plan_labelling(
     table: Integers,
     chances: Floats,
     metric: Metric,
+    *,
     coverage: float,
     rows: tuple[Integers, Floats, Booleans, Integers],
     period: str,
@@ -332,7 +333,7 @@ def plan_labelling(
 
 
 def row_sizes(table: Integers, c: Floats, metric: Metric) -> Floats:
-    """What the label of a row moves the score by, for each predicted label and cell.
+    """Return what the label of a row moves the score by, by predicted label and bin.
 
     |l·∂/∂tp + ∂/∂t| of the metric at the expected counts, times √(c·(1 - c)); for F1 it
     is |2l - F|·√(c·(1 - c)) but for a factor.
@@ -341,7 +342,7 @@ def row_sizes(table: Integers, c: Floats, metric: Metric) -> Floats:
     positives = rows @ c
     counts = positives[1:, None], rows[1:].sum(axis=1, keepdims=True)
     whole = positives.sum(keepdims=True), np.array([float(rows.sum())])
-    slopes = np.abs(moves_of(metric, *counts, *whole, SIDES))[0]
+    slopes = np.abs(moves_of(metric, *counts, *whole, patterns=SIDES))[0]
     if not slopes.any():
         slopes = np.ones((2, 1))
     return np.asarray(slopes * np.sqrt(c * (1.0 - c)))

@@ -339,10 +339,10 @@ class Monitoring(AllPeriods["Monitoring"]):
             counts.table,
             watch.probabilities.probabilities,
             watch.metric,
-            watch.coverage,
-            (places, scores, rows.selected[places], place),
-            f"{counts.start} to {counts.end}",
-            random_state,
+            coverage=watch.coverage,
+            rows=(places, scores, rows.selected[places], place),
+            period=f"{counts.start} to {counts.end}",
+            seed=random_state,
         )
 
     @documented

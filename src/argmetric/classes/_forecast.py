@@ -225,7 +225,7 @@ def forecast(
     )
     predicted, _ = predicted_labels(labels, p, logits=logits)
     codes = codes_of(predicted, batch.classes, batch.p.shape[0], "labels")
-    return forecast_batch(batch, codes, found, coverage, known)
+    return forecast_batch(batch, codes, found, coverage, known=known)
 
 
 def forecast_batch(
@@ -233,6 +233,7 @@ def forecast_batch(
     codes: Integers,
     metric: ClassMetric,
     coverage: float = 0.9,
+    *,
     known: Any = None,
     random_state: int = 0,
 ) -> ClassForecast:

@@ -265,7 +265,8 @@ class PeriodDistribution:
                 ShiftedCalibrators(pairs, prevalences, len(reference)),
                 recalibrate=lambda pair: shift_probabilities(*pair),
             )
-            self.forecasts.append(forecast_batch(batch, codes, metric, coverage, known))
+            one = forecast_batch(batch, codes, metric, coverage, known=known)
+            self.forecasts.append(one)
             means.append([_class_means(one, true) for one in batch.alternatives()])
         weights = {"none": [1.0, 0.0, 0.0], "prior": [0.0, 0.0, 1.0]}.get(shift)
         self.weights = np.array(self.readings if weights is None else weights)

@@ -175,14 +175,17 @@ class ClassDecision(Result):
                 "a decision that was pickled has no forecast: it needs p again, as "
                 "argmetric.classes.forecast(p, labels) takes it"
             )
-        return self._forecast(self.codes, coverage, known, random_state)
+        options = {"known": known, "random_state": random_state}
+        return self._forecast(self.codes, coverage, **options)
 
-    def _forecast(self, codes: Integers, *how: Any) -> ClassForecast:
+    def _forecast(
+        self, codes: Integers, coverage: float = 0.9, **options: Any
+    ) -> ClassForecast:
         """Forecast labels of these rows, not necessarily those of the decision."""
         from argmetric.classes._forecast import forecast_batch
 
         assert self._batch is not None
-        return forecast_batch(self._batch, codes, self.metric, *how)
+        return forecast_batch(self._batch, codes, self.metric, coverage, **options)
 
     _told = ("expected",)
 

@@ -146,13 +146,7 @@ def tune(
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if calibrator is not None:
         scores = mapped_scores(calibrator, scores)
-    goals: list[Metric | ClassGain] = [*metrics]
-    if cost is not None:
-        gain = get_class_metric(cost=cost, n_classes=len(names))
-        assert isinstance(gain, ClassGain)
-        goals = [gain]
-    elif zero_division is None:  # absent classes are left out, as by `decide`
-        goals = [one.with_zero_division(math.nan) for one in metrics]
+    goals = _goals_of(metrics, cost, len(names), absent_count=zero_division is not None)
     options: Any = {"by_support": average == "weighted", "settings": settings}
     options |= {"max_per_class": max_per_class, "min_recall": min_recall}
     rules = {}
@@ -162,6 +156,23 @@ def tune(
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return rules
     return next(iter(rules.values()))
+
+
+def _goals_of(
+    metrics: list[Metric],
+    cost: ArrayLike | None,
+    n_classes: int,
+    *,
+    absent_count: bool,
+) -> list[Metric | ClassGain]:
+    """Return what is maximised; absent classes may be left out, as by `decide`."""
+    if cost is not None:
+        gain = get_class_metric(cost=cost, n_classes=n_classes)
+        assert isinstance(gain, ClassGain)
+        return [gain]
+    if absent_count:
+        return [*metrics]
+    return [one.with_zero_division(math.nan) for one in metrics]
 
 
 def _metrics_of(

@@ -222,7 +222,7 @@ def forecast(o: Given, source: io.Input) -> Answer:
         metric, average = layout.metric_of(o, "one")
         used = "score decision_column"
         rows, result, notes = pieces.answered(
-            "forecast", o, source, metric, average, used
+            "forecast", o, source, metric, average, named=used
         )
         named = rows.used.get("decision")
         where = f"column {named!r}" if named else f"optimal for {metric.name}"

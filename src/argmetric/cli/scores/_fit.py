@@ -204,7 +204,7 @@ def _tune_in_pieces(
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
     found = [
-        pieces.answered("tune", o, source, one, None, "score label", **how)
+        pieces.answered("tune", o, source, one, None, named="score label", **how)
         for one in ([None] if how["cost"] else metrics)
     ]
     rows, _, read = found[0]

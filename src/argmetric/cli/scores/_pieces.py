@@ -184,6 +184,7 @@ def answered(
     source: io.Input,
     metric: Any,
     average: Any,
+    *,
     named: str = "",
     **how: Any,
 ) -> tuple[TableRows, Any, list[str]]:

@@ -398,26 +398,7 @@ def open_rows(
         kind = format or _format(path, head, source.name)
         if kind != "parquet":
             refuse_utf16_and_zero_bytes(head, source.name)
-        if kind != "svmlight":
-            if request.features is not None:
-                raise DataError(
-                    f"{marked('features')} is for svmlight; {kind} says itself how many"
-                )
-            if request.zero_based:
-                raise DataError(
-                    f"{marked('zero_based')} is for svmlight, not for {kind}"
-                )
-        elif request.target is not None or request.drop:
-            raise DataError(
-                f"svmlight has no columns: {marked('label')} and {marked('drop')} are "
-                "not for it"
-            )
-        if request.decimal != "." and kind not in ("csv", "tsv"):
-            raise DataError(f"{marked('decimal')} is for CSV and TSV, not for {kind}")
-        if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
-            raise DataError(
-                f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"
-            )
+        _refuse_options(request, kind)
         reader = _READERS[kind](source, request)
         if resumed is None:
             known = request.known
@@ -431,6 +412,28 @@ def open_rows(
     except BaseException:
         source.close()
         raise
+
+
+def _refuse_options(request: Request, kind: RowFormat) -> None:
+    """Refuse options that mean nothing in a file of this kind."""
+    if kind != "svmlight":
+        if request.features is not None:
+            raise DataError(
+                f"{marked('features')} is for svmlight; {kind} says itself how many"
+            )
+        if request.zero_based:
+            raise DataError(f"{marked('zero_based')} is for svmlight, not for {kind}")
+    elif request.target is not None or request.drop:
+        raise DataError(
+            f"svmlight has no columns: {marked('label')} and {marked('drop')} are "
+            "not for it"
+        )
+    if request.decimal != "." and kind not in ("csv", "tsv"):
+        raise DataError(f"{marked('decimal')} is for CSV and TSV, not for {kind}")
+    if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
+        raise DataError(
+            f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"
+        )
 
 
 def _format(path: str, head: bytes, name: str) -> RowFormat:
