@@ -69,6 +69,7 @@ def put(found: Digest, path: str, value: Any, depth: int) -> None:
     elif isinstance(value, np.ndarray):
         put_array(found, path, value, depth)
     elif type(value).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
+        value = value.collect() if hasattr(value, "collect") else value  # a lazy frame
         names = getattr(value, "column_names", None) or list(value.columns)
         put(found, path, {one: np.asarray(value[one]) for one in names}, depth)
     elif depth > DEEPEST:
