@@ -23,7 +23,7 @@ from argmetric.sequence import (
 from argmetric.train._objectives import ExpectedMetric
 from argmetric.train._rows import TrainingRows
 from papers_parts import sequences as sequence
-from papers_parts.claim import Claim, Figures, at_most
+from papers_parts.claim import Figures, at_most, declare
 from papers_parts.enumeration import (
     LAWS,
     chances,
@@ -247,105 +247,65 @@ def _precision_and_recall(z: np.ndarray, every: np.ndarray) -> tuple[Any, Any]:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "jansche2007-theorem-1",
-        "Theorem 1",
-        "Of all answers with m positives, the m most probable have the highest "
-        "expected F-score.",
         _theorem_1,
         [at_most("most that another set of m labels gains", EXACT)],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-algorithm-1",
-        "Algorithm 1",
-        "Switching on bits by falling probability finds an answer of highest expected "
-        "F-score among all 2^n.",
         _algorithm_1,
         [
             at_most("largest error of a value", EXACT),
             at_most("most that the optimum lacks", EXACT),
             at_most("largest difference to argmetric.decide", EXACT),
         ],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-algorithms-2-3",
-        "Algorithms 2 and 3",
-        "An automaton with states (A, T) gives the F-score of any two sequences.",
         _algorithms_2_and_3,
         [at_most("largest error of a value", EXACT)],
-        data="all pairs of sequences of 6 labels (fast: 3)",
     ),
-    Claim(
+    declare(
         "jansche2007-algorithm-4",
-        "Algorithm 4",
-        "Composed with the probabilities, it gives the expected F-score exactly.",
         _algorithm_4,
         [at_most("largest error of an expectation", EXACT)],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-footnote-3",
-        "Footnote 3",
-        "The composed automaton has at most ⌊n³/12 + 5n²/8 + 17n/12 + 1⌋ states, and "
-        "at worst so many.",
         _footnote_3,
         [at_most("lengths with another number of states", 0)],
-        data="alternating sequences of 1 to 100 labels (fast: 30)",
     ),
-    Claim(
+    declare(
         "jansche2007-section-3-5",
-        "Section 3.5",
-        "The same algorithm gives the expectation of zero-one loss, Hamming distance "
-        "and P_k.",
         _section_3_5,
         [at_most(f"largest error, {name}", EXACT) for name in LOSSES],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-section-3-1",
-        "Sections 3.1 and 3.4",
-        "The expectation needs no independence: a Markov assumption of higher order "
-        "will suffice.",
         _higher_orders,
         [at_most(f"largest error, order {order}", EXACT) for order in (1, 2, 3)],
-        seeds="seed 5; chains of up to 10 labels (fast: 7)",
     ),
-    Claim(
+    declare(
         "jansche2007-section-5-vectors",
-        "Section 5",
-        "The coefficients can be elements of a vector space: one run gives the "
-        "expectation of every component.",
         _vectors_of_utilities,
         [
             at_most("largest error of a component", EXACT),
             at_most("most states beyond those of F alone", 0),
         ],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-section-1-3",
-        "Section 1.3",
-        "The expected F-score, z being the right labels and y the output, is a smooth "
-        "stand-in for the raw one in training, and exact.",
         _section_1_3,
         [
             at_most("largest error of the expected F", EXACT),
             at_most("largest error of its gradient, relative", 1e-6),
         ],
-        seeds="seed 3; 2 to 9 rows (fast: 6)",
-        remark="Swapping the two roles turns β into 1/β (erratum 19).",
     ),
-    Claim(
+    declare(
         "jansche2007-section-2-1",
-        "Section 2.1",
-        "When a bit is switched on, precision falls or stays and recall rises or "
-        "stays.",
         _section_2_1,
         [at_most("largest rise of precision", 0), at_most("largest fall of recall", 0)],
-        data="all pairs of sequences of 6 labels (fast: 4)",
-        remark="The theorem does not need it (erratum 20).",
         fails_on=lambda: _section_2_1(True, bit=0),
     ),
 )
