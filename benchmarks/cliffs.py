@@ -1,7 +1,7 @@
 """Map the cost per row of every verb, and print the dearest cells first.
 
     python benchmarks/cliffs.py                     # the whole map, and memory
-    python benchmarks/cliffs.py cost --quick        # a tenth of the cells, 2 minutes
+    python benchmarks/cliffs.py cost --quick        # short calls, 2 minutes
     python benchmarks/cliffs.py cost --quick --repeat 3     # the least of three rounds
     python benchmarks/cliffs.py memory --rows 5000000       # peaks of memory
 
@@ -32,7 +32,7 @@ def cost(*, quick: bool, repeat: int) -> None:
     """Time every cell; the dearest beside the best of their verb come first."""
     found: dict[Cell, Measured] = {}
     with contextlib.suppress(KeyboardInterrupt):
-        for cell in list(all_cells(quick=quick)) * repeat:
+        for cell in list(all_cells()) * repeat:
             one = measure(cell, QUICK_BUDGET if quick else BUDGET)
             found[cell] = min(found.get(cell, one), one, key=lambda one: one.ns_per_row)
     best: dict[str, float] = {}

@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from tabular import probability_classifier
 
 import argmetric as am
 from decide_parts import copied_kernel
@@ -55,19 +56,8 @@ def argmetric(task: Task) -> np.ndarray:
 
 def tuned_threshold(task: Task) -> np.ndarray:
     """One threshold, tuned on labelled rows for the very score that is reported."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.metrics import make_scorer
     from sklearn.model_selection import TunedThresholdClassifierCV
-
-    class Given(ClassifierMixin, BaseEstimator):
-        """A fitted classifier whose only feature is the probability itself."""
-
-        def fit(self, X: np.ndarray, y: np.ndarray) -> Given:
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict_proba(self, X: np.ndarray) -> np.ndarray:
-            return np.column_stack([1 - X[:, 0], X[:, 0]])
 
     sizes = task.past_sizes
     n_groups = 1 if sizes is None else sizes.size
@@ -85,7 +75,10 @@ def tuned_threshold(task: Task) -> np.ndarray:
 
     X, y = task.past_p[:, None], task.past_y
     tuned = TunedThresholdClassifierCV(
-        Given().fit(X, y), scoring=make_scorer(mean_f1), cv="prefit", refit=False
+        probability_classifier(y),
+        scoring=make_scorer(mean_f1),
+        cv="prefit",
+        refit=False,
     )
     return tuned.fit(X, y).predict(task.p[:, None]).astype(np.int64)
 

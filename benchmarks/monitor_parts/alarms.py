@@ -64,16 +64,10 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         told = {"stated": 0.05, "years": len(rows), "half": of_half}
         emit("alarms", "false alarms a year", rate, "share", goal, **told)
     for of_half, rows in by_half(falls):
-        sets = dict.fromkeys(row["set"] for row in rows)
         for fall, seen in product(FALLS, SEEN):
             all_weeks = [row for row in rows if row["fall"] == fall]
             of_fall = [row for row in all_weeks if row["n"] == N]
             _emit_delays(of_fall, seen, fall, half=of_half)
-            for name in sets:
-                kept = [row for row in of_fall if row["set"] == name]
-                share = kept[0]["share"] if kept else None
-                told = {"half": of_half, "set": name, "positive": share}
-                _emit_delays(kept, seen, fall, **told)
             for low, high in POSITIVES:
                 kept = [r for r in all_weeks if low <= r["n"] * r["share"] < high]
                 told = {"half": of_half, "positives a week from": low}

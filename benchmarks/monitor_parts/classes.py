@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 from classes_parts.cases import DROPPED, TRAIN, loaded, models
 from harness import Target, emit
 from sklearn.metrics import f1_score
+from tabular import class_probabilities
 
 import argmetric as am
 from argmetric.classes import monitor
@@ -68,12 +68,7 @@ def _pools(quick: bool) -> Iterator[ClassPool]:
             if quick and kind not in ("logistic", "bayes"):
                 continue
             model.fit(X[:TRAIN], y[:TRAIN])
-            P = np.zeros((y.size, kept.size))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                P[:, model.classes_] = model.predict_proba(X)
-            P = np.clip(P, 1e-12, None)
-            P /= P.sum(axis=1, keepdims=True)
+            P = class_probabilities(model, X, kept.size)
             yield ClassPool(name, kind, y[TRAIN:], P[TRAIN:], X[TRAIN:])
 
 

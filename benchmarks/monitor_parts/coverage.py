@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from harness import Target, emit
 
-from monitor_parts.cases import MODELS
 from monitor_parts.measured import (
     CHANGED,
-    PERIODS,
-    REFERENCES,
     USUAL,
-    Row,
     by_half,
     emit_ends,
     ends,
@@ -58,29 +54,3 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
             goal: Target = ("<=", 1.15) if of_half == "show" else None
             what = "width of auto over none, quiet"
             emit("coverage", what, ratio, "ratio", goal, half=of_half)
-        _emit_shares(rows, of_half)
-        for key, values in (
-            ("n", PERIODS),
-            ("model", MODELS),
-            ("set", dict.fromkeys(row["set"] for row in rows)),
-            ("m", REFERENCES),
-            ("known", dict.fromkeys(row["known"] for row in all_rows)),
-        ):
-            of = all_rows if key in ("m", "known") else rows
-            for value in values:
-                for kind in ("quiet", "label shift", "covariate shift"):
-                    kept = [r for r in of if r[key] == value and r["kind"] == kind]
-                    if kept:
-                        told = {"shift": kind, key: value, "half": of_half}
-                        emit_ends("coverage", kept, ("auto", "prior", "none"), **told)
-
-
-def _emit_shares(rows: list[Row], of_half: str) -> None:
-    """How often the share that rows were drawn at is in the interval of the share."""
-    drawn = [r | {"actual": r["drawn share"]} for r in rows if "population" in r]
-    goal: Target = AROUND if of_half == "show" else None
-    told = {"of": "share of the population", "half": of_half}
-    emit_ends("coverage", drawn, ("population",), lambda _: goal, **told)
-    for n in PERIODS:
-        kept = [row for row in drawn if row["n"] == n]
-        emit_ends("coverage", kept, ("population",), **told, n=n)
