@@ -10,7 +10,7 @@ expected positives and the layout; its value is CPU time per row, `times_best` t
 the cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as one
 on so many, as it has costs of its own. Cells are as large as fits a fraction of a
 second. `arrays` is the peak of memory in arrays of 64-bit numbers with one entry per
-row; the lines of `memory` tell it over all that a user may pass. Interrupted, the map
+row; the lines of `memory` tell it over all that a user may pass. Interrupted, the table
 shows the cells that it has.
 """
 

@@ -10,7 +10,7 @@ often the actual score lies below and above the 90 % interval, and what the refe
 gains.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
 what its route is worth. classifier: whether the interval of `MetricClassifier.forecast`
-holds the actual score. share: the share of positives moved, and is given, estimated
+holds the actual score. share: the prevalence changed, and is known, estimated
 or not thought of; one split, some minutes. generated: what the default does to scores
 that are right already. one_rule: the five scores of one rule, and what each says; half
 a minute.

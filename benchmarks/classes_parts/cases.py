@@ -149,7 +149,7 @@ class Setting:
 
 @cache
 def calibrated(case: Case, m: int) -> Any:
-    """The map that the first m rows of the reference give."""
+    """Return the calibrator of the first m rows of the reference."""
     y, P = (one[:m] for one in case.reference)
     return am.classes.calibrate(y, P, classes=range(case.count))
 

@@ -17,7 +17,7 @@ from decide_parts import copied_kernel
 
 @dataclass(frozen=True)
 class Task:
-    """Probabilities to decide on, and labelled rows of the same law to tune on.
+    """Probabilities to decide on, and labelled rows like them to tune on.
 
     `sizes` are the sizes of consecutive groups, None for a single vector.
     """
@@ -148,17 +148,20 @@ def true_expected_f1(task: Task, labels: np.ndarray) -> float:
     for part in task.parts:
         chosen = labels[start : start + part.size] == 1
         start += part.size
-        hit_law, rest_law = _count_law(part[chosen]), _count_law(part[~chosen])
-        hits, rest = np.ogrid[: hit_law.size, : rest_law.size]
+        hits_p, rest_p = (
+            _count_distribution(part[chosen]),
+            _count_distribution(part[~chosen]),
+        )
+        hits, rest = np.ogrid[: hits_p.size, : rest_p.size]
         both = int(chosen.sum()) + hits + rest
         empty = both == 0
         value = np.where(empty, task.zero_division, 2 * hits / (both + empty))
-        total += float(hit_law @ value @ rest_law)
+        total += float(hits_p @ value @ rest_p)
     return total / len(task.parts)
 
 
-def _count_law(p: np.ndarray) -> np.ndarray:
-    law = np.ones(1)
-    for chance in p:
-        law = np.convolve(law, (1 - chance, chance))
-    return law
+def _count_distribution(p: np.ndarray) -> np.ndarray:
+    distribution = np.ones(1)
+    for probability in p:
+        distribution = np.convolve(distribution, (1 - probability, probability))
+    return distribution

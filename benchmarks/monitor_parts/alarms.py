@@ -186,7 +186,7 @@ def _falls(
 
 
 def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | None:
-    """The first week whose true share of positives is too low: a bound for scores.
+    """The first week whose true prevalence is too low: a bound for scores.
 
     The same windows and critical value, and the root of the likelihood ratio of two
     binomials.
@@ -212,7 +212,7 @@ def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | No
 def fallen_share(
     y: np.ndarray, labels: np.ndarray, share: float, points: float
 ) -> float | None:
-    """The share of positives at which F1 of these labels is so many points lower.
+    """The prevalence at which F1 of these labels is so many points lower.
 
     Hit rate and false positive rate stay as they are. None where F1 is too low.
     """

@@ -60,8 +60,8 @@ def _pools(quick: bool) -> Iterator[ClassPool]:
         rate = RATIO ** -(rng.permutation(kept.size) / (kept.size - 1.0))
         rate = np.ones(kept.size) if name == "covtype" else rate
         rows = np.flatnonzero(np.isin(y, kept))
-        chance = rate[np.searchsorted(kept, y[rows])]
-        rows = rng.permutation(rows[rng.random(rows.size) < chance])[: SETS[name]]
+        probability = rate[np.searchsorted(kept, y[rows])]
+        rows = rng.permutation(rows[rng.random(rows.size) < probability])[: SETS[name]]
         X = X[rows][:, rng.permutation(X.shape[1])[DROPPED.get(name, 0) :]]
         y = np.searchsorted(kept, y[rows])
         for kind, model in models().items():
@@ -89,7 +89,7 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
     factor = np.exp(MOVED * rng.standard_normal(pool.P.shape[1]))
     weights = {
         "quiet": np.ones(other.size),
-        "shares moved": factor[pool.y[other]],
+        "prevalence shift": factor[pool.y[other]],
         "other rows": np.where(side, SIDES, 1.0),
     }
     drawn = {

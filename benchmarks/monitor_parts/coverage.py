@@ -23,8 +23,8 @@ METHODS = ("auto", "prior", "none", *BANDS, "NannyML")
 AROUND: Target = ("within", 0.87, 0.93)
 TARGETS: dict[tuple[str, str], Target] = {
     ("quiet", "auto"): AROUND,
-    ("share moved or not", "auto"): (">=", 0.87),
-    ("share moved or not", "prior"): AROUND,
+    ("prevalence shift or not", "auto"): (">=", 0.87),
+    ("prevalence shift or not", "prior"): AROUND,
     ("share x 0.25", "auto"): (">=", 0.84),
     ("covariate shift", "auto"): (">=", 0.84),
 }
@@ -35,7 +35,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         rows = [row for row in all_rows if row["m"] >= USUAL]
         parts = {
             "quiet": [QUIET],
-            "share moved or not": list(SHARES),
+            "prevalence shift or not": list(SHARES),
             "covariate shift": list(SIDES),
             **{name: [name] for name in (*SHARES, *SIDES, CHANGED) if name != QUIET},
         }

@@ -113,7 +113,7 @@ def _forecasts(
             "actual": float(am.evaluate(y, labels)),
             "verdict": auto[i].verdict,
             "auto": (*auto[i].interval, auto[i].mean),
-            # where the share moved and nothing else did: shift="prior"
+            # where only the prevalence changed: shift="prior"
             "prior": (
                 *auto[i].if_prevalence_shift_interval,
                 auto[i].if_prevalence_shift,

@@ -15,16 +15,12 @@ from papers_parts.claim import Ask, Figures, at_most, declare, within
 EXACT = 1e-12
 LESS = "largest loss less its bound"
 LEMMA_1, THEOREM_2 = ("Tβℓ", "½β²T²c_max"), ("2Tℓ ln T", "(1 + ln T)c_max/T")
-TREES = (
-    "generated: binary decisions, exact losses of all paths; random trees and "
-    "classifiers, and such that a term of the bound is needed"
-)
 
 
 @dataclass(frozen=True)
 class Tree:
     """T binary decisions; a loss for each of the 2^T ends. A policy is, for each depth,
-    the chance of action 1 at each of its states."""
+    the probability of action 1 at each of its states."""
 
     losses: np.ndarray
 
@@ -35,9 +31,9 @@ class Tree:
     def values(self, policy: list[np.ndarray]) -> list[np.ndarray]:
         """Expected loss of every state, by depth."""
         found = [self.losses]
-        for chance in reversed(policy):
+        for probability in reversed(policy):
             pairs = found[0].reshape(-1, 2)
-            found.insert(0, (1 - chance) * pairs[:, 0] + chance * pairs[:, 1])
+            found.insert(0, (1 - probability) * pairs[:, 0] + probability * pairs[:, 1])
         return found
 
     def loss(self, policy: list[np.ndarray]) -> float:
@@ -48,11 +44,13 @@ class Tree:
     ) -> float:
         """Mean regret of `new` at the states of `policy`, which goes on from there."""
         values, reach, total = self.values(policy), np.ones(1), 0.0
-        for depth, chance in enumerate(policy):
+        for depth, probability in enumerate(policy):
             pairs = values[depth + 1].reshape(-1, 2)
             chosen = (1 - new[depth]) * pairs[:, 0] + new[depth] * pairs[:, 1]
             total += float(reach @ (chosen - pairs.min(axis=1)))
-            reach = np.stack([reach * (1 - chance), reach * chance], axis=1).ravel()
+            reach = np.stack(
+                [reach * (1 - probability), reach * probability], axis=1
+            ).ravel()
         return total / self.depth
 
     def best(self) -> list[np.ndarray]:

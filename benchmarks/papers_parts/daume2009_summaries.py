@@ -47,7 +47,7 @@ def _takes_long(pair: table.Pair) -> bool:
 
 
 def figure(claim: table.Claim, better: table.System, worse: table.System) -> Estimate:
-    """The difference of two systems, or the share of the better one that is had."""
+    """The difference of two systems, or the share of the better one that it reaches."""
     if claim.nearly_equal:
         low, high = interval(worse.scores - table.NEARLY * better.scores)
         share = worse.mean / better.mean

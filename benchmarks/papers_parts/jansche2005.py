@@ -27,11 +27,6 @@ EXACT = 1e-12
 R, F_50 = 0, 2  # columns of the rates
 WAYS = {way: i for i, way in enumerate(jansche.WAYS)}
 TOY_X, TOY_Y = np.arange(4.0), np.array([True, False, True, True])
-STAND_INS = (
-    "a9a with 29 of its columns, and covtype 2 thinned out to 24 % positives, in the "
-    "sizes of his task, which is not to be had"
-)
-DRAWS = "20 draws of rows and columns (fast: 5), 20 random starts each"
 
 
 Trainer = Callable[..., Any]  # of alpha and settings

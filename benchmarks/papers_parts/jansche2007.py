@@ -25,9 +25,9 @@ from argmetric.train._rows import TrainingRows
 from papers_parts import sequences as sequence
 from papers_parts.claim import Figures, at_most, declare
 from papers_parts.enumeration import (
-    LAWS,
-    chances,
+    DISTRIBUTIONS,
     expected,
+    labelling_probabilities,
     labellings,
     numbered,
     tops,
@@ -36,12 +36,15 @@ from papers_parts.enumeration import (
 from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12
-DRAWN = "3 laws of p, drawn with seed 0"
 
 
 def _vectors(longest: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    return [law(rng, n) for n in range(1, longest + 1) for law in LAWS]
+    return [
+        distribution(rng, n)
+        for n in range(1, longest + 1)
+        for distribution in DISTRIBUTIONS
+    ]
 
 
 def _theorem_1(fast: bool) -> Figures:
@@ -124,7 +127,7 @@ def _section_3_5(fast: bool) -> Figures:
     for p in _vectors(8 if fast else 10)[6:]:  # of three labels or more
         z = rng.integers(2, size=p.size)
         for name, (utility, counted) in LOSSES.items():
-            wanted = chances(p) @ counted(labellings(p.size), z)
+            wanted = labelling_probabilities(p) @ counted(labellings(p.size), z)
             found = expectation(utility, z, Independent(p)).mean
             key = f"largest error, {name}"
             figures[key] = max(figures[key], abs(float(found - wanted)))
@@ -143,7 +146,7 @@ def _section_1_3(fast: bool) -> Figures:
         scores = 2 * (y @ z) / (y.sum(axis=1) + z.sum())
         goal = ExpectedMetric(TrainingRows(X, z == 1, np.ones(n)), am.FBeta(1))
         found = goal.value_and_gradient(theta)[0]
-        value = max(value, abs(float(found - chances(p) @ scores)))
+        value = max(value, abs(float(found - labelling_probabilities(p) @ scores)))
         slope = max(slope, slope_error_of(goal, theta))
     return {
         "largest error of the expected F": value,
@@ -151,7 +154,7 @@ def _section_1_3(fast: bool) -> Figures:
     }
 
 
-def chain_chances(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
+def chain_probabilities(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
     """The probability of each labelling under a chain, by products."""
     order = initial.size.bit_length() - 1
     n = order + len(transitions)
@@ -161,10 +164,10 @@ def chain_chances(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
         """The labels before a position as a number, the latest lowest."""
         return every[:, end - order : end] @ (1 << np.arange(order)[::-1])
 
-    chance = initial[history(order)]
+    probability = initial[history(order)]
     for i, step in enumerate(transitions, start=order):
-        chance = chance * step[history(i), every[:, i]]
-    return chance
+        probability = probability * step[history(i), every[:, i]]
+    return probability
 
 
 def _higher_orders(fast: bool) -> Figures:
@@ -174,19 +177,19 @@ def _higher_orders(fast: bool) -> Figures:
         worst = 0.0
         for n in range(order + 1, 8 if fast else 11):
             chain = sequence.random_chain(rng, n, order)
-            law = chain_chances(chain.initial, chain.transitions)
+            distribution = chain_probabilities(chain.initial, chain.transitions)
             z = rng.integers(2, size=n)
-            wanted = expected_of(z, law)
+            wanted = expected_of(z, distribution)
             found = expectation(sequence.PAPER_F, z, chain).mean
             worst = max(worst, abs(float(found - wanted)))
         figures[f"largest error, order {order}"] = worst
     return figures
 
 
-def expected_of(z: np.ndarray, law: np.ndarray) -> float:
+def expected_of(z: np.ndarray, distribution: np.ndarray) -> float:
     y = labellings(z.size)
     value = valued("f1", 1.0)
-    return float(law @ value(y @ z, z.sum(), y.sum(axis=1), z.size))
+    return float(distribution @ value(y @ z, z.sum(), y.sum(axis=1), z.size))
 
 
 class Table(VectorFunction):
@@ -212,8 +215,11 @@ def _vectors_of_utilities(fast: bool) -> Figures:
         z, y = rng.integers(2, size=p.size), labellings(p.size)
         hits, ones = y @ z, y.sum(axis=1)
         rows = hits, ones - hits, z.sum() - hits
-        law = chances(p)
-        wanted = [*(float(law @ row) for row in rows), expected_of(z, law)]
+        distribution = labelling_probabilities(p)
+        wanted = [
+            *(float(distribution @ row) for row in rows),
+            expected_of(z, distribution),
+        ]
         found = expectation(Table(), z, Independent(p))
         worst = max(worst, float(np.abs(found.mean - wanted).max()))
         alone = expectation(sequence.PAPER_F, z, Independent(p))

@@ -13,8 +13,7 @@ from argmetric.sequence import Independent, decode, distribution, expectation
 from papers_parts import sequences as sequence
 from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 
-LAWS = tuple(sequence.LAWS)
-COUNTED = "states of the automaton that are visited, n = {} (fast: the first three)"
+DISTRIBUTIONS = tuple(sequence.DISTRIBUTIONS)
 EVERY_STATE = 10**9  # a beam that drops nothing
 
 
@@ -24,17 +23,17 @@ def _section_4(fast: bool) -> list[sequence.Decoded]:
 
 
 def beam_figures(rows: Sequence[sequence.Decoded], rule: str) -> Figures:
-    """What was found, and how far values were off, law by law."""
+    """What was found, and how far values were off, distribution by distribution."""
     figures: dict[str, float | Estimate] = {}
-    for law in LAWS:
-        mine = [row for row in rows if row.rule == rule and row.law == law]
+    for kind in DISTRIBUTIONS:
+        mine = [row for row in rows if row.rule == rule and row.distribution == kind]
         errors, found = np.array([(row.error, row.found) for row in mine]).T
         figures |= {
-            f"optimum found, {law}, %": Estimate.of(100.0 * found),
-            f"mean error of the value, {law}": Estimate.of(errors),
-            f"largest error of the value, {law}": float(errors.max()),
-            f"mean expected F lost, {law}": float(np.mean([row.loss for row in mine])),
-            f"optimum found by the lower bounds, {law}, %": 100.0
+            f"optimum found, {kind}, %": Estimate.of(100.0 * found),
+            f"mean error of the value, {kind}": Estimate.of(errors),
+            f"largest error of the value, {kind}": float(errors.max()),
+            f"mean expected F lost, {kind}": float(np.mean([row.loss for row in mine])),
+            f"optimum found by the lower bounds, {kind}, %": 100.0
             * float(np.mean([row.surely for row in mine])),
         }
     return figures
@@ -67,7 +66,7 @@ def _map_hypothesis(fast: bool) -> Figures:
     rng = np.random.default_rng(0)
     worst, same = 0.0, []
     for n in range(1, 9 if fast else 31):
-        for draw in sequence.LAWS.values():
+        for draw in sequence.DISTRIBUTIONS.values():
             model = Independent(draw(rng, n))
             likeliest = (model.p > 0.5).astype(np.int64)
             labels = decode(sequence.PAPER_F, model, beam=1).labels
@@ -197,19 +196,25 @@ CLAIMS = (
     declare(
         "jansche2007-section-4-one-state-value",
         partial(_beam, "1"),
-        [within(f"mean error of the value, {law}", 0.5, 0.7) for law in LAWS],
+        [
+            within(f"mean error of the value, {kind}", 0.5, 0.7)
+            for kind in DISTRIBUTIONS
+        ],
     ),
     declare(
         "jansche2007-section-4-one-state",
         partial(_beam, "1"),
-        [at_least(f"optimum found, {law}, %", 99) for law in LAWS],
+        [at_least(f"optimum found, {kind}, %", 99) for kind in DISTRIBUTIONS],
     ),
     declare(
         "jansche2007-section-4-2n-states",
         partial(_beam, "2n"),
         [
-            *(at_most(f"largest error of the value, {law}", 1e-3) for law in LAWS),
-            *(at_least(f"optimum found, {law}, %", 100) for law in LAWS),
+            *(
+                at_most(f"largest error of the value, {kind}", 1e-3)
+                for kind in DISTRIBUTIONS
+            ),
+            *(at_least(f"optimum found, {kind}, %", 100) for kind in DISTRIBUTIONS),
         ],
     ),
     declare(

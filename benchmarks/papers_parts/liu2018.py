@@ -23,8 +23,6 @@ COMMON = STREAMS[:2]  # those whose probabilities are right
 RARE = Stream("1 % positives", -6.4, 2.0)
 ALL = (*COMMON, RARE)
 RATE = -0.45  # 1/√n, with room for the logarithms that Õ hides
-KNOWN = "generated: normal logits, the probabilities given to the rules"
-SEEDS = "10 streams of up to 10,000,000 rows (fast: 5, 1,000,000)"
 SETS = "from 10³ to 10⁶ rows"  # the sizes of the paper's sets
 STARTS = {"30 % positives": 1_000, "4 % positives": 3_162, RARE.name: 100_000}
 NEARER = f"streams and lengths {SETS} with FOFO nearer than OFO, %"
@@ -65,15 +63,6 @@ def informative(stream: Stream, lengths: np.ndarray, b2: float = 1.0) -> np.ndar
     widest = 1.0 / (1.0 + b2)
     sigma = b2 * hits[0] + np.interp(widest, stream.scores()[1], above)
     return np.asarray(lengths * (sigma * widest) ** 2 >= 1.0)
-
-
-def asymptotic(power: str) -> str:
-    return (
-        "The rate is an asymptotic one and means the n at which 1/(σ√n) is less than "
-        "the range of thresholds, where σ is the strong convexity: 10⁵ rows and more "
-        f"at 1 % positives. {SETS.capitalize()}, the sizes of the paper's sets, "
-        f"|θ − θ*| falls as n^{power} there, which is not counted."
-    )
 
 
 def ranges(stream: Stream, lengths: np.ndarray) -> dict[str, np.ndarray]:
@@ -118,7 +107,7 @@ def _lemma_1(fast: bool) -> Figures:
 
 
 def _lemma_2(fast: bool) -> Figures:
-    """The largest of π/2·(F* − F)/|θ − θ*|, for laws of η with a few values."""
+    """The largest of π/2·(F* − F)/|θ − θ*|, η having a few values."""
     rng, largest = np.random.default_rng(0), 0.0
     for _ in range(1_000 if fast else 20_000):
         eta = np.sort(rng.random(rng.integers(2, 6)))

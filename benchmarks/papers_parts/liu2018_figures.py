@@ -20,11 +20,6 @@ STAND_INS = tuple(chain.from_iterable(paper.STAND_INS.values()))
 OTHERS = (OFO, LR, STAMP, OMCSL)
 ALIKE = 1.0  # points of F1 that count as a small difference
 FAR = 10.0  # and as "extremely worse"
-SHUFFLES = "10 shuffles (fast: 3)"
-SETS = (
-    "a9a, ijcnn1 and w8a (its training file) of the paper; for webspam, protein and "
-    "sensorless, which are not to be had, others stand in (fast: not run)"
-)
 
 
 @cache

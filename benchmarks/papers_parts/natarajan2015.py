@@ -11,7 +11,7 @@ import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
 from papers_parts.claim import Estimate, Figures, at_least, at_most, declare
 from papers_parts.enumeration import (
-    LAWS,
+    DISTRIBUTIONS,
     Value,
     expected,
     labellings,
@@ -25,15 +25,14 @@ from papers_parts.values import VALUES
 
 EXACT = 1e-12
 FIGURE_1 = ("balanced_accuracy", "jaccard", "f1", "fowlkes_mallows")
-DRAWN = "3 laws of p, drawn with seed 0"
 ALGORITHM_2 = ("f1", "jaccard")
 ASYMPTOTICS = dict(zip(FIGURE_1, ("AM", "Jaccard", "F1", "G-TP/PR"), strict=True))
 COROLLARY_14 = ASYMPTOTICS | {"gmean": "G-Mean"}
 
 
-def lacks(p: np.ndarray, value: Value, law: np.ndarray | None = None) -> float:
+def lacks(p: np.ndarray, value: Value, distribution: np.ndarray | None = None) -> float:
     """What the best set of most probable rows lacks to the best set of all."""
-    values = expected(p, value, law)
+    values = expected(p, value, distribution)
     return float(values.max() - values[tops(p)].max())
 
 
@@ -66,7 +65,11 @@ def _figure_1(fast: bool) -> Figures:
 
 def vectors(longest: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    return [law(rng, n) for n in range(2, longest + 1) for law in LAWS]
+    return [
+        distribution(rng, n)
+        for n in range(2, longest + 1)
+        for distribution in DISTRIBUTIONS
+    ]
 
 
 def _theorem_6(fast: bool) -> Figures:
@@ -84,11 +87,11 @@ def _theorem_6(fast: bool) -> Figures:
 def _dependent() -> float:
     """What sets of the most probable lack for F1 where labels depend on each other."""
     outcomes = {(1, 2, 3, 4, 5): 0.2, (1, 6, 7, 8, 9): 0.2, (10,): 0.38, (): 0.22}
-    law = np.zeros(2**10)
-    for positives, chance in outcomes.items():
-        law[sum(1 << (i - 1) for i in positives)] = chance
-    p = law @ labellings(10)  # of each row by itself
-    return lacks(p, valued("f1", 0.0), law)
+    distribution = np.zeros(2**10)
+    for positives, probability in outcomes.items():
+        distribution[sum(1 << (i - 1) for i in positives)] = probability
+    p = distribution @ labellings(10)  # of each row by itself
+    return lacks(p, valued("f1", 0.0), distribution)
 
 
 def _squared_count_error(tp: Any, k: Any, t: Any, n: int) -> Any:
@@ -138,7 +141,7 @@ def _corollary_3(fast: bool) -> Figures:
 
 
 def frequencies(rng: np.random.Generator, p: np.ndarray, m: int) -> np.ndarray:
-    """A consistent estimate: of m draws of every row, the share of positives."""
+    """A consistent estimate: of m draws of every row, the prevalence."""
     return np.asarray(rng.binomial(m, p) / m)
 
 
@@ -202,7 +205,7 @@ def _corollary_14(fast: bool) -> Figures:
 
 
 def population_threshold(metric: str) -> float:
-    """Where a metric of the population is best, η of the law Beta(½, 2)."""
+    """Where a metric of the population is best, η of the distribution Beta(½, 2)."""
     from scipy.stats import beta
 
     low, high = 0.0, 1.0

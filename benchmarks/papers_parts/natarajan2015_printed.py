@@ -101,11 +101,14 @@ F1, JACCARD = ((0, 2, 0), (0, 0, 1, 1)), ((0, 1, 0), (0, -1, 1, 1))  # c and d
 
 def multiplied(eta: np.ndarray) -> tuple[np.ndarray, int]:
     """Coefficients of Π(η_i z + 1 − η_i), and the multiplications and additions."""
-    law, steps = np.ones(1), 0
-    for chance in eta:
-        law = np.append(law, 0) * (1 - chance) + np.append(0, law) * chance
-        steps += law.size
-    return law, steps
+    distribution, steps = np.ones(1), 0
+    for probability in eta:
+        distribution = (
+            np.append(distribution, 0) * (1 - probability)
+            + np.append(0, distribution) * probability
+        )
+        steps += distribution.size
+    return distribution, steps
 
 
 def counted_algorithm_1(eta: np.ndarray, value: Value) -> tuple[np.ndarray, int]:
@@ -137,18 +140,19 @@ def counted_algorithm_2(
     s = np.full(size + abs(ju2) + 1, np.nan)
     i = np.arange(1, size + 1)
     s[i] = 1 / (i + j0 * n)
-    total, laws = size, [np.ones(1)]
-    for chance in eta:
-        laws.append(
-            np.append(laws[-1], 0) * (1 - chance) + np.append(0, laws[-1]) * chance
+    total, distributions = size, [np.ones(1)]
+    for probability in eta:
+        distributions.append(
+            np.append(distributions[-1], 0) * (1 - probability)
+            + np.append(0, distributions[-1]) * probability
         )
-    total += 0 if anew else sum(law.size for law in laws)
+    total += 0 if anew else sum(distribution.size for distribution in distributions)
     values = np.empty(n)
     for k in range(n, 0, -1):
-        law, steps = multiplied(eta[:k]) if anew else (laws[k], 0)
+        distribution, steps = multiplied(eta[:k]) if anew else (distributions[k], 0)
         k1 = np.arange(k + 1)
         index = (ju1 + ju2) * k1 + jv * k
-        values[k - 1] = ((c0 * n + c1 * k1 + c2 * k) * law) @ s[index]
+        values[k - 1] = ((c0 * n + c1 * k1 + c2 * k) * distribution) @ s[index]
         at = np.arange(1, (abs(ju1) + abs(ju2) + abs(jv)) * (k - 1) + 1)
         s[at] = (1 - eta[k - 1]) * s[at] + eta[k - 1] * s[at + ju2]
         total += steps + k1.size + at.size

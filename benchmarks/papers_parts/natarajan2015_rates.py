@@ -1,7 +1,7 @@
 """Natarajan et al. (2015), section 3.1: metrics as functions Γ of the two rates.
 
-r_p = tp/t and r_n = (n − k − t + tp)/(n − t) are the rates, p = t/n the share of
-positives. Metrics are taken at all counts of a few rows.
+r_p = tp/t and r_n = (n − k − t + tp)/(n − t) are the rates, p = t/n the
+prevalence. Metrics are taken at all counts of a few rows.
 """
 
 from __future__ import annotations
@@ -147,8 +147,6 @@ def _remark_12(fast: bool) -> Figures:
         "pairs with larger rates at which it does not rise": float(rate_falls(values)),
     }
 
-
-DATA = f"all counts of {N} rows with both classes"
 
 CLAIMS = (
     declare(

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -25,7 +26,6 @@ Attributes = Callable[[Sequence[Sequence[str]]], list[list[str]]]
 LBFGS = {"c1": 0.1, "c2": 0.1, "max_iterations": 100}
 PERCEPTRON = {"max_iterations": 20}
 VW_BITS, VW_PASSES = 24, 6
-GREEDY_BITS, GREEDY_PASSES = 20, 6
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,7 @@ def vowpal_wabbit(
     passes: int = VW_PASSES,
 ) -> Run:
     """Its search, task sequence; files and features are within the times."""
+    import_module("vowpalwabbit")  # missing: an ImportError, as of other peers
     names = sorted({label for s in train for label in s.labels})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -151,8 +151,8 @@ def _fitted(X: Any, y: np.ndarray, c: float) -> Any:
 
 
 def _log_loss(y: np.ndarray, p: np.ndarray) -> float:
-    chance = np.clip(np.where(y == 1, p, 1.0 - p), 1e-15, None)
-    return float(-np.log(chance).mean())
+    probability = np.clip(np.where(y == 1, p, 1.0 - p), 1e-15, None)
+    return float(-np.log(probability).mean())
 
 
 def _score(metric: str, y: np.ndarray, labels: np.ndarray) -> float:
