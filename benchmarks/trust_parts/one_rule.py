@@ -21,7 +21,7 @@ SAYS = {
     "decide --rule: forecast": "the rule on these new rows",
     "forecast --rule --reference: forecast": "the same: the rule keeps its reference",
     "Decision.forecast().mean": "another decision, made on these new rows together",
-    "Decision.expected": "what that decision maximised, under one map",
+    "Decision.expected": "what that decision maximised, for one calibrator",
     "p taken as it stands (before)": "what decide --rule printed before",
 }
 
