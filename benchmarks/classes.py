@@ -151,9 +151,9 @@ def forecast(*, quick: bool, half: str | None) -> None:
             names = range(s.case.count)
             how = {"classes": names, "zero_division": absent}
             d = am.classes.decide(s.P, metric, reference=s.calibrator, **how)
-            law = d.forecast()
+            distribution = d.forecast()
             actual = float(am.classes.evaluate(s.y, d.labels, metric, **how))
-            lines.append((s, actual, law))
+            lines.append((s, actual, distribution))
         emit_ends(lines, metric=metric, convention=name)
 
 
@@ -167,7 +167,7 @@ def emit_ends(lines: list[tuple[Setting, float, Any]], **told: Any) -> None:
         "mean minus actual in points": lambda x, f: 100 * (f.mean - x),
     }
     for what, of in ends.items():
-        values = [(s, float(of(x, law))) for s, x, law in lines]
+        values = [(s, float(of(x, distribution))) for s, x, distribution in lines]
         unit = "points" if "points" in what else "share"
         grouped("forecast", what, values, unit, **told)
 
@@ -182,10 +182,10 @@ def classifier(*, quick: bool, half: str | None) -> None:
             for start in range(TRAIN, min(TRAIN + 2 * size, y.size - size + 1), size):
                 rows = slice(start, start + size)
                 labels = fitted.decide(X[rows]).labels
-                law = fitted.forecast(X[rows], labels)
+                distribution = fitted.forecast(X[rows], labels)
                 actual = float(am.classes.evaluate(y[rows], labels, "f1"))
                 setting = Setting(case, TRAIN, size, None, None, y[rows], X[rows])
-                lines.append((setting, actual, law))
+                lines.append((setting, actual, distribution))
     emit_ends(lines, metric="f1", convention="left out", of="MetricClassifier")
 
 

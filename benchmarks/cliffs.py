@@ -1,7 +1,7 @@
 """Map the cost per row of every verb, and print the dearest cells first.
 
     python benchmarks/cliffs.py                     # the whole map, and memory
-    python benchmarks/cliffs.py cost --quick        # a tenth of the cells, 2 minutes
+    python benchmarks/cliffs.py cost --quick        # short calls, 2 minutes
     python benchmarks/cliffs.py cost --quick --repeat 3     # the least of three rounds
     python benchmarks/cliffs.py memory --rows 5000000       # peaks of memory
 
@@ -10,7 +10,7 @@ expected positives and the layout; its value is CPU time per row, `times_best` t
 the cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as one
 on so many, as it has costs of its own. Cells are as large as fits a fraction of a
 second. `arrays` is the peak of memory in arrays of 64-bit numbers with one entry per
-row; the lines of `memory` tell it over all that a user may pass. Interrupted, the map
+row; the lines of `memory` tell it over all that a user may pass. Interrupted, the table
 shows the cells that it has.
 """
 
@@ -32,7 +32,7 @@ def cost(*, quick: bool, repeat: int) -> None:
     """Time every cell; the dearest beside the best of their verb come first."""
     found: dict[Cell, Measured] = {}
     with contextlib.suppress(KeyboardInterrupt):
-        for cell in list(all_cells(quick=quick)) * repeat:
+        for cell in list(all_cells()) * repeat:
             one = measure(cell, QUICK_BUDGET if quick else BUDGET)
             found[cell] = min(found.get(cell, one), one, key=lambda one: one.ns_per_row)
     best: dict[str, float] = {}

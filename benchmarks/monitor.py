@@ -6,7 +6,7 @@
     python benchmarks/monitor.py --quick             # a smoke run: figures mean nothing
 
 coverage: how often the 90 % interval contains the actual F1 when nothing happened, the
-share of positives moved, or other rows came; beside it CBPE by NannyML's formula, and
+prevalence or the inputs changed; beside it CBPE by NannyML's formula, and
 NannyML where it is installed. verdicts: what is said of these periods. quiet: both
 where nothing happened, from more references. kinds: coverage by verdict and by kind of
 model, naive Bayes and over-fitted boosting too, on sets of its own. order: both in real

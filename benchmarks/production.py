@@ -22,12 +22,6 @@ from harness import ROOT, emit, run_sections
 
 import argmetric as am
 
-COLUMNS = {"p": "score", "groups": "user"}
-
-
-def installed(*names: str) -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in names)
-
 
 def exports(quick: bool) -> None:
     """Labels of every target against those of `apply`."""

@@ -5,12 +5,10 @@
     python benchmarks/recorded.py --warm             # after `argmetric.warmup()`
     python benchmarks/recorded.py --list             # the keys
     python benchmarks/recorded.py --record           # keep the answers of now
-    python benchmarks/recorded.py times [--record]   # ratios to a sort of 10^6 numbers
-    python benchmarks/recorded.py cold [--record]    # first calls, nothing compiled
 
 Run it before and after a change that should change no answer. Every difference is one
 line of JSON; the last line counts them by verb. The exit code is 1 if a call differs.
-Calls in which only printed text differs are counted apart too. Times never fail.
+Calls in which only printed text differs are counted apart too.
 `--record` with `--only` replaces the answers of those calls alone.
 """
 
@@ -43,17 +41,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("section", nargs="?", choices=("values", "times", "cold"))
     parser.add_argument("--record", action="store_true", help="keep what is found")
     parser.add_argument("--only", default="", help="keys that begin with this")
     parser.add_argument("--list", action="store_true", help="print the keys")
     parser.add_argument("--warm", action="store_true", help="call warmup() first")
     parser.add_argument("--seconds", action="store_true", help="the slowest calls")
     options = parser.parse_args()
-    if options.section in ("times", "cold"):
-        from recorded_parts import times
-
-        return times.run(options.section, record=options.record)
     from recorded_parts import structures, verbs, watching
 
     with in_a_folder():

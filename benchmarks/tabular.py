@@ -7,6 +7,7 @@ they are published.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,3 +125,29 @@ def new_model(kind: str, **settings: Any) -> Any:
     }
     estimator, usual = kinds[kind]
     return estimator(**usual | settings)
+
+
+def probability_classifier(y: np.ndarray) -> Any:
+    """Return a fitted classifier whose only feature is the probability itself."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class ProbabilityClassifier(ClassifierMixin, BaseEstimator):
+        classes_ = np.unique(y)
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> ProbabilityClassifier:
+            return self
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    return ProbabilityClassifier()
+
+
+def class_probabilities(model: Any, X: np.ndarray, count: int) -> np.ndarray:
+    """Return probabilities of all classes, above 0, of a model that knows some."""
+    P = np.zeros((len(X), count))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        P[:, model.classes_] = model.predict_proba(X)
+    P = np.clip(P, 1e-12, None)
+    return np.asarray(P / P.sum(axis=1, keepdims=True))

@@ -159,8 +159,8 @@ def rows(device: Device) -> None:
     for count, n in shapes:
         generator = torch.Generator(device.name).manual_seed(1)
         x = torch.rand(count, n, device=device.name, generator=generator)
-        for law, p in (("uniform", x), ("rare", x**8), ("rarest", x**40)):
-            line = {"rows": count, "n": n, "law": law}
+        for distribution, p in (("uniform", x), ("rare", x**8), ("rarest", x**40)):
+            line = {"rows": count, "n": n, "distribution": distribution}
             line["sort_ms"] = device.time(lambda p=p: torch.sort(p, dim=1))
             for metric in ("f1", "jaccard", "mcc", "balanced_accuracy"):
                 line[f"{metric}_ms"] = device.time(

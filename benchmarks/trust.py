@@ -1,17 +1,16 @@
 """Hold what the numbers promise against what comes true, on real models.
 
     python benchmarks/trust.py                # everything, about an hour
-    python benchmarks/trust.py maps verdicts  # some sections
+    python benchmarks/trust.py ends verdicts  # some sections
     python benchmarks/trust.py --quick        # a smoke run: figures mean nothing
-    python benchmarks/trust.py maps --table   # the tables of the docs, last
+    python benchmarks/trust.py ends --table   # the tables of the docs, last
 
 ends: the default with a reference, by kind of model and size of the reference: how
 often the actual score lies below and above the 90 % interval, and what the reference
-gains. maps: what other maps cost or gain in F1, MCC and G-mean; "seen" is a spline that
-was fitted to the labels of the test itself.
+gains.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
 what its route is worth. classifier: whether the interval of `MetricClassifier.forecast`
-holds the actual score. share: the share of positives moved, and is given, estimated
+holds the actual score. share: the prevalence changed, and is known, estimated
 or not thought of; one split, some minutes. generated: what the default does to scores
 that are right already. one_rule: the five scores of one rule, and what each says; half
 a minute.
@@ -28,5 +27,5 @@ import sys
 from harness import run_sections
 
 if __name__ == "__main__":
-    sections = "ends maps verdicts classifier share generated one_rule"
+    sections = "ends verdicts classifier share generated one_rule"
     sys.exit(run_sections(__doc__, sections, "trust_parts"))

@@ -2,8 +2,8 @@
 A model without labels
 ======================
 
-The share of positives falls in week 9, and other rows come in week 13. The forecast
-follows the fall, and says when it cannot know.
+The prevalence falls in week 9, and the inputs change in week 13. The forecast follows
+the fall, and says when it cannot know.
 """
 
 import matplotlib.pyplot as plt

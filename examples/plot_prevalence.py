@@ -2,7 +2,7 @@
 When positives become rarer
 ===========================
 
-If only the share of positives changes, `prior` adjusts decision and forecast. Here the
+If only the prevalence changes, `prior` adjusts decision and forecast. Here the
 forecast F1 falls as positives become rarer.
 """
 
@@ -24,6 +24,6 @@ low, high = np.array([one.interval for one in forecasts]).T
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.fill_between(shares, low, high, alpha=0.25, lw=0, label="90 % interval")
 ax.plot(shares, [one.mean for one in forecasts], "o-", label="forecast F1")
-ax.set(xlabel="share of positives", ylabel="F1", ylim=(0, 1))
+ax.set(xlabel="prevalence", ylabel="F1", ylim=(0, 1))
 ax.legend()
 plt.show()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from harness import data_file
-from tabular import load, new_model
+from tabular import class_probabilities, load, new_model
 
 import argmetric as am
 
@@ -112,12 +111,7 @@ def _cases(quick: bool, only: str | None) -> Iterator[Case]:
         test = slice(n_train + m, n_train + m + TEST)
         for kind, model in kinds.items():
             model.fit(X[:n_train], y[:n_train])
-            P = np.zeros((y.size, count))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                P[:, model.classes_] = model.predict_proba(X)
-            P = np.clip(P, 1e-12, None)
-            P /= P.sum(axis=1, keepdims=True)
+            P = class_probabilities(model, X, count)
             part = slice(n_train, n_train + m)
             yield Case(
                 name, half, ratio, kind, count, (y[part], P[part]), (y[test], P[test])
@@ -155,7 +149,7 @@ class Setting:
 
 @cache
 def calibrated(case: Case, m: int) -> Any:
-    """The map that the first m rows of the reference give."""
+    """Return the calibrator of the first m rows of the reference."""
     y, P = (one[:m] for one in case.reference)
     return am.classes.calibrate(y, P, classes=range(case.count))
 

@@ -1,4 +1,4 @@
-"""One cell of the map: its data, its cost per row and its memory."""
+"""One cell of the table: its data, its cost per row and its memory."""
 
 from __future__ import annotations
 

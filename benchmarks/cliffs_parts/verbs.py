@@ -11,33 +11,11 @@ import argmetric as am
 from argmetric._verbs.decide import decide_by
 from cliffs_parts.cells import Cell, group_ids, probabilities
 
-VERBS = ("decide", "forecast", "evaluate", "tune")
-METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "hmean", "qmean")
-METRICS += (
-    "balanced_accuracy",
-    "fowlkes_mallows",
-    "accuracy",
-    "custom",
-    "custom, smooth",
-)
-SIZES = (1, 2, 5, 20, 50, 64, 65, 90, 97, 100, 200, 513, 1_000, 10_000, 100_000)
-LONGEST = 1_000_000
-POSITIVES = ("0.1", "1", "10", "10%", "50%", "99%")
-LAYOUTS = ("groups sorted", "groups shuffled int", "groups shuffled text")
-LAYOUTS += ("groups shuffled 64-bit", "samples dense", "samples sparse")
-
-QUICK_METRICS = (
-    "f1",
-    "jaccard",
-    "mcc",
-    "kappa",
-    "gmean",
-    "qmean",
-    "custom",
-    "custom, smooth",
-)
-QUICK_SIZES = (5, 20, 65, 100, 200, 1_000, 10_000)
-QUICK_VECTORS = (10, 500, 5_000, 100_000)
+METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "qmean", "custom")
+METRICS += ("custom, smooth",)
+SIZES, VECTORS = (5, 20, 65, 100, 200, 1_000, 10_000), (10, 500, 5_000, 100_000)
+LAYOUTS = ("groups shuffled int", "groups shuffled text", "groups shuffled 64-bit")
+LAYOUTS += ("samples dense", "samples sparse")
 
 
 def own_metric(tp: Any, k: Any, t: Any, n: Any) -> Any:
@@ -53,34 +31,23 @@ def metric_of(name: str) -> Any:
     return own.get(name, name)
 
 
-def all_cells(*, quick: bool) -> Iterator[Cell]:
-    yield from decision_cells("decide", decide_call, quick=quick)
-    yield from decision_cells("forecast", forecast_call, quick=quick)
-    yield from decision_cells("evaluate", evaluate_call, quick=quick)
-    yield from overdispersion_cells(quick=quick)
-    yield from tune_cells(quick=quick)
+def all_cells() -> Iterator[Cell]:
+    yield from decision_cells("decide", decide_call)
+    yield from decision_cells("forecast", forecast_call)
+    yield from decision_cells("evaluate", evaluate_call)
+    yield from overdispersion_cells()
+    yield from tune_cells()
 
 
-def decision_cells(
-    verb: str, make: Callable[..., Callable[[], Any]], *, quick: bool
-) -> Iterator[Cell]:
-    metrics = QUICK_METRICS if quick else METRICS
-    if verb == "evaluate":
-        metrics = ("f1", "gmean")
-    for metric in metrics:
-        for rows in QUICK_SIZES if quick else SIZES:
-            for positives in ("10%",) if quick else POSITIVES:
-                yield _grouped(verb, make, metric, rows, positives, "groups sorted")
-        for layout in LAYOUTS[1:]:
-            if not quick or metric in ("f1", "mcc"):
-                yield _grouped(verb, make, metric, 20, "10%", layout)
-        vectors = QUICK_VECTORS if quick else (*SIZES, LONGEST)
-        for rows in vectors:
-            shares = ("10", "10%") if quick else POSITIVES
-            for positives in shares:
-                if quick and rows < 100_000 and positives == "10":
-                    continue
-                yield _grouped(verb, make, metric, rows, positives, "one vector")
+def decision_cells(verb: str, make: Callable[..., Callable[[], Any]]) -> Iterator[Cell]:
+    for metric in ("f1", "gmean") if verb == "evaluate" else METRICS:
+        for rows in SIZES:
+            yield _grouped(verb, make, metric, rows, "10%", "groups sorted")
+        for layout in LAYOUTS if metric in ("f1", "mcc") else ():
+            yield _grouped(verb, make, metric, 20, "10%", layout)
+        for rows in VECTORS:
+            yield _grouped(verb, make, metric, rows, "10%", "one vector")
+        yield _grouped(verb, make, metric, VECTORS[-1], "10", "one vector")
 
 
 def _grouped(
@@ -132,9 +99,8 @@ def evaluate_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], An
     return lambda: am.evaluate(truth, labels, metric, **given)
 
 
-def overdispersion_cells(*, quick: bool) -> Iterator[Cell]:
-    sizes = (20, 200, 100_000) if quick else (20, 64, 65, 200, 1_000, 10_000, 100_000)
-    for rows in sizes:
+def overdispersion_cells() -> Iterator[Cell]:
+    for rows in (20, 200, 100_000):
         for layout in ("groups sorted", "one vector")[rows == 100_000 :]:
             cell = _grouped(
                 "forecast", forecast_call, "f1", rows, "10%", layout, overdispersion=0.5
@@ -150,7 +116,7 @@ def overdispersion_cells(*, quick: bool) -> Iterator[Cell]:
             )
 
 
-def tune_cells(*, quick: bool) -> Iterator[Cell]:
+def tune_cells() -> Iterator[Cell]:
     def truth_of(p: np.ndarray) -> np.ndarray:
         return np.random.default_rng(5).random(p.shape) < p
 
@@ -159,9 +125,9 @@ def tune_cells(*, quick: bool) -> Iterator[Cell]:
         return lambda: am.tune(y, p, metric, **given)
 
     for metric in ("f1", "mcc", "gmean"):
-        for rows in (20, 200, 1_000) if quick else SIZES[2:]:
+        for rows in (20, 200, 1_000):
             yield _grouped("tune", tune_call, metric, rows, "10%", "groups sorted")
-        for rows in (1_000, 100_000) if quick else (*SIZES[4:], LONGEST):
+        for rows in (1_000, 100_000):
             yield _grouped("tune", tune_call, metric, rows, "10%", "one vector")
     for name, columns in (("labels", 5), ("labels", 50), ("classes", 5)):
         yield _columns(name, columns)

@@ -1,10 +1,10 @@
 """The quadratic F1 decoder that is copied from project to project, written out anew.
 
 It is the O(n²) recurrence of Ye et al. (2012, "Optimizing F-measures: a tale of two
-approaches"), spread by a 2017 notebook for baskets of products: C[i][j] is the chance
-of i positives among the j most probable items, S[i] the mean of 1/(i + positives among
-the rest), taken down from k = n to 0. The notebook also scores every k together with
-an extra label "None" that is right when there is no positive at all.
+approaches"), spread by a 2017 notebook for baskets of products: C[i][j] is the
+probability of i positives among the j most probable items, S[i] the mean of
+1/(i + positives among the rest), taken down from k = n to 0. The notebook also scores
+every k together with an extra label "None" that is right when there is no positive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def expectations(p: np.ndarray) -> np.ndarray:
     """
     p = np.sort(p)[::-1]
     n = p.shape[0]
-    chance_of_none = (1.0 - p).prod()
+    p_none = (1.0 - p).prod()
     table = np.zeros((n + 2, n + 1))
     table[0, 0] = 1.0
     for j in range(1, n):
@@ -49,7 +49,7 @@ def expectations(p: np.ndarray) -> np.ndarray:
             inverse_with_none[i] = (1 - p[k - 1]) * inverse_with_none[i] + p[
                 k - 1
             ] * inverse_with_none[i + 1]
-        found[0, k] = with_none + 2 * chance_of_none / (2 + k)
+        found[0, k] = with_none + 2 * p_none / (2 + k)
         found[1, k] = plain
     return found
 
@@ -65,26 +65,26 @@ def expectations_in_lists(p: np.ndarray) -> list[float]:
     """
     p = sorted((float(x) for x in p), reverse=True)
     n = len(p)
-    laws = [[1.0]]
-    for chance in p:
-        miss, law = 1.0 - chance, laws[-1]
-        grown = [miss * x for x in law]
+    distributions = [[1.0]]
+    for probability in p:
+        miss, distribution = 1.0 - probability, distributions[-1]
+        grown = [miss * x for x in distribution]
         grown.append(0.0)
-        for i, x in enumerate(law):
-            grown[i + 1] += chance * x
-        laws.append(grown)
+        for i, x in enumerate(distribution):
+            grown[i + 1] += probability * x
+        distributions.append(grown)
     inverse = [0.0] + [1.0 / i for i in range(1, 2 * n + 1)]
     out = [0.0] * (n + 1)
     for k in range(n, 0, -1):
-        law = laws[k]
+        distribution = distributions[k]
         total = 0.0
         for hits in range(1, k + 1):
-            total += hits * law[hits] * inverse[k + hits]
+            total += hits * distribution[hits] * inverse[k + hits]
         out[k] = 2.0 * total
-        chance = p[k - 1]
-        miss = 1.0 - chance
+        probability = p[k - 1]
+        miss = 1.0 - probability
         for i in range(1, 2 * k - 1):
-            inverse[i] = miss * inverse[i] + chance * inverse[i + 1]
+            inverse[i] = miss * inverse[i] + probability * inverse[i + 1]
     return out
 
 
@@ -95,8 +95,9 @@ def decide(
 ) -> np.ndarray:
     """Labels by the copied kernel; of its "None" answers only the pure one is used.
 
-    Predicting "None" alone is predicting nothing, right with the chance of no positive:
-    the empty set's worth where 0/0 counts 1. `kernel` may be the compiled one.
+    Predicting "None" alone is predicting nothing. It is right if there is no positive,
+    which is what the empty set is worth where 0/0 counts 1. `kernel` may be the
+    compiled one.
     """
     with_none, plain = kernel(p)
     return _best_labels(p, [zero_division * with_none[0], *plain[1:]])

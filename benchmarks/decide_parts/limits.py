@@ -40,12 +40,12 @@ def run(*, quick: bool) -> None:
 
 def _sorts(n: int, repeats: int) -> None:
     rng = np.random.default_rng(7)
-    laws = {
+    distributions = {
         "uniform": rng.random(n),
         "Beta(.1,2)": rng.beta(0.1, 2.0, n),
         "two decimals": rng.random(n).round(2),
     }
-    for law, p in laws.items():
+    for distribution, p in distributions.items():
         for metric, limit in SORTS.items():
             am.decide(p, metric)
             times = interleaved(
@@ -54,10 +54,10 @@ def _sorts(n: int, repeats: int) -> None:
             )
             emit(
                 "limits",
-                f"decide(p, {metric!r}) / np.sort(p), {law}, n = {n:,}",
+                f"decide(p, {metric!r}) / np.sort(p), {distribution}, n = {n:,}",
                 median_ratio(times["decide"], times["sort"]),
                 "× one sort of the values, CPU time",
-                ("<=", limit) if law != "two decimals" else None,
+                ("<=", limit) if distribution != "two decimals" else None,
                 decide_cpu_s=statistics.median(times["decide"]),
                 sort_cpu_s=statistics.median(times["sort"]),
             )

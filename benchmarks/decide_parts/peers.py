@@ -73,7 +73,7 @@ def single_tasks(count: int, n: int, rng: np.random.Generator) -> list[Task]:
 
 
 def rounded(task: Task) -> Task:
-    """Scores to one digit; the labels of the past keep their law."""
+    """Scores to one digit; the labels of the past keep their distribution."""
     return replace(task, p=task.p.round(1), past_p=task.past_p.round(1))
 
 

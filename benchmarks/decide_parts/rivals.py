@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from tabular import probability_classifier
 
 import argmetric as am
 from decide_parts import copied_kernel
@@ -16,7 +17,7 @@ from decide_parts import copied_kernel
 
 @dataclass(frozen=True)
 class Task:
-    """Probabilities to decide on, and labelled rows of the same law to tune on.
+    """Probabilities to decide on, and labelled rows like them to tune on.
 
     `sizes` are the sizes of consecutive groups, None for a single vector.
     """
@@ -55,19 +56,8 @@ def argmetric(task: Task) -> np.ndarray:
 
 def tuned_threshold(task: Task) -> np.ndarray:
     """One threshold, tuned on labelled rows for the very score that is reported."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.metrics import make_scorer
     from sklearn.model_selection import TunedThresholdClassifierCV
-
-    class Given(ClassifierMixin, BaseEstimator):
-        """A fitted classifier whose only feature is the probability itself."""
-
-        def fit(self, X: np.ndarray, y: np.ndarray) -> Given:
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict_proba(self, X: np.ndarray) -> np.ndarray:
-            return np.column_stack([1 - X[:, 0], X[:, 0]])
 
     sizes = task.past_sizes
     n_groups = 1 if sizes is None else sizes.size
@@ -85,7 +75,10 @@ def tuned_threshold(task: Task) -> np.ndarray:
 
     X, y = task.past_p[:, None], task.past_y
     tuned = TunedThresholdClassifierCV(
-        Given().fit(X, y), scoring=make_scorer(mean_f1), cv="prefit", refit=False
+        probability_classifier(y),
+        scoring=make_scorer(mean_f1),
+        cv="prefit",
+        refit=False,
     )
     return tuned.fit(X, y).predict(task.p[:, None]).astype(np.int64)
 
@@ -155,17 +148,20 @@ def true_expected_f1(task: Task, labels: np.ndarray) -> float:
     for part in task.parts:
         chosen = labels[start : start + part.size] == 1
         start += part.size
-        hit_law, rest_law = _count_law(part[chosen]), _count_law(part[~chosen])
-        hits, rest = np.ogrid[: hit_law.size, : rest_law.size]
+        hits_p, rest_p = (
+            _count_distribution(part[chosen]),
+            _count_distribution(part[~chosen]),
+        )
+        hits, rest = np.ogrid[: hits_p.size, : rest_p.size]
         both = int(chosen.sum()) + hits + rest
         empty = both == 0
         value = np.where(empty, task.zero_division, 2 * hits / (both + empty))
-        total += float(hit_law @ value @ rest_law)
+        total += float(hits_p @ value @ rest_p)
     return total / len(task.parts)
 
 
-def _count_law(p: np.ndarray) -> np.ndarray:
-    law = np.ones(1)
-    for chance in p:
-        law = np.convolve(law, (1 - chance, chance))
-    return law
+def _count_distribution(p: np.ndarray) -> np.ndarray:
+    distribution = np.ones(1)
+    for probability in p:
+        distribution = np.convolve(distribution, (1 - probability, probability))
+    return distribution

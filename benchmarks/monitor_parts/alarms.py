@@ -64,16 +64,10 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         told = {"stated": 0.05, "years": len(rows), "half": of_half}
         emit("alarms", "false alarms a year", rate, "share", goal, **told)
     for of_half, rows in by_half(falls):
-        sets = dict.fromkeys(row["set"] for row in rows)
         for fall, seen in product(FALLS, SEEN):
             all_weeks = [row for row in rows if row["fall"] == fall]
             of_fall = [row for row in all_weeks if row["n"] == N]
             _emit_delays(of_fall, seen, fall, half=of_half)
-            for name in sets:
-                kept = [row for row in of_fall if row["set"] == name]
-                share = kept[0]["share"] if kept else None
-                told = {"half": of_half, "set": name, "positive": share}
-                _emit_delays(kept, seen, fall, **told)
             for low, high in POSITIVES:
                 kept = [r for r in all_weeks if low <= r["n"] * r["share"] < high]
                 told = {"half": of_half, "positives a week from": low}
@@ -192,7 +186,7 @@ def _falls(
 
 
 def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | None:
-    """The first week whose true share of positives is too low: a bound for scores.
+    """The first week whose true prevalence is too low: a bound for scores.
 
     The same windows and critical value, and the root of the likelihood ratio of two
     binomials.
@@ -218,7 +212,7 @@ def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | No
 def fallen_share(
     y: np.ndarray, labels: np.ndarray, share: float, points: float
 ) -> float | None:
-    """The share of positives at which F1 of these labels is so many points lower.
+    """The prevalence at which F1 of these labels is so many points lower.
 
     Hit rate and false positive rate stay as they are. None where F1 is too low.
     """

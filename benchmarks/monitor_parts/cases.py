@@ -86,11 +86,6 @@ def pools(
                     yield Pool(name, of_half, model, scored["y"], *arrays)
 
 
-def features_of(pool: Pool) -> np.ndarray:
-    """The features of the rows of a pool."""
-    return np.asarray(dense(load(pool.name).X)[pool.rows])
-
-
 def _scored(name: str, models: tuple[str, ...]) -> dict[str, np.ndarray]:
     folder = Path(tempfile.gettempdir()) / "argmetric-monitor"
     folder.mkdir(exist_ok=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 from classes_parts.cases import DROPPED, TRAIN, loaded, models
 from harness import Target, emit
 from sklearn.metrics import f1_score
+from tabular import class_probabilities
 
 import argmetric as am
 from argmetric.classes import monitor
@@ -60,20 +60,15 @@ def _pools(quick: bool) -> Iterator[ClassPool]:
         rate = RATIO ** -(rng.permutation(kept.size) / (kept.size - 1.0))
         rate = np.ones(kept.size) if name == "covtype" else rate
         rows = np.flatnonzero(np.isin(y, kept))
-        chance = rate[np.searchsorted(kept, y[rows])]
-        rows = rng.permutation(rows[rng.random(rows.size) < chance])[: SETS[name]]
+        probability = rate[np.searchsorted(kept, y[rows])]
+        rows = rng.permutation(rows[rng.random(rows.size) < probability])[: SETS[name]]
         X = X[rows][:, rng.permutation(X.shape[1])[DROPPED.get(name, 0) :]]
         y = np.searchsorted(kept, y[rows])
         for kind, model in models().items():
             if quick and kind not in ("logistic", "bayes"):
                 continue
             model.fit(X[:TRAIN], y[:TRAIN])
-            P = np.zeros((y.size, kept.size))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                P[:, model.classes_] = model.predict_proba(X)
-            P = np.clip(P, 1e-12, None)
-            P /= P.sum(axis=1, keepdims=True)
+            P = class_probabilities(model, X, kept.size)
             yield ClassPool(name, kind, y[TRAIN:], P[TRAIN:], X[TRAIN:])
 
 
@@ -94,7 +89,7 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
     factor = np.exp(MOVED * rng.standard_normal(pool.P.shape[1]))
     weights = {
         "quiet": np.ones(other.size),
-        "shares moved": factor[pool.y[other]],
+        "prevalence shift": factor[pool.y[other]],
         "other rows": np.where(side, SIDES, 1.0),
     }
     drawn = {

@@ -103,8 +103,8 @@ def jeffreys(
 ) -> tuple[float, float, float]:
     """90 % interval and mean of F1 from random labels y of rows with the labels z.
 
-    The rate of positives has a beta law for each predicted label; the rows that have
-    no label are drawn.
+    The rate of positives has a beta distribution for each predicted label; the rows
+    without a label are drawn.
     """
     drawn = []
     for side in (True, False):

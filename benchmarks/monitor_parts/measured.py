@@ -112,14 +112,8 @@ def _forecasts(
             "kind": kind_of(name),
             "actual": float(am.evaluate(y, labels)),
             "verdict": auto[i].verdict,
-            "readings": (
-                auto[i].p_nothing,
-                auto[i].p_covariate_shift,
-                auto[i].p_prevalence_shift,
-            ),
-            "share": float(y.mean()),
             "auto": (*auto[i].interval, auto[i].mean),
-            # where the share moved and nothing else did: shift="prior"
+            # where only the prevalence changed: shift="prior"
             "prior": (
                 *auto[i].if_prevalence_shift_interval,
                 auto[i].if_prevalence_shift,
@@ -132,10 +126,6 @@ def _forecasts(
         if theirs is not None:
             value, *bounds = theirs[i]
             row["NannyML"] = (*bounds, value)
-        if name in SHARES:
-            low, high = auto[i].population_interval
-            row["population"] = (low, high, (low + high) / 2)
-            row["drawn share"] = float(name.split()[-1]) * float(pool.y.mean())
         yield row
         if name == QUIET:
             moved = changed_labels(rng, y, pool.sides[0][rows])

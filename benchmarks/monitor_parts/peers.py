@@ -13,18 +13,18 @@ BANDS = {"CBPE ± 1.645 se": 1.645, "CBPE ± 3 se": 3.0}  # NannyML draws the se
 
 
 class Cbpe(NamedTuple):
-    """NannyML's formula: an isotonic map, and the ratio of expected counts.
+    """NannyML's formula: an isotonic calibrator, and the ratio of expected counts.
 
     Attributes
     ----------
-    chances : callable
-        The map.
+    probabilities : callable
+        The isotonic calibrator.
     deviation, relevant : float
         Standard deviation over those rows of the reference that are hits, misses or
         false positives, of their parts of F1; and the share of such rows.
     """
 
-    chances: Any
+    probabilities: Any
     deviation: float
     relevant: float
 
@@ -40,7 +40,7 @@ class Cbpe(NamedTuple):
 
     def estimate(self, p: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
         """F1 and its standard error."""
-        c = self.chances(p)
+        c = self.probabilities(p)
         below = labels.sum() + c.sum()
         score = float(2 * c[labels].sum() / below) if below else 0.0
         rows = p.size * self.relevant

@@ -12,15 +12,12 @@ from monitor_parts.measured import (
     FEWEST,
     PERIODS,
     by_half,
-    emit_ends,
-    known_positives,
     seeded,
     tuned,
 )
 from monitor_parts.shifts import QUIET, SHARES, drawn_reference
 
 REFERENCES, REPEATS = (1000, 4000), 3
-KEYS = ("n", "m", "known", "model", "set")
 
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
@@ -41,15 +38,10 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                         continue
                     p = pool.p[period]
                     one = am.monitor(p, rule, reference=known).periods[0]
-                    actual = float(am.evaluate(pool.y[period], rule.apply(p)))
-                    row = {**pool.about, "m": m, "n": n, "actual": actual}
-                    row["known"] = known_positives(int(known[0].sum()))
-                    row["auto"] = (*one.interval, one.mean)
-                    rows.append(row | {"moved": one.verdict != "no shift"})
+                    moved = one.verdict != "no shift"
+                    rows.append({**pool.about, "n": n, "moved": moved})
     for of_half, kept in by_half(rows):
         shown = of_half == "show"
-        within: Target = ("within", 0.87, 0.93) if shown else None
-        emit_ends("quiet", kept, ("auto",), lambda _, goal=within: goal, half=of_half)
         for few, part in (
             (True, [row for row in kept if row["n"] < 1000]),
             (False, [row for row in kept if row["n"] >= 1000]),
@@ -59,7 +51,3 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 goal: Target = ("<=", 0.05 if few else 0.02) if shown else None
                 told = {"n": "200" if few else "1,000 or more", "half": of_half}
                 emit("quiet", "moved", share, "share", goal, **told, periods=len(part))
-        for key in KEYS:
-            for value in dict.fromkeys(row[key] for row in kept):
-                part = [row for row in kept if row[key] == value]
-                emit_ends("quiet", part, ("auto",), half=of_half, **{key: value})

@@ -1,4 +1,4 @@
-"""Periods in which nothing happened, the share moved, or other rows came.
+"""Periods in which nothing happened, the prevalence or the inputs changed.
 
 Each function returns positions in the arrays that it is given, in random order and
 without repetition, or None where there are too few rows of a kind.
@@ -12,7 +12,7 @@ import numpy as np
 
 from monitor_parts.cases import FEATURES, Pool
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # on the share of positives
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # on the prevalence
 ODDS = (3, 9)  # rows of one half of a feature for one of the other
 LARGEST_SHARE = 0.9
 

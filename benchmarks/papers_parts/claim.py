@@ -18,8 +18,10 @@ it, "open". Then the verdict is
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -194,6 +196,16 @@ class Claim:
         """Questions that are not answered "not so" with a term of the claim deleted."""
         found = ((ask, figures[ask.figure]) for ask in self.deleted)
         return [ask.told(one) for ask, one in found if ask.answer(one) != "not so"]
+
+
+def declare(
+    name: str, measure: Callable[[bool], Figures], asks: Sequence[Ask], **more: Any
+) -> Claim:
+    """Return a claim with the words that claims.toml has for its name."""
+    return Claim(name, measure=measure, asks=asks, **_WORDS[name], **more)
+
+
+_WORDS = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
 
 
 def _verdict(answers: set[str], *, fast: bool) -> str:

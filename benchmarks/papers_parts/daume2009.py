@@ -10,21 +10,17 @@ from typing import Any
 import numpy as np
 
 from argmetric.search import WordChunking
-from papers_parts.claim import Ask, Claim, Figures, at_most, within
+from papers_parts.claim import Ask, Figures, at_most, declare, within
 
 EXACT = 1e-12
 LESS = "largest loss less its bound"
 LEMMA_1, THEOREM_2 = ("Tβℓ", "½β²T²c_max"), ("2Tℓ ln T", "(1 + ln T)c_max/T")
-TREES = (
-    "generated: binary decisions, exact losses of all paths; random trees and "
-    "classifiers, and such that a term of the bound is needed"
-)
 
 
 @dataclass(frozen=True)
 class Tree:
     """T binary decisions; a loss for each of the 2^T ends. A policy is, for each depth,
-    the chance of action 1 at each of its states."""
+    the probability of action 1 at each of its states."""
 
     losses: np.ndarray
 
@@ -35,9 +31,9 @@ class Tree:
     def values(self, policy: list[np.ndarray]) -> list[np.ndarray]:
         """Expected loss of every state, by depth."""
         found = [self.losses]
-        for chance in reversed(policy):
+        for probability in reversed(policy):
             pairs = found[0].reshape(-1, 2)
-            found.insert(0, (1 - chance) * pairs[:, 0] + chance * pairs[:, 1])
+            found.insert(0, (1 - probability) * pairs[:, 0] + probability * pairs[:, 1])
         return found
 
     def loss(self, policy: list[np.ndarray]) -> float:
@@ -48,11 +44,13 @@ class Tree:
     ) -> float:
         """Mean regret of `new` at the states of `policy`, which goes on from there."""
         values, reach, total = self.values(policy), np.ones(1), 0.0
-        for depth, chance in enumerate(policy):
+        for depth, probability in enumerate(policy):
             pairs = values[depth + 1].reshape(-1, 2)
             chosen = (1 - new[depth]) * pairs[:, 0] + new[depth] * pairs[:, 1]
             total += float(reach @ (chosen - pairs.min(axis=1)))
-            reach = np.stack([reach * (1 - chance), reach * chance], axis=1).ravel()
+            reach = np.stack(
+                [reach * (1 - probability), reach * probability], axis=1
+            ).ravel()
         return total / self.depth
 
     def best(self) -> list[np.ndarray]:
@@ -277,61 +275,39 @@ def _mean(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "daume2009-lemma-1",
-        "Lemma 1",
-        "One iteration adds to the loss at most Tβℓ + ½β²T²c_max.",
         _lemma_1,
         [at_most(LESS, EXACT)],
-        data=TREES,
-        seeds="1,000 trees (fast: 100)",
         deleted=each_deleted(*LEMMA_1),
     ),
-    Claim(
+    declare(
         "daume2009-theorem-2",
-        "Theorem 2",
-        "With β = 1/T³ and 2T³ ln T iterations the loss is at most that of the initial "
-        "policy + 2Tℓ ln T + (1 + ln T)c_max/T.",
         _theorem_2,
         [at_most(LESS, EXACT)],
-        data=TREES,
-        seeds="200 trees (fast: 20)",
         deleted=each_deleted(*THEOREM_2),
     ),
-    Claim(
+    declare(
         "daume2009-theorem-3",
-        "Theorem 3, equation (14)",
-        "Trained on right histories to error ε, a classifier makes T/2 − (1 − (1 − "
-        "2ε)^(T+1))/(4ε) + ½ errors, about T/2 for small ε or large T.",
         _theorem_3,
         [
             at_most("largest difference of (14) and the recursion", 1e-9),
             within("errors over T/2, ε = 0.3, T = 1,000", 0.95, 1.05),
             within("errors over T/2, ε = 0.00001, T = 10", 0.95, 1.05),
         ],
-        data="nine pairs of ε and T",
-        remark="For small ε it is about εT(T + 1)/2 (erratum 36).",
     ),
-    Claim(
+    declare(
         "daume2009-equation-18",
-        "Equation (18)",
-        "The policy for chunks is optimal from every prefix, and its costs are those "
-        "of the best way to go on.",
         _equation_18,
         [
             at_most("largest regret of the policy", EXACT),
             at_most("largest error of a cost", EXACT),
         ],
-        data="all labels of 4 words with 2 types (fast: 3 and 1)",
         fails_on=lambda: _equation_18(True, _never_a_chunk),
     ),
-    Claim(
+    declare(
         "daume2009-f1-mean",
-        "Equation (17)",
-        "F1 is the geometric mean of precision and recall.",
         _mean,
         [at_most("largest difference to the geometric mean", EXACT)],
-        data="a grid of precision and recall",
-        remark="It is the harmonic mean (erratum 32).",
     ),
 )

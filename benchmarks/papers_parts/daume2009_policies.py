@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from search_parts import searn
 
-from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.daume2009 import EXACT
 from papers_parts.daume2009_runs import (
     CHUNKS,
-    INTERVALS,
     ITERATIONS,
     JOINT,
     NER_300,
@@ -140,47 +139,28 @@ def _folds(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "daume2009-theorem-1",
-        "Theorem 1",
-        "Where the loss-augmented problem (3) of an M3N can be solved in time T(x), so "
-        "can the optimal policy: solve (3) on the choices that are left.",
         theorem_1,
         [
             at_most("largest regret of the policy", EXACT),
             at_most("steps of a decision over those of (3)", 1.0),
         ],
-        data="generated: chains of 2 to 5 outputs, losses of outputs and of pairs; all "
-        "outputs gone through",
-        seeds="300 random chains (fast: 20)",
-        remark="The proof removes the loss from (3), which leaves the scores; what has "
-        "to go are the scores.",
         fails_on=lambda: theorem_1(True, weight=1.0),
     ),
     *(
-        Claim(
+        declare(
             f"daume2009-figure-6-{name}",
-            "Fig. 6, section 6.1.9",
-            "With β = 1 an optimum is reached in 5 to 15 iterations, after which the "
-            f"score levels off or drops ({task}).",
             lambda fast, task=task: {} if fast else _curve(task, fast),
             [
                 at_least(f"iteration 5 over 1, {task}", 0, full_only=True),
                 at_most(f"iteration 15 over 5, {task}", 0.5, full_only=True),
             ],
-            data="CoNLL-2000, word at a time, greedy, logistic regression, 15 "
-            "iterations" + ("; the first 2,000 sentences" if task == JOINT else ""),
-            seeds=INTERVALS,
-            remark="Half a point more after iteration 5 counts as levelling off.",
         )
         for task, name in CURVES.items()
     ),
-    Claim(
+    declare(
         "daume2009-section-7-folds",
-        "Section 7",
-        "A classifier does better on its training inputs than on others, so that the "
-        "roll-in is too optimistic; ten folds lessen that significantly. It has yet to "
-        "be a serious concern.",
         _folds,
         [
             ask
@@ -204,10 +184,5 @@ CLAIMS = (
                 ),
             )
         ],
-        data="handwriting, small (fast: every third word), and 300 sentences of "
-        "CoNLL-2002, Spanish (full only); β = 1, the last of two iterations, greedy",
-        seeds="five folds of letters, five seeds (fast: three)",
-        remark="Half of the gap counts as significantly less; within half a point "
-        "counts as no concern.",
     ),
 )

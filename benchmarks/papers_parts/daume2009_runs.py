@@ -27,11 +27,6 @@ ITERATIONS = 15  # of Fig. 6
 RUNS = {SMALL: 5, LARGE: 3, NER_300: 5, PART: 3}  # else one
 JOINT_SENTENCES = 2_000
 RESAMPLES = 1_000
-INTERVALS = (
-    "letters: five folds (large: three); 300 sentences: five seeds, 1,000: three; full "
-    "text: one seed, intervals by resampling test sentences; crfsuite once for each "
-    "fold or text (fast: three folds or seeds)"
-)
 
 
 def problems(task: str, fast: bool) -> list[tuple[Problem, int]]:

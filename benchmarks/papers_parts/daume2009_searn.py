@@ -10,11 +10,10 @@ import numpy as np
 from search_parts import searn
 
 from argmetric.search import LinearLearner, Searn, Task
-from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.daume2009 import (
     EXACT,
     LESS,
-    TREES,
     cases,
     each_deleted,
     iterated,
@@ -22,7 +21,6 @@ from papers_parts.daume2009 import (
 )
 from papers_parts.daume2009_runs import (
     CHUNKS,
-    INTERVALS,
     LARGE,
     NER,
     PART,
@@ -284,11 +282,8 @@ def _noise(fast: bool) -> Figures:
 
 OVER = "SEARN over its first iteration"
 CLAIMS = (
-    Claim(
+    declare(
         "daume2009-section-3-2-2-costs",
-        "Section 3.2.2",
-        "On easy problems the optimal approximation does about as well as Monte-Carlo "
-        "costs, and it typically outperforms a single sample.",
         _cost_estimates,
         [
             within(f"approximation over Monte Carlo, {SMALL}", -0.5, 0.5),
@@ -301,83 +296,42 @@ CLAIMS = (
             at_least(f"approximation over single sample, {SMALL}", 0),
             at_least(f"approximation over single sample, {PART}", 0, full_only=True),
         ],
-        data=f"{LETTERS}; 1,000 sentences of CoNLL-2000 (full only); β = 0.3, five "
-        "iterations, five paths for Monte Carlo, greedy",
-        seeds="five folds (fast: three); three seeds",
-        remark="Within half a point counts as about as well. On handwriting the "
-        "approximation is the better one; a quarter of the letters are wrong there, so "
-        "that the problem is hardly an easy one.",
     ),
-    Claim(
+    declare(
         "daume2009-section-5-2-memm",
-        "Sections 5.2 and 7",
-        "MEMMs are trained as if all previous decisions were right; the iterations of "
-        "SEARN after the first get around that.",
         _over_memm,
         [
             at_least(f"{OVER}, {how}, {task}", 0, full_only=task != SMALL)
             for task in MEMM_TASKS
             for how in ("greedy", "beam 10")
         ],
-        data="handwriting, Spanish entities and chunks; the last of three iterations "
-        "with β = 1 (fast: every third written word)",
-        seeds=INTERVALS,
-        remark="The paper has no figures for this. Beam 10 is its own setting.",
     ),
-    Claim(
+    declare(
         "daume2009-section-5-2-stacking",
-        "Section 5.2",
-        "On sequences, stacked sequential learning is quite similar to SEARN with "
-        "β = 1.",
         _stacking,
         [within("stacking over SEARN, labels before", -1, 1)],
-        data=LETTERS,
-        seeds="three folds",
-        remark="Within a point counts as similar; SEARN itself gains no more.",
         deleted=[within(FIRST, -1, 1)],
     ),
-    Claim(
+    declare(
         "daume2009-section-4-beta",
-        "Section 4",
-        "A small β is unnecessary in practice.",
         _small_beta,
         [at_least("β = 1 over β = 0.1", -0.5)],
-        data=f"{LETTERS}: β = 1, 5 iterations, and β = {SMALL_BETA}, {MANY} iterations "
-        "(less than 1 % of the initial policy is left)",
-        seeds="five folds (fast: three)",
         deleted=[at_least(FIRST, -0.5)],
     ),
-    Claim(
+    declare(
         "daume2009-lemma-2",
-        "Lemma 2, equation (12)",
-        "After C/β iterations the loss without the initial policy is at most that of "
-        "the initial policy + CTℓ + c_max(½CT²β + T exp(−C)).",
         _lemma_2,
         [at_most(LESS, EXACT)],
-        data=f"{TREES}; C from 0.05 to 4",
-        seeds="300 trees (fast: 20)",
         deleted=each_deleted(*LEMMA_2),
     ),
-    Claim(
+    declare(
         "daume2009-section-3-4-hill-climbing",
-        "Sections 3.4.2 and 3.4.3",
-        "For matchings, a local hill-climbing search is likely to be more effective "
-        "than beam search from the left.",
         _hill_climbing,
         [at_least(_over_beam(width), 0) for width in BEAMS],
-        data="generated: matchings of five rows under noisy scores, β = 1, two "
-        "iterations, beams that add up the scores of the rows; right columns in "
-        "percent",
-        seeds="ten (fast: three)",
     ),
-    Claim(
+    declare(
         "daume2009-footnote-7",
-        "Section 7, footnote 7",
-        "Where the labels are noise, and a safe option of small loss is more than one "
-        "step away from the noisy optimum, SEARN performs poorly.",
         _noise,
         [at_least("loss of SEARN over that of the safe policy", 0)],
-        data="generated: four coin flips, a safe answer of loss 0.25",
-        seeds="ten (fast: three)",
     ),
 )

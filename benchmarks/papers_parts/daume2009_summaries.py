@@ -9,25 +9,7 @@ from summaries_parts import paper as table
 from summaries_parts.judge import interval
 from summaries_parts.learned import EXTRACTION, VINE
 
-from papers_parts.claim import Ask, Claim, Estimate, Figures, at_least
-
-DATA = (
-    "reviews stand in for DUC 2005, which is not to be had: fewsum (118 clusters, 60 "
-    "words) and opinosis (38 topics, 25 words), without queries (fast: 12 clusters of "
-    "each)"
-)
-SEEDS = "five folds for what is published, ten for the others; clusters resampled"
-REMARK = (
-    "SEARN as published: costs by the best completion with beam 20, a mixture with "
-    "β = 0.5, three iterations; ridge regression on the costs of 12 sampled actions "
-    "in 100 sampled states an iteration."
-)
-
-NOT_AT_HAND = (
-    "DUC 2005 is not to be had. The figures are of reviews, another domain, and "
-    "without the queries that the systems of the paper read"
-)
-OWN_SYSTEM = "; the best system of DUC 2005 is not either, and our own stand for it"
+from papers_parts.claim import Ask, Estimate, Figures, at_least, declare
 
 
 def _questions(claim: table.Claim) -> Iterator[tuple[table.Pair, str]]:
@@ -47,7 +29,7 @@ def _takes_long(pair: table.Pair) -> bool:
 
 
 def figure(claim: table.Claim, better: table.System, worse: table.System) -> Estimate:
-    """The difference of two systems, or the share of the better one that is had."""
+    """The difference of two systems, or the share of the better one that it reaches."""
     if claim.nearly_equal:
         low, high = interval(worse.scores - table.NEARLY * better.scores)
         share = worse.mean / better.mean
@@ -84,17 +66,6 @@ def _asks(claim: table.Claim) -> list[Ask]:
 
 
 CLAIMS = tuple(
-    Claim(
-        f"daume2009-table-2-{claim.name}",
-        "Table 2, section 6.2.5",
-        f"{claim.text[0].upper()}{claim.text[1:]}.",
-        partial(_measured, claim),
-        _asks(claim),
-        data=DATA,
-        seeds=SEEDS,
-        printed={"ROUGE-2": claim.paper},
-        remark=REMARK,
-        not_testable=NOT_AT_HAND + (OWN_SYSTEM if claim.own_system else "") + ".",
-    )
+    declare(f"daume2009-table-2-{claim.name}", partial(_measured, claim), _asks(claim))
     for claim in table.CLAIMS
 )

@@ -8,12 +8,11 @@ from search_parts import paper as orders
 from search_parts import searn
 
 from papers_parts import daume2009_searn
-from papers_parts.claim import Ask, Claim, Estimate, Figures, at_least, at_most
+from papers_parts.claim import Ask, Estimate, Figures, at_least, at_most, declare
 from papers_parts.daume2009_runs import (
     CHUNKS,
     FAST,
     FIGURE_TASKS,
-    INTERVALS,
     ITERATIONS,
     JOINT,
     LARGE,
@@ -33,12 +32,6 @@ ALL = (SMALL, LARGE, NER_300, NER, CHUNKS, JOINT)
 PEERS = (SMALL, NER_300, NER, CHUNKS)
 CRF, PERCEPTRON = "CRF (crfsuite)", "structured perceptron (crfsuite)"
 ALGORITHMS = {CRF: "lbfgs", PERCEPTRON: "averaged-perceptron"}
-TASKS_DATA = (
-    "the paper's sets with features of ours, tags and chunks together from the first "
-    "2,000 sentences; `Searn`, β = 1, costs by the optimal approximation, beam 10, the "
-    "last of two iterations, decided word by word (fast: every third written word, 300 "
-    "sentences, fewer tasks)"
-)
 SEARN_ITERATIONS = 2  # further ones change little (Fig. 6)
 EARLY = 5
 
@@ -162,31 +155,21 @@ def _order(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "daume2009-table-1-searn-helps",
-        "Table 1",
-        "For all classifiers, adding SEARN improves the score.",
         _searn_helps,
         [ask for kind in LEARNERS for ask in _asks(f"{kind}, {{}}", 0, ALL)],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
     ),
-    Claim(
+    declare(
         "daume2009-table-1-structure-helps",
-        "Table 1",
-        "Structured techniques outperform their classification counterparts.",
         _structure_helps,
         [
             *_asks(f"{CRF} over logistic, {{}}", 0, PEERS),
             *_asks(f"{PERCEPTRON} over perceptron, {{}}", 0, PEERS),
         ],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
     ),
-    Claim(
+    declare(
         "daume2009-table-1-more-data",
-        "Table 1",
-        "Whatever the algorithm, the large set gives better scores than the small one.",
         _more_data,
         [
             at_least(f"{kind}, {how}, {name}", 0, full_only=True)
@@ -194,47 +177,24 @@ CLAIMS = (
             for kind in LEARNERS
             for how in ("alone", "SEARN")
         ],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
     ),
-    Claim(
+    declare(
         "daume2009-table-1-simple-on-large",
-        "Table 1",
-        "A plain logistic regression on the large NER set outperforms the CRF on the "
-        "small one.",
         _simple_on_large,
         [at_least("logistic alone, NER, over CRF, 300 sentences", 0, full_only=True)],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
     ),
-    Claim(
+    declare(
         "daume2009-table-1-simple-on-large-m3n",
-        "Table 1",
-        "A plain SVM on the large handwriting set outperforms the M3N on the small "
-        "one, and logistic regression on the large NER set the SVMstruct.",
         _simple_on_large,
         [at_least("svm alone, large letters, over CRF, small", 0, full_only=True)],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
-        not_testable="No M3N and no SVMstruct is at hand; the figure is that of a CRF, "
-        "another learner.",
     ),
-    Claim(
+    declare(
         "daume2009-table-1-comparable",
-        "Table 1",
-        "SEARN can perform comparably to structured techniques or better.",
         _comparable,
         _asks("SEARN over CRF, {}", -0.5, PEERS),
-        data=TASKS_DATA,
-        seeds=INTERVALS,
-        printed={"chunks, F1 of SEARN and CRF": "94.47 and 94.77"},
-        remark="Half a point counts as comparable; SEARN uses logistic regression.",
     ),
-    Claim(
+    declare(
         "daume2009-table-1-logistic",
-        "Table 1",
-        "Except on handwriting, SEARN with logistic regression is at the top of the "
-        "pack.",
         _logistic_on_top,
         [
             *(
@@ -246,34 +206,18 @@ CLAIMS = (
             ),
             *_asks("svm over logistic, {}", 0, (SMALL, LARGE)),
         ],
-        data=TASKS_DATA,
-        seeds=INTERVALS,
-        remark="Half a point below another learner counts as the top.",
     ),
-    Claim(
+    declare(
         "daume2009-section-6-1-8",
-        "Section 6.1.8",
-        "On Spanish entities, from the right is slightly worse than from the left, and "
-        "not significantly.",
         _order,
         [
             at_most("right less left, F1, perceptron", 0),
             at_most("right less left, F1, logistic", 0),
             at_most("differences that are significant", 0),
         ],
-        data="CoNLL-2002, Spanish; `Searn`, β = 1, costs by the optimal approximation, "
-        "beam 10, the last of two iterations (fast: 400 sentences)",
-        seeds="one seed; intervals by resampling sentences",
-        printed={
-            "right less left, token accuracy, perceptron": "97.40 − 97.67",
-            "right less left, token accuracy, logistic": "97.98 − 98.17",
-        },
     ),
-    Claim(
+    declare(
         "daume2009-figure-6",
-        "Fig. 6, section 6.1.9",
-        "With β = 1 an optimum is reached in 5 to 15 iterations, after which the score "
-        "levels off or drops.",
         _figure_6,
         [
             *_asks("iteration 5 over 1, {}", 0, FIGURE_TASKS),
@@ -282,11 +226,6 @@ CLAIMS = (
                 for task in FIGURE_TASKS
             ),
         ],
-        data="the paper's sets, chunks from the first 1,000 sentences, greedy, "
-        "logistic regression, 15 iterations (fast: every third written word)",
-        seeds=INTERVALS,
-        remark="No iteration is chosen by its test score; half a point more after "
-        "iteration 5 counts as levelling off.",
     ),
     *daume2009_searn.CLAIMS,
 )

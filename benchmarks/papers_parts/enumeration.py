@@ -11,7 +11,7 @@ import numpy as np
 from papers_parts.values import VALUES
 
 Value = Callable[[Any, Any, Any, int], Any]  # of the counts tp, k, t and n
-LAWS: tuple[Callable[[np.random.Generator, int], np.ndarray], ...] = (
+DISTRIBUTIONS: tuple[Callable[[np.random.Generator, int], np.ndarray], ...] = (
     lambda rng, n: rng.random(n),
     lambda rng, n: rng.beta(0.5, 0.5, n),
     lambda rng, n: rng.beta(0.5, 3.0, n),
@@ -29,18 +29,23 @@ def labellings(n: int) -> np.ndarray:
     return np.arange(2**n)[:, None] >> np.arange(n) & 1
 
 
-def chances(p: np.ndarray) -> np.ndarray:
+def labelling_probabilities(p: np.ndarray) -> np.ndarray:
     """The probability of each labelling, labels independent."""
     return np.where(labellings(p.size) == 1, p, 1.0 - p).prod(axis=1)
 
 
-def expected(p: np.ndarray, value: Value, law: np.ndarray | None = None) -> np.ndarray:
-    """E[value] of every labelling as the answer, under `law` or independence."""
+def expected(
+    p: np.ndarray, value: Value, distribution: np.ndarray | None = None
+) -> np.ndarray:
+    """Return E[value] of every labelling as the answer; rows may be independent."""
     every = labellings(p.size)
     sizes = every.sum(axis=1)
     hits = every @ every.T  # answers by outcomes
     values = value(hits, sizes[:, None], sizes[None, :], p.size)
-    return np.asarray(values @ (chances(p) if law is None else law), dtype=np.float64)
+    return np.asarray(
+        values @ (labelling_probabilities(p) if distribution is None else distribution),
+        dtype=np.float64,
+    )
 
 
 def numbered(z: np.ndarray) -> int:

@@ -23,11 +23,11 @@ from argmetric.sequence import (
 from argmetric.train._objectives import ExpectedMetric
 from argmetric.train._rows import TrainingRows
 from papers_parts import sequences as sequence
-from papers_parts.claim import Claim, Figures, at_most
+from papers_parts.claim import Figures, at_most, declare
 from papers_parts.enumeration import (
-    LAWS,
-    chances,
+    DISTRIBUTIONS,
     expected,
+    labelling_probabilities,
     labellings,
     numbered,
     tops,
@@ -36,12 +36,15 @@ from papers_parts.enumeration import (
 from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12
-DRAWN = "3 laws of p, drawn with seed 0"
 
 
 def _vectors(longest: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    return [law(rng, n) for n in range(1, longest + 1) for law in LAWS]
+    return [
+        distribution(rng, n)
+        for n in range(1, longest + 1)
+        for distribution in DISTRIBUTIONS
+    ]
 
 
 def _theorem_1(fast: bool) -> Figures:
@@ -124,7 +127,7 @@ def _section_3_5(fast: bool) -> Figures:
     for p in _vectors(8 if fast else 10)[6:]:  # of three labels or more
         z = rng.integers(2, size=p.size)
         for name, (utility, counted) in LOSSES.items():
-            wanted = chances(p) @ counted(labellings(p.size), z)
+            wanted = labelling_probabilities(p) @ counted(labellings(p.size), z)
             found = expectation(utility, z, Independent(p)).mean
             key = f"largest error, {name}"
             figures[key] = max(figures[key], abs(float(found - wanted)))
@@ -143,7 +146,7 @@ def _section_1_3(fast: bool) -> Figures:
         scores = 2 * (y @ z) / (y.sum(axis=1) + z.sum())
         goal = ExpectedMetric(TrainingRows(X, z == 1, np.ones(n)), am.FBeta(1))
         found = goal.value_and_gradient(theta)[0]
-        value = max(value, abs(float(found - chances(p) @ scores)))
+        value = max(value, abs(float(found - labelling_probabilities(p) @ scores)))
         slope = max(slope, slope_error_of(goal, theta))
     return {
         "largest error of the expected F": value,
@@ -151,7 +154,7 @@ def _section_1_3(fast: bool) -> Figures:
     }
 
 
-def chain_chances(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
+def chain_probabilities(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
     """The probability of each labelling under a chain, by products."""
     order = initial.size.bit_length() - 1
     n = order + len(transitions)
@@ -161,10 +164,10 @@ def chain_chances(initial: np.ndarray, transitions: np.ndarray) -> np.ndarray:
         """The labels before a position as a number, the latest lowest."""
         return every[:, end - order : end] @ (1 << np.arange(order)[::-1])
 
-    chance = initial[history(order)]
+    probability = initial[history(order)]
     for i, step in enumerate(transitions, start=order):
-        chance = chance * step[history(i), every[:, i]]
-    return chance
+        probability = probability * step[history(i), every[:, i]]
+    return probability
 
 
 def _higher_orders(fast: bool) -> Figures:
@@ -174,19 +177,19 @@ def _higher_orders(fast: bool) -> Figures:
         worst = 0.0
         for n in range(order + 1, 8 if fast else 11):
             chain = sequence.random_chain(rng, n, order)
-            law = chain_chances(chain.initial, chain.transitions)
+            distribution = chain_probabilities(chain.initial, chain.transitions)
             z = rng.integers(2, size=n)
-            wanted = expected_of(z, law)
+            wanted = expected_of(z, distribution)
             found = expectation(sequence.PAPER_F, z, chain).mean
             worst = max(worst, abs(float(found - wanted)))
         figures[f"largest error, order {order}"] = worst
     return figures
 
 
-def expected_of(z: np.ndarray, law: np.ndarray) -> float:
+def expected_of(z: np.ndarray, distribution: np.ndarray) -> float:
     y = labellings(z.size)
     value = valued("f1", 1.0)
-    return float(law @ value(y @ z, z.sum(), y.sum(axis=1), z.size))
+    return float(distribution @ value(y @ z, z.sum(), y.sum(axis=1), z.size))
 
 
 class Table(VectorFunction):
@@ -212,8 +215,11 @@ def _vectors_of_utilities(fast: bool) -> Figures:
         z, y = rng.integers(2, size=p.size), labellings(p.size)
         hits, ones = y @ z, y.sum(axis=1)
         rows = hits, ones - hits, z.sum() - hits
-        law = chances(p)
-        wanted = [*(float(law @ row) for row in rows), expected_of(z, law)]
+        distribution = labelling_probabilities(p)
+        wanted = [
+            *(float(distribution @ row) for row in rows),
+            expected_of(z, distribution),
+        ]
         found = expectation(Table(), z, Independent(p))
         worst = max(worst, float(np.abs(found.mean - wanted).max()))
         alone = expectation(sequence.PAPER_F, z, Independent(p))
@@ -247,105 +253,65 @@ def _precision_and_recall(z: np.ndarray, every: np.ndarray) -> tuple[Any, Any]:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "jansche2007-theorem-1",
-        "Theorem 1",
-        "Of all answers with m positives, the m most probable have the highest "
-        "expected F-score.",
         _theorem_1,
         [at_most("most that another set of m labels gains", EXACT)],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-algorithm-1",
-        "Algorithm 1",
-        "Switching on bits by falling probability finds an answer of highest expected "
-        "F-score among all 2^n.",
         _algorithm_1,
         [
             at_most("largest error of a value", EXACT),
             at_most("most that the optimum lacks", EXACT),
             at_most("largest difference to argmetric.decide", EXACT),
         ],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-algorithms-2-3",
-        "Algorithms 2 and 3",
-        "An automaton with states (A, T) gives the F-score of any two sequences.",
         _algorithms_2_and_3,
         [at_most("largest error of a value", EXACT)],
-        data="all pairs of sequences of 6 labels (fast: 3)",
     ),
-    Claim(
+    declare(
         "jansche2007-algorithm-4",
-        "Algorithm 4",
-        "Composed with the probabilities, it gives the expected F-score exactly.",
         _algorithm_4,
         [at_most("largest error of an expectation", EXACT)],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-footnote-3",
-        "Footnote 3",
-        "The composed automaton has at most ⌊n³/12 + 5n²/8 + 17n/12 + 1⌋ states, and "
-        "at worst so many.",
         _footnote_3,
         [at_most("lengths with another number of states", 0)],
-        data="alternating sequences of 1 to 100 labels (fast: 30)",
     ),
-    Claim(
+    declare(
         "jansche2007-section-3-5",
-        "Section 3.5",
-        "The same algorithm gives the expectation of zero-one loss, Hamming distance "
-        "and P_k.",
         _section_3_5,
         [at_most(f"largest error, {name}", EXACT) for name in LOSSES],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-section-3-1",
-        "Sections 3.1 and 3.4",
-        "The expectation needs no independence: a Markov assumption of higher order "
-        "will suffice.",
         _higher_orders,
         [at_most(f"largest error, order {order}", EXACT) for order in (1, 2, 3)],
-        seeds="seed 5; chains of up to 10 labels (fast: 7)",
     ),
-    Claim(
+    declare(
         "jansche2007-section-5-vectors",
-        "Section 5",
-        "The coefficients can be elements of a vector space: one run gives the "
-        "expectation of every component.",
         _vectors_of_utilities,
         [
             at_most("largest error of a component", EXACT),
             at_most("most states beyond those of F alone", 0),
         ],
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "jansche2007-section-1-3",
-        "Section 1.3",
-        "The expected F-score, z being the right labels and y the output, is a smooth "
-        "stand-in for the raw one in training, and exact.",
         _section_1_3,
         [
             at_most("largest error of the expected F", EXACT),
             at_most("largest error of its gradient, relative", 1e-6),
         ],
-        seeds="seed 3; 2 to 9 rows (fast: 6)",
-        remark="Swapping the two roles turns β into 1/β (erratum 19).",
     ),
-    Claim(
+    declare(
         "jansche2007-section-2-1",
-        "Section 2.1",
-        "When a bit is switched on, precision falls or stays and recall rises or "
-        "stays.",
         _section_2_1,
         [at_most("largest rise of precision", 0), at_most("largest fall of recall", 0)],
-        data="all pairs of sequences of 6 labels (fast: 4)",
-        remark="The theorem does not need it (erratum 20).",
         fails_on=lambda: _section_2_1(True, bit=0),
     ),
 )

@@ -11,11 +11,9 @@ import numpy as np
 
 from argmetric.sequence import Independent, decode, distribution, expectation
 from papers_parts import sequences as sequence
-from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 
-LAWS = tuple(sequence.LAWS)
-SECTION_FOUR = "seed 4; n = 1 to 50, 10 runs each (fast: 3)"
-COUNTED = "states of the automaton that are visited, n = {} (fast: the first three)"
+DISTRIBUTIONS = tuple(sequence.DISTRIBUTIONS)
 EVERY_STATE = 10**9  # a beam that drops nothing
 
 
@@ -25,17 +23,17 @@ def _section_4(fast: bool) -> list[sequence.Decoded]:
 
 
 def beam_figures(rows: Sequence[sequence.Decoded], rule: str) -> Figures:
-    """What was found, and how far values were off, law by law."""
+    """What was found, and how far values were off, distribution by distribution."""
     figures: dict[str, float | Estimate] = {}
-    for law in LAWS:
-        mine = [row for row in rows if row.rule == rule and row.law == law]
+    for kind in DISTRIBUTIONS:
+        mine = [row for row in rows if row.rule == rule and row.distribution == kind]
         errors, found = np.array([(row.error, row.found) for row in mine]).T
         figures |= {
-            f"optimum found, {law}, %": Estimate.of(100.0 * found),
-            f"mean error of the value, {law}": Estimate.of(errors),
-            f"largest error of the value, {law}": float(errors.max()),
-            f"mean expected F lost, {law}": float(np.mean([row.loss for row in mine])),
-            f"optimum found by the lower bounds, {law}, %": 100.0
+            f"optimum found, {kind}, %": Estimate.of(100.0 * found),
+            f"mean error of the value, {kind}": Estimate.of(errors),
+            f"largest error of the value, {kind}": float(errors.max()),
+            f"mean expected F lost, {kind}": float(np.mean([row.loss for row in mine])),
+            f"optimum found by the lower bounds, {kind}, %": 100.0
             * float(np.mean([row.surely for row in mine])),
         }
     return figures
@@ -68,7 +66,7 @@ def _map_hypothesis(fast: bool) -> Figures:
     rng = np.random.default_rng(0)
     worst, same = 0.0, []
     for n in range(1, 9 if fast else 31):
-        for draw in sequence.LAWS.values():
+        for draw in sequence.DISTRIBUTIONS.values():
             model = Independent(draw(rng, n))
             likeliest = (model.p > 0.5).astype(np.int64)
             labels = decode(sequence.PAPER_F, model, beam=1).labels
@@ -195,115 +193,78 @@ def _footnote_4(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "jansche2007-section-4-one-state-value",
-        "Section 4, L = 1",
-        "With one state kept there is a substantial difference of about 0.6 between "
-        "the values.",
         partial(_beam, "1"),
-        [within(f"mean error of the value, {law}", 0.5, 0.7) for law in LAWS],
-        seeds=SECTION_FOUR,
-        printed={f"mean error of the value, {law}": "about 0.6" for law in LAWS},
-        remark="The kept value is nearly 0, so the error is the expected F itself.",
+        [
+            within(f"mean error of the value, {kind}", 0.5, 0.7)
+            for kind in DISTRIBUTIONS
+        ],
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-one-state",
-        "Section 4, L = 1",
-        "Nevertheless the optimal hypothesis is found more than 99 % of the time.",
         partial(_beam, "1"),
-        [at_least(f"optimum found, {law}, %", 99) for law in LAWS],
-        seeds=SECTION_FOUR,
-        printed={f"optimum found, {law}, %": "more than 99" for law in LAWS},
-        remark="A beam of one chooses the cut at one half. It loses little expected F.",
+        [at_least(f"optimum found, {kind}, %", 99) for kind in DISTRIBUTIONS],
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-2n-states",
-        "Section 4, L = 2n",
-        "With 2n states kept, values are indistinguishable from the exact ones, and "
-        "the optimum is found every time.",
         partial(_beam, "2n"),
         [
-            *(at_most(f"largest error of the value, {law}", 1e-3) for law in LAWS),
-            *(at_least(f"optimum found, {law}, %", 100) for law in LAWS),
+            *(
+                at_most(f"largest error of the value, {kind}", 1e-3)
+                for kind in DISTRIBUTIONS
+            ),
+            *(at_least(f"optimum found, {kind}, %", 100) for kind in DISTRIBUTIONS),
         ],
-        seeds=SECTION_FOUR,
-        printed={f"optimum found, {law}, %": "100" for law in LAWS},
-        remark="With 4n states it nearly holds.",
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-bound",
-        "Section 4, footnote 5",
-        "What a beam keeps is a lower bound of the expected F-score, and its error can "
-        "be bounded.",
         _bounds,
         [
             at_most("most that a kept value exceeds the optimum", 1e-12),
             at_most("most that an optimum lies outside its bounds", 1e-12),
         ],
-        seeds=SECTION_FOUR,
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-map",
-        "Section 4, L = 1",
-        "With one state kept, the value is the F-score of the MAP hypothesis, and "
-        "decoding becomes a variant of Viterbi decoding.",
         _map_hypothesis,
         [
             at_most("largest difference to the F-score of the MAP hypothesis", 1e-12),
             at_least("decided for the MAP hypothesis, %", 100),
         ],
-        seeds="seed 0; n = 1 to 30, two laws (fast: 8)",
-        remark="The value is that score times the kept probability (erratum 21).",
     ),
-    Claim(
+    declare(
         "jansche2007-section-3-4-cubic",
-        "Section 3.4",
-        "The run time of the expected F-score is cubic in n, with very small "
-        "constants.",
         _cubic,
         [
             within("power of n, states", 2.9, 3.1),
             at_most("states over n³, the longest", 0.1),
         ],
-        data=COUNTED.format("50, 100, 200 and 300"),
-        remark="Footnote 3 gives the worst number of states.",
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-linear",
-        "Section 4",
-        "With L states kept, the expected F-score takes O(nL).",
         _beam_times,
         [
             within("power of L, states", 0.9, 1.1),
             within("power of n, states", 0.9, 1.1),
         ],
-        data="states of the automaton that are visited, n up to 800, L up to 100",
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-decoder",
-        "Section 4",
-        "Decoding is quartic; with L linear in n it is cubic, with L constant "
-        "quadratic.",
         _decoder_times,
         [
             within("power of n, exact, states", 3.7, 4.1),
             within("power of n, L = 2n, states", 2.8, 3.1),
             within("power of n, L = 20, states", 1.9, 2.1),
         ],
-        data=COUNTED.format("20 to 120, to 160 and to 320"),
-        remark="Powers come from the last two lengths.",
     ),
-    Claim(
+    declare(
         "jansche2007-section-4-reuse",
-        "Footnote 4",
-        "Keeping the maps of the last hypothesis makes decoding faster in absolute "
-        "terms, though not asymptotically.",
         _footnote_4,
         [
             at_most("states with maps reused, over those without", 0.9),
             within("power of n, without", 3.7, 4.1),
             within("power of n, reused", 3.7, 4.1),
         ],
-        data=COUNTED.format("20, 40, 80 and 120"),
     ),
 )

@@ -15,7 +15,7 @@ from stream_parts.convergence import (
 )
 
 from argmetric.stream import FOFORule, NewtonRule, OFORule, SFORule
-from papers_parts.claim import Ask, Claim, Estimate, Figures, at_least, at_most
+from papers_parts.claim import Ask, Estimate, Figures, at_least, at_most, declare
 from papers_parts.estimates import ratio, slope
 
 SFO = "SFO"
@@ -23,13 +23,6 @@ COMMON = STREAMS[:2]  # those whose probabilities are right
 RARE = Stream("1 % positives", -6.4, 2.0)
 ALL = (*COMMON, RARE)
 RATE = -0.45  # 1/√n, with room for the logarithms that Õ hides
-KNOWN = "generated: normal logits, the probabilities given to the rules"
-SEEDS = "10 streams of up to 10,000,000 rows (fast: 5, 1,000,000)"
-INFORMATIVE = (
-    "Slopes of the mean over streams, for the n at which 1/(σ√n) is less than the "
-    "range of thresholds, where σ is the strong convexity. Fast runs leave out rare "
-    "positives."
-)
 SETS = "from 10³ to 10⁶ rows"  # the sizes of the paper's sets
 STARTS = {"30 % positives": 1_000, "4 % positives": 3_162, RARE.name: 100_000}
 NEARER = f"streams and lengths {SETS} with FOFO nearer than OFO, %"
@@ -70,15 +63,6 @@ def informative(stream: Stream, lengths: np.ndarray, b2: float = 1.0) -> np.ndar
     widest = 1.0 / (1.0 + b2)
     sigma = b2 * hits[0] + np.interp(widest, stream.scores()[1], above)
     return np.asarray(lengths * (sigma * widest) ** 2 >= 1.0)
-
-
-def asymptotic(power: str) -> str:
-    return (
-        "The rate is an asymptotic one and means the n at which 1/(σ√n) is less than "
-        "the range of thresholds, where σ is the strong convexity: 10⁵ rows and more "
-        f"at 1 % positives. {SETS.capitalize()}, the sizes of the paper's sets, "
-        f"|θ − θ*| falls as n^{power} there, which is not counted."
-    )
 
 
 def ranges(stream: Stream, lengths: np.ndarray) -> dict[str, np.ndarray]:
@@ -123,7 +107,7 @@ def _lemma_1(fast: bool) -> Figures:
 
 
 def _lemma_2(fast: bool) -> Figures:
-    """The largest of π/2·(F* − F)/|θ − θ*|, for laws of η with a few values."""
+    """The largest of π/2·(F* − F)/|θ − θ*|, η having a few values."""
     rng, largest = np.random.default_rng(0), 0.0
     for _ in range(1_000 if fast else 20_000):
         eta = np.sort(rng.random(rng.integers(2, 6)))
@@ -242,46 +226,23 @@ def _each(figure: str, bound: float, among: tuple[Stream, ...] = COMMON) -> list
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "liu2018-lemma-1",
-        "Lemma 1, section 3",
-        "The best threshold is the one minimum of a strongly convex Q, and half of the "
-        "best F1.",
         _lemma_1,
         [
             *_each("argmin of Q less argmax of F1", 2e-3),
             *_each("argmin of Q less half of the best F1", 2e-3),
             *_each("concave steps of Q", 0),
         ],
-        data=KNOWN,
     ),
-    Claim(
-        "liu2018-lemma-2",
-        "Lemma 2",
-        "F* − F(θ) is at most c |θ − θ*|.",
-        _lemma_2,
-        [at_most(LARGEST, 1 + 1e-9)],
-        data="generated: laws of η with 2 to 5 values",
-        seeds="20,000 laws (fast: 1,000)",
-        remark="The paper names no c; 2/π works, where π is the share of positives.",
-    ),
-    Claim(
+    declare("liu2018-lemma-2", _lemma_2, [at_most(LARGEST, 1 + 1e-9)]),
+    declare(
         "liu2018-theorem-2",
-        "Theorem 2 and its remark",
-        "One stage (SFO) with the step R/√(10T) converges at least as 1/√T in Q.",
         _theorem_2,
         _each("slope of log(Q − Q*) over log T", RATE, ALL),
-        data=KNOWN,
-        seeds=SEEDS,
-        printed={
-            f"slope of log(Q − Q*) over log T, {s.name}": "-0.5 or less" for s in ALL
-        },
-        remark="From θ₁ = 0 with R = ½. The bound itself is too wide to check.",
     ),
-    Claim(
+    declare(
         "liu2018-theorem-3",
-        "Theorem 3 and its remark",
-        "|θ − θ*| of FOFO falls as 1/(σ√n), up to logarithms.",
         _theorem_3,
         [
             at_most(
@@ -291,46 +252,27 @@ CLAIMS = (
             )
             for stream in reversed(ALL)
         ],
-        data=KNOWN,
-        seeds=SEEDS,
-        printed={asked_slope("θ − θ*", stream).format(FOFO): "-0.5" for stream in ALL},
-        remark=asymptotic("-0.20"),
     ),
-    Claim(
+    declare(
         "liu2018-section-1-faster",
-        "Section 1",
-        "FOFO finds the threshold faster than OFO.",
         _faster,
         [
             at_least(f"{NEARER}, {stream.name}", 50, full_only=stream is RARE)
             for stream in ALL
         ],
-        data=KNOWN,
-        seeds=SEEDS,
-        remark="Asked at the sizes of the paper's sets. The theorem is about the rate; "
-        "which of the two is nearer is another matter.",
     ),
-    Claim(
+    declare(
         "liu2018-theorem-4",
-        "Theorem 4",
-        "FOFO is consistent: its F1 tends to the best.",
         _consistency,
         _each("points of F1 lost at the end", 0.1, ALL),
-        data=KNOWN,
-        seeds=SEEDS,
     ),
-    Claim(
+    declare(
         "liu2018-section-5-other-metrics",
-        "Section 5",
-        "The method can be extended to F_β and to Jaccard.",
         _other_metrics,
         [
             ask
             for title in TITLES.values()
             for ask in _each(f"slope of log|θ − θ*|, {title}", RATE)
         ],
-        data=KNOWN,
-        seeds=SEEDS,
-        remark=f"{INFORMATIVE} θ* is the best cut for the metric itself.",
     ),
 )

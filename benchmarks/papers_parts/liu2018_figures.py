@@ -10,7 +10,7 @@ import numpy as np
 from stream_parts import paper
 from stream_parts.paper import FOFO, LR, METHODS, OFO, OMCSL, STAMP, Found
 
-from papers_parts.claim import Ask, Claim, Estimate, Figures, at_least, within
+from papers_parts.claim import Ask, Estimate, Figures, at_least, declare, within
 
 CLASSES = (2, 1, 3, 7, 6, 5)  # of covtype, by falling share: the panels of Fig. 1
 COMMON, RARE = (2, 1), (6, 5)  # those of which section 6 speaks
@@ -20,12 +20,6 @@ STAND_INS = tuple(chain.from_iterable(paper.STAND_INS.values()))
 OTHERS = (OFO, LR, STAMP, OMCSL)
 ALIKE = 1.0  # points of F1 that count as a small difference
 FAR = 10.0  # and as "extremely worse"
-SHUFFLES = "10 shuffles (fast: 3)"
-COVTYPE = "covtype, a class against the rest (fast: classes 2 and 6)"
-SETS = (
-    "a9a, ijcnn1 and w8a (its training file) of the paper; for webspam, protein and "
-    "sensorless, which are not to be had, others stand in (fast: not run)"
-)
 
 
 @cache
@@ -175,52 +169,19 @@ def _above(*groups: str) -> list[Ask]:
 
 
 CLAIMS = (
-    Claim(
-        "liu2018-figure-1",
-        "Fig. 1, section 6",
-        "Online on covtype: on common classes (2, 1) FOFO and OFO differ little and "
-        "beat LR, STAMP and OMCSL; on rare ones (6, 5) LR is extremely worse, and FOFO "
-        "leads OFO by more.",
-        _figure_1,
-        _figure_1_asks(),
-        data=COVTYPE,
-        seeds=SHUFFLES,
-        remark=f"Points of F1. Within {ALIKE:g} counts as little, {FAR:g} as "
-        "extremely. θ⁰ = 0 as printed calls nearly every row positive at first.",
-    ),
-    Claim(
+    declare("liu2018-figure-1", _figure_1, _figure_1_asks()),
+    declare(
         "liu2018-figure-2",
-        "Fig. 2, section 6",
-        "Online on the other sets FOFO is above OFO, LR, STAMP and OMCSL, especially "
-        "where positives are rare.",
         _figure_2,
         [
             *_above(*EXACT_SETS, "stand-ins"),
             at_least("lead of FOFO over OFO, w8a less a9a", 0),
         ],
-        data=SETS,
-        seeds=SHUFFLES,
-        remark="Points of online F1; of the stand-ins the mean over 15 tasks.",
     ),
-    Claim(
-        "liu2018-figures-3-4",
-        "Figs. 3 and 4, section 6",
-        "F1 against running time shows that FOFO is the most efficient.",
-        _figures_3_4,
-        _above("covtype", *EXACT_SETS, "stand-ins"),
-        data=f"{COVTYPE}; {SETS}",
-        seeds=f"{SHUFFLES}; time of a row: best of three runs of the first shuffle",
-        remark="Points of online F1 at equal CPU time, averaged over FOFO's run.",
+    declare(
+        "liu2018-figures-3-4", _figures_3_4, _above("covtype", *EXACT_SETS, "stand-ins")
     ),
-    Claim(
-        "liu2018-test-scores",
-        "Section 1, section 6",
-        "On test rows FOFO is better than OFO, LR, STAMP and OMCSL.",
-        _test_scores,
-        _above("covtype", *EXACT_SETS, "stand-ins"),
-        data=f"{COVTYPE}; {SETS}",
-        seeds=SHUFFLES,
-        remark="Points of F1. The paper's own scores are in a supplement that we "
-        "do not have.",
+    declare(
+        "liu2018-test-scores", _test_scores, _above("covtype", *EXACT_SETS, "stand-ins")
     ),
 )

@@ -11,15 +11,13 @@ from stream_parts.convergence import Stream, end_of, slope_of
 from stream_parts.paper import FOFO, LR, OFO, OMCSL, STAMP
 
 from argmetric.stream import FixedRule, FOFORule, OFORule, OnlineClassifier
-from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.estimates import slope
 from papers_parts.liu2018 import (
     ALL,
     RARE,
     RATE,
-    SEEDS,
     asked_slope,
-    asymptotic,
     ranges,
     streams,
 )
@@ -28,10 +26,6 @@ FEATURES = 5
 AVERAGES: dict[str, Any] = {"averaged w": "suffix", "last w": None}
 TEST_ROWS = 200_000
 BLOCK = 1_000_000  # rows that are drawn at once
-LEARNED = (
-    f"generated: {FEATURES} normal features, logits as in the streams above; SGD with "
-    "the step 1/√t, w averaged over the last half to three quarters of the rows"
-)
 
 
 def _draw(stream: Stream, n: int, *seed: int) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -159,11 +153,8 @@ def _costs(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "liu2018-theorem-3-learned",
-        "Theorem 3, Assumption 1",
-        "With η̂ that is learned as fast as 1/√t on the way, |θ − θ*| of FOFO falls as "
-        "1/(σ√n), up to logarithms.",
         _theorem_3,
         [
             at_most(
@@ -173,21 +164,9 @@ CLAIMS = (
             )
             for stream in reversed(ALL)
         ],
-        data=LEARNED,
-        seeds=SEEDS,
-        printed={
-            asked_slope(what, stream).format("averaged w"): "-0.5"
-            for stream in ALL
-            for what in ("η̂ − η", "θ − θ*")
-        },
-        remark=asymptotic("-0.06")
-        + " Equation (5) averages w. |η̂ − η| is the root mean square over the last "
-        "tenth of the rows.",
     ),
-    Claim(
+    declare(
         "liu2018-theorem-4-learned",
-        "Theorem 4",
-        "With η̂ learned on the way, the final classifier's F1 tends to the best.",
         _theorem_4,
         [
             at_most(
@@ -197,14 +176,9 @@ CLAIMS = (
             )
             for stream in ALL
         ],
-        data=f"{LEARNED}; {TEST_ROWS:,} further rows to judge by",
-        seeds=SEEDS,
     ),
-    Claim(
+    declare(
         "liu2018-table-1-costs",
-        "Table 1",
-        "FOFO, OFO and STAMP need O(d) memory and O(nd) time; OMCSL with m learners "
-        "O(md) and O(mnd).",
         _costs,
         [
             *(
@@ -220,10 +194,5 @@ CLAIMS = (
             within("bytes of OMCSL over those of FOFO", 8, 12),
             at_least("nanoseconds of OMCSL over those of FOFO", 1.5),
         ],
-        data="generated: 1,000 rows of 500 to 4,000 features, and 20,000 to 160,000 "
-        "rows of 20; m = 10",
-        seeds="the best of four runs",
-        remark="Consistency and convergence are claims of their own; the table's "
-        "first method is not built.",
     ),
 )

@@ -9,9 +9,9 @@ import numpy as np
 
 import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
-from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare
 from papers_parts.enumeration import (
-    LAWS,
+    DISTRIBUTIONS,
     Value,
     expected,
     labellings,
@@ -25,15 +25,14 @@ from papers_parts.values import VALUES
 
 EXACT = 1e-12
 FIGURE_1 = ("balanced_accuracy", "jaccard", "f1", "fowlkes_mallows")
-DRAWN = "3 laws of p, drawn with seed 0"
 ALGORITHM_2 = ("f1", "jaccard")
 ASYMPTOTICS = dict(zip(FIGURE_1, ("AM", "Jaccard", "F1", "G-TP/PR"), strict=True))
 COROLLARY_14 = ASYMPTOTICS | {"gmean": "G-Mean"}
 
 
-def lacks(p: np.ndarray, value: Value, law: np.ndarray | None = None) -> float:
+def lacks(p: np.ndarray, value: Value, distribution: np.ndarray | None = None) -> float:
     """What the best set of most probable rows lacks to the best set of all."""
-    values = expected(p, value, law)
+    values = expected(p, value, distribution)
     return float(values.max() - values[tops(p)].max())
 
 
@@ -66,7 +65,11 @@ def _figure_1(fast: bool) -> Figures:
 
 def vectors(longest: int) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    return [law(rng, n) for n in range(2, longest + 1) for law in LAWS]
+    return [
+        distribution(rng, n)
+        for n in range(2, longest + 1)
+        for distribution in DISTRIBUTIONS
+    ]
 
 
 def _theorem_6(fast: bool) -> Figures:
@@ -84,11 +87,11 @@ def _theorem_6(fast: bool) -> Figures:
 def _dependent() -> float:
     """What sets of the most probable lack for F1 where labels depend on each other."""
     outcomes = {(1, 2, 3, 4, 5): 0.2, (1, 6, 7, 8, 9): 0.2, (10,): 0.38, (): 0.22}
-    law = np.zeros(2**10)
-    for positives, chance in outcomes.items():
-        law[sum(1 << (i - 1) for i in positives)] = chance
-    p = law @ labellings(10)  # of each row by itself
-    return lacks(p, valued("f1", 0.0), law)
+    distribution = np.zeros(2**10)
+    for positives, probability in outcomes.items():
+        distribution[sum(1 << (i - 1) for i in positives)] = probability
+    p = distribution @ labellings(10)  # of each row by itself
+    return lacks(p, valued("f1", 0.0), distribution)
 
 
 def _squared_count_error(tp: Any, k: Any, t: Any, n: int) -> Any:
@@ -138,7 +141,7 @@ def _corollary_3(fast: bool) -> Figures:
 
 
 def frequencies(rng: np.random.Generator, p: np.ndarray, m: int) -> np.ndarray:
-    """A consistent estimate: of m draws of every row, the share of positives."""
+    """A consistent estimate: of m draws of every row, the prevalence."""
     return np.asarray(rng.binomial(m, p) / m)
 
 
@@ -202,7 +205,7 @@ def _corollary_14(fast: bool) -> Figures:
 
 
 def population_threshold(metric: str) -> float:
-    """Where a metric of the population is best, η of the law Beta(½, 2)."""
+    """Where a metric of the population is best, η of the distribution Beta(½, 2)."""
     from scipy.stats import beta
 
     low, high = 0.0, 1.0
@@ -239,36 +242,22 @@ def _asymptotics(fast: bool) -> Figures:
 
 
 CLAIMS = (
-    Claim(
+    declare(
         "natarajan2015-figure-1",
-        "Fig. 1, section 5.1",
-        "Ten rows, AM, Jaccard, F1 and G-TP/PR: the best of all 2^10 answers is a cut, "
-        "at places that differ between metrics, and Algorithms 1 and 2 find it.",
         _figure_1,
         [
             at_most("most that sets of the most probable lack", EXACT),
             at_most("largest error of the optimum by Algorithms 1 and 2", EXACT),
             at_least("draws in which the metrics want different sizes, %", 1),
         ],
-        data="generated as in the paper",
-        seeds="20 draws (fast: 3)",
     ),
-    Claim(
+    declare(
         "natarajan2015-theorem-6",
-        "Theorem 6",
-        "For metrics that rise with TP a set of the most probable rows is best, rows "
-        "and labels being independent draws (section 2).",
         _theorem_6,
         [at_most("most that sets of the most probable lack", EXACT)],
-        data="generated; ten metrics, 0/0 = 0 and 1",
-        seeds=DRAWN,
-        remark="Definition 2 allows any distribution, but independence is needed "
-        "(erratum 10).",
     ),
-    Claim(
+    declare(
         "natarajan2015-proposition-7",
-        "Proposition 7",
-        "For a metric that ignores TP the optimum is a set of the most probable rows.",
         _proposition_7,
         [
             at_most("most that sets of the most probable lack", EXACT),
@@ -276,72 +265,42 @@ CLAIMS = (
                 "p = (.9, .1): what taking row 2 alone lacks to taking row 1", EXACT
             ),
         ],
-        seeds=DRAWN,
-        remark="Some optimum is, not every one (erratum 8).",
     ),
-    Claim(
+    declare(
         "natarajan2015-proposition-8",
-        "Proposition 8",
-        "A linear-fractional metric with c1 > d1 rises with TP, so that a set of the "
-        "most probable rows is best.",
         _proposition_8,
         [at_most("what sets of the most probable lack", EXACT)],
-        data="Φ = (.5 − .5u + .1v) / (2 − u), p = (.9, .5, .1)",
-        remark="Erratum 9 has the right condition.",
     ),
-    Claim(
+    declare(
         "natarajan2015-corollary-3",
-        "Corollary 3",
-        "The optimum is given by a threshold.",
         _corollary_3,
         [
             at_most("what thresholds lack, distinct p", EXACT),
             at_most("what thresholds lack, six rows with p = 0.5", EXACT),
         ],
-        data="generated; G-mean",
-        seeds=DRAWN,
-        remark="It fails where rows tie (erratum 11).",
     ),
-    Claim(
+    declare(
         "natarajan2015-theorem-13",
-        "Theorem 13",
-        "With a consistent estimate of the probabilities the utility lost by the best "
-        "answer goes to 0, for any bounded metric.",
         _theorem_13,
         [
             at_most(f"mean utility lost, 10,000 draws a row, {name}", 1e-3)
             for name in ("F1", "a metric without the principle")
         ],
-        seeds="200 vectors of 6 rows (fast: 20)",
     ),
-    Claim(
+    declare(
         "natarajan2015-corollary-14",
-        "Corollary 14",
-        "For metrics that rise with TP, Algorithms 1 and 2 on a consistent estimate "
-        "lose a utility that goes to 0.",
         _corollary_14,
         [
             at_most(f"mean utility lost, 10,000 draws a row, {title}", 1e-3)
             for title in COROLLARY_14.values()
         ],
-        seeds="200 vectors of 6 rows (fast: 20)",
-        remark="Algorithm 2 for F1 and Jaccard, 1 for the others, both with k = 0 "
-        "added (erratum 12).",
     ),
-    Claim(
+    declare(
         "natarajan2015-section-6-asymptotics",
-        "Section 6",
-        "As rows become many, the optimal decision of the batch and the optimal "
-        "classifier of the population are the same, for F and for every metric with "
-        "the ranking principle.",
         _asymptotics,
         [
             at_most(f"slope of log share over log n, {title}", -0.4)
             for title in ASYMPTOTICS.values()
         ],
-        data="generated: η of the law Beta(½, 2); the population's threshold by "
-        "quadrature",
-        seeds="30 batches of each size (fast: 10, up to 10,000 rows)",
-        remark="The paper names no rate; we ask for n^-0.4 or faster.",
     ),
 )

@@ -14,10 +14,10 @@ from harness import cpu_seconds
 
 import argmetric as am
 from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
-from papers_parts.claim import Claim, Figures, at_most
+from papers_parts.claim import Figures, at_most, declare
 from papers_parts.enumeration import Value, expected, tops, valued
 from papers_parts.estimates import log_slope
-from papers_parts.natarajan2015 import DRAWN, EXACT, vectors
+from papers_parts.natarajan2015 import EXACT, vectors
 from papers_parts.values import VALUES
 
 
@@ -101,11 +101,14 @@ F1, JACCARD = ((0, 2, 0), (0, 0, 1, 1)), ((0, 1, 0), (0, -1, 1, 1))  # c and d
 
 def multiplied(eta: np.ndarray) -> tuple[np.ndarray, int]:
     """Coefficients of Π(η_i z + 1 − η_i), and the multiplications and additions."""
-    law, steps = np.ones(1), 0
-    for chance in eta:
-        law = np.append(law, 0) * (1 - chance) + np.append(0, law) * chance
-        steps += law.size
-    return law, steps
+    distribution, steps = np.ones(1), 0
+    for probability in eta:
+        distribution = (
+            np.append(distribution, 0) * (1 - probability)
+            + np.append(0, distribution) * probability
+        )
+        steps += distribution.size
+    return distribution, steps
 
 
 def counted_algorithm_1(eta: np.ndarray, value: Value) -> tuple[np.ndarray, int]:
@@ -137,18 +140,19 @@ def counted_algorithm_2(
     s = np.full(size + abs(ju2) + 1, np.nan)
     i = np.arange(1, size + 1)
     s[i] = 1 / (i + j0 * n)
-    total, laws = size, [np.ones(1)]
-    for chance in eta:
-        laws.append(
-            np.append(laws[-1], 0) * (1 - chance) + np.append(0, laws[-1]) * chance
+    total, distributions = size, [np.ones(1)]
+    for probability in eta:
+        distributions.append(
+            np.append(distributions[-1], 0) * (1 - probability)
+            + np.append(0, distributions[-1]) * probability
         )
-    total += 0 if anew else sum(law.size for law in laws)
+    total += 0 if anew else sum(distribution.size for distribution in distributions)
     values = np.empty(n)
     for k in range(n, 0, -1):
-        law, steps = multiplied(eta[:k]) if anew else (laws[k], 0)
+        distribution, steps = multiplied(eta[:k]) if anew else (distributions[k], 0)
         k1 = np.arange(k + 1)
         index = (ju1 + ju2) * k1 + jv * k
-        values[k - 1] = ((c0 * n + c1 * k1 + c2 * k) * law) @ s[index]
+        values[k - 1] = ((c0 * n + c1 * k1 + c2 * k) * distribution) @ s[index]
         at = np.arange(1, (abs(ju1) + abs(ju2) + abs(jv)) * (k - 1) + 1)
         s[at] = (1 - eta[k - 1]) * s[at] + eta[k - 1] * s[at + ju2]
         total += steps + k1.size + at.size
@@ -229,90 +233,50 @@ def _empty_answer(fast: bool) -> Figures:
     return figures
 
 
-CONVERTED = (
-    "The text at hand was converted by machine, and a symbol may have been lost there; "
-    "compare the published page. The figures are of the text as it is."
-)
-
 CLAIMS = (
-    Claim(
+    declare(
         "natarajan2015-equation-3",
-        "Equation (3)",
-        "F is (1+β²)TP / ((1+β²)FN + β²FN + FP).",
         _equation_3,
         [
             at_most("largest value as printed", 1 + EXACT),
             at_most("largest difference to F, β = 2", EXACT),
         ],
-        data="all counts of 9 rows",
-        remark="The first FN should be TP (erratum 1).",
-        not_testable=CONVERTED,
     ),
-    Claim(
+    declare(
         "natarajan2015-table-1",
-        "Table 1",
-        "Seven metrics, as functions of u, v and p.",
         _table_1,
         [
             *(at_most(f"Φ of {row}, largest error", EXACT) for row in PRINTED),
             at_most("definition of F, β = 2, largest error", EXACT),
         ],
-        data="all counts of 8 rows",
-        remark="Φ of AM is twice AM, Φ of G-Mean its square; Q-Mean and the definition "
-        "of F are other metrics (errata 2 to 6).",
     ),
-    Claim(
-        "natarajan2015-squared-error",
-        "Section 3",
-        "The squared error in counting is Φ = v + p.",
-        _sec,
-        [at_most("largest error of v + p", EXACT)],
-        data="all counts of 8 rows",
-        remark="It is (v − p)² (erratum 7).",
-        not_testable=CONVERTED,
+    declare(
+        "natarajan2015-squared-error", _sec, [at_most("largest error of v + p", EXACT)]
     ),
-    Claim(
+    declare(
         "natarajan2015-algorithm-1",
-        "Algorithm 1",
-        "It gives the expected metric of every top set.",
         _algorithm_1,
         [at_most("largest error of a value", EXACT)],
-        data="generated; ten metrics",
-        seeds=DRAWN,
     ),
-    Claim(
+    declare(
         "natarajan2015-algorithm-2",
-        "Algorithm 2",
-        "As printed, it gives the expected metric of every top set for rational "
-        "coefficients.",
         _algorithm_2,
         [
             at_most(f"largest error of a value, {name}", EXACT)
             for name in ("F1", "Jaccard", "recall")
         ],
-        seeds=DRAWN,
-        remark="Recall reads S[0], which is never set (erratum 13).",
     ),
-    Claim(
+    declare(
         "natarajan2015-algorithms-cost",
-        "Sections 4.1 and 4.2",
-        "Algorithm 1 runs in O(n³) and Algorithm 2, for F and Jaccard, in O(n²).",
         _quadratic,
         [
             at_most("slope of log steps over log n, Algorithm 1, F1", 3.05),
             at_most("slope of log steps over log n, Algorithm 2, F1", 2.05),
             at_most("slope of log steps over log n, Algorithm 2, Jaccard", 2.05),
         ],
-        data="50 to 400 rows (fast: 25 to 100); steps are multiplications that are "
-        "done",
-        seeds="seed 0; time: the better of two runs",
-        remark="C_k comes from C_{k-1} by one factor; a new product in line 8 for "
-        "each k would be cubic.",
     ),
-    Claim(
+    declare(
         "natarajan2015-algorithms-empty-answer",
-        "Algorithms 1 and 2",
-        "Their loops over k = 1 … n find the best answer.",
         _empty_answer,
         [
             at_most(f"what k ≥ 1 lacks, {name}", EXACT)
@@ -321,7 +285,5 @@ CLAIMS = (
                 "accuracy, p = (.3, .2)",
             )
         ],
-        data="two vectors",
-        remark="They never try k = 0 (erratum 12).",
     ),
 )

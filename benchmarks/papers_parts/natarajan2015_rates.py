@@ -1,7 +1,7 @@
 """Natarajan et al. (2015), section 3.1: metrics as functions Γ of the two rates.
 
-r_p = tp/t and r_n = (n − k − t + tp)/(n − t) are the rates, p = t/n the share of
-positives. Metrics are taken at all counts of a few rows.
+r_p = tp/t and r_n = (n − k − t + tp)/(n − t) are the rates, p = t/n the
+prevalence. Metrics are taken at all counts of a few rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from papers_parts.claim import Claim, Figures, at_least, at_most
+from papers_parts.claim import Figures, at_least, at_most, declare
 from papers_parts.natarajan2015 import EXACT
 from papers_parts.values import VALUES
 
@@ -148,44 +148,27 @@ def _remark_12(fast: bool) -> Figures:
     }
 
 
-DATA = f"all counts of {N} rows with both classes"
-
 CLAIMS = (
-    Claim(
+    declare(
         "natarajan2015-proposition-9",
-        "Proposition 9, Table 1",
-        "The seven metrics are functions Γ of TPR, TNR and the share of positives.",
         _proposition_9,
         [at_most(f"largest error of Γ, {title}", EXACT) for title in TITLES.values()],
-        data=DATA,
-        remark="The metrics are the usual ones (errata 2 to 6).",
     ),
-    Claim(
+    declare(
         "natarajan2015-definition-10",
-        "Section 3.1, after Definition 10",
-        "All metrics of Table 1 rise where both rates do, for a fixed share of "
-        "positives.",
         _definition_10,
         [at_most(f"pairs that contradict it, {title}", 0) for title in TITLES.values()],
-        data=DATA,
     ),
-    Claim(
+    declare(
         "natarajan2015-proposition-11",
-        "Proposition 11",
-        "A metric that rises with both rates rises with TP.",
         _proposition_11,
         [
             at_least("metrics that rise with both rates", 10),
             at_most("of these, metrics that do not rise with TP", 0),
         ],
-        data=f"{DATA}; 256 sums over the cells, 2,000 ratios (fast: 200)",
-        seeds="seed 0",
     ),
-    Claim(
+    declare(
         "natarajan2015-remark-12",
-        "Remark 12",
-        "The converse fails: 2TP + FP, with Φ and Γ as printed, rises with TP and not "
-        "with both rates.",
         _remark_12,
         [
             at_most("largest error of Φ", EXACT),
@@ -193,6 +176,5 @@ CLAIMS = (
             at_most("steps of TP at which it does not rise", 0),
             at_least("pairs with larger rates at which it does not rise", 1),
         ],
-        data=DATA,
     ),
 )

@@ -17,7 +17,7 @@ from argmetric.sequence import (
     expectation,
 )
 
-LAWS: dict[str, Callable[[np.random.Generator, int], Any]] = {
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, int], Any]] = {
     "uniform": lambda rng, n: rng.random(n),
     "Beta(1/2, 1/2)": lambda rng, n: rng.beta(0.5, 0.5, n),
 }
@@ -45,7 +45,7 @@ def has_states_of_footnote_3(n: int) -> bool:
 class Decoded:
     """One run of section 4 with a beam, beside exact decoding."""
 
-    law: str
+    distribution: str
     n: int
     rule: str
     error: float  # of the value
@@ -59,7 +59,7 @@ class Decoded:
 def section_four(longest: int, runs: int) -> list[Decoded]:
     """n = 1 to `longest`, with L = 4n, 2n and 1; the paper has the last two."""
     rows = []
-    for name, draw in LAWS.items():
+    for name, draw in DISTRIBUTIONS.items():
         rng = np.random.default_rng(4)
         for n in range(1, longest + 1):
             for _ in range(runs):
@@ -71,7 +71,11 @@ def section_four(longest: int, runs: int) -> list[Decoded]:
 
 
 def beside_exact(
-    law: str, rule: str, model: Independent, exact: SequenceDecision, width: int
+    distribution: str,
+    rule: str,
+    model: Independent,
+    exact: SequenceDecision,
+    width: int,
 ) -> Decoded:
     best = exact.expected
     found = decode(PAPER_F, model, beam=width)
@@ -81,7 +85,7 @@ def beside_exact(
     assert found.curve is not None
     loss = best - of_size[found.n_positives]
     return Decoded(
-        law,
+        distribution,
         model.n,
         rule,
         best - kept,

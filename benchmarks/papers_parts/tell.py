@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-_REPLACED = re.compile(r"\bstands? in\b|not to be had")  # data, not the paper's
+_REPLACED = re.compile(r"\bstands? in\b|not available")  # data, not the paper's
 
 
 def say(text: str) -> None:

@@ -4,67 +4,18 @@ from __future__ import annotations
 
 import statistics
 import textwrap
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from peers_parts.rows import counted, winner
 
 WIDTH = 88
-HEAD = """\
-Beside its peers
-================
-
-``make peers`` sets up ``.venv-peers``, runs every comparison of this page on your
-machine, and writes the page anew from its results, ``docs/peers.jsonl``. One comparison
-is repeated by ``python benchmarks/peers.py --only MAPIE``. Both sides get the same
-rows, the same split and the same scores. Each is asked as its documentation shows, with
-its defaults unless the text above a table says otherwise.
-
-A value is the mean over cases, with the least and the largest of them in brackets. A
-case is a set, a model and a seed. *Better in* counts the cases in which the peer and
-argmetric are strictly better. **Who wins** is computed from the pairs of values: a side
-wins if the mean difference (for times and rates the mean logarithm of the ratio)
-exceeds two standard errors; otherwise they are even. Cases share data and models, so
-read it as a summary, not as a test. Seconds are CPU seconds of all threads; imports and
-compilation come before. Some peers run in the Python interpreter where argmetric is
-compiled: their seconds compare that too.
-
-Breast cancer, diabetes and digits are embedded in scikit-learn; what is called
-generated is drawn with a seed. Other sets are read from the folder that
-``ARGMETRIC_DATA`` names, and left out without it.
-"""
-TASKS = {
-    "scikit-learn": "``TunedThresholdClassifierCV``: a threshold for F1 from labelled "
-    "rows.",
-    "optimal-classification-cutoffs": "Decisions for the expected F1 from "
-    "probabilities, without labels. The expected F1 of both is computed by summing "
-    "over all counts, in code that neither uses. Its default is p > t; "
-    "with ties p >= t differs.",
-    "xCOLUMNs": "Macro-F1 of a matrix of labels, and of several classes. The expected "
-    "macro-F1 of both is what argmetric's ``forecast`` gives. Exactly k labels a row: "
-    ":doc:`methods`.",
-    "MAPIE": "A floor of 80 % under precision that holds for new rows with a "
-    "confidence of 90 %, from 500 labelled rows; 50 draws of each pool of 20,000. "
-    "Where a threshold of MAPIE's own grid selects no row, its p-value is NaN, and the "
-    "default Bonferroni–Holm then certifies nothing (1.6.0); so its grid is first cut "
-    "at the largest score, and the default comes second. Pools are left out where no "
-    "threshold keeps the floor with a recall of 5 %.",
-    "NannyML": "The F1 of new rows without their labels, from labelled rows of the "
-    "past. NannyML's band is three standard errors on each side, so argmetric's "
-    "interval is asked for the same 99.73 %.",
-    "rankseg": "Masks of images for Dice, from the probabilities of pixels.",
-    "river": "Learning from a stream: every row is predicted before its label is seen. "
-    "river gets sparse sets as full rows, which it scales; its speed there is that of "
-    "sparse rows that are not scaled. river and Vowpal Wabbit have no threshold for "
-    "F1, so they cut at 0.5; argmetric learns one.",
-    "Vowpal Wabbit": "The same, natively over a file, which is written before.",
-    "crfsuite": "Chunks of sentences, learned from 1,000 of them. Templates that read "
-    "labels have no counterpart in crfsuite, which has transitions. Features are made "
-    "within the times.",
-}
+WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def page(lines: list[dict[str, Any]]) -> str:
-    parts = [HEAD, summary(lines)]
+    parts = [WORDS["head"], summary(lines)]
     for line in lines:
         parts.append(section(line))
     return "\n".join(parts)
@@ -99,7 +50,7 @@ def summary(lines: list[dict[str, Any]]) -> str:
 
 def section(line: dict[str, Any]) -> str:
     peer, machine = line["peer"], line["machine"]
-    parts = [f"{peer}\n{'-' * len(peer)}\n", wrapped(TASKS[peer]) + "\n"]
+    parts = [f"{peer}\n{'-' * len(peer)}\n", wrapped(WORDS["tasks"][peer]) + "\n"]
     if line["why_not"]:
         parts.append(wrapped(f"Not run: {line['why_not']}") + "\n")
     else:

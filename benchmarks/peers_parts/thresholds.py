@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
 
 import numpy as np
+from tabular import probability_classifier
 
 import argmetric as am
 from peers_parts.cases import f1, loaded, models, names, split
@@ -62,18 +62,7 @@ def _warm() -> None:
 
 def _prefit(fast: bool) -> list[Row]:
     """Scores are there already: only the threshold is sought."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.model_selection import TunedThresholdClassifierCV
-
-    class Given(ClassifierMixin, BaseEstimator):
-        """A fitted classifier whose only feature is the probability itself."""
-
-        def fit(self, X: Any, y: Any) -> Given:
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict_proba(self, X: Any) -> Any:
-            return np.column_stack([1 - X[:, 0], X[:, 0]])
 
     n = 2_000 if fast else 100_000
     theirs = 'TunedThresholdClassifierCV(model, scoring="f1", cv="prefit")'
@@ -96,7 +85,7 @@ def _prefit(fast: bool) -> list[Row]:
         X = p[:, None]
         tuned, took = timed(
             lambda X=X, y=y: TunedThresholdClassifierCV(
-                Given().fit(X, y), scoring="f1", cv="prefit", refit=False
+                probability_classifier(y), scoring="f1", cv="prefit", refit=False
             ).fit(X, y)
         )
         rule, quick = timed(

@@ -155,9 +155,9 @@ def put_object(found: Digest, path: str, value: Any, depth: int) -> None:
         return
     if depth == 0:
         found[f"{path}.type"] = type(value).__name__
-    law = {"values", "probabilities"}
-    if law <= set(dir(value)):
-        put_law(found, path, value.values, value.probabilities)
+    names_of_distribution = {"values", "probabilities"}
+    if names_of_distribution <= set(dir(value)):
+        put_distribution(found, path, value.values, value.probabilities)
     if depth > 1:
         if hasattr(value, "to_dict"):
             put(found, path, value.to_dict(), depth)
@@ -169,7 +169,7 @@ def put_object(found: Digest, path: str, value: Any, depth: int) -> None:
                     )
         return
     for name in dir(value):
-        if name.startswith("_") or name in SKIPPED or name in law:
+        if name.startswith("_") or name in SKIPPED or name in names_of_distribution:
             continue
         try:
             one = getattr(value, name)
@@ -180,12 +180,12 @@ def put_object(found: Digest, path: str, value: Any, depth: int) -> None:
             put(found, f"{path}.{name}", one, depth + 1)
 
 
-def put_law(found: Digest, path: str, values: Any, chances: Any) -> None:
-    """Means of smooth functions: points of next to no chance may come and go."""
-    x, chances = np.asarray(values, float), np.asarray(chances, float)
+def put_distribution(found: Digest, path: str, values: Any, p: Any) -> None:
+    """Means of smooth functions: points of next to no probability may come and go."""
+    x, p = np.asarray(values, float), np.asarray(p, float)
     for i, one in enumerate((x * 0 + 1, x, x * x, x**3, np.cos(7 * x), np.sin(19 * x))):
-        kept = np.isfinite(one) & (chances > 0)
-        found[f"{path}.law {i}"] = math.fsum(one[kept] * chances[kept])
+        kept = np.isfinite(one) & (p > 0)
+        found[f"{path}.law {i}"] = math.fsum(one[kept] * p[kept])
 
 
 def hashed(data: bytes) -> str:

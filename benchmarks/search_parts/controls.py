@@ -1,12 +1,11 @@
 """3b. What the paper is about: costs, reductions, mixing, cross-fitted roll-in.
 
-Here `Searn` calls Python for every decision, and therefore on samples: 400 words of
-three folds, three blocks of 200 sentences. Differences below a point may be noise.
+Here `Searn` calls Python for every decision, and therefore on samples: three blocks of
+200 sentences. Differences below a point may be noise.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +18,6 @@ from argmetric.search import (
     LinearLearner,
     OneAgainstAll,
     Searn,
-    SequenceLabelling,
-    Task,
     WordChunking,
     default_templates,
 )
@@ -28,14 +25,11 @@ from search_parts import peers
 from search_parts.data import (
     chunks,
     gold_of,
-    letters,
     mean_and_error,
     strict_f1,
     timed,
 )
 
-HISTORY = 3
-WORDS = 400  # of a fold, to learn from and to be judged by
 SENTENCES, TEST_SENTENCES, BLOCKS = 200, 300, 3
 Sample = tuple[list[Any], list[Any], list[Any], list[Any]]
 
@@ -58,28 +52,6 @@ class ZeroOneChunking(WordChunking):
         return [float(label != right) for label in self.actions(x, state)]
 
 
-def run(*, quick: bool) -> None:
-    _letters(quick)
-    _chunks(quick)
-
-
-def pixel_words(fold: int, limit: int | None = None) -> tuple[list[Any], list[Any]]:
-    """Words of a fold as lists of on-pixels, and their labels."""
-    data = letters()
-    part = data.choose(data.folds == fold)
-    starts = part.starts
-    X = [
-        [[(int(j), 1.0) for j in np.flatnonzero(row)] for row in part.pixels[a:b]]
-        for a, b in itertools.pairwise(starts)
-    ]
-    Y = [tuple(part.labels[a:b].tolist()) for a, b in itertools.pairwise(starts)]
-    return X[:limit], Y[:limit]
-
-
-def letter_task(history: int = HISTORY) -> SequenceLabelling:
-    return SequenceLabelling(range(26), features=own_row, history=history)
-
-
 def own_row(x: Any, i: int) -> Any:
     """The features of token i, as they are given."""
     return x[i]
@@ -94,57 +66,10 @@ def sgd() -> Any:
     )
 
 
-def _letters(quick: bool) -> None:
-    linear = LinearLearner(epochs=8)
-    once: dict[str, Any] = {"beta": 1.0, "iterations": 1}
-    trials = [
-        Trial("no history", linear, once, "no history"),
-        Trial("reference's history (first iteration)", linear, once),
-        Trial("β = 1, 5 iterations", linear, {"beta": 1.0, "iterations": 5}),
-        Trial(
-            "β = 1, 5 iterations, 5-fold roll-in",
-            linear,
-            {"beta": 1.0, "iterations": 5, "cross_validation": 5},
-        ),
-        Trial("β = 0.3, 8 iterations, drawn", linear, {"beta": 0.3, "iterations": 8}),
-        Trial(
-            "β = 0.3, 8 iterations, 5-fold roll-in",
-            linear,
-            {"beta": 0.3, "iterations": 8, "cross_validation": 5},
-        ),
-        Trial(
-            "β = 0.3, 8 iterations, mean at test",
-            linear,
-            {"beta": 0.3, "iterations": 8, "prediction": "mean"},
-        ),
-        Trial("β = 0.1, 15 iterations, drawn", linear, {"beta": 0.1, "iterations": 15}),
-        Trial("weighted all pairs, β = 1, 2 iterations", AllPairs(sgd()), _TWICE),
-        Trial("one against all, β = 1, 2 iterations", OneAgainstAll(sgd()), _TWICE),
-        Trial("perceptron, β = 1, 2 iterations", LinearLearner("perceptron"), _TWICE),
-        Trial("svm, β = 1, 2 iterations", LinearLearner("svm"), _TWICE),
-    ]
-    folds = range(1 if quick else 3)
-    limit = 60 if quick else WORDS
-
-    def sample(fold: int) -> Sample:
-        return *pixel_words(fold, limit), *pixel_words(fold + 3, limit)
-
-    tasks: dict[str, Callable[[], Task]] = {
-        "task": letter_task,
-        "no history": lambda: letter_task(0),
-    }
-
-    def score(searn: Searn, X: list[Any], Y: list[Any]) -> float:
-        return 100.0 * searn.score(X, Y)
-
-    title = "letters, pixels, 3 letters of history"
-    _emit_trials(title, "%", trials, tasks, [sample(f) for f in folds], score)
-
-
 _TWICE: dict[str, Any] = {"beta": 1.0, "iterations": 2}
 
 
-def _chunks(quick: bool) -> None:
+def run(*, quick: bool) -> None:
     corpus = chunks()
     attributes = peers.TemplateAttributes(default_templates("chunk"))
     labels = {label for s in corpus.train for label in s.labels}

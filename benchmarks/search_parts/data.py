@@ -121,13 +121,6 @@ def strict_f1(gold: Sequence[Any], found: Sequence[Any]) -> float:
     return 100.0 * float(scores[2])
 
 
-def loose_f1(gold: Sequence[Any], found: Sequence[Any]) -> float:
-    """The same as conlleval reads labels: an I-X without a B-X begins a chunk."""
-    from seqeval.metrics import f1_score
-
-    return 100.0 * float(f1_score(list(gold), list(found)))
-
-
 def cpu() -> float:
     """CPU seconds so far, of this process and of children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)

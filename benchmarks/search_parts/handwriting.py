@@ -29,7 +29,6 @@ from search_parts.data import (
 
 HISTORY_VALUE = 8.0  # history would drown among 180 features of a letter
 EPOCHS = {"small": 15, "large": 6}
-PIXELS = {"history_value": 2.0, "step": 0.1}  # 25 features of a letter
 WORD_GROUPS = 5
 SEARCHES = {"greedy": (1, "log"), "beam 10": (10, "log"), "beam 10, raw": (10, "raw")}
 TARGETS: dict[tuple[str, str], Target] = {
@@ -96,12 +95,10 @@ def run(*, quick: bool) -> str:
         data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
     n_folds = 1 if quick else FOLDS
     pairs = Images(pixel_pairs(data.pixels), data)
-    pixels = Images(csr_matrix(data.pixels, dtype=np.float32), data)
     table: dict[str, dict[str, str]] = {}
     ways: dict[str, tuple[Images, dict[str, Any]]] = {
         "pairs of pixels, 6 letters": (pairs, {}),
         "pairs of pixels, 1 letter": (pairs, {"templates": history(1)}),
-        "pixels, 1 letter": (pixels, {"templates": history(1), **PIXELS}),
         "pairs of pixels, 6 letters, roll-in own": (pairs, {"roll_in": "own"}),
         "pairs of pixels, 6 letters, roll-in gold": (pairs, {"roll_in": "gold"}),
         "pairs of pixels, no history": (pairs, {"roll_in": "none"}),
@@ -112,8 +109,7 @@ def run(*, quick: bool) -> str:
             folds = n_folds if main else min(n_folds, CONTROL_FOLDS)
             _folds(name, images, size, folds, options, table)
     _disjoint(pairs, table, quick)
-    for name, images in (("pixels", pixels), ("pairs of pixels", pairs)):
-        _peers(name, images, table, quick)
+    _peers("pairs of pixels", pairs, table, quick)
     columns = [f"{size}, {how}" for size in ("small", "large") for how in SEARCHES]
     lines = [[n, *(row.get(c, "") for c in columns)] for n, row in table.items()]
     return text_table(["letter accuracy, %", *columns], lines)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from harness import emit
@@ -25,8 +23,6 @@ from search_parts.rows import (
     peer_rows,
     roll_in_rows,
     scores_of,
-    speed_of,
-    variant,
     warm_up,
 )
 
@@ -41,24 +37,13 @@ def run(*, quick: bool) -> None:
     seeds = range(1 if quick else 3)
     warm_up("ner", corpus.train)
     _small(corpus, 1 if quick else BLOCKS)
-    rows = _plain(corpus, seeds)
-    rows += _memory(corpus, seeds)
-    one, best_of_ours = rows[1], rows[-1]
-    rows += roll_in_rows("ner", "ner", corpus, seeds, memory="none")
-    others = peer_rows("ner", "ner", corpus)
-    if others:
-        best = max(others, key=lambda row: row.mean)
-        for row in (one, best_of_ours):
-            emit(
-                "ner",
-                f"{row.name}: lead over the best peer",
-                row.mean - best.mean,
-                "F1, %",
-                peer=best.name,
-            )
+    _plain(corpus, seeds)
+    _memory(corpus, seeds)
+    roll_in_rows("ner", "ner", corpus, seeds, memory="none")
+    peer_rows("ner", "ner", corpus)
 
 
-def _plain(corpus: Corpus, seeds: range) -> list[Row]:
+def _plain(corpus: Corpus, seeds: range) -> None:
     taggers, total = [], 0.0
     for seed in seeds:
         tagger, spent = timed(
@@ -69,28 +54,18 @@ def _plain(corpus: Corpus, seeds: range) -> list[Row]:
         taggers.append(tagger)
         total += spent / len(seeds)
     test = corpus.test
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        speeds = [
-            speed_of(variant(taggers[0], beam=beam, sides=sides), test, path)
-            for beam, sides in ((1, LEFT), (5, LEFT), (5, slice(None)))
-        ]
     table = (
-        ("from the left, greedy", 1, LEFT, total / 2, speeds[0], None),
-        ("from the left, beam 5", 5, LEFT, total / 2, speeds[1], (">=", 81.0)),
-        ("from the right, beam 5", 5, RIGHT, total / 2, None, None),
-        ("two directions", 5, slice(None), total, speeds[2], None),
+        ("from the left, greedy", 1, LEFT, total / 2, None),
+        ("from the left, beam 5", 5, LEFT, total / 2, (">=", 81.0)),
+        ("from the right, beam 5", 5, RIGHT, total / 2, None),
+        ("two directions", 5, slice(None), total, None),
     )
-    return [
-        Row(name, scores_of(taggers, test, beam=beam, sides=sides), spent, speed).tell(
-            "ner", target
-        )
-        for name, beam, sides, spent, speed, target in table
-    ]
+    for name, beam, sides, spent, target in table:
+        scores = scores_of(taggers, test, beam=beam, sides=sides)
+        Row(name, scores, spent).tell("ner", target)
 
 
-def _memory(corpus: Corpus, seeds: range) -> list[Row]:
-    rows = []
+def _memory(corpus: Corpus, seeds: range) -> None:
     for memory, target in (("past", None), ("both", (">=", 82.0))):
         taggers, total = [], 0.0
         for seed in seeds if memory == "both" else seeds[:1]:
@@ -103,9 +78,7 @@ def _memory(corpus: Corpus, seeds: range) -> list[Row]:
             total += spent
         name = f"two directions, memory {memory}"
         scores = scores_of(taggers, corpus.test)
-        row = Row(name, scores, total / len(taggers))
-        rows.append(row.tell("ner", target, aim=83.5))
-    return rows
+        Row(name, scores, total / len(taggers)).tell("ner", target, aim=83.5)
 
 
 def _small(corpus: Corpus, n_blocks: int) -> None:
@@ -123,12 +96,6 @@ def _small(corpus: Corpus, n_blocks: int) -> None:
             "two directions": both.predict(test),
             "two directions, memory both": default.predict(test),
             "crfsuite L-BFGS, same templates": peers.crfsuite(train, test, same).labels,
-            "crfsuite L-BFGS, usual features": peers.crfsuite(
-                train, test, peers.usual
-            ).labels,
-            "crfsuite perceptron, same templates": peers.crfsuite(
-                train, test, same, "averaged-perceptron"
-            ).labels,
             "VW search, same templates": peers.vowpal_wabbit(train, test, same).labels,
         }
         for name, labels in runs.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,58 +17,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from parsing_by_search import Parsing, padded, uas
 
 TARGETS: dict[int, Target] = {1: (">=", 86.6), 8: (">=", 87.2)}
-SAME, CROSS = "in-sample roll-in", "cross-fitted roll-in"
 
 
-class Values(Parsing):
-    """The same parser, whose every step makes a new state."""
-
-    def copy(self, state: Any) -> Any:
-        return state
-
-    def _in_place(self) -> bool:
-        return False
-
-    def step(self, x: Any, state: Any, action: str) -> Any:
-        return super().step(x, super().copy(state), action)
-
-
-def run(*, quick: bool) -> str:
+def run(*, quick: bool) -> None:
     train, test = (pairs(name, 60 if quick else None) for name in ("train", "test"))
     n_words = sum(len(y) - 1 for y in test[1])
     learn(Parsing(), (train[0][:8], train[1][:8]), None, 0)  # compilers
-    for name, folds in ((SAME, None), (CROSS, 4)):
-        searn, spent = learn(Parsing(), train, folds, 0)
-        emit("own task", f"training, {name}", spent, "CPU s")
-        losses = [row.roll_in_loss for row in searn.history_]
-        unseen = searn.history_[0].unseen_mistakes
-        emit(
-            "own task",
-            f"mistakes on training inputs, {name}",
-            100 * searn.history_[0].mistakes,
-            "%",
-            on_inputs_not_seen=unseen and 100 * unseen,
-            roll_in_losses=losses,
-        )
-        for beam in (1, 8):
-            searn.set_params(beam=beam)
-            right = 100 * uas(test[1], searn.predict(test[0]))
-            target = TARGETS[beam] if name == CROSS else None
-            emit("own task", f"UAS, {name}, beam {beam}", right, "%", target)
+    searn, spent = learn(Parsing(), train, 4, 0)
+    emit("own task", "training", spent, "CPU s")
     for beam in (1, 8):
         searn.set_params(beam=beam)
-        found = searn.predict(test[0])
-        for name, task in (
-            ("in place", Parsing()),
-            ("that copy", Values()),
-        ):
-            with_task(searn, task)
-            parse = partial(searn.predict, test[0])
-            speed = n_words / min(cpu_seconds(parse) for _ in range(3))
-            same = searn.predict(test[0]) == found
-            what = f"speed, steps {name}, beam {beam}"
-            emit("own task", what, speed, "words / CPU s", same_trees=same)
-    return ""
+        right = 100 * uas(test[1], searn.predict(test[0]))
+        emit("own task", f"UAS, beam {beam}", right, "%", TARGETS[beam])
+        parse = partial(searn.predict, test[0])
+        speed = n_words / min(cpu_seconds(parse) for _ in range(3))
+        emit("own task", f"speed, beam {beam}", speed, "words / CPU s")
 
 
 def read(name: str, most: int | None = None) -> list[Tree]:
@@ -99,10 +61,3 @@ def learn(
         warnings.simplefilter("ignore")  # the rows say it
         spent = cpu_seconds(lambda: searn.fit(*train))
     return searn, spent
-
-
-def with_task(searn: Searn, task: Parsing) -> None:
-    """What was learned, for another task with the same features."""
-    searn._search_task = task
-    learned = tuple(replace(one, task=task) for one in searn.policy_.learned)
-    searn.policy_ = replace(searn.policy_, learned=learned)

@@ -1,8 +1,8 @@
-"""Peers on the same sentences: crfsuite, Vowpal Wabbit's search, a greedy classifier.
+"""Peers on the same sentences: crfsuite and Vowpal Wabbit's search.
 
 Static templates of argmetric become attributes of the peers one for one; templates that
 read labels have no counterpart there. crfsuite has transitions of two labels, Vowpal
-Wabbit n-grams of the last three labels, the greedy classifier of the last two.
+Wabbit n-grams of the last three labels.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zlib import crc32
-
-import numpy as np
 
 from argmetric.search.learning import attribute_maker
 from argmetric.search.tagging.templates import MEMORY, column_of, read_templates
@@ -27,7 +26,6 @@ Attributes = Callable[[Sequence[Sequence[str]]], list[list[str]]]
 LBFGS = {"c1": 0.1, "c2": 0.1, "max_iterations": 100}
 PERCEPTRON = {"max_iterations": 20}
 VW_BITS, VW_PASSES = 24, 6
-GREEDY_BITS, GREEDY_PASSES = 20, 6
 
 
 @dataclass(frozen=True)
@@ -125,6 +123,7 @@ def vowpal_wabbit(
     passes: int = VW_PASSES,
 ) -> Run:
     """Its search, task sequence; files and features are within the times."""
+    import_module("vowpalwabbit")  # missing: an ImportError, as of other peers
     names = sorted({label for s in train for label in s.labels})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -166,69 +165,6 @@ def _write(
 def _vw(folder: Path, *arguments: str) -> None:
     command = [sys.executable, "-m", "vowpalwabbit", "--quiet", *arguments]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
-
-def greedy_classifier(
-    train: Sequence[Any], test: Sequence[Any], attributes: Attributes
-) -> Run:
-    """Logistic regression of scikit-learn on gold histories, then label by label."""
-    names = sorted({label for s in train for label in s.labels})
-    number = {name: i for i, name in enumerate(names)}
-    k = len(names)
-
-    def learn() -> Any:
-        from scipy.sparse import csr_matrix, hstack
-        from sklearn.linear_model import SGDClassifier
-
-        y = [np.array([number[x] for x in s.labels]) for s in train]
-        last = np.concatenate([np.concatenate([[k], one[:-1]]) for one in y])
-        before = np.concatenate([np.concatenate([[k, k], one])[:-2] for one in y])
-        n = len(last)
-        columns = np.stack([last, k + 1 + before * (k + 1) + last], axis=1).ravel()
-        shape = (n, (k + 1) * (k + 2))
-        parts = (np.ones(2 * n), columns, np.arange(0, 2 * n + 1, 2))
-        X = hstack([_hashed(train, attributes), csr_matrix(parts, shape=shape)])
-        model = SGDClassifier(
-            "log_loss", alpha=1e-6, max_iter=GREEDY_PASSES, tol=None, average=True
-        )
-        return model.fit(X.tocsr(), np.concatenate(y))
-
-    model, train_seconds = timed(learn)
-    labels, tag_seconds = timed(lambda: _decode(model, test, attributes, k))
-    return Run([[names[i] for i in row] for row in labels], train_seconds, tag_seconds)
-
-
-def _hashed(sentences: Sequence[Any], attributes: Attributes) -> Any:
-    from sklearn.feature_extraction import FeatureHasher
-
-    hasher = FeatureHasher(2**GREEDY_BITS, input_type="string", alternate_sign=False)
-    return hasher.transform(row for s in sentences for row in attributes(s.columns))
-
-
-def _decode(
-    model: Any, test: Sequence[Any], attributes: Attributes, k: int
-) -> list[list[int]]:
-    """All sentences advance together by one token."""
-    static = _hashed(test, attributes)
-    weights = np.zeros((k, model.coef_.shape[1]))
-    weights[model.classes_] = model.coef_
-    intercept = np.full(k, -np.inf)
-    intercept[model.classes_] = model.intercept_
-    split = static.shape[1]
-    scores = static @ weights[:, :split].T + intercept
-    history = weights[:, split:].T
-    lengths = np.array([len(s) for s in test])
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    labels = np.full(len(scores), k)
-    last, before = np.full(len(test), k), np.full(len(test), k)
-    for i in range(lengths.max(initial=0)):
-        active = np.flatnonzero(lengths > i)
-        a, b = last[active], before[active]
-        total = scores[starts[active] + i] + history[a]
-        total += history[k + 1 + b * (k + 1) + a]
-        before[active] = a
-        last[active] = labels[starts[active] + i] = total.argmax(axis=1)
-    return [part.tolist() for part in np.split(labels, starts[1:])]
 
 
 def usual(columns: Sequence[Sequence[str]]) -> list[list[str]]:

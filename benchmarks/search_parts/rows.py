@@ -15,11 +15,8 @@ from search_parts import peers
 from search_parts.data import (
     Corpus,
     gold_of,
-    loose_f1,
     mean_and_error,
     strict_f1,
-    timed,
-    tokens_of,
 )
 
 ROLL_INS = ("mixed", "own", "gold", "none")
@@ -32,13 +29,12 @@ class Row:
     name: str
     scores: tuple[float, ...]
     train_seconds: float | None = None
-    tokens_per_second: float | None = None
 
     @property
     def mean(self) -> float:
         return mean_and_error(self.scores)[0]
 
-    def tell(self, section: str, target: Target = None, **details: Any) -> Row:
+    def tell(self, section: str, target: Target = None, **details: Any) -> None:
         emit(
             section,
             self.name,
@@ -48,10 +44,8 @@ class Row:
             spread=mean_and_error(self.scores)[1],
             runs=[float(score) for score in self.scores],
             train_cpu_seconds=self.train_seconds,
-            tokens_per_cpu_second=self.tokens_per_second,
             **details,
         )
-        return self
 
 
 def variant(
@@ -84,22 +78,10 @@ def scores_of(
     )
 
 
-def speed_of(tagger: Tagger, test: Sequence[Any], path: Any) -> float:
-    """Tokens a second of a tagger just loaded, which has seen no word yet."""
-    tagger.save(path)
-    best = min(timed(lambda t=t: t.predict(test))[1] for t in _loaded(path, 3))
-    return tokens_of(test) / best
-
-
-def _loaded(path: Any, n: int) -> list[Tagger]:
-    return [Tagger.load(path) for _ in range(n)]
-
-
 def roll_in_rows(
     section: str, task: str, corpus: Corpus, seeds: range, **options: Any
-) -> list[Row]:
+) -> None:
     """The same policy learned from other histories; greedy and with the beam."""
-    rows = []
     usual = DEFAULTS[task].roll_in  # has its rows already
     for roll_in in (x for x in ROLL_INS if x != usual):
         taggers = [
@@ -112,41 +94,23 @@ def roll_in_rows(
             how = "greedy" if beam == 1 else f"beam {beam}"
             name = f"from the left, {how}, roll-in {roll_in}"
             scores = scores_of(taggers, corpus.test, beam=beam)
-            rows.append(Row(name, scores).tell(section))
-    return rows
+            Row(name, scores).tell(section)
 
 
-def peer_rows(section: str, task: str, corpus: Corpus) -> list[Row]:
-    """crfsuite, Vowpal Wabbit and a greedy classifier, on our templates and theirs."""
+def peer_rows(section: str, task: str, corpus: Corpus) -> None:
+    """crfsuite and Vowpal Wabbit on our templates."""
     same = peers.TemplateAttributes(default_templates(task))
     train, test = corpus.train, corpus.test
-    runs: dict[str, Callable[[], peers.Run]] = {}
-    for what, attributes in (("same templates", same), ("usual features", peers.usual)):
-        runs[f"crfsuite perceptron, {what}"] = lambda a=attributes: peers.crfsuite(
-            train, test, a, "averaged-perceptron"
-        )
-        runs[f"VW search, {what}"] = lambda a=attributes: peers.vowpal_wabbit(
-            train, test, a
-        )
-        runs[f"crfsuite L-BFGS, {what}"] = lambda a=attributes: peers.crfsuite(
-            train, test, a
-        )
-    runs["greedy classifier, same templates"] = lambda: peers.greedy_classifier(
-        train, test, same
-    )
+    runs: dict[str, Callable[..., peers.Run]] = {
+        "VW search, same templates": peers.vowpal_wabbit,
+        "crfsuite L-BFGS, same templates": peers.crfsuite,
+    }
     gold = gold_of(test)
-    rows = []
     for name, call in runs.items():
         try:
-            run = call()
+            run = call(train, test, same)
         except ImportError as error:
             emit(section, f"{name}: {error.name} is not installed", None, "F1, %")
             continue
-        row = Row(
-            name,
-            (strict_f1(gold, run.labels),),
-            run.train_seconds,
-            tokens_of(test) / run.tag_seconds,
-        )
-        rows.append(row.tell(section, loose=loose_f1(gold, run.labels)))
-    return rows
+        score = strict_f1(gold, run.labels)
+        Row(name, (score,), run.train_seconds).tell(section)

@@ -197,7 +197,7 @@ KINDS: dict[str, Callable[[int], Pool]] = {
     "drawn labels, forest": lambda k: _forest("drawn", k),
     "drawn labels, neighbours": lambda k: _neighbours("drawn", k),
 }
-# What the map of the forecast was looked at on; the others were looked at once
+# What the calibrator of the forecast was looked at on; the others were looked at once
 CHOSEN_ON = ("chunks, CRF", "drawn labels, forest")
 
 

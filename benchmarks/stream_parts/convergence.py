@@ -41,7 +41,7 @@ class Stream:
 
     @cached_property
     def tails(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Logits, and the shares of positives and of all rows from each of them on."""
+        """Logits, and the shares of all rows, and of positive ones, from each on."""
         z = self.mean + self.deviation * np.linspace(-9.0, 9.0, 400_001)
         density = np.exp(-0.5 * ((z - self.mean) / self.deviation) ** 2)
         density /= density.sum()

@@ -11,9 +11,6 @@ out, from text and from its binary cache.
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +37,6 @@ def run(*, quick: bool) -> None:
         repeats = 2 if quick else 5
         _rates(name, X, y, repeats)
         _overhead(name, X, y, repeats)
-    _memory(quick)
 
 
 def _ours(
@@ -191,70 +187,4 @@ def _overhead(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
         min(times["1,000"]) / min(times[f"{BLOCK:,}"]),
         f"x the time in blocks of {BLOCK:,}",
         nanoseconds_per_row={n: 1e9 * min(t) / y.size for n, t in times.items()},
-    )
-    _default(name, X, y, repeats)
-
-
-def _default(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
-    """The mixture, with its rule and without, beside SGD."""
-    calls = {
-        rule: _ours(X, y, rule, learner="mixture") for rule in ("fixed", "histogram")
-    }
-    calls |= {"sgd": _ours(X, y, "histogram")}
-    for call in calls.values():
-        call()
-    times = interleaved(calls, repeats)
-    emit(
-        "speed",
-        f"{name}: mixture with histogram",
-        min(times["histogram"]) / min(times["fixed"]),
-        "x the learner alone",
-        ("<=", 1.4),
-        nanoseconds_per_row=1e9 * min(times["histogram"]) / y.size,
-        over_sgd_with_histogram=min(times["histogram"]) / min(times["sgd"]),
-    )
-
-
-CHILD = """
-import resource, sys
-from pathlib import Path
-import numpy as np
-from argmetric.stream import OnlineClassifier
-rng = np.random.default_rng(0)
-model = OnlineClassifier()
-for _ in range(int(sys.argv[1])):
-    X = rng.normal(size=(10_000, 20))
-    model.progressive(X, rng.random(10_000) < 1 / (1 + np.exp(3 - X[:, 0])))
-held = sum(array.nbytes for array in model.get_state().values())
-status = Path("/proc/self/status")
-if status.exists():  # ru_maxrss would begin with what the parent had
-    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    print(lines["VmHWM"].split()[0], held)
-else:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, held)
-"""
-
-
-def _memory(quick: bool) -> None:
-    """Peak memory and size of the state after few and after many rows."""
-    found = {}
-    for blocks in (10, 20) if quick else (30, 600):
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD, str(blocks)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ,
-        )
-        found[blocks * 10_000] = [int(number) for number in done.stdout.split()]
-    (few, (small, state)), (many, (large, same)) = found.items()
-    emit(
-        "speed",
-        f"peak memory after {many:,} rows",
-        large / small,
-        f"x that after {few:,}",
-        ("<=", 1.05),
-        peak_mib=large / 1024,
-        state_kib=same / 1024,
-        state_grew=same != state,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
@@ -32,10 +31,6 @@ def filled(
     return found
 
 
-def random(sentences: Sentences, budget: int, rng: np.random.Generator) -> list[int]:
-    return filled(sentences, rng.permutation(len(sentences.texts)).tolist(), budget)
-
-
 def lead(sentences: Sentences, budget: int, chosen: Sequence[int] = ()) -> list[int]:
     """The first sentences of all documents, then the second ones."""
     starts = np.r_[True, np.diff(sentences.documents) != 0]
@@ -43,34 +38,6 @@ def lead(sentences: Sentences, budget: int, chosen: Sequence[int] = ()) -> list[
     depth = np.arange(starts.size) - first
     order = np.lexsort((sentences.documents, depth)).tolist()
     return filled(sentences, order, budget, chosen)
-
-
-def sum_basic(sentences: Sentences, budget: int) -> list[int]:
-    """Nenkova and Vanderwende: average probability of the words, squared once used.
-
-    The sentence must have the most probable word where one that fits has it; words
-    without content do not count.
-    """
-    content = [[t for t in own if t not in stop_words()] for own in sentences.tokens]
-    _, counts = count(content)
-    if counts.size == 0:
-        return []
-    share = counts.sum(axis=1) / counts.sum()
-    lengths = np.maximum(counts.sum(axis=0), 1)
-    chosen: list[int] = []
-    left = budget
-    while True:
-        open_ = sentences.words <= left
-        open_[chosen] = False
-        if not open_.any():
-            return chosen
-        averages = np.where(open_, share @ counts / lengths, -1.0)
-        within = np.where((counts > 0) & open_, share[:, None], -1.0)
-        holds = within.max(axis=0) >= within.max()
-        best = int(np.argmax(np.where(holds & open_, averages, -1.0)))
-        chosen.append(best)
-        left -= int(sentences.words[best])
-        share = np.where(counts[:, best] > 0, share**2, share)
 
 
 def concepts(sentences: Sentences, budget: int) -> Coverage:
@@ -100,10 +67,3 @@ def rouge(sentences: Sentences, references: Sequence[str], budget: int) -> Cover
                 weights.append(1.0 / (wanted.sum() * len(references)))
     held = counts[rows].reshape(len(rows), len(sentences.texts))
     return Coverage(held, np.array(caps), np.array(weights), sentences.words, budget)
-
-
-@cache
-def stop_words() -> frozenset[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return ENGLISH_STOP_WORDS

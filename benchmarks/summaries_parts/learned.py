@@ -16,7 +16,7 @@ from search_parts.data import FOLDS, timed
 
 from argmetric.search import Summarizer, Summary
 from summaries_parts.data import clusters
-from summaries_parts.parses import negations, parser
+from summaries_parts.parses import parser
 from summaries_parts.system import System
 
 PUBLISHED_FOLDS = 5
@@ -58,8 +58,7 @@ def summarizer(mode: str, policy: str | None, *, quick: bool) -> Summarizer:
 def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
     own = clusters(name, quick=quick)
     learns = policy != "frequency"
-    texts, counted, fitting, predicting = [], [], [], []
-    histories: list[Any] = []
+    fitting, predicting = [], []
     n_folds = PUBLISHED_FOLDS if policy == "vine" else FOLDS if learns else 2
     found: dict[int, Summary] = {}
     for learn, test in own.folds(2 if quick else n_folds):
@@ -70,7 +69,6 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
                 p.documents, p.references, words=own.words
             )
             fitting.append(timed(fit)[1])
-            histories.append(model.history_)
         documents = own.take(test).documents
         summaries, seconds = timed(
             lambda m=model, d=documents: m.predict(d, words=own.words)
@@ -78,19 +76,12 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
         predicting.append(seconds / len(test))
         found.update(zip(test.tolist(), summaries, strict=True))
     ordered = [found[i] for i in own.judged.tolist()]
-    texts.append([summary.text for summary in ordered])
-    if mode == "compressed" and policy != "vine":
-        counted.append(negations(name, ordered, quick=quick))
+    texts = [[summary.text for summary in ordered]]
     _check(own.words, ordered)
     details: dict[str, Any] = {"cpu_ms_per_summary": 1e3 * float(np.mean(predicting))}
-    if counted:
-        kept_heads, dropped = np.sum(counted, axis=0).tolist()
-        details["negations_with_kept_heads"] = kept_heads
-        details["negations_dropped"] = dropped
     if learns:
         details["fold_cpu_seconds"] = float(np.mean(fitting))
-        details["slowest_fold_cpu_seconds"] = float(np.max(fitting))
-    return System(name_of(mode, policy), own, texts, details, histories)
+    return System(name_of(mode, policy), own, texts, details)
 
 
 def _oracle(name: str, what: str, *, quick: bool) -> System:
@@ -104,10 +95,6 @@ def _oracle(name: str, what: str, *, quick: bool) -> System:
     )
     _check(own.words, summaries)
     details: dict[str, Any] = {"cpu_ms_per_summary": 1e3 * seconds / len(judged)}
-    if policy is None:
-        kept_heads, dropped = negations(name, summaries, quick=quick)
-        details["negations_with_kept_heads"] = kept_heads
-        details["negations_dropped"] = dropped
     texts = [summary.text for summary in summaries]
     return System(what, own, [texts], details)
 

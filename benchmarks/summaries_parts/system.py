@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from harness import Target, emit
+from harness import emit
 
 from summaries_parts.data import Clusters
 from summaries_parts.judge import interval, recalls
@@ -21,7 +21,6 @@ class System:
     clusters: Clusters
     texts: list[list[str]]
     details: dict[str, Any] = field(default_factory=dict)
-    histories: list[list[dict[str, Any]]] = field(default_factory=list)
 
     @cached_property
     def runs(self) -> np.ndarray:
@@ -44,28 +43,23 @@ class System:
         """White-space words of all texts."""
         return np.array([[len(text.split()) for text in own] for own in self.texts])
 
-    def tell(self, target: Target = None, **details: Any) -> None:
-        of_seeds = self.runs[:, :, 0].mean(axis=1)
-        if len(of_seeds) > 1:
-            details["seeds"] = of_seeds.tolist()
+    def tell(self) -> None:
         emit(
             self.clusters.name,
             self.name,
             self.mean,
             "R-2 recall, %",
-            target,
             interval_95=interval(self.scores),
             best_reference=float(self.runs[:, :, 1].mean()),
             words=float(self.words.mean()),
             most_words=int(self.words.max()),
             clusters=self.scores.size,
             **self.details,
-            **details,
         )
 
 
-def tell_gain(one: System, other: System, target: Target = None) -> None:
-    """The paired difference of two systems; the target is of its low end."""
+def tell_gain(one: System, other: System) -> None:
+    """Print the paired difference of two systems."""
     gains = one.scores - other.scores
     low, high = interval(gains)
     emit(
@@ -73,7 +67,6 @@ def tell_gain(one: System, other: System, target: Target = None) -> None:
         f"{one.name} less {other.name}, low end of the interval",
         low,
         "points of R-2 recall",
-        target,
         difference=float(gains.mean()),
         interval_95=[low, high],
     )

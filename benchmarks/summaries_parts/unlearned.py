@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import numpy as np
 from search_parts.data import timed
 
 from summaries_parts import baselines
-from summaries_parts.coverage import GAP, TIME_LIMIT, Coverage, beam, greedy, ilp
+from summaries_parts.coverage import GAP, TIME_LIMIT, Coverage, beam, ilp
 from summaries_parts.data import Clusters, clusters
 from summaries_parts.sentences import Sentences, sentences_of
 from summaries_parts.system import System
 
-DRAWS = 10
 BEAM = 20  # of section 6.2.3
 ILP = "concept coverage, ILP"
 ORACLE = f"oracle, sentences, beam {BEAM}"
@@ -23,12 +21,8 @@ Choose = Callable[[Sentences, int, int], list[int]]  # sentences, budget, cluste
 
 
 NAMES = (
-    "random",
     "lead",
-    "SumBasic",
-    "concept coverage, greedy",
     ILP,
-    "oracle, sentences, greedy",
     ORACLE,
     "oracle, sentences, ILP",
 )
@@ -56,21 +50,9 @@ def system(name: str, what: str, *, quick: bool) -> System:
         return _by_ilp(what, own, cut, problem)
     searches: dict[str, Choose] = {
         "lead": lambda s, n, _: baselines.lead(s, n),
-        "SumBasic": lambda s, n, _: baselines.sum_basic(s, n),
-        "concept coverage, greedy": lambda s, n, i: baselines.lead(
-            s, n, greedy(covered(s, n, i))
-        ),
-        "oracle, sentences, greedy": lambda s, n, i: greedy(wanted(s, n, i)),
         ORACLE: lambda s, n, i: beam(wanted(s, n, i), BEAM),
     }
-    draws = range(2 if quick else DRAWS)
-    random = [_random(draw) for draw in draws]
-    return _system(what, own, cut, [searches[what]] if what in searches else random)
-
-
-def _random(draw: int) -> Choose:
-    rng = np.random.default_rng(draw)
-    return lambda sentences, budget, _: baselines.random(sentences, budget, rng)
+    return _system(what, own, cut, searches[what])
 
 
 def _by_ilp(
@@ -86,7 +68,7 @@ def _by_ilp(
         ends.append(end)
         return baselines.lead(sentences, budget, chosen)
 
-    system = _system(name, own, cut, [choose])
+    system = _system(name, own, cut, choose)
     system.details.update(
         largest_gap=max(gap for gap, _ in ends),
         gap_asked_for=GAP,
@@ -96,16 +78,11 @@ def _by_ilp(
     return system
 
 
-def _system(
-    name: str, own: Clusters, cut: list[Sentences], draws: list[Choose]
-) -> System:
-    def write() -> list[list[str]]:
-        numbered = list(zip(own.judged, cut, strict=True))
-        return [
-            [one.text(choose(one, own.words, i)) for i, one in numbered]
-            for choose in draws
-        ]
+def _system(name: str, own: Clusters, cut: list[Sentences], choose: Choose) -> System:
+    def write() -> list[str]:
+        numbered = zip(own.judged, cut, strict=True)
+        return [one.text(choose(one, own.words, i)) for i, one in numbered]
 
     texts, seconds = timed(write)
-    spent = 1000.0 * seconds / (len(draws) * max(len(cut), 1))
-    return System(name, own, texts, {"cpu_ms_per_summary": spent})
+    spent = 1000.0 * seconds / max(len(cut), 1)
+    return System(name, own, [texts], {"cpu_ms_per_summary": spent})

@@ -68,12 +68,12 @@ def celeba(seed: int, small: bool = False) -> Parts:
 
 def drawn(seed: int, small: bool = False) -> Parts:
     """Labels that are independent given the features, by a network of tanh units."""
-    law, rng = np.random.default_rng(7), np.random.default_rng(seed + 1000)
-    inner = law.normal(size=(20, 30)) / np.sqrt(20)
-    outer = 2.5 * law.normal(size=(30, 20)) / np.sqrt(30)
+    fixed, rng = np.random.default_rng(7), np.random.default_rng(seed + 1000)
+    inner = fixed.normal(size=(20, 30)) / np.sqrt(20)
+    outer = 2.5 * fixed.normal(size=(30, 20)) / np.sqrt(30)
     sizes = (60, 60, 60) if small else (3000, 1000, 5000)
     X = rng.normal(size=(sum(sizes), 20))
-    score = np.tanh(2.0 * X @ inner) @ outer + law.normal(size=20) - 2.0
+    score = np.tanh(2.0 * X @ inner) @ outer + fixed.normal(size=20) - 2.0
     Y = (rng.logistic(size=score.shape) < score).astype(np.float64)
     return cut_up(X, Y, sizes, seed)
 

@@ -173,8 +173,8 @@ def disputed(
     for kind, some in kinds.items():
         line[f"f2_{kind}"] = float(len(some))
         if some:
-            chance = [known.get(span, 0.0) for span in some]
-            line[f"f2_{kind}_probability"] = float(np.mean(chance))
+            probability = [known.get(span, 0.0) for span in some]
+            line[f"f2_{kind}_probability"] = float(np.mean(probability))
             line[f"f2_{kind}_right"] = len(some & true) / len(some)
     return line
 

@@ -29,13 +29,6 @@ WAYS = (ML, MATCHED, SOFT_50, SOFT_75, OURS_MATCHED, OURS_50, OURS_75)
 ALPHAS = (0.5, 0.75)
 STARTS = 20  # "several", he says
 C = 100.0  # of ours: nearly no penalty
-# recall, precision, F at alpha = 0.5 and 0.75
-PAPER = {
-    ML: (24 / 99, 24 / 33, 0.3636, 0.2909),
-    MATCHED: (85 / 99, 85 / 229, 0.5183, 0.6464),
-    SOFT_50: (85 / 99, 85 / 211, 0.5484, 0.6693),
-    SOFT_75: (95 / 99, 95 / 330, 0.4429, 0.6061),
-}
 Draw = tuple[np.ndarray, np.ndarray]
 
 

@@ -1,4 +1,4 @@
-"""2. What a fit and a single pass cost, as multiples of scikit-learn's.
+"""2. What a fit costs, as a multiple of scikit-learn's.
 
 Both with one BLAS thread, which on two cores is also the quicker way for scikit-learn,
 and as they come. All calls are taken in turns. How long a fit for the metric takes
@@ -17,8 +17,6 @@ from tabular import load
 from threadpoolctl import threadpool_limits
 
 import argmetric as am
-from argmetric.train._objectives import SoftMetric
-from argmetric.train._rows import TrainingRows
 
 SETS = {"a9a": 1, "covtype": 3}  # and the class that is the positive one
 STARTS = 5
@@ -36,7 +34,6 @@ def run(*, quick: bool) -> None:
         many = y.size > 200_000
         for limit in (1, None):
             with threadpool_limits(limit):
-                _passes(name, X, y, 2 if quick else 30, limit)
                 _fits(name, X, y, 1 if quick else 2 if many else 5, limit)
 
 
@@ -61,46 +58,6 @@ def _both_clocks(
     return {n: (min(w for w, _ in t), min(c for _, c in t)) for n, t in found.items()}
 
 
-def _passes(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> None:
-    """Value and gradient: soft F1 against scikit-learn's half binomial loss."""
-    from sklearn._loss.loss import HalfBinomialLoss
-    from sklearn.linear_model._linear_loss import LinearModelLoss
-
-    theta = np.random.default_rng(1).normal(scale=0.1, size=X.shape[1] + 1)
-    loss = LinearModelLoss(HalfBinomialLoss(), fit_intercept=True)
-    target = y.astype(np.float64)
-    metric = am.get_metric("f1")
-    soft = {
-        n: SoftMetric(TrainingRows(X, y == 1, np.ones(y.size), n), metric)
-        for n in (1, 2)
-    }
-    for objective in soft.values():
-        objective.value_and_gradient(theta)  # compiles
-    calls: dict[str, Callable[[], Any]] = {
-        "sklearn": lambda: loss.loss_gradient(theta, X, target),
-        **{
-            f"soft, {n} thread{'s' if n > 1 else ''}": (
-                lambda one=one: one.value_and_gradient(theta)
-            )
-            for n, one in soft.items()
-        },
-    }
-    times = _both_clocks(calls, repeats)
-    wall, cpu = times["sklearn"]
-    for what in list(calls)[1:]:
-        emit(
-            "speed",
-            f"{name}, {y.size:,} x {X.shape[1]}: one pass, {what}; {_threads(limit)}",
-            times[what][0] / wall,
-            "x scikit-learn's, wall",
-            ("<=", 1.3) if "1 thread" in what else None,
-            cpu_ratio=times[what][1] / cpu,
-            pass_s=times[what][0],
-            sklearn_s=wall,
-            sklearn_cpu_s=cpu,
-        )
-
-
 def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> None:
     """Whole fits from the same defaults; what each took to converge is beside it."""
     from sklearn.linear_model import LogisticRegression
@@ -111,12 +68,6 @@ def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> 
             "f1", n_restarts=STARTS, random_state=seed
         )
     if limit:
-        models["soft, one start"] = am.MetricLogisticRegression(
-            "f1", n_restarts=1, random_state=0
-        )
-        models["soft, seed 0, 2 jobs"] = am.MetricLogisticRegression(
-            "f1", n_restarts=STARTS, random_state=0, n_jobs=2
-        )
         models["expected, seed 0"] = am.MetricLogisticRegression(
             "f1", objective="expected", n_restarts=STARTS, random_state=0
         )

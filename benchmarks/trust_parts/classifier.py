@@ -87,8 +87,8 @@ def _judged(
     for name in ("predict", "decide"):
         labels = fitted.predict(X) if name == "predict" else fitted.decide(X)
         forecast = fitted.forecast(X, labels)
-        handed_in = labels if name == "predict" else labels.labels == 1
-        actual = am.evaluate(y, handed_in, "f1")
+        predicted = labels if name == "predict" else labels.labels == 1
+        actual = am.evaluate(y, predicted, "f1")
         low, high = forecast.interval
         below, above = actual < low - 1e-9, actual > high + 1e-9
         rows.append(

@@ -10,7 +10,11 @@ import argmetric as am
 METRICS = ("f1", "mcc", "gmean")
 SIZES = (200, 1000, 4000)
 ROWS = 4000
-LAWS = {"Beta(0.5, 4)": (0.5, 4.0), "Beta(0.2, 6)": (0.2, 6.0), "uniform": (1.0, 1.0)}
+DISTRIBUTIONS = {
+    "Beta(0.5, 4)": (0.5, 4.0),
+    "Beta(0.2, 6)": (0.2, 6.0),
+    "uniform": (1.0, 1.0),
+}
 
 
 def run(*, quick: bool) -> str:
@@ -20,7 +24,7 @@ def run(*, quick: bool) -> str:
         for size in SIZES:
             gains = [
                 _gain(rng, a, b, size, metric)
-                for a, b in LAWS.values()
+                for a, b in DISTRIBUTIONS.values()
                 for _ in range(repeats)
             ]
             error = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
@@ -35,7 +39,7 @@ def run(*, quick: bool) -> str:
 def _gain(
     rng: np.random.Generator, a: float, b: float, size: int, metric: str
 ) -> float:
-    """Expected score of the labels by the map, minus that of the best labels."""
+    """Expected score of the labels by the calibrator, minus that of the best labels."""
     while True:
         known = rng.beta(a, b, size)
         y = rng.random(size) < known

@@ -21,7 +21,7 @@ SAYS = {
     "decide --rule: forecast": "the rule on these new rows",
     "forecast --rule --reference: forecast": "the same: the rule keeps its reference",
     "Decision.forecast().mean": "another decision, made on these new rows together",
-    "Decision.expected": "what that decision maximised, under one map",
+    "Decision.expected": "what that decision maximised, for one calibrator",
     "p taken as it stands (before)": "what decide --rule printed before",
 }
 
@@ -63,7 +63,7 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
         rule = am.Rule.load(Path(folder) / "rule.json")
     labels = rule.apply(new)
     decision = am.decide(new, "f1", reference=rule.reference.calibrator)
-    law = decision.forecast()
+    distribution = decision.forecast()
     by_rule = am.forecast(new, labels, "f1", reference=rule.reference.calibrator)
     by_rows = am.forecast(new, labels, "f1", reference=am.calibrate(y, p))
     assert (by_rule.mean, by_rule.interval) == (by_rows.mean, by_rows.interval)
@@ -74,7 +74,7 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
         (rule.mean, *rule.interval, elsewhere),
         (by_rule.mean, *by_rule.interval, actual),
         (by_rows.mean, *by_rows.interval, actual),
-        (law.mean, *law.interval, joint),
+        (distribution.mean, *distribution.interval, joint),
         (decision.expected, np.nan, np.nan, joint),
         (before.mean, *before.interval, actual),
     )

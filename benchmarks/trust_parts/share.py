@@ -1,6 +1,6 @@
-"""The share of positives moved: what `prior="estimate"` saves, on real models.
+"""The prevalence changed: what `prior="estimate"` saves, on real models.
 
-Rows of the test are drawn without repetition so that their share of positives is a
+Rows of the test are drawn without repetition so that their prevalence is a
 quarter, half, once, twice and four times that of the reference; as many as there are,
 1,000 at most. Cases with a share outside of (0.005, 0.9), or with fewer than 10 rows of
 either class, are left out.

@@ -9,7 +9,7 @@ import argmetric as am
 
 METRICS = ("f1", "mcc", "gmean", "balanced_accuracy")
 SIZES = (100, 200, 500, 2_000, 4_096, 4_097, 16_000, 16_001)  # both sides of bins
-# Calibrated scores: shapes of the beta law of p for every prevalence.
+# Calibrated scores: shapes of the beta distribution of p for every prevalence.
 SHAPES = {0.05: 0.25, 0.2: 0.5, 0.5: 0.8}
 ASKED = 0.9
 

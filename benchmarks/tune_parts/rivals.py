@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from harness import emit, interleaved, wall_seconds
+from tabular import probability_classifier
 
 import argmetric as am
 
@@ -27,23 +28,12 @@ def run(*, quick: bool) -> None:
 
 def tuned(y: np.ndarray, p: np.ndarray, scoring: Any, thresholds: int) -> Any:
     """scikit-learn's tuner, fitted on scores that pass through a frozen estimator."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import TunedThresholdClassifierCV
 
-    class Given(ClassifierMixin, BaseEstimator):
-        """A fitted classifier whose only feature is the probability itself."""
-
-        def fit(self, X: np.ndarray, y: np.ndarray) -> Given:
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict_proba(self, X: np.ndarray) -> np.ndarray:
-            return np.column_stack([1 - X[:, 0], X[:, 0]])
-
     X = p[:, None]
     tuner = TunedThresholdClassifierCV(
-        FrozenEstimator(Given().fit(X, y)),
+        FrozenEstimator(probability_classifier(y)),
         scoring=scoring,
         thresholds=thresholds,
         cv="prefit",

@@ -53,8 +53,8 @@ def rows_of(beams):
     """Runs of section 4 that are as the paper has them."""
     one = beams.sequence.Decoded("", 9, "", 0.6, True, 0.0, True, 0.0, 0.0)
     return [
-        replace(one, law=law, rule=rule, error=0.6 if rule == "1" else 0.0)
-        for law in beams.LAWS
+        replace(one, distribution=kind, rule=rule, error=0.6 if rule == "1" else 0.0)
+        for kind in beams.DISTRIBUTIONS
         for rule in beams.sequence.RULES
         for _ in range(40)
     ]
