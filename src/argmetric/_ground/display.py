@@ -100,6 +100,7 @@ _SECTIONS = {  # what the methods of all results document alike
         Returns
         -------
         matplotlib Axes
+            The axes, to style or save.
         """,
     "backend": """
 
@@ -107,6 +108,11 @@ _SECTIONS = {  # what the methods of all results document alike
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each group or value, or one row in all.
         """,
 }
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -154,7 +160,13 @@ class Result(Shown):
         return ()
 
     def fields(self) -> list[Field]:
-        """Return all fields of the result, in the order of its summary."""
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Each with its key in `to_dict`, its value, and its name and text for people.
+        """
         raise NotImplementedError
 
     def _headline(self) -> Headline | None:
@@ -180,7 +192,13 @@ class Result(Shown):
         return [Field(name, getattr(self, name)) for name in names]
 
     def lines(self) -> Lines:
-        """Return pairs of name and text of the fields that the summary shows."""
+        """Return pairs of name and text of the fields that the summary shows.
+
+        Returns
+        -------
+        list of tuple of str
+            One pair for each line of the summary.
+        """
         return [
             (words, text)
             for _, _, words, text in self.fields()
@@ -191,7 +209,13 @@ class Result(Shown):
         return [line for line in self.lines() if line[0] not in self._told]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; nan is null unless it is read again."""
+        """Return plain values for JSON; nan is null unless it is read again.
+
+        Returns
+        -------
+        dict
+            The fields of the result by name: numbers, text, lists and dicts.
+        """
         return self._plain(self.fields())
 
     @documented

@@ -270,6 +270,16 @@ class Saved(Result, Generic[Kept]):
         ----------
         values : dict
             What `to_dict` gave.
+
+        Returns
+        -------
+        object
+            An object of the class that the dict names.
+
+        Raises
+        ------
+        ValueError
+            If the dict describes no object of this kind, or is damaged.
         """
         kind = cls._kind_of(values)
         if kind in cls._elsewhere:
@@ -299,12 +309,22 @@ class Saved(Result, Generic[Kept]):
 
     @classmethod
     def load(cls, path: FilePath) -> Kept:
-        """Read what `save` wrote, of whichever kind it is.
+        """Return what `save` wrote, of whichever kind it is.
 
         Parameters
         ----------
         path : str or path
             The file.
+
+        Returns
+        -------
+        object
+            An object of the class that the file names.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no object of this kind, or is damaged.
         """
         values = load_json(path, cls._what)
         try:

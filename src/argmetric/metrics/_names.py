@@ -171,6 +171,17 @@ def metric_names() -> tuple[str, ...]:
 
     "f" with a positive number up to 10 also works. A package adds a metric by an entry
     point of the group ``argmetric.metrics``.
+
+    Returns
+    -------
+    tuple of str
+        Names that `get_metric` takes.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.metric_names()[:4]
+    ('f1', 'f2', 'f0.5', 'jaccard')
     """
     return (*NAMED, *(name for name in plugin_names(PLUGINS) if name not in NAMED))
 
@@ -185,6 +196,19 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
     zero_division : {0.0, 1.0, nan}, optional
         The value of 0/0; by default the metric's own. One that would change nothing,
         such as 1 for "mcc", is refused.
+
+    Returns
+    -------
+    Metric
+        The metric, with this value of 0/0.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, one of a score without labels to choose (AUC, log loss),
+        and a `zero_division` that would change nothing.
+    TypeError
+        For anything else, also a metric or scorer of scikit-learn.
 
     Examples
     --------
