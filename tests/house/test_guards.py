@@ -224,7 +224,7 @@ NAMESAKES = {
     "descend": (
         "each learner keeps its weights in another layout",
         ("decisions", "stream"),
-    ),
+    )
 }
 
 

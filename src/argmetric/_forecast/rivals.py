@@ -176,7 +176,7 @@ def ahead_of(
             yield f"the {name} is {AHEAD.format(write(value), 'this', write(mean))}"
 
 
-def bounded(expected: Any, shift: Any) -> Any:
+def bounded(expected: float | Floats, shift: float | Floats) -> Any:
     """Return shifted scores; those between 0 and 1 stay there."""
     low = np.where(np.less(expected, 0.0), -np.inf, 0.0)
     high = np.where(np.greater(expected, 1.0), np.inf, 1.0)

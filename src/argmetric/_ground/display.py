@@ -18,7 +18,8 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice
 from argmetric._ground.lazy import load_module
-from argmetric._ground.types import Frame, Interval
+from argmetric._ground.plain import plain
+from argmetric._ground.types import DiscreteScores, Frame, Interval, ScoringMetric
 
 Lines = list[tuple[str, str]]
 
@@ -233,8 +234,6 @@ class Result(Shown):
         return {key: [x] for key, x in known if isinstance(x, _FIGURES)}
 
     def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
-        from argmetric._ground.saving import plain
-
         return {
             key: plain(
                 value() if type(value) is FunctionType else value, key, self._nan
@@ -273,7 +272,7 @@ class Result(Shown):
 class ScoreFloat(float, Result):
     """A score that is a float in every respect; its attributes cannot be set."""
 
-    def __new__(cls, value: float, **known: Any) -> Self:
+    def __new__(cls, value: float, **known: object) -> Self:
         made = super().__new__(cls, value)
         vars(made).update(known)
         return made
@@ -282,7 +281,7 @@ class ScoreFloat(float, Result):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def distribution_columns(distribution: Any) -> dict[str, Any]:
+def distribution_columns(distribution: DiscreteScores) -> dict[str, Any]:
     """Return the values and probabilities of a discrete distribution as columns."""
     return {"value": distribution.values, "probability": distribution.probabilities}
 
@@ -318,7 +317,7 @@ def _assumptions_html(result: Result) -> str:
 
 
 def metric_fields(
-    metric: Any, text: str | None = None, words: str | None = "metric"
+    metric: ScoringMetric, text: str | None = None, words: str | None = "metric"
 ) -> list[Field]:
     """Return the fields of a metric: its name, and the value of 0/0."""
     if text is None:
@@ -331,7 +330,7 @@ def metric_fields(
 
 
 def class_metric_fields(
-    metric: Any, more: str = "", words: str | None = "metric"
+    metric: ScoringMetric, more: str = "", words: str | None = "metric"
 ) -> list[Field]:
     """Return the fields of a metric of several classes, with that of absent ones."""
     told = f"; {metric.convention}" if metric.convention else ""
@@ -422,7 +421,7 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
     return repr(threshold)
 
 
-def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
+def as_frame(columns: Mapping[str, Any], backend: str) -> Frame:
     """Return columns as a data frame of the named library.
 
     An interval is two columns, its ends: `low` and `high`, `share_low` and
@@ -456,12 +455,6 @@ PeriodVerdict = Literal[
 ]
 Alarm = Literal["moved for the worse", "moved for the better", "below the floor"]
 
-CHECK: dict[ForecastVerdict, str] = {
-    "yes": "nothing on these rows speaks against the probabilities",
-    "recalibrated": "not with the probabilities as given, but after recalibration",
-    "no": "the probabilities cost score, or their forecasts miss it",
-    "too few rows to say": "a loss that matters could go unnoticed on these rows",
-}
 # From good to bad
 PERIOD: dict[PeriodVerdict, str] = {
     "no shift": "the scores look as before; a changed label definition is not seen",

@@ -68,7 +68,7 @@ def lazy_names(
     for module, names in (for_other_rooms or {}).items():
         module_of |= dict.fromkeys(names, module)
 
-    def load(name: str) -> Any:
+    def load(name: str) -> object:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(load_module(f".{module_of[name]}", package), name)

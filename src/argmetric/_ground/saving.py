@@ -25,6 +25,8 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_path, shown
 from argmetric._ground.display import Result
 from argmetric._ground.label_words import spelled_number
+from argmetric._ground.plain import plain as plain
+from argmetric._ground.plain import restore_values as restore_values
 from argmetric._ground.types import Interval
 from argmetric._ground.whole_files import (
     DataError,
@@ -57,7 +59,6 @@ def decode_text(data: bytes, encoding: str, name: str, otherwise: str) -> str:
 
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NOT_FINITE = ("nan", "inf", "-inf")
 # Readers go down by recursion, and that of pyarrow to the end of the stack
 MAX_NESTING = 100
 _STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
@@ -161,39 +162,6 @@ def load_json(path: FilePath, what: str) -> Any:
             raise ValueError(f"{path} is no {what}: it is not JSON") from None
         cut = "" if isinstance(error, _AmbiguousError) else ", or was cut short"
         raise ValueError(f"{path} is no {what}{cut}: {error}") from None
-
-
-def plain(value: object, name: str = "", nan: str | None = "nan") -> Any:
-    """Return a value for JSON: infinities as text, nan as `nan`, arrays as lists."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        return nan if math.isnan(value) else str(float(value))
-    if isinstance(value, np.generic):
-        return plain(value.item(), name, nan)
-    if isinstance(value, np.ndarray):
-        kind = value.dtype.kind
-        finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
-        return value.tolist() if finite else plain(value.tolist(), name, nan)
-    if hasattr(value, "_asdict") and not isinstance(value, Interval):
-        value = value._asdict()
-    if isinstance(value, list | tuple):
-        return [plain(item, name, nan) for item in value]
-    if isinstance(value, Mapping):
-        return {key: plain(item, name, nan) for key, item in value.items()}
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    kind = type(value).__name__
-    raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
-
-
-def restore_values(value: object) -> Any:
-    """Return the numbers, texts and tuples that `plain` wrote."""
-    if isinstance(value, list):
-        return tuple(map(restore_values, value))
-    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
 
 
 def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, MappingView, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def _fill_masked(values: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _without_masks(values: Any, depth: int = 2) -> Any:
+def _without_masks(values: Iterable[object], depth: int = 2) -> object:
     """Return a list with None for masked values, or nan in rows of floats."""
     kinds = set(map(type, values))
     odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
@@ -96,7 +96,7 @@ def _without_masks(values: Any, depth: int = 2) -> Any:
     if not odd and not rows:
         return values
 
-    def plain(one: object) -> Any:
+    def plain(one: Any) -> object:
         if one is np.ma.masked:
             return None
         if isinstance(one, np.ma.MaskedArray):
@@ -305,7 +305,9 @@ class Probabilities:
     def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
         return np.asarray(self.values, dtype=dtype)
 
 
@@ -323,7 +325,7 @@ def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
     library = type(template).__module__.partition(".")[0]
     module = sys.modules[library]
 
-    def convert(array: npt.NDArray[Any]) -> Any:
+    def convert(array: npt.NDArray[Any]) -> object:
         if library == "pyarrow":
             if array.ndim == 2:
                 columns = [module.array(column) for column in array.T]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
     return np.maximum(n - k - t + tp, 0.0)
 
 
-def _count(value: Any, name: str) -> Floats:
+def _count(value: npt.ArrayLike, name: str) -> Floats:
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError
@@ -275,8 +275,7 @@ class Metric:
         if number and zero_division in (0, 1) and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):
-            kept: Self = _with_zero_division(self, zero_division)
-            return kept
+            return cast(Self, _with_zero_division(self, zero_division))
         return replace(self, zero_division=zero_division)
 
 
@@ -365,7 +364,7 @@ class CustomMetric(Metric):
 
 
 @lru_cache(maxsize=256)  # services ask for the same again
-def _with_zero_division(metric: Metric, zero_division: float) -> Any:
+def _with_zero_division(metric: Metric, zero_division: float) -> Metric:
     return replace(metric, zero_division=zero_division)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
 from argmetric._ground.arguments import shown
+from argmetric._ground.plain import plain, restore_values
 from argmetric._ground.plugins import load_plugin, plugin_names
 from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
@@ -299,8 +300,6 @@ class MissingFunction:
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return class and parameters; only the name of a user's function."""
-    from argmetric._ground.saving import plain
-
     head = {"class": type(metric).__name__, "name": metric.name}
     if CLASSES.get(type(metric).__name__) is not type(metric):
         return {
@@ -316,8 +315,6 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """Return the metric of `metric_to_dict`; a lost function fails when called."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    from argmetric._ground.saving import restore_values
-
     known = {key: restore_values(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":

@@ -18,6 +18,7 @@ from argmetric._ground.types import AnyArray
 from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
+Namespace: TypeAlias = Any  # the module of its functions, or `TorchNamespace`
 # Of each row: the best count, its value and the cut-off
 BestCounts: TypeAlias = tuple[Tensor, Tensor, Tensor]
 Checks: TypeAlias = list[Callable[[], Tensor | None]]
@@ -47,7 +48,7 @@ class TorchNamespace:
         return self.torch.index_select(x, axis, places)
 
 
-def namespace(x: Any) -> Any:
+def namespace(x: Tensor) -> Namespace:
     """Return the array namespace of a tensor."""
     loaded = sys.modules.get("torch")
     if loaded is not None and isinstance(x, loaded.Tensor):
@@ -92,19 +93,19 @@ def to_host(x: Tensor) -> AnyArray:
     return np.asarray(x) if own else np.from_dlpack(x)
 
 
-def like(xp: Any, values: Any, tensor: Tensor, dtype: Any = None) -> Tensor:
+def like(xp: Namespace, values: Any, tensor: Tensor, dtype: Any = None) -> Tensor:
     """Return host values on the device of a tensor, in its dtype by default."""
     return xp.asarray(values, dtype=dtype or tensor.dtype, device=tensor.device)
 
 
-def descending(xp: Any, x: Tensor) -> Tensor:
+def descending(xp: Namespace, x: Tensor) -> Tensor:
     """Return rows in descending order."""
     if isinstance(xp, TorchNamespace):
         return xp.torch.sort(x, dim=-1, descending=True).values
     return xp.flip(xp.sort(x, axis=-1), axis=-1)
 
 
-def work_dtype(xp: Any, dtype: str, tensor: Tensor) -> Any:
+def work_dtype(xp: Namespace, dtype: str, tensor: Tensor) -> Any:
     """Return the dtype in which sums are taken."""
     check_choice(dtype, "dtype", ("float64", "float32"))
     work = getattr(xp, dtype)
@@ -220,7 +221,7 @@ def capturing(x: Tensor) -> bool:
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
-def both_p(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
+def both_p(xp: Namespace, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
     """Return p and 1-p, both accurate."""
     if not logits:
         return scores, 1.0 - scores
