@@ -1,7 +1,6 @@
 """Decisions on tensors against those on arrays."""
 
 import math
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric import tensors
+from processes import run_program
 from refusing import refuses
 from strategies import probability_vectors
 from tensors.libraries import LIBRARIES, NEW_NUMPY, array, host, library
@@ -305,7 +305,7 @@ def test_nothing_of_torch_is_loaded_before_it_is_needed():
         "t.decide, t.forecast, t.decide_masks, argmetric.decide\n"
         "assert not {'torch', 'numba', 'triton'} & sys.modules.keys()"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_program(program)
 
 
 @pytest.mark.parametrize("name", ["ExpectedMetricLoss", "BestAchievable"])

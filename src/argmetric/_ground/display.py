@@ -6,6 +6,7 @@ beside it.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,8 +91,11 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-_SECTIONS = {  # what the methods of all results document alike
-    "ax": """
+class _Sections:
+    """Sections of docstrings that methods of all results have alike."""
+
+    def plot(self) -> None:
+        """Draw the result.
 
         Parameters
         ----------
@@ -102,8 +106,10 @@ _SECTIONS = {  # what the methods of all results document alike
         -------
         matplotlib Axes
             The axes, to style or save.
-        """,
-    "backend": """
+        """
+
+    def to_frame(self) -> None:
+        """Return the result as a data frame.
 
         Parameters
         ----------
@@ -114,16 +120,18 @@ _SECTIONS = {  # what the methods of all results document alike
         -------
         DataFrame or Table
             One row for each group or value, or one row in all.
-        """,
-}
+        """
+
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def documented(method: Method) -> Method:
-    """Return the method with the docstring sections of its one parameter added."""
+    """Return the method with the sections that `_Sections` has for its name."""
     function: Any = method
     if function.__doc__ is not None:  # it is with -OO
-        function.__doc__ += _SECTIONS[function.__code__.co_varnames[1]]
+        sections = getattr(_Sections, function.__name__).__doc__.partition("\n\n")
+        function.__doc__ += "\n\n" + sections[2]
     return method
 
 
@@ -288,8 +296,6 @@ def distribution_columns(distribution: DiscreteScores) -> dict[str, Any]:
 
 def view(result: Result, headline: Headline) -> str:
     """Return the notebook view: a large number, a picture, lines and notes."""
-    import html
-
     what = f"{type(result).__name__}: {headline.words}".removesuffix(": ")
     lines = [line for line in result._lines() if line[0] != ASSUMES]  # folded below
     return "".join(
@@ -307,8 +313,6 @@ def view(result: Result, headline: Headline) -> str:
 
 
 def _assumptions_html(result: Result) -> str:
-    import html
-
     assumed = getattr(result, "assumptions", ())
     if not assumed:
         return ""
@@ -377,8 +381,6 @@ def table(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
 ) -> str:
     """Return HTML of a title, lines and notes, all of them escaped."""
-    import html  # for notebooks alone
-
     parts = ["<table style='color:inherit'>"]  # not every notebook has it so
     if title:
         parts.append(f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>")

@@ -300,7 +300,7 @@ def probabilities_of(
 
 def margins_of(
     estimator: Any, X: object, pos_label: object = None
-) -> tuple[Floats, Label]:
+) -> tuple[Floats, Any]:
     """Return the margin of the positive one of two classes, and that class."""
     method = response_method(estimator)
     classes = np.asarray(estimator.classes_)

@@ -218,14 +218,8 @@ def binary_labels(
     _check_pos_label(pos_label, {name: y})
     array = _check_shape(label_array(y, name), name, shape, other)
     refuse_missing(array, name)
-    classes = classes_of(
-        distinct(array),
-        name,
-        pos_label,
-        both=both,
-        where=_first_place(array),
-        naming=naming,
-    )
+    found, where = distinct(array), _first_place(array)
+    classes = classes_of(found, name, pos_label, both=both, where=where, naming=naming)
     positive = np.asarray(array == classes.positive, dtype=bool)
     return Labels(positive, classes.positive, classes.negative)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -272,15 +272,10 @@ class SmallPicture:
                 )
         return self
 
-    def whiskers(
-        self,
-        x: Iterable[float],
-        intervals: Iterable[Iterable[float]],
-        colour: str = BLUE,
-    ) -> Self:
+    def whiskers(self, x: object, intervals: object, colour: str = BLUE) -> Self:
         """Draw a vertical line from the lower to the upper end of every interval."""
-        for place, (low, high) in zip(x, intervals, strict=True):
-            at, (first, last) = self._places(place, np.array([low, high]))
+        for place, ends in zip(np.asarray(x), np.asarray(intervals), strict=True):
+            at, (first, last) = self._places(place, ends)
             if np.isfinite(first) and np.isfinite(last):
                 self._add(
                     f"<line x1='{at:.1f}' x2='{at:.1f}' y1='{first:.1f}' "

@@ -312,8 +312,7 @@ DAMAGE = (  # whatever an archive raises that is not whole
     AttributeError,
     EOFError,
     OSError,
-    NotImplementedError,  # a method of compression that there is not
-    RuntimeError,  # an archive that asks for a password
+    RuntimeError,  # a method of compression that there is not, or a password
     struct.error,
     zipfile.BadZipFile,
     zlib.error,

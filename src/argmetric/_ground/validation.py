@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,13 +225,7 @@ def check_scores(
         low, high = float(values.min()), float(values.max())
     if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
         return values
-    if where is None:
-
-        def entry_place(index: int) -> str:
-            return place(index, values.shape, first)
-
-        where = entry_place
-
+    where = where or partial(place, shape=values.shape, first=first)
     if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
         raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
@@ -402,9 +397,8 @@ def warn_of_scale(
     is_known = isinstance(given, Probabilities) and given.scale_is_known
     if is_known or n < VALUES_TO_JUDGE_BY:
         return
-    few = scores.ravel()[
-        :VALUES_TO_JUDGE_BY
-    ]  # tell of nearly all scores that nothing is wrong
+    # A few tell of nearly all scores that nothing is wrong
+    few = scores.ravel()[:VALUES_TO_JUDGE_BY]
     if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):
         return
     if scores.min() < 0.0 or scores.max() > 1.0:

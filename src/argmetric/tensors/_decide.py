@@ -169,8 +169,7 @@ def decide(
             labels.append((part, found))
             values.append((part, (best, value, cut)))
         best, expected, cut = segments.gather(values)
-        found = segments.restore(labels)
-        ids = segments.group_ids
+        found, ids = segments.restore(labels), segments.group_ids
         return TensorDecision(found, expected, best, cut, ids, metric, average)
 
     decision = run_with_checks(run, p, later)
