@@ -259,7 +259,7 @@ def _number(value: object, name: str, wanted: str) -> Any:
     return int(plain) if isinstance(plain, Integral) else plain
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a numpy number or 0-d array as a Python number, unless it is masked."""
     if getattr(value, "mask", False) is not False and np.ma.is_masked(value):
         return value
@@ -412,7 +412,7 @@ def _check_inside(
     axis: str,
     *,
     other: str = "entry",
-    ends: Any = None,
+    ends: npt.NDArray[Any] | None = None,
 ) -> None:
     """Refuse numbers of rows or columns (`axis`) that are not in 0 … width - 1.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._ground.arguments import install
 from argmetric._ground.types import Axes, DiscreteScores, Floats, Integers, Interval
@@ -89,8 +90,9 @@ def draw_map(ax: Axes | None, name: str, apply: Callable[[Floats], Floats]) -> A
     return ax
 
 
-def draw_bars(ax: Axes, names: Sequence[str], values: Any) -> None:
+def draw_bars(ax: Axes, names: Sequence[str], values: npt.ArrayLike) -> None:
     """Draw a bar for each name, from top to bottom; of many a histogram."""
+    values = np.asarray(values)
     if len(names) > MOST_BARS:
         values = values[np.isfinite(values)]
         ax.hist(values, bins=list(adaptive_edges(values)), color="C0", alpha=0.8)

@@ -213,7 +213,7 @@ class Saved(Result, Generic[Kept]):
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, Any]]
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         if "_what" in vars(cls):
             cls._kinds = {}

@@ -75,7 +75,7 @@ def allowed_counts(
     return low, high
 
 
-def _leading(xp: Namespace, flags: Tensor, dtype: Any) -> Tensor:
+def _leading(xp: Namespace, flags: Tensor, dtype: object) -> Tensor:
     """Return how many flags are true before the first false one, as a column."""
     wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
     return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)

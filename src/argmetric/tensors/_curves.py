@@ -53,7 +53,7 @@ class PaddedRows:
         self.k = like(xp, counts, p)[None, :]
         self.n = self.lift(self.distinct[:, None])
 
-    def lift(self, table: Any) -> Tensor:
+    def lift(self, table: object) -> Tensor:
         """Return a host table with one row per size as one row per row."""
         moved = like(self.xp, np.array(table, dtype=np.float64), self.p)
         return moved if self.place is None else self.xp.take(moved, self.place, axis=0)
@@ -166,7 +166,7 @@ def tilted_sets(
 
 
 def with_others(
-    xp: Namespace, p: Tensor, q: Tensor, y: Tensor, *, u: Any, w: Any
+    xp: Namespace, p: Tensor, q: Tensor, y: Tensor, *, u: Tensor, w: Tensor
 ) -> Tensor:
     """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u.
 
@@ -213,7 +213,7 @@ def agreement_curve(rows: PaddedRows, metric: Metric) -> Tensor:
     few = total(xp, rows.p) <= 0.5 * n
     y = xp.where(few, rows.p, -miss)
 
-    def weights(s: Any) -> Iterator[Tensor]:
+    def weights(s: Tensor) -> Iterator[Tensor]:
         """Return E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
