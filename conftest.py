@@ -45,6 +45,14 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 WIDTH = "88"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip an example with tensors where torch is not installed."""
+    if isinstance(item, pytest.DoctestItem) and any(
+        example.source.startswith("import torch") for example in item.dtest.examples
+    ):
+        pytest.importorskip("torch")
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> object:
     if blocks(file_path):
         return ConsolePage.from_parent(parent, path=file_path)

@@ -114,3 +114,27 @@ def assert_optimal(name, p, zd, decision, keep=None):
 
 def defined_somewhere(name, p, zd):
     return not np.isnan(oracle.enumerated_curve(name, p, zd)[0]).all()
+
+
+def count_pmfs(p):
+    """PMFs of the number of positives among the first 0, 1, … items."""
+    found = [np.ones(1)]
+    for x in p:
+        found.append(np.convolve(found[-1], [1 - x, x]))
+    return found
+
+
+def curve_by_pmfs(p, metric):
+    """E[value | defined] for every k: a plain sum over the whole PMFs."""
+    p = np.sort(p)[::-1]
+    m, hits, misses = p.size, count_pmfs(p), count_pmfs(p[::-1])
+    curve = np.full(m + 1, np.nan)
+    for k in range(m + 1):
+        a, r = np.ogrid[: k + 1.0, : m - k + 1.0]
+        value = metric.value(a, float(k), a + r, float(m))
+        weights = hits[k][:, None] * misses[m - k]
+        defined = ~np.isnan(value)
+        mass = weights[defined].sum()
+        if mass > 1e-300:
+            curve[k] = (weights[defined] * value[defined]).sum() / mass
+    return curve

@@ -13,7 +13,14 @@ from scipy import sparse
 
 import argmetric as am
 import oracle
-from decide_checks import CONVENTIONS, assert_close, gain, spec, tolerance
+from decide_checks import (
+    CONVENTIONS,
+    assert_close,
+    curve_by_pmfs,
+    gain,
+    spec,
+    tolerance,
+)
 from routes import decide_by
 from strategies import probability_vectors
 
@@ -70,17 +77,9 @@ def test_curves_of_groups(name, law):
 )
 def test_heavy_weights_of_false_alarms_and_misses(weights, law):
     """Against sums over the laws of hits and misses; e^(s·weight) overflows."""
-    metric, n = am.Tversky(*weights), 90
-    p = -np.sort(-LAWS[law](np.random.default_rng(4), n))
-    laws = [np.ones(1)], [np.ones(1)]
-    for of, items in zip(laws, (p, p[::-1]), strict=True):
-        for one in items:
-            of.append(np.convolve(of[-1], [1.0 - one, one]))
-    curve = np.empty(n + 1)
-    for k in range(n + 1):
-        hits, misses = np.ogrid[: k + 1, : n - k + 1]
-        values = metric.value(hits, k, hits + misses, n)
-        curve[k] = laws[0][k] @ values @ laws[1][n - k]
+    metric = am.Tversky(*weights)
+    p = LAWS[law](np.random.default_rng(4), 90)
+    curve = curve_by_pmfs(p, metric)
     found = am.decide(p, metric)
     np.testing.assert_allclose(found.curve, curve, rtol=1e-11, atol=1e-13)
     assert curve[found.n_positives] >= curve.max() - 1e-13

@@ -7,6 +7,7 @@ import pytest
 
 import argmetric as am
 import oracle
+from decide_checks import curve_by_pmfs
 from routes import decide_by
 
 
@@ -77,30 +78,6 @@ LAWS = {
 }
 
 
-def laws(p):
-    """Laws of the number of positives among the first 0, 1, … items."""
-    found = [np.ones(1)]
-    for x in p:
-        found.append(np.convolve(found[-1], [1 - x, x]))
-    return found
-
-
-def curve_by_laws(p, metric):
-    """E[value | defined] for every k: a plain sum over the whole laws."""
-    p = np.sort(p)[::-1]
-    m, hits, misses = p.size, laws(p), laws(p[::-1])
-    curve = np.full(m + 1, np.nan)
-    for k in range(m + 1):
-        a, r = np.ogrid[: k + 1.0, : m - k + 1.0]
-        value = metric.value(a, float(k), a + r, float(m))
-        chance = hits[k][:, None] * misses[m - k]
-        defined = ~np.isnan(value)
-        mass = chance[defined].sum()
-        if mass > 1e-300:
-            curve[k] = (chance[defined] * value[defined]).sum() / mass
-    return curve
-
-
 def decided(vectors, metric, **options):
     """The decision in groups, one for each vector."""
     ids = np.repeat(np.arange(len(vectors)), [len(p) for p in vectors])
@@ -118,7 +95,7 @@ def test_curves_in_pieces_and_batches(function, law):
         metric = am.CustomMetric(function, zero_division=zero)
         found = decided(vectors, metric)
         for g, p in enumerate(vectors):
-            wanted = curve_by_laws(p, metric)
+            wanted = curve_by_pmfs(p, metric)
             scale = max(1.0, np.nanmax(np.abs(wanted), initial=0.0))
             slack = scale * 1e-11 + (found.error * len(vectors) if g else 0.0)
             np.testing.assert_allclose(found.curve_of(g), wanted, rtol=0, atol=slack)
@@ -134,7 +111,7 @@ def test_curves_of_large_variance(function):
     assert exact.error < 1e-11
     assert found.error < 1e-7
     np.testing.assert_allclose(found.curve, exact.curve, rtol=0, atol=found.error)
-    np.testing.assert_allclose(exact.curve, curve_by_laws(p, metric), atol=1e-11)
+    np.testing.assert_allclose(exact.curve, curve_by_pmfs(p, metric), atol=1e-11)
     if function is odd:
         np.testing.assert_array_equal(found.curve, exact.curve)
 

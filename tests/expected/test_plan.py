@@ -2,14 +2,13 @@
 
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import argmetric as am
+from processes import run_program
 from routes import decide_by, plan
 
 ROOMS = [Path(am.__file__).parent / room for room in ("_expected", "_verbs/decide")]
@@ -114,8 +113,7 @@ def test_a_first_call_does_not_load_scipy_linalg():
         "print('scipy.linalg' in sys.modules)\n"
         "print(numba.njit(lambda a: np.dot(a, a))(np.eye(2)).sum())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "2.0"], done.stderr
+    assert run_program(code).stdout.split() == ["False", "2.0"]
 
 
 def test_there_are_few_switches():

@@ -16,6 +16,7 @@ from scipy.stats import binom
 import argmetric as am
 import oracle
 from argmetric import forecast
+from forecast.test_group_mean import rows_of
 from margins import centre_log_odds
 
 NAN = math.nan
@@ -244,12 +245,6 @@ def test_each_group_has_an_effect_of_its_own(known_rows):
 
 
 # ------------------------------------------------- counts that are long to sum
-
-
-def rows_of(groups, size, seed=0, share=0.25):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(0.5, 0.5 * (1 - share) / share, groups * size)
-    return p, p > 0.3, np.repeat(np.arange(groups), size)
 
 
 def law_of_count(p):

@@ -7,8 +7,6 @@ The order of the rooms and the independence of kernel files are contracts in
 import ast
 import importlib
 import itertools
-import subprocess
-import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 
 import argmetric
+from processes import run_program
 
 PACKAGE = Path(argmetric.__file__).parent
 TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
@@ -224,7 +223,7 @@ NAMESAKES = {
     "descend": (
         "each learner keeps its weights in another layout",
         ("decisions", "stream"),
-    ),
+    )
 }
 
 
@@ -355,10 +354,7 @@ def test_scikit_learn_is_loaded_by_estimators_alone():
         "    importlib.import_module(name)\n"
         "    assert 'sklearn' not in sys.modules, f'{name} loads scikit-learn'\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_program(program)
 
 
 @pytest.mark.parametrize("module", LOADS_SKLEARN)

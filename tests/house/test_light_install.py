@@ -1,12 +1,12 @@
 """What works with the required libraries alone, and what is said of the others."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from processes import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -72,19 +72,8 @@ NEEDS = {
 }
 
 
-def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT + code],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_verbs_on_arrays_need_the_required_libraries_alone():
-    done = run(VERBS)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[-2] == "19 []"
+    assert run_program(WITHOUT + VERBS).stdout.split("\n")[-2] == "19 []"
 
 
 def test_what_needs_an_extra_names_it():
@@ -92,8 +81,7 @@ def test_what_needs_an_extra_names_it():
         f"try:\n    {code}\nexcept ModuleNotFoundError as error:\n    print(error)\n"
         for code in NEEDS
     )
-    done = run(tries)
-    assert done.returncode == 0, done.stderr
+    done = run_program(WITHOUT + tries)
     wanted = [
         f"this needs {name}: pip install 'argmetric[{extra}]'"
         for name, extra in NEEDS.values()
@@ -102,7 +90,8 @@ def test_what_needs_an_extra_names_it():
 
 
 def test_the_command_names_its_extra():
-    done = run("from argmetric.cli import main\nsys.exit(main(['demo']))")
+    demo = "from argmetric.cli import main\nsys.exit(main(['demo']))"
+    done = run_program(WITHOUT + demo, fails=True)
     assert (done.returncode, done.stdout) == (1, "")
     wanted = "argmetric: this command needs cyclopts: pip install 'argmetric[cli]'\n"
     assert done.stderr == wanted

@@ -1,8 +1,5 @@
 """What the package promises as a whole: light import, threads, files, messages."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -10,6 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import argmetric as am
+from processes import run_program
 
 HEAVY = [
     *("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals"),
@@ -28,21 +26,9 @@ NOT_FOR_FEW_ROWS = {
 }
 
 
-def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | environment,
-    )
-
-
 def loaded_after(code):
     program = f"{code}\nimport sys\nprint([m for m in {HEAVY!r} if m in sys.modules])"
-    done = run(program)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip().splitlines()[-1]
+    return run_program(program).stdout.strip().splitlines()[-1]
 
 
 def test_importing_loads_numpy_and_nothing_heavier():
@@ -69,15 +55,7 @@ def loaded_by_command(tmp_path, *arguments):
         "print(*sys.modules)\n"
         "sys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "80"},
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(code, folder=tmp_path, COLUMNS="80")
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -89,7 +67,7 @@ def test_the_command_decides_on_few_rows_with_what_it_needs(tmp_path):
         (tmp_path / "out.csv").read_text().startswith("id,score,decision\n0,0.0000,0")
     )
     assert loaded.intersection(HEAVY) == {"pyarrow", "rich", "cyclopts"}
-    of_numpy = run("import sys, numpy; print(*sys.modules)").stdout.split()
+    of_numpy = run_program("import sys, numpy; print(*sys.modules)").stdout.split()
     assert not loaded.intersection(NOT_FOR_FEW_ROWS).difference(of_numpy)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("argmetric.")}
     assert not rooms & {"_report", "train", "search", "stream"}
@@ -119,9 +97,7 @@ def test_kernels_work_where_no_cache_can_be_written(tmp_path):
         "import sys\n"
         "assert 'argmetric.sequence.kernels.automata' in sys.modules"
     )
-    done = run(code)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "0.5"
+    assert run_program(code).stdout.strip() == "0.5"
 
 
 def grouped(n_groups=30_000, seed=0):
@@ -209,8 +185,7 @@ def test_no_bit_of_an_answer_depends_on_warmup():
     metrics = "('f1', 'jaccard', 'mcc', 'gmean', 'recall', 'accuracy')"
     code = ANSWERS.replace("METRICS", metrics)
     code += "before = [*answers()]\nam.warmup()\nassert before == [*answers()]"
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    run_program(code)
 
 
 @pytest.mark.slow
@@ -218,7 +193,7 @@ def test_no_bit_of_an_answer_depends_on_the_cache(tmp_path):
     code = ANSWERS.replace("METRICS", "('f1', 'accuracy')")
     code += "import hashlib\nfound = repr([*answers()]).encode()\n"
     code += "print(hashlib.sha256(found).hexdigest())"
-    cached, cold = run(code), run(code, NUMBA_CACHE_DIR=str(tmp_path))
+    cached, cold = run_program(code), run_program(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert cached.stdout == cold.stdout != ""
 
 

@@ -318,11 +318,7 @@ def test_every_claim_has_a_result_of_what_is_declared_now(papers, writer):
 
 
 def test_results_of_files_are_taken_in_and_judged_again(
-    papers,
-    writer,
-    tmp_path,
-    monkeypatch,
-    capsys,
+    papers, writer, tmp_path, monkeypatch, capsys
 ):
     from papers_parts.claim import Claim, at_least
 

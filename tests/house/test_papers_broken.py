@@ -194,15 +194,7 @@ class Reversed:
         return -10.0 * (kind == behind)
 
     def judged(
-        self,
-        task,
-        fast,
-        n,
-        *,
-        kind="logistic",
-        beta=1.0,
-        costs="optimal",
-        beam=1,
+        self, task, fast, n, *, kind="logistic", beta=1.0, costs="optimal", beam=1
     ):
         more = -2.0 * min(n, 5) + 5.0 * (n > 5)  # worse, and then better again
         more += 20.0 * (beta == 0.1) - 5.0 * (costs == "optimal")

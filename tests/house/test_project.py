@@ -8,13 +8,13 @@ import re
 import runpy
 import shutil
 import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import argmetric as am
+from processes import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src/argmetric"
@@ -173,9 +173,7 @@ sys.exit(failed)
 
 
 def test_the_readme_runs_in_a_bare_install():
-    command = [sys.executable, "-c", BARE, str(ROOT / "README.md")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(BARE, str(ROOT / "README.md"))
 
 
 def names_taken_from_the_package(path):

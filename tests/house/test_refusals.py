@@ -18,6 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 import argmetric as am
 import opened
 from argmetric.search import Costing, Summarizer, Tagger
+from refusing import refuses
 
 NAN = math.nan
 NAMES = {"am": am, "math": math, "np": np, "pd": pd, "sp": sp, "metrics": metrics}
@@ -215,19 +216,16 @@ def test_a_call_is_refused_in_these_words(line):
         pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
     call, said = line.split(" -> ")
     error, pattern = said.split(": ", 1)
-    with pytest.raises(eval(error, NAMES), match=pattern):
-        eval(call, NAMES)
+    refuses(eval(error, NAMES), pattern, eval, call, NAMES)
 
 
 @pytest.mark.parametrize(
-    "load",
-    [am.Rule.load, am.Calibrator.load, Tagger.load, Summarizer.load],
+    "load", [am.Rule.load, am.Calibrator.load, Tagger.load, Summarizer.load]
 )
 def test_a_file_descriptor_is_no_path(load):
     reading, writing = os.pipe()
     for number in (reading, writing, True):
-        with pytest.raises(TypeError, match="path must be the name of a file"):
-            load(number)
+        refuses(TypeError, "path must be the name of a file", load, number)
     os.write(writing, b"open")  # neither end was closed
     assert os.read(reading, 4) == b"open"
     os.close(reading)
@@ -240,8 +238,7 @@ def test_what_is_no_tensor_is_refused(verb, monkeypatch):
     call, more = getattr(am.tensors, verb), {"forecast": [[True]]}.get(verb, [])
     arrays = f"numpy {np.__version__}"
     for p, kind in (([0.5], "list"), (None, "NoneType"), (np.array([0.5]), arrays)):
-        with pytest.raises(TypeError, match=rf"not {re.escape(kind)}; functions such"):
-            call(p, *more)
+        refuses(TypeError, rf"not {re.escape(kind)}; functions such", call, p, *more)
 
 
 @pytest.mark.parametrize("size", [1e38, 1e39, 1e300])
@@ -276,8 +273,7 @@ def test_a_whole_number_beyond_floats_among_features(fit, form):
     X[:, 0] = y
     X[7, 1] = 10**400
     given = {"array": X, "list": X.tolist(), "frame": pd.DataFrame(X)}[form]
-    with pytest.raises(ValueError, match="row 7, column 1 that is beyond all floats"):
-        fit(given, y)
+    refuses(ValueError, "row 7, column 1 that is beyond all floats", fit, given, y)
 
 
 def test_a_whole_number_beyond_floats_where_labels_are_predicted():
@@ -291,8 +287,7 @@ def test_a_whole_number_beyond_floats_where_labels_are_predicted():
         Costing(LogisticRegression(), n_draws=1),
     ):
         model.fit(X, y)
-        with pytest.raises(ValueError, match="row 1, column 0"):
-            model.predict(huge)
+        refuses(ValueError, "row 1, column 0", model.predict, huge)
 
 
 @pytest.mark.parametrize(
@@ -355,5 +350,4 @@ def test_a_surprise_of_numbers_at_the_edge():
     assert made.surprise(made.interval[0]) is None
     assert "outside" in made.surprise(0.0)
     assert made.surprise(NAN) is None
-    with pytest.raises(ValueError, match="finite"):
-        made.surprise(10**400)
+    refuses(ValueError, "finite", made.surprise, 10**400)

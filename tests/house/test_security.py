@@ -1,12 +1,11 @@
 """What SECURITY.md promises: no network, and nothing in a file is run."""
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src/argmetric").rglob("*.py"))
@@ -57,22 +56,12 @@ for line in ("demo", "metrics", "decide t.csv -o out.csv", "tune t.csv -o rule2.
 
 
 def test_no_socket_is_opened(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHED + USED],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "80"},
-    )
-    assert done.returncode == 0, done.stderr
+    run_program(WATCHED + USED, folder=tmp_path, COLUMNS="80")
 
 
 def test_the_watch_sees_a_socket():
     code = WATCHED + "import socket\nsocket.socket().connect(('127.0.0.1', 9))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = run_program(code, fails=True)
     assert "AssertionError: socket.connect" in done.stderr
 
 

@@ -2,11 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
+
+from processes import run_program
 
 CALLEE = """
 from argmetric._ground.jit import kernel
@@ -40,6 +40,11 @@ jit._stamp = lambda dispatcher, folder: False
 """
 
 
+def run_cached(program, folder, **environment):
+    cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    return run_program(program, folder=folder, **cache, **environment)
+
+
 @pytest.fixture
 def call(tmp_path):
     """A process that calls `outer(1)`: its value, and hits in the cache."""
@@ -49,19 +54,9 @@ def call(tmp_path):
         path = tmp_path / "callee.py"
         path.write_text(CALLEE.format(step=step))
         os.utime(path, (1, 1))  # as where files of the same age were unpacked
-        environment = os.environ | {
-            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # Python, too, goes by the age of a file
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM.format(before=before)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return tuple(map(int, done.stdout.split()))
+        # Python, too, goes by the age of a file
+        program, fresh = PROGRAM.format(before=before), {"PYTHONDONTWRITEBYTECODE": "1"}
+        return tuple(map(int, run_cached(program, tmp_path, **fresh).stdout.split()))
 
     return run
 
@@ -81,15 +76,8 @@ def test_a_kernel_is_compiled_once_for_constants_and_variables(tmp_path):
     (tmp_path / "callee.py").write_text(CALLEE.format(step=1))
     (tmp_path / "caller.py").write_text(CALLER.replace("inner(x)", MANY))
     program = "from caller import inner, outer\nprint(outer(5), len(inner.signatures))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["22", "1"]  # 2·(6 + 1 + 4)
+    found = run_cached(program, tmp_path).stdout
+    assert found.split() == ["22", "1"]  # 2·(6 + 1 + 4)
 
 
 def said_by(tmp_path, kernel, patience=0.0, before=""):
@@ -98,14 +86,7 @@ def said_by(tmp_path, kernel, patience=0.0, before=""):
         f"from argmetric._ground import jit\njit._PATIENCE = {patience}\n{before}\n"
         f"{kernel}\nimport numpy as np\nmix(np.uint64(1)), mix(np.uint64(2))"
     )
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stderr
+    return run_cached(program, tmp_path).stderr
 
 
 OURS = "from argmetric._ground.jit.hashing import mix"

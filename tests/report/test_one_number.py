@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import argmetric as am
-from argmetric._forecast.rivals import SharedDraws, bounded, cut_forecasts
+from argmetric._forecast.rivals import SharedDraws, cut_forecasts, shift_scores
 from argmetric._ground.discrete import beside
 from argmetric._ground.layout import lay_out
 
@@ -146,11 +146,11 @@ def test_expected_scores_and_gaps_make_forecasts(model):
 
 
 def test_scores_stay_where_scores_lie():
-    assert bounded(0.99, 0.02) == 1.0
-    assert bounded(-0.1, -0.2) == pytest.approx(-0.3)
-    assert bounded(2.0, 0.5) == 2.5
+    assert shift_scores(0.99, 0.02) == 1.0
+    assert shift_scores(-0.1, -0.2) == pytest.approx(-0.3)
+    assert shift_scores(2.0, 0.5) == 2.5
     np.testing.assert_array_equal(
-        bounded(np.array([0.01, np.nan]), -0.1), [0.0, np.nan]
+        shift_scores(np.array([0.01, np.nan]), -0.1), [0.0, np.nan]
     )
 
 
@@ -228,7 +228,7 @@ def test_the_command_names_a_rival_with_a_higher_forecast(
         pairs = zip(p.tolist(), y.tolist(), strict=True)
         text = "".join(f"{a!r},{b}\n" for a, b in pairs)
         (tmp_path / f"{name}.csv").write_text(f"p,y\n{text}")
-    monkeypatch.setattr(rivals, "bounded", lambda expected, shift: expected + 0.5)
+    monkeypatch.setattr(rivals, "shift_scores", lambda expected, shift: expected + 0.5)
     files = [str(tmp_path / "new.csv"), "--reference", str(tmp_path / "known.csv")]
     options = ["--json", "-o", str(tmp_path / "out.csv")]
     assert main(["decide", *files, *options]) == 0

@@ -9,6 +9,7 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
+from refusing import refuses
 from tensors.libraries import library
 
 torch = library("torch")
@@ -51,8 +52,7 @@ def test_merged_parts_are_the_whole():
     whole.update(p, y)
     assert one.compute() == whole.compute()
     one.reset()
-    with pytest.raises(ValueError, match="call update first"):
-        one.compute()
+    refuses(ValueError, "call update first", one.compute)
     with pytest.raises(ValueError, match="cannot merge mcc into f1"):
         whole.merge(tensors.BestAchievable("mcc"))
 
@@ -64,10 +64,8 @@ def test_log_odds_and_refusals():
     assert float(best.compute()["score"]) == 1.0
     with pytest.raises(ValueError, match="use BestAchievable"):
         tensors.BestAchievable().update(x, y)
-    with pytest.raises(ValueError, match="target has shape"):
-        best.update(x, y[:1])
-    with pytest.raises(ValueError, match="target must hold 0 and 1"):
-        best.update(x, y - 1)
+    refuses(ValueError, "target has shape", best.update, x, y[:1])
+    refuses(ValueError, "target must hold 0 and 1", best.update, x, y - 1)
 
 
 def test_nothing_predicted_can_be_best():

@@ -1,7 +1,6 @@
 """Decisions on tensors against those on arrays."""
 
 import math
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,8 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric import tensors
+from processes import run_program
+from refusing import refuses
 from strategies import probability_vectors
 from tensors.libraries import LIBRARIES, NEW_NUMPY, array, host, library
 
@@ -251,41 +252,39 @@ def test_repr():
     )
 
 
+UNDEFINED = {"metric": "mcc", "zero_division": math.nan}
+REFUSED = [  # p, options, and the words
+    ([[0.5, 0.2], [0.3, 0.4]], {}, "a matrix needs average='samples'"),
+    ([0.5, 0.2], {"average": "macro"}, "average='macro' needs groups"),
+    ([0.5, math.nan], {}, "p has NaN at row 1; drop or fill it first"),
+    ([0.5, -3.0], {}, "looks like logits: pass logits=True"),
+    (np.zeros(0), {}, "p is empty"),
+    (np.zeros((1, 1, 1)), {}, "one or two dimensions, not 3"),
+    ([0.5, 0.2], {"metric": "gmean"}, r"gmean.*is computed for arrays alone"),
+    (
+        [0.5, 0.2],
+        UNDEFINED | {"metric": "youden"},
+        "youden with zero_division=nan is c",
+    ),
+    ([0.5, 0.2], {"min_positives": 3}, "min_positives=3 is more than the 2 items"),
+    ([1.0, 1.0], UNDEFINED, "mcc is undefined for every number"),
+    ([0.5, 0.2], {"min_recall": 0.99, "max_positives": 1}, "no number of positives m"),
+    ([0.5, 0.2], {"groups": [1], "average": "groups"}, "groups has 1 rows but p has 2"),
+]
+
+
 @every_library
 def test_refusals(name):
-    if name == "numpy":
-        decide = tensors.decide
-    else:
-        decide = am.decide
-        with pytest.raises(ValueError, match="prior and n_jobs cannot be used with te"):
-            decide(array(name, [0.5]), prior=0.1, n_jobs=2)
-    p = array(name, [[0.5, 0.2], [0.3, 0.4]])
-    with pytest.raises(ValueError, match="a matrix needs average='samples'"):
-        decide(p)
-    with pytest.raises(ValueError, match="average='macro' needs groups"):
-        decide(array(name, [0.5, 0.2]), average="macro")
-    with pytest.raises(ValueError, match="p has NaN at row 1; drop or fill it first"):
-        decide(array(name, [0.5, math.nan]))
-    with pytest.raises(ValueError, match="looks like logits: pass logits=True"):
-        decide(array(name, [0.5, -3.0]))
-    with pytest.raises(ValueError, match="p is empty"):
-        decide(array(name, np.zeros(0)))
-    with pytest.raises(ValueError, match="one or two dimensions, not 3"):
-        decide(array(name, np.zeros((1, 1, 1))))
-    with pytest.raises(TypeError, match="holds int64, and logits=True"):
-        decide(array(name, [1, 2]), logits=True)
-    with pytest.raises(ValueError, match=r"gmean.*is computed for arrays alone"):
-        decide(array(name, [0.5, 0.2]), "gmean")
-    with pytest.raises(ValueError, match="youden with zero_division=nan is computed"):
-        decide(array(name, [0.5, 0.2]), "youden", zero_division=math.nan)
-    with pytest.raises(ValueError, match="min_positives=3 is more than the 2 items"):
-        decide(array(name, [0.5, 0.2]), min_positives=3)
-    with pytest.raises(ValueError, match="mcc is undefined for every number"):
-        decide(array(name, [1.0, 1.0]), "mcc", zero_division=math.nan)
-    with pytest.raises(ValueError, match="no number of positives meets all limits"):
-        decide(array(name, [0.5, 0.2]), min_recall=0.99, max_positives=1)
-    with pytest.raises(ValueError, match="groups has 1 rows but p has 2"):
-        decide(array(name, [0.5, 0.2]), groups=array(name, [1]), average="groups")
+    decide = tensors.decide if name == "numpy" else am.decide
+    for p, options, words in REFUSED:
+        if "groups" in options:
+            options = options | {"groups": array(name, options["groups"])}
+        refuses(ValueError, words, decide, array(name, p), **options)
+    whole = array(name, [1, 2])
+    refuses(TypeError, "holds int64, and logits=True", decide, whole, logits=True)
+    if name != "numpy":
+        words = "prior and n_jobs cannot be used with te"
+        refuses(ValueError, words, decide, array(name, [0.5]), prior=0.1, n_jobs=2)
     rounded = decide(array(name, [1.0 + 1e-8, 0.2]))
     assert host(rounded.labels).tolist() == [True, False]
 
@@ -293,10 +292,8 @@ def test_refusals(name):
 def test_torch_alone():
     torch = library("torch")
     p = torch.tensor([0.5, 0.2])
-    with pytest.raises(TypeError, match=r"pass p.detach\(\)"):
-        am.decide(p.requires_grad_())
-    with pytest.raises(TypeError, match="p is sparse"):
-        am.decide(p.detach().to_sparse())
+    refuses(TypeError, r"pass p.detach\(\)", am.decide, p.requires_grad_())
+    refuses(TypeError, "p is sparse", am.decide, p.detach().to_sparse())
     groups = torch.zeros(2, device="meta")
     with pytest.raises(ValueError, match="groups are on meta but p is on cpu"):
         am.decide(p.detach(), groups=groups, average="groups")
@@ -308,7 +305,7 @@ def test_nothing_of_torch_is_loaded_before_it_is_needed():
         "t.decide, t.forecast, t.decide_masks, argmetric.decide\n"
         "assert not {'torch', 'numba', 'triton'} & sys.modules.keys()"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_program(program)
 
 
 @pytest.mark.parametrize("name", ["ExpectedMetricLoss", "BestAchievable"])
@@ -316,5 +313,4 @@ def test_errors_name_the_extra(name, monkeypatch):
     for module in ("_losses", "_achievable"):
         monkeypatch.delitem(sys.modules, f"argmetric.tensors.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"pip install 'argmetric\[torch\]'"):
-        getattr(tensors, name)
+    refuses(ImportError, r"pip install 'argmetric\[torch\]'", getattr, tensors, name)

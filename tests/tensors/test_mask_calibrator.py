@@ -16,6 +16,7 @@ from argmetric.tensors._shared_effect import (
     effect_nodes,
     group_labels,
 )
+from refusing import refuses
 from tensors.libraries import library
 from tensors.test_masks import some_rows
 
@@ -303,20 +304,16 @@ def test_refusals():
     p = torch.rand(2, 2, 3, 3)
     y = p > 0.5
     one = tensors.MaskCalibrator((1.0, 2.0), (0.0, 1.0))
-    with pytest.raises(ValueError, match="masks has shape"):
-        tensors.calibrate_masks(p, y[:, :1])
-    with pytest.raises(ValueError, match="masks must hold 0 and 1"):
-        tensors.calibrate_masks(p, 3 * y)
-    with pytest.raises(ValueError, match="masks must hold 0 and 1"):
-        tensors.forecast_masks(p, 3 * y)
+    refuses(ValueError, "masks has shape", tensors.calibrate_masks, p, y[:, :1])
+    refuses(ValueError, "masks must hold 0 and 1", tensors.calibrate_masks, p, 3 * y)
+    refuses(ValueError, "masks must hold 0 and 1", tensors.forecast_masks, p, 3 * y)
     with pytest.raises(ValueError, match="probabilities must have the shape"):
         tensors.calibrate_masks(p[0, 0], y[0, 0])
     with pytest.raises(ValueError, match="probabilities has NaN"):
         tensors.calibrate_masks(p * float("nan"), y)
     with pytest.raises(TypeError, match="requires grad"):
         tensors.calibrate_masks(p.clone().requires_grad_(), y)
-    with pytest.raises(ValueError, match="mode must be"):
-        tensors.calibrate_masks(p, y, mode="binary")
+    refuses(ValueError, "mode must be", tensors.calibrate_masks, p, y, mode="binary")
     with pytest.raises(ValueError, match="calibrator has 2 classes"):
         tensors.decide_masks(p[:, :1], reference=one)
     with pytest.raises(ValueError, match="the calibrator has mode='multilabel'"):

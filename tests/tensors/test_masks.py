@@ -6,6 +6,7 @@ import pytest
 import argmetric as am
 from argmetric import tensors
 from argmetric.tensors._best_rows import decide_on_host, decide_rows
+from refusing import refuses
 from tensors.libraries import library
 
 torch = library("torch")
@@ -117,18 +118,13 @@ def test_an_empty_mask_where_the_class_is_probably_absent():
 
 def test_refusals():
     p = torch.rand(1, 2, 3, 3)
-    with pytest.raises(ValueError, match="metric must be"):
-        tensors.decide_masks(p, "f1")
-    with pytest.raises(ValueError, match="mode must be"):
-        tensors.decide_masks(p, mode="binary")
-    with pytest.raises(ValueError, match="must have the shape"):
-        tensors.decide_masks(p[0, 0])
-    with pytest.raises(TypeError, match="must be a tensor, not ndarray"):
-        tensors.decide_masks(p.numpy())
+    refuses(ValueError, "metric must be", tensors.decide_masks, p, "f1")
+    refuses(ValueError, "mode must be", tensors.decide_masks, p, mode="binary")
+    refuses(ValueError, "must have the shape", tensors.decide_masks, p[0, 0])
+    refuses(TypeError, "must be a tensor, not ndarray", tensors.decide_masks, p.numpy())
     with pytest.raises(ValueError, match="zero_division must be 0 or 1"):
         tensors.decide_masks(p, zero_division=float("nan"))
-    with pytest.raises(ValueError, match="masks has shape"):
-        tensors.forecast_masks(p, p[:, :1] > 0.5)
+    refuses(ValueError, "masks has shape", tensors.forecast_masks, p, p[:, :1] > 0.5)
 
 
 LONG = [

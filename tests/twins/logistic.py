@@ -3,15 +3,7 @@
 import numpy as np
 
 
-def row_sums(
-    X,
-    positive,
-    weight,
-    theta,
-    intercept,
-    gamma,
-    likelihood,
-):
+def row_sums(X, positive, weight, theta, intercept, gamma, likelihood):
     """Sums and slopes of the positives and of the negatives."""
     x = gamma * (X.astype(np.float64) @ theta + intercept)
     g, rest = 1.0 / (1.0 + np.exp(-x)), 1.0 / (1.0 + np.exp(x))
@@ -25,15 +17,7 @@ def row_sums(
     return sums, np.array([factor[side] @ wide[side] for side in sides])
 
 
-def expected_f(
-    p,
-    q,
-    positive,
-    weight,
-    b2,
-    s,
-    w,
-):
+def expected_f(p, q, positive, weight, b2, s, w):
     """E[F] and its slopes in p, by the nodes s and weights w of an exponential sum."""
     u = np.exp(-np.outer(weight, s))
     phi = q[:, None] + p[:, None] * u

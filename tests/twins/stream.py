@@ -67,13 +67,7 @@ class Fixed(Rule):
         self.theta = theta
 
 
-def level_with_prior(
-    counts,
-    b2,
-    level,
-    mass,
-    centre,
-):
+def level_with_prior(counts, b2, level, mass, centre):
     """(tp + mass·centre)/(β²t + k + mass), or the level weighted by t + k rows."""
     tp, k, t, n = counts
     if b2 is not None:
@@ -90,12 +84,7 @@ class OFO(Rule):
     """The level at the running counts, which fade or come from a window."""
 
     def __init__(
-        self,
-        b2=1.0,
-        level=None,
-        prior=(10.0, 20.0),
-        forget=math.inf,
-        window=None,
+        self, b2=1.0, level=None, prior=(10.0, 20.0), forget=math.inf, window=None
     ):
         self.b2, self.level = b2, level
         self.mass = prior[1] * ((1.0 + b2) / 2.0 if b2 is not None else 1.0)
@@ -124,14 +113,7 @@ class OFO(Rule):
 class Newton(Rule):
     """Stochastic Newton on Q, or the level at the soft counts."""
 
-    def __init__(
-        self,
-        b2=1.0,
-        level=None,
-        start=None,
-        forget=math.inf,
-        mass=1.0,
-    ):
+    def __init__(self, b2=1.0, level=None, start=None, forget=math.inf, mass=1.0):
         self.b2, self.level, self.mass = b2, level, mass
         self.ceiling = 1.0 / (1.0 + b2) if b2 is not None else 1.0
         self.start = self.ceiling / 2.0 if start is None else start
@@ -159,14 +141,7 @@ class Newton(Rule):
 class FOFO(Rule):
     """Algorithm 1 around Algorithm 2, in the paper's symbols."""
 
-    def __init__(
-        self,
-        n,
-        b2=1.0,
-        level=None,
-        start=0.0,
-        neutral=0.25,
-    ):
+    def __init__(self, n, b2=1.0, level=None, start=0.0, neutral=0.25):
         self.b2, self.level, self.neutral = b2, level, neutral
         self.W = 1.0 / (1.0 + b2) if b2 is not None else 1.0
         self.anytime, self.n = n is None, 64 if n is None else n
@@ -396,14 +371,7 @@ def run_rule(rule, z, y, w):
 class Linear:
     """SGD or AdaGrad, its averages kept as vectors."""
 
-    def __init__(
-        self,
-        d,
-        kind="sgd",
-        step=1.0,
-        average=None,
-        memory=math.inf,
-    ):
+    def __init__(self, d, kind="sgd", step=1.0, average=None, memory=math.inf):
         self.kind, self.step, self.average, self.memory = kind, step, average, memory
         self.w, self.G, self.u = np.zeros(d), np.zeros(d), np.zeros(d)
         self.iterates = []
@@ -461,13 +429,7 @@ class Mixture:
             one.learn(x, y, w)
 
 
-def run_learner(
-    learner,
-    rule,
-    X,
-    y,
-    w,
-):
+def run_learner(learner, rule, X, y, w):
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []
     for x, truth, weight in zip(X, y, w, strict=True):

@@ -117,12 +117,7 @@ class Omcsl:
             self.W[i] = self.W[i] - self.step / math.sqrt(self.t) * w * slope * x
 
 
-def run_baseline(
-    learner,
-    X,
-    y,
-    w,
-):
+def run_baseline(learner, X, y, w):
     """Labels and log-odds of every row before its label is seen."""
     labels, logits = [], []
     for x, truth, weight in zip(X, y, w, strict=True):

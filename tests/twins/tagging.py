@@ -81,14 +81,7 @@ def history_features(rows, choices, position, tier, history):
     return [(row, float(value)) for row, value in found]
 
 
-def scores(
-    rows,
-    choices,
-    weights,
-    position,
-    tier,
-    history,
-):
+def scores(rows, choices, weights, position, tier, history):
     """Scores of the labels of a decision."""
     K = int(choices.n_labels[tier])
     total = [0.0] * K
@@ -151,17 +144,7 @@ def log_probability(rows, choices, weights, sentence, labels):
     return total
 
 
-def train(
-    rows,
-    choices,
-    settings,
-    gold,
-    order,
-    weights,
-    squares,
-    sums,
-    when,
-):
+def train(rows, choices, settings, gold, order, weights, squares, sums, when):
     """Learn with gold or own histories, without dropout; the time after."""
     n_tiers = len(choices.n_labels)
     for s in order:

@@ -44,37 +44,16 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_curves": ("error_of", "expected_curves"),
-        "_tables": (
-            "Tables",
-            "by_size",
-            "refuse_infinite",
-            "regular_at_edges",
-            "short_curve",
-        ),
-        "_long": (
-            "Array",
-            "BestCount",
-            "FIRST_BINS",
-            "Items",
-            "MOST_COUNTS",
-            "RankedItems",
-            "carry",
-            "choose_in_long",
-            "sums_in_bins",
-        ),
-        "_powers": ("PlacedSums",),
-        "_quadrature": ("bernoulli_cumulants",),
-        "_search": (
-            "Choice",
-            "CountRange",
-            "choose_counts",
-            "choose_on_curves",
-            "has_search",
-            "choose_plan",
-        ),
-        "_sums": ("Pairs", "SegmentSums"),
-        "kernels.tolerances": ("TIE", "TOLERANCE"),
-        "plan": ("Plan", "is_long", "is_short"),
+        "_curves": "error_of expected_curves",
+        "_tables": "Tables by_size refuse_infinite regular_at_edges short_curve",
+        "_long": "Array BestCount FIRST_BINS Items MOST_COUNTS RankedItems carry "
+        "choose_in_long sums_in_bins",
+        "_powers": "PlacedSums",
+        "_quadrature": "bernoulli_cumulants",
+        "_search": "Choice CountRange choose_counts choose_on_curves choose_plan "
+        "has_search",
+        "_sums": "Pairs SegmentSums",
+        "kernels.tolerances": "TIE TOLERANCE",
+        "plan": "Plan is_long is_short",
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argmetric._forecast.distributions import ScorePMF
-from argmetric._forecast.groups import MetricGroups, segment_pmf
+from argmetric._forecast.groups import MetricGroups
 from argmetric._ground.groups import Segments
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import logit
@@ -59,23 +59,13 @@ class Batch:
 
     def score_pmf(self) -> tuple[ScorePMF, float]:
         """Return the distribution of the score under p, and the expected positives."""
-        metric, layout = self.metric, self.layout
-        p, q, known, selected = self.p, self.q, self.known, self.selected
+        layout = self.layout
+        order = slice(None) if layout.rows is None else layout.rows
+        rows = Segments(self.p[order], self.q[order], layout.indptr, layout.sizes)
+        known, selected = self.known[order], self.selected[order]
+        groups = MetricGroups(self.metric, rows, known, selected, self.deviation)
         if layout.single:
-            return segment_pmf(
-                metric,
-                int(layout.sizes[0]),
-                p,
-                q,
-                known=known,
-                selected=selected,
-                deviation=self.deviation,
-            )
+            return groups.pmf(0)
         from argmetric._forecast.group_mean import mean_distribution  # loads much
 
-        if layout.rows is not None:
-            p, q, known = (one[layout.rows] for one in (p, q, known))
-            selected = selected[layout.rows]
-        rows = Segments(p, q, layout.indptr, layout.sizes)
-        groups = MetricGroups(metric, rows, known, selected, self.deviation)
         return mean_distribution(groups)

@@ -114,6 +114,7 @@ def forecast(
     Returns
     -------
     Forecast
+        Mean, interval and distribution of the score.
 
     See Also
     --------

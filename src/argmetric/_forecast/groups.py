@@ -97,15 +97,16 @@ class MetricGroups:
 
     def pmf(self, g: int) -> tuple[ScorePMF, float]:
         """Return the distribution of the metric in group g, and expected positives."""
+        rows, deviation = self.rows.one(g), self.deviation
         part = slice(self.rows.indptr[g], self.rows.indptr[g + 1])
-        return segment_pmf(
-            self.metric,
-            int(self.rows.sizes[g]),
-            self.rows.p[part],
-            self.rows.q[part],
-            known=self.known[part],
-            selected=self.selected[part],
-            deviation=self.deviation,
+        known, selected = self.known[part], self.selected[part]
+        n, p, q = int(rows.sizes[0]), rows.p, rows.q
+        if deviation == 0.0:
+            p, q = fix_known(p, q, known)
+            return score_pmf(self.metric, n, p, q, selected), float(p.sum())
+        centre = centre_log_odds(p, q, deviation)
+        return mixture_pmf(
+            self.metric, n, centre, deviation, known=known, selected=selected
         )
 
     def with_known_labels(self) -> Segments:
@@ -179,35 +180,6 @@ class MetricGroups:
                 level[i] += self.per_group(log_likelihood)
         weights = np.exp(level - level.max(axis=0))
         return np.asarray(weights / weights.sum(axis=0))
-
-
-def segment_pmf(
-    metric: Metric,
-    n: int,
-    p: Floats,
-    q: Floats,
-    *,
-    known: Floats,
-    selected: Booleans,
-    deviation: float,
-) -> tuple[ScorePMF, float]:
-    """Return the distribution of one segment's score, and its expected positives.
-
-    Parameters
-    ----------
-    n : int
-        Rows, with the absent ones of a sparse matrix.
-    p, q, known, selected : ndarray of shape (n_rows,)
-        Probabilities of a positive and of a negative, true labels (nan where unknown),
-        and whether the row is predicted positive.
-    deviation : float
-        Standard deviation of the random effect on all log-odds.
-    """
-    if deviation == 0.0:
-        p, q = fix_known(p, q, known)
-        return score_pmf(metric, n, p, q, selected), float(p.sum())
-    centre = centre_log_odds(p, q, deviation)
-    return mixture_pmf(metric, n, centre, deviation, known=known, selected=selected)
 
 
 ROWS_PER_BLOCK = 1 << 15

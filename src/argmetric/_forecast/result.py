@@ -87,6 +87,12 @@ class Forecast(DistributionResult):
         coverage, and the prevalence of the `reference`.
     notes : tuple of str
         Signs that an assumption fails, such as scores that moved since the reference.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0]).quantile(0.5)
+    0.8
     """
 
     mean: float

@@ -144,7 +144,7 @@ def cut_forecasts(decision: Any, mean: float) -> dict[str, float]:
     scores = {"cut_half": layout.scores}
     scores["best_cut"] = calibrated_scores(calibrator, layout.scores, logits=logits)
     return {
-        name: bounded(
+        name: shift_scores(
             cut.expected, draws.gap(scores[name] >= cut.threshold, metric) + rest
         )
         for name, cut in cuts.items()
@@ -176,7 +176,7 @@ def ahead_of(
             yield f"the {name} is {AHEAD.format(write(value), 'this', write(mean))}"
 
 
-def bounded(expected: Any, shift: Any) -> Any:
+def shift_scores(expected: float | Floats, shift: float | Floats) -> Any:
     """Return shifted scores; those between 0 and 1 stay there."""
     low = np.where(np.less(expected, 0.0), -np.inf, 0.0)
     high = np.where(np.greater(expected, 1.0), np.inf, 1.0)

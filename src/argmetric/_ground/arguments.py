@@ -27,7 +27,6 @@ LARGEST_COUNT = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
-_PERCENT = re.compile(r"(\d{1,16}\.?\d{0,16}|\.\d{1,16})\s*%", re.ASCII)
 
 
 def shown(value: object) -> str:
@@ -142,7 +141,7 @@ def check_flag(value: object, name: str) -> bool:
     raise TypeError(f"{name} must be True or False, not {shown(value)}")
 
 
-def as_flags(**flags: Any) -> list[bool]:
+def as_flags(**flags: object) -> list[bool]:
     """Return several flags as True or False, in their order."""
     return [check_flag(value, name) for name, value in flags.items()]
 
@@ -260,7 +259,7 @@ def _number(value: object, name: str, wanted: str) -> Any:
     return int(plain) if isinstance(plain, Integral) else plain
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a numpy number or 0-d array as a Python number, unless it is masked."""
     if getattr(value, "mask", False) is not False and np.ma.is_masked(value):
         return value
@@ -413,7 +412,7 @@ def _check_inside(
     axis: str,
     *,
     other: str = "entry",
-    ends: Any = None,
+    ends: npt.NDArray[Any] | None = None,
 ) -> None:
     """Refuse numbers of rows or columns (`axis`) that are not in 0 … width - 1.
 

@@ -36,17 +36,50 @@ class DiscreteDistribution:
     probabilities: Floats
 
     def cdf(self, x: float) -> float:
-        """Return the probability of a value of at most x."""
+        """Return the probability of a value of at most x.
+
+        Parameters
+        ----------
+        x : float
+            A score; it may be infinite.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values <= x + ROUNDING].sum())
 
     def probability_below(self, x: float) -> float:
-        """Return the probability of a value below x."""
+        """Return the probability of a value below x.
+
+        Parameters
+        ----------
+        x : float
+            A score, such as a floor; it may be infinite.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values < x - ROUNDING].sum())
 
     def quantile(self, q: float) -> float:
-        """Return the smallest value whose cdf reaches q; nan if there is no value."""
+        """Return the smallest value whose cdf reaches q; nan if there is no value.
+
+        Parameters
+        ----------
+        q : float
+            A probability from 0 to 1.
+
+        Returns
+        -------
+        float
+            The quantile.
+        """
         q = check_number(q, "q", low=0.0, high=1.0)
         if not self.values.size:
             return math.nan
@@ -93,6 +126,11 @@ class ScoreDistribution(DiscreteDistribution):
         ----------
         score : float
             The actual score.
+
+        Returns
+        -------
+        str or None
+            How far out the score is, and how unlikely that is.
         """
         outside = probability_outside(self, score)
         if outside is None:

@@ -6,6 +6,7 @@ beside it.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,8 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice
 from argmetric._ground.lazy import load_module
-from argmetric._ground.types import Frame, Interval
+from argmetric._ground.plain import plain
+from argmetric._ground.types import DiscreteScores, Frame, Interval, ScoringMetric
 
 Lines = list[tuple[str, str]]
 
@@ -89,8 +91,11 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-_SECTIONS = {  # what the methods of all results document alike
-    "ax": """
+class _Sections:
+    """Sections of docstrings that methods of all results have alike."""
+
+    def plot(self) -> None:
+        """Draw the result.
 
         Parameters
         ----------
@@ -100,23 +105,33 @@ _SECTIONS = {  # what the methods of all results document alike
         Returns
         -------
         matplotlib Axes
-        """,
-    "backend": """
+            The axes, to style or save.
+        """
+
+    def to_frame(self) -> None:
+        """Return the result as a data frame.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
-        """,
-}
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each group or value, or one row in all.
+        """
+
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def documented(method: Method) -> Method:
-    """Return the method with the docstring sections of its one parameter added."""
+    """Return the method with the sections that `_Sections` has for its name."""
     function: Any = method
     if function.__doc__ is not None:  # it is with -OO
-        function.__doc__ += _SECTIONS[function.__code__.co_varnames[1]]
+        sections = getattr(_Sections, function.__name__).__doc__.partition("\n\n")
+        function.__doc__ += "\n\n" + sections[2]
     return method
 
 
@@ -154,7 +169,13 @@ class Result(Shown):
         return ()
 
     def fields(self) -> list[Field]:
-        """Return all fields of the result, in the order of its summary."""
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Each with its key in `to_dict`, its value, and its name and text for people.
+        """
         raise NotImplementedError
 
     def _headline(self) -> Headline | None:
@@ -180,7 +201,13 @@ class Result(Shown):
         return [Field(name, getattr(self, name)) for name in names]
 
     def lines(self) -> Lines:
-        """Return pairs of name and text of the fields that the summary shows."""
+        """Return pairs of name and text of the fields that the summary shows.
+
+        Returns
+        -------
+        list of tuple of str
+            One pair for each line of the summary.
+        """
         return [
             (words, text)
             for _, _, words, text in self.fields()
@@ -191,7 +218,13 @@ class Result(Shown):
         return [line for line in self.lines() if line[0] not in self._told]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; nan is null unless it is read again."""
+        """Return plain values for JSON; nan is null unless it is read again.
+
+        Returns
+        -------
+        dict
+            The fields of the result by name: numbers, text, lists and dicts.
+        """
         return self._plain(self.fields())
 
     @documented
@@ -209,8 +242,6 @@ class Result(Shown):
         return {key: [x] for key, x in known if isinstance(x, _FIGURES)}
 
     def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
-        from argmetric._ground.saving import plain
-
         return {
             key: plain(
                 value() if type(value) is FunctionType else value, key, self._nan
@@ -249,7 +280,7 @@ class Result(Shown):
 class ScoreFloat(float, Result):
     """A score that is a float in every respect; its attributes cannot be set."""
 
-    def __new__(cls, value: float, **known: Any) -> Self:
+    def __new__(cls, value: float, **known: object) -> Self:
         made = super().__new__(cls, value)
         vars(made).update(known)
         return made
@@ -258,15 +289,13 @@ class ScoreFloat(float, Result):
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def distribution_columns(distribution: Any) -> dict[str, Any]:
+def distribution_columns(distribution: DiscreteScores) -> dict[str, Any]:
     """Return the values and probabilities of a discrete distribution as columns."""
     return {"value": distribution.values, "probability": distribution.probabilities}
 
 
 def view(result: Result, headline: Headline) -> str:
     """Return the notebook view: a large number, a picture, lines and notes."""
-    import html
-
     what = f"{type(result).__name__}: {headline.words}".removesuffix(": ")
     lines = [line for line in result._lines() if line[0] != ASSUMES]  # folded below
     return "".join(
@@ -284,8 +313,6 @@ def view(result: Result, headline: Headline) -> str:
 
 
 def _assumptions_html(result: Result) -> str:
-    import html
-
     assumed = getattr(result, "assumptions", ())
     if not assumed:
         return ""
@@ -294,7 +321,7 @@ def _assumptions_html(result: Result) -> str:
 
 
 def metric_fields(
-    metric: Any, text: str | None = None, words: str | None = "metric"
+    metric: ScoringMetric, text: str | None = None, words: str | None = "metric"
 ) -> list[Field]:
     """Return the fields of a metric: its name, and the value of 0/0."""
     if text is None:
@@ -307,7 +334,7 @@ def metric_fields(
 
 
 def class_metric_fields(
-    metric: Any, more: str = "", words: str | None = "metric"
+    metric: ScoringMetric, more: str = "", words: str | None = "metric"
 ) -> list[Field]:
     """Return the fields of a metric of several classes, with that of absent ones."""
     told = f"; {metric.convention}" if metric.convention else ""
@@ -354,8 +381,6 @@ def table(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
 ) -> str:
     """Return HTML of a title, lines and notes, all of them escaped."""
-    import html  # for notebooks alone
-
     parts = ["<table style='color:inherit'>"]  # not every notebook has it so
     if title:
         parts.append(f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>")
@@ -398,7 +423,7 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
     return repr(threshold)
 
 
-def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
+def as_frame(columns: Mapping[str, Any], backend: str) -> Frame:
     """Return columns as a data frame of the named library.
 
     An interval is two columns, its ends: `low` and `high`, `share_low` and
@@ -432,12 +457,6 @@ PeriodVerdict = Literal[
 ]
 Alarm = Literal["moved for the worse", "moved for the better", "below the floor"]
 
-CHECK: dict[ForecastVerdict, str] = {
-    "yes": "nothing on these rows speaks against the probabilities",
-    "recalibrated": "not with the probabilities as given, but after recalibration",
-    "no": "the probabilities cost score, or their forecasts miss it",
-    "too few rows to say": "a loss that matters could go unnoticed on these rows",
-}
 # From good to bad
 PERIOD: dict[PeriodVerdict, str] = {
     "no shift": "the scores look as before; a changed label definition is not seen",

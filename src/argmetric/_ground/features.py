@@ -25,7 +25,7 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.types import AnyArray, Booleans, Floats
+from argmetric._ground.types import AnyArray, Booleans, Floats, Label
 from argmetric._ground.validation import is_masked, is_missing, place, to_numpy
 
 
@@ -96,7 +96,7 @@ def check_features_with_hint(
         raise kind(f"the model cannot take X: {words}") from error
 
 
-def _explain(X: Any, y: Any, *, text: bool) -> None:
+def _explain(X: Any, y: object, *, text: bool) -> None:
     """Raise the error that says what is wrong with X, if something is."""
     if is_sparse(X):
         _refuse_shape(X.shape, y)
@@ -158,7 +158,7 @@ def _refuse_words(X: object, array: AnyArray) -> None:
             raise ValueError(_not_finite(number, _place(X, at)))
 
 
-def _not_finite(value: Any, where: str) -> str:
+def _not_finite(value: float, where: str) -> str:
     if np.isnan(value):
         return f"X has NaN at {where}; drop or fill it first"
     return f"X is {value} at {where}: finite numbers are needed"
@@ -194,7 +194,7 @@ def _place(X: object, at: tuple[Any, ...]) -> str:
     return ", column ".join([f"row {row}", *columns])
 
 
-def estimator_labels(y: object) -> Any:
+def estimator_labels(y: object) -> object:
     """Return the y of `fit`; missing labels are refused, objects converted."""
     if y is None or is_sparse(y):
         return y
@@ -288,7 +288,7 @@ def scores_of(
 
 def probabilities_of(
     estimator: object, X: object, pos_label: object = None
-) -> tuple[Floats, Any]:
+) -> tuple[Floats, Label]:
     """Return the probability of the positive one of two classes, and that class."""
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
@@ -298,7 +298,9 @@ def probabilities_of(
     return margins_of(estimator, X, pos_label)
 
 
-def margins_of(estimator: Any, X: Any, pos_label: Any = None) -> tuple[Floats, Any]:
+def margins_of(
+    estimator: Any, X: object, pos_label: object = None
+) -> tuple[Floats, Any]:
     """Return the margin of the positive one of two classes, and that class."""
     method = response_method(estimator)
     classes = np.asarray(estimator.classes_)

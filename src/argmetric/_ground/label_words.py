@@ -162,7 +162,7 @@ def spelled_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def spelled_label(value: object) -> Any:
+def spelled_label(value: object) -> object:
     """Return the label that a value spells: the number or boolean of their text."""
     if not isinstance(value, str):
         return int(value) if isinstance(value, float) and value.is_integer() else value

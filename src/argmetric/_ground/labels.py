@@ -6,7 +6,7 @@ distinct labels alone (`classes_of`); every refusal has its words in `label_word
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -218,14 +218,8 @@ def binary_labels(
     _check_pos_label(pos_label, {name: y})
     array = _check_shape(label_array(y, name), name, shape, other)
     refuse_missing(array, name)
-    classes = classes_of(
-        distinct(array),
-        name,
-        pos_label,
-        both=both,
-        where=_first_place(array),
-        naming=naming,
-    )
+    found, where = distinct(array), _first_place(array)
+    classes = classes_of(found, name, pos_label, both=both, where=where, naming=naming)
     positive = np.asarray(array == classes.positive, dtype=bool)
     return Labels(positive, classes.positive, classes.negative)
 
@@ -248,7 +242,7 @@ def read_together(
     shape: tuple[int, ...] | None = None,
     other: str = "p",
     missing: str = "",
-    **labels: Any,
+    **labels: object,
 ) -> list[Floats]:
     """Return the labels of several named arrays; the one named `missing` may have gaps.
 
@@ -358,7 +352,7 @@ def read_predictions(
     return [*read, *read_together(pos_label, **how, **others)] if others else read
 
 
-def refuse_sparse_pos_label(pos_label: object, **labels: Any) -> None:
+def refuse_sparse_pos_label(pos_label: object, **labels: object) -> None:
     """Refuse another positive label than the 1 of sparse matrices."""
     sparse = [name for name, values in labels.items() if is_sparse(values)]
     if sparse and pos_label is not None and pos_label != 1:
@@ -368,7 +362,7 @@ def refuse_sparse_pos_label(pos_label: object, **labels: Any) -> None:
         )
 
 
-def _check_pos_label(pos_label: object, labels: dict[str, Any]) -> None:
+def _check_pos_label(pos_label: object, labels: Mapping[str, object]) -> None:
     if pos_label is not None:
         check_label(pos_label)
         if is_missing(pos_label):

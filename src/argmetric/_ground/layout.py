@@ -167,7 +167,7 @@ def _matrix(array: Floats, p: object, groups: object, average: str | None) -> La
             values if by_row else transpose_blocks(values)
         ).ravel()
 
-    def restore(flat: npt.NDArray[Any]) -> Any:
+    def restore(flat: npt.NDArray[Any]) -> object:
         table = flat.reshape(count, length)
         return kind(table if by_row else transpose_blocks(table))
 
@@ -208,7 +208,7 @@ def column_names(frame: object) -> npt.NDArray[Any] | None:
 
 
 def _sparse(
-    p: Any, groups: Any, average: str | None, logits: bool, name: str
+    p: Any, groups: object, average: str | None, logits: bool, name: str
 ) -> Layout:
     check_matrix_average(groups, average)
     if logits:
@@ -234,7 +234,7 @@ def _sparse(
     )
     wanted = p.format
 
-    def restore(flat: npt.NDArray[Any]) -> Any:
+    def restore(flat: npt.NDArray[Any]) -> object:
         # A copy: zeros are removed in place, and `select` needs the entries of p.
         parts = (flat, matrix.indices, matrix.indptr)
         labels = type(matrix)(parts, shape=matrix.shape, copy=True)

@@ -10,23 +10,14 @@ from typing import Any
 # Libraries that not every user needs: the extra that brings a module, and whose it is
 # where that is named otherwise
 _EXTRAS = {
-    "cyclopts": "cli",
-    "rich": "cli",
+    **{name: name for name in ("pandas", "polars", "sklearn", "mlflow", "haystack")},
+    **{name: name for name in ("monai", "lightning")},
+    **dict.fromkeys(("cyclopts", "rich"), "cli"),
+    **dict.fromkeys(("dask", "distributed", "cloudpickle", "fsspec"), "dask"),
     "pyarrow": "files",
-    "pandas": "pandas",
-    "polars": "polars",
-    "sklearn": "sklearn",
-    "cloudpickle": "dask",
-    "fsspec": "dask",
-    "dask": "dask",
-    "distributed": "dask",
     "pyspark": "spark",
-    "mlflow": "mlflow",
     "langchain_core": "langchain",
     "llama_index": "llama-index",
-    "haystack": "haystack",
-    "monai": "monai",
-    "lightning": "lightning",
 }
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
@@ -55,20 +46,24 @@ def load_module(name: str, package: str | None = None) -> ModuleType:
 
 def lazy_names(
     package: str,
-    modules: Mapping[str, tuple[str, ...]],
+    modules: Mapping[str, str | tuple[str, ...]],
     for_other_rooms: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package, loading lazily.
 
-    A module is named relative to the package: "_rules", or "parser" of a
-    neighbour. Names for other rooms of this library are found, and not listed.
+    A module is named relative to the package: "_rules", or "parser" of a neighbour.
+    Its names are a tuple, or a text with blanks between them. Names for other
+    subpackages are found, and not listed.
     """
-    module_of = {name: module for module, names in modules.items() for name in names}
+    module_of: dict[str, str] = {}
+    for module, names in modules.items():
+        every = names.split() if isinstance(names, str) else names
+        module_of |= dict.fromkeys(every, module)
     everything = sorted(module_of)
     for module, names in (for_other_rooms or {}).items():
         module_of |= dict.fromkeys(names, module)
 
-    def load(name: str) -> Any:
+    def load(name: str) -> object:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(load_module(f".{module_of[name]}", package), name)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._ground.arguments import install
-from argmetric._ground.types import Axes, Floats, Integers, Interval
+from argmetric._ground.types import Axes, DiscreteScores, Floats, Integers, Interval
 
 DRAWN_POINTS = 4000
 ALIKE = 1e-9  # part of their size by which values differ that are drawn as one
@@ -20,8 +21,8 @@ MOST_BARS = 40  # names that have a bar each; more are a histogram
 
 @contextlib.contextmanager
 def drawing(
-    ax: Any, size: tuple[float, float] = (6.4, 3.8), **labels: Any
-) -> Iterator[Any]:
+    ax: Axes | None, size: tuple[float, float] = (6.4, 3.8), **labels: Any
+) -> Iterator[Axes]:
     """Yield `ax` or the axes of a new figure; label them as ``ax.set`` takes it."""
     ax = new_axes(ax, size)
     yield ax
@@ -59,8 +60,8 @@ def adaptive_edges(values: Floats) -> Floats:
 
 
 def draw_distribution(
-    ax: Any, scores: Any, interval: tuple[float, float], coverage: float
-) -> Any:
+    ax: Axes, scores: DiscreteScores, interval: tuple[float, float], coverage: float
+) -> object:
     """Draw the distribution of a score with its mean and an interval."""
     if not scores.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
@@ -71,14 +72,14 @@ def draw_distribution(
     low, high = scores.values[ends]
     room = max(1e-3, 0.02 * (high - low))
     edges = np.linspace(low - room, high + room, 61)
-    ax.hist(scores.values, bins=edges, weights=scores.probabilities, color="C0")
+    ax.hist(scores.values, bins=list(edges), weights=scores.probabilities, color="C0")
     label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
     ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
     ax.margins(y=0.35)  # room for the legend
     return ax.axvline(scores.mean, color="C3", label=f"mean {scores.mean:.3f}")
 
 
-def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
+def draw_map(ax: Axes | None, name: str, apply: Callable[[Floats], Floats]) -> Axes:
     """Draw a calibration curve over the diagonal."""
     whole = (-0.02, 1.02)
     labels = {"xlabel": "p as given", "ylabel": "p recalibrated"}
@@ -89,11 +90,12 @@ def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
     return ax
 
 
-def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
+def draw_bars(ax: Axes, names: Sequence[str], values: npt.ArrayLike) -> None:
     """Draw a bar for each name, from top to bottom; of many a histogram."""
+    values = np.asarray(values)
     if len(names) > MOST_BARS:
         values = values[np.isfinite(values)]
-        ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
+        ax.hist(values, bins=list(adaptive_edges(values)), color="C0", alpha=0.8)
         return
     places = range(len(names))
     ax.barh(places, values, color="C0", alpha=0.8)
@@ -101,7 +103,7 @@ def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
     ax.invert_yaxis()
 
 
-def draw_counts(ax: Any, counts: Mapping[str, float]) -> None:
+def draw_counts(ax: Axes, counts: Mapping[str, float]) -> None:
     """Draw tp, fp, fn and tn as a square: truth from top to bottom."""
     square = np.array([[counts["tn"], counts["fp"]], [counts["fn"], counts["tp"]]])
     share = square / np.maximum(square.sum(axis=1, keepdims=True), 1)
@@ -120,8 +122,8 @@ def bars_size(count: int) -> tuple[float, float]:
 
 
 def draw_curve(
-    ax: Any, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
-) -> Any:
+    ax: Axes, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
+) -> object:
     """Draw a curve over k so far that the best is in the left half with all marks."""
     most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
     k = thin_indices(most + 1, best)
@@ -191,7 +193,7 @@ class Display:
         """Return the keywords for ``ax.set``."""
         raise NotImplementedError
 
-    def _draw(self, ax: Axes) -> Any:
+    def _draw(self, ax: Axes) -> object:
         """Draw, and return the line that people will want to style."""
         raise NotImplementedError
 
@@ -272,10 +274,10 @@ class SmallPicture:
                 )
         return self
 
-    def whiskers(self, x: Any, intervals: Any, colour: str = BLUE) -> Self:
+    def whiskers(self, x: object, intervals: object, colour: str = BLUE) -> Self:
         """Draw a vertical line from the lower to the upper end of every interval."""
-        for place, (low, high) in zip(x, intervals, strict=True):
-            at, (first, last) = self._places(place, np.array([low, high]))
+        for place, ends in zip(np.asarray(x), np.asarray(intervals), strict=True):
+            at, (first, last) = self._places(place, ends)
             if np.isfinite(first) and np.isfinite(last):
                 self._add(
                     f"<line x1='{at:.1f}' x2='{at:.1f}' y1='{first:.1f}' "
@@ -359,7 +361,7 @@ def small_histogram(values: Floats, name: str) -> str:
     return drawn.ends()
 
 
-def small_distribution(scores: Any, interval: Interval) -> str:
+def small_distribution(scores: DiscreteScores, interval: Interval) -> str:
     """Return a picture of the distribution of a score, its interval and its mean."""
     if not scores.values.size:
         return ""

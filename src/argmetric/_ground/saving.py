@@ -25,6 +25,8 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_path, shown
 from argmetric._ground.display import Result
 from argmetric._ground.label_words import spelled_number
+from argmetric._ground.plain import plain as plain
+from argmetric._ground.plain import restore_values as restore_values
 from argmetric._ground.types import Interval
 from argmetric._ground.whole_files import (
     DataError,
@@ -57,7 +59,6 @@ def decode_text(data: bytes, encoding: str, name: str, otherwise: str) -> str:
 
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NOT_FINITE = ("nan", "inf", "-inf")
 # Readers go down by recursion, and that of pyarrow to the end of the stack
 MAX_NESTING = 100
 _STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
@@ -163,39 +164,6 @@ def load_json(path: FilePath, what: str) -> Any:
         raise ValueError(f"{path} is no {what}{cut}: {error}") from None
 
 
-def plain(value: object, name: str = "", nan: str | None = "nan") -> Any:
-    """Return a value for JSON: infinities as text, nan as `nan`, arrays as lists."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        return nan if math.isnan(value) else str(float(value))
-    if isinstance(value, np.generic):
-        return plain(value.item(), name, nan)
-    if isinstance(value, np.ndarray):
-        kind = value.dtype.kind
-        finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
-        return value.tolist() if finite else plain(value.tolist(), name, nan)
-    if hasattr(value, "_asdict") and not isinstance(value, Interval):
-        value = value._asdict()
-    if isinstance(value, list | tuple):
-        return [plain(item, name, nan) for item in value]
-    if isinstance(value, Mapping):
-        return {key: plain(item, name, nan) for key, item in value.items()}
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    kind = type(value).__name__
-    raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
-
-
-def restore_values(value: object) -> Any:
-    """Return the numbers, texts and tuples that `plain` wrote."""
-    if isinstance(value, list):
-        return tuple(map(restore_values, value))
-    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
-
-
 def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return named values of a file, with lists of two converted to intervals."""
     return {
@@ -245,7 +213,7 @@ class Saved(Result, Generic[Kept]):
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, Any]]
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         if "_what" in vars(cls):
             cls._kinds = {}
@@ -270,6 +238,16 @@ class Saved(Result, Generic[Kept]):
         ----------
         values : dict
             What `to_dict` gave.
+
+        Returns
+        -------
+        object
+            An object of the class that the dict names.
+
+        Raises
+        ------
+        ValueError
+            If the dict describes no object of this kind, or is damaged.
         """
         kind = cls._kind_of(values)
         if kind in cls._elsewhere:
@@ -299,12 +277,22 @@ class Saved(Result, Generic[Kept]):
 
     @classmethod
     def load(cls, path: FilePath) -> Kept:
-        """Read what `save` wrote, of whichever kind it is.
+        """Return what `save` wrote, of whichever kind it is.
 
         Parameters
         ----------
         path : str or path
             The file.
+
+        Returns
+        -------
+        object
+            An object of the class that the file names.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no object of this kind, or is damaged.
         """
         values = load_json(path, cls._what)
         try:
@@ -324,8 +312,7 @@ DAMAGE = (  # whatever an archive raises that is not whole
     AttributeError,
     EOFError,
     OSError,
-    NotImplementedError,  # a method of compression that there is not
-    RuntimeError,  # an archive that asks for a password
+    RuntimeError,  # a method of compression that there is not, or a password
     struct.error,
     zipfile.BadZipFile,
     zlib.error,

@@ -40,7 +40,7 @@ class SparseMatrix(Protocol):
     """A sparse matrix or array of scipy."""
 
     @property
-    def shape(self) -> Any: ...
+    def shape(self) -> tuple[int, ...]: ...
     def tocsr(self, copy: bool = ...) -> Any: ...
 
 
@@ -54,6 +54,28 @@ class LabelRule(Protocol):
     """A rule that gives the labels of scores."""
 
     def apply(self, p: Any) -> Any: ...
+
+
+class DiscreteScores(Protocol):
+    """A distribution of scores on finitely many values."""
+
+    @property
+    def values(self) -> Floats: ...
+    @property
+    def probabilities(self) -> Floats: ...
+    @property
+    def mean(self) -> float: ...
+
+
+class ScoringMetric(Protocol):
+    """A metric of counts or of tables of classes, as results name it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def zero_division(self) -> float: ...
+    @property
+    def convention(self) -> str: ...
 
 
 class WithLabels(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, MappingView, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def _fill_masked(values: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _without_masks(values: Any, depth: int = 2) -> Any:
+def _without_masks(values: Iterable[object], depth: int = 2) -> object:
     """Return a list with None for masked values, or nan in rows of floats."""
     kinds = set(map(type, values))
     odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
@@ -96,7 +97,7 @@ def _without_masks(values: Any, depth: int = 2) -> Any:
     if not odd and not rows:
         return values
 
-    def plain(one: object) -> Any:
+    def plain(one: Any) -> object:
         if one is np.ma.masked:
             return None
         if isinstance(one, np.ma.MaskedArray):
@@ -224,13 +225,7 @@ def check_scores(
         low, high = float(values.min()), float(values.max())
     if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
         return values
-    if where is None:
-
-        def entry_place(index: int) -> str:
-            return place(index, values.shape, first)
-
-        where = entry_place
-
+    where = where or partial(place, shape=values.shape, first=first)
     if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
         raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
@@ -305,7 +300,9 @@ class Probabilities:
     def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
         return np.asarray(self.values, dtype=dtype)
 
 
@@ -323,7 +320,7 @@ def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
     library = type(template).__module__.partition(".")[0]
     module = sys.modules[library]
 
-    def convert(array: npt.NDArray[Any]) -> Any:
+    def convert(array: npt.NDArray[Any]) -> object:
         if library == "pyarrow":
             if array.ndim == 2:
                 columns = [module.array(column) for column in array.T]
@@ -400,9 +397,8 @@ def warn_of_scale(
     is_known = isinstance(given, Probabilities) and given.scale_is_known
     if is_known or n < VALUES_TO_JUDGE_BY:
         return
-    few = scores.ravel()[
-        :VALUES_TO_JUDGE_BY
-    ]  # tell of nearly all scores that nothing is wrong
+    # A few tell of nearly all scores that nothing is wrong
+    few = scores.ravel()[:VALUES_TO_JUDGE_BY]
     if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):
         return
     if scores.min() < 0.0 or scores.max() > 1.0:

@@ -21,9 +21,8 @@ class DataError(ValueError):
 @contextlib.contextmanager
 def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     """Open a file that takes its name when all went well; a pipe or device as it is."""
-    from argmetric._ground.arguments import (
-        check_path,  # with numpy, which help does without
-    )
+    # With numpy, which help does without
+    from argmetric._ground.arguments import check_path
 
     path = check_path(path)
     if is_special(path):

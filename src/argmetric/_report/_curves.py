@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._calibrate.resolve import check_pair, is_pair, recalibrate_layout
 from argmetric._expected import PlacedSums, is_long
-from argmetric._forecast.rivals import SharedDraws, bounded
+from argmetric._forecast.rivals import SharedDraws, shift_scores
 from argmetric._ground.arguments import count_or_share
 from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
@@ -139,7 +139,7 @@ class PageForecasts:
         if self.draws is None:
             return expected
         gap = self.draws.gap(labels, self.asked.metric)
-        return float(bounded(expected, gap + self.rest))
+        return float(shift_scores(expected, gap + self.rest))
 
     def along(
         self,
@@ -171,7 +171,7 @@ class PageForecasts:
                 own = np.interp(n_chosen, k, values[name])
                 gap = float(np.interp(n_chosen, at, gaps))
                 rest = float(np.nan_to_num(self.draws.mean(metric) - own - gap))
-            found[name] = bounded(values[name], np.interp(k, at, gaps) + rest)
+            found[name] = shift_scores(values[name], np.interp(k, at, gaps) + rest)
         return found
 
     def shift(self, metric: Metric) -> float:
@@ -204,11 +204,11 @@ class PageForecasts:
         }
         at = sorted(own)
         found = {
-            one.name: bounded(values[one.name], self.shift(one)) for one in metrics
+            one.name: shift_scores(values[one.name], self.shift(one)) for one in metrics
         }
         gaps = np.interp(k, at, [own[one] for one in at]) + self.rest
         name = asked.metric.name
-        return found | {name: bounded(values[name], gaps)}
+        return found | {name: shift_scores(values[name], gaps)}
 
 
 class Family:
@@ -331,7 +331,7 @@ class Family:
             if self.single:
                 one["expected"] = float(values[metric.name][places.searchsorted(at)])
             else:
-                one["expected"] = bounded(one["expected"], forecasts.shift(metric))
+                one["expected"] = shift_scores(one["expected"], forecasts.shift(metric))
         half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
         marks = (half, best_cut, decision.n_positives if self.single else 0)
         views, scaled = {}, []

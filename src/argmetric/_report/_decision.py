@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
 from argmetric._forecast.forecast import forecast
-from argmetric._forecast.rivals import AHEAD, ahead_of, bounded
+from argmetric._forecast.rivals import AHEAD, ahead_of, shift_scores
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import counted, metric_title, shortest_cut
 from argmetric._ground.layout import UNITS
@@ -277,8 +277,8 @@ class _Page:
                 continue
             # The calibrator is taken to be as uncertain as it is now
             shift, k = self.forecasts.shift(asked.metric), best.n_positives
-            here = bounded(forecast(other, self.labels, **judged).mean, shift)
-            top = bounded(best.expected, shift)
+            here = shift_scores(forecast(other, self.labels, **judged).mean, shift)
+            top = shift_scores(best.expected, shift)
             found.append({"what": what, "here": here, "best": top, "positives": k})
             rows.append((what, number(here), number(top), f"{k:,}"))
         header = ("If …", "this decision", "best decision", "its positives")

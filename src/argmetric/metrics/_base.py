@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
     return np.maximum(n - k - t + tp, 0.0)
 
 
-def _count(value: Any, name: str) -> Floats:
+def _count(value: npt.ArrayLike, name: str) -> Floats:
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError
@@ -66,6 +66,17 @@ class Metric:
     ----------
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value of 0/0; with nan the case is left out of every mean.
+
+    Examples
+    --------
+    A subclass defines `_value` on arrays of counts:
+
+    >>> import argmetric as am
+    >>> class F1(am.Metric):
+    ...     def _value(self, tp, k, t, n):
+    ...         return 2 * tp / (k + t)
+    >>> F1().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.6667)
     """
 
     zero_division: float = field(default=0.0, kw_only=True)
@@ -173,7 +184,18 @@ class Metric:
         raise TypeError(f"{type(self).__name__} must define the method `_value`")
 
     def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
-        """Return the score of 0/1 predictions against 0/1 labels."""
+        """Return the score of 0/1 predictions against 0/1 labels.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            True and predicted labels: 0 and 1, booleans, or -1 and 1.
+
+        Returns
+        -------
+        float
+            The value at their counts.
+        """
         true = clear_labels(y_true, "y_true")
         pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
@@ -187,6 +209,16 @@ class Metric:
 
         It is one when the value never falls as tp rises by one at fixed k and t,
         on 1 ≤ k, t ≤ n-1 (0/0 conventions live outside of this range).
+
+        Parameters
+        ----------
+        n : int
+            Number of items.
+
+        Returns
+        -------
+        RankingPrinciple
+            True where it holds, with the proof or a counterexample.
         """
         if self.monotone_proof is not None:
             return RankingPrinciple(True, "proven", n, self.monotone_proof)
@@ -208,6 +240,17 @@ class Metric:
 
         Its positive and negative parts cancel; a metric that cannot is accurate
         relative to its value, however small.
+
+        Parameters
+        ----------
+        n : array-like
+            Numbers of items.
+
+        Returns
+        -------
+        ndarray
+            Differences of values up to this size are ties, one for each n; 0 for a
+            metric that is never negative.
         """
         values = self._corners(n)
         size = np.abs(values).max(axis=0)
@@ -216,7 +259,15 @@ class Metric:
     def with_zero_division(self, zero_division: float | None) -> Self:
         """Return this metric with another value of 0/0.
 
-        It is unchanged with None, and where it would not obey the value.
+        Parameters
+        ----------
+        zero_division : {0.0, 1.0, nan} or None
+            The value of 0/0.
+
+        Returns
+        -------
+        Metric
+            A new metric; the same one with None, and where it would not obey the value.
         """
         if zero_division is None:
             return self
@@ -224,8 +275,7 @@ class Metric:
         if number and zero_division in (0, 1) and not self._obeys(float(zero_division)):
             return self
         if type(zero_division) is float and is_lasting(self):
-            kept: Self = _with_zero_division(self, zero_division)
-            return kept
+            return cast(Self, _with_zero_division(self, zero_division))
         return replace(self, zero_division=zero_division)
 
 
@@ -314,7 +364,7 @@ class CustomMetric(Metric):
 
 
 @lru_cache(maxsize=256)  # services ask for the same again
-def _with_zero_division(metric: Metric, zero_division: float) -> Any:
+def _with_zero_division(metric: Metric, zero_division: float) -> Metric:
     return replace(metric, zero_division=zero_division)
 
 

@@ -16,7 +16,24 @@ MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checke
 
 
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
-    """Return every (tp, k, t) that n items can have."""
+    """Return every (tp, k, t) that n items can have.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+
+    Returns
+    -------
+    tp, k, t : ndarray
+        True positives, predicted positives and positives of each cell.
+
+    Examples
+    --------
+    >>> from argmetric.metrics import feasible_counts
+    >>> [counts.tolist() for counts in feasible_counts(1)]
+    [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
+    """
     tp, k, t = (
         a.ravel().astype(np.float64)
         for a in np.meshgrid(*[np.arange(n + 1)] * 3, indexing="ij")
@@ -26,7 +43,26 @@ def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
 
 
 def require_defined(metric: Metric, n: int) -> None:
-    """Refuse a function of the user's own that gives nan wherever n items are tried."""
+    """Refuse a function of the user's own that gives nan wherever n items are tried.
+
+    Parameters
+    ----------
+    metric : Metric
+        Only a `CustomMetric` is tried.
+    n : int
+        Number of items.
+
+    Raises
+    ------
+    ValueError
+        Where every value that is tried is nan.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> from argmetric.metrics import require_defined
+    >>> require_defined(am.CustomMetric(lambda tp, k, t, n: tp / n), 10)
+    """
     if not isinstance(metric, CustomMetric) or n < 2:
         return
     sizes = np.unique(np.linspace(0, n, min(n, 256) + 1).round().astype(np.int64))
@@ -45,7 +81,25 @@ def require_defined(metric: Metric, n: int) -> None:
 
 
 def leaves_out_none(metric: Metric) -> bool:
-    """Return whether outcomes without positives are 0/0 and left out (MCC, nan)."""
+    """Return whether outcomes without positives are 0/0 and left out (MCC, nan).
+
+    Parameters
+    ----------
+    metric : Metric
+        Any metric.
+
+    Returns
+    -------
+    bool
+        True where one predicted positive among 4 items without positives gives nan.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> from argmetric.metrics import leaves_out_none
+    >>> leaves_out_none(am.MCC()), leaves_out_none(am.MCC(zero_division=float("nan")))
+    (False, True)
+    """
     return bool(np.isnan(metric.value(0, 1, 0, 4)))
 
 
@@ -53,6 +107,25 @@ def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes.
 
     One that is nan for the largest of them is refused, too.
+
+    Parameters
+    ----------
+    metric : Metric
+        Any metric.
+    sizes : ndarray of int
+        Numbers of items.
+
+    Raises
+    ------
+    ValueError
+        Where the principle does not hold, with a counterexample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import argmetric as am
+    >>> from argmetric.metrics import require_ranking
+    >>> require_ranking(am.MCC(), np.array([10, 20]))
     """
     require_defined(metric, int(sizes.max()))
     if metric.monotone_proof is not None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, shown
+from argmetric._ground.plain import plain, restore_values
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import place, to_floats
 from argmetric.metrics._base import CustomMetric, Metric
@@ -64,11 +65,10 @@ class ClassMetric:
 
     def to_dict(self) -> dict[str, Any]:
         """Return class and parameters for JSON; only the name of a function."""
-        from argmetric._ground.saving import plain
-
         own = {one.name: getattr(self, one.name) for one in fields(self)}
         own.pop("function", None)
-        return {"class": type(self).__name__, **plain(own)}
+        values = {name: plain(value) for name, value in own.items()}
+        return {"class": type(self).__name__, **values}
 
 
 def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -77,7 +77,7 @@ def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     return tp, k, t, t.sum(axis=-1)
 
 
-def _ratio(above: Floats, below: Floats, otherwise: Any) -> Floats:
+def _ratio(above: Floats, below: Floats, otherwise: float | Floats) -> Floats:
     """Return above/below, and `otherwise` where below is 0."""
     safe = np.where(below > 0.0, below, 1.0)
     return np.where(below > 0.0, above / safe, otherwise)
@@ -137,9 +137,7 @@ class ClassRatio(ClassMetric):
 class ClassGMean(ClassMetric):
     """Geometric mean of the recalls of the classes that have true rows."""
 
-    @property
-    def zero_divisions(self) -> tuple[float, ...]:
-        return ()
+    zero_divisions = ()
 
     def score(self, table: Floats) -> Floats:
         tp, _, t, _ = _margins(table)
@@ -147,22 +145,16 @@ class ClassGMean(ClassMetric):
             logs = np.log(_ratio(tp, t, 1.0))
         return np.exp(_ratio(logs.sum(axis=-1), (t > 0.0).sum(axis=-1), math.nan))
 
-    @property
-    def convention(self) -> str:
-        return "a class without true rows is left out"
+    convention = "a class without true rows is left out"
 
 
 @dataclass(frozen=True)
 class ClassCorrelation(ClassMetric):
     """(n·Σ tp − Σ k·t) / √((n² − Σ k²)(n² − Σ t²)); 0 where a margin is empty."""
 
-    @property
-    def zero_divisions(self) -> tuple[float, ...]:
-        return (0.0,)
+    zero_divisions = (0.0,)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return -1.0, 1.0
+    range = (-1.0, 1.0)
 
     def score(self, table: Floats) -> Floats:
         tp, k, t, n = _margins(table)
@@ -180,13 +172,9 @@ class ClassAgreement(ClassMetric):
 
     quadratic: bool = False
 
-    @property
-    def zero_divisions(self) -> tuple[float, ...]:
-        return (0.0,)
+    zero_divisions = (0.0,)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return -1.0, 1.0
+    range = (-1.0, 1.0)
 
     def disagreement(self, n_classes: int) -> Floats:
         """Return the weights w of a true class a and a predicted class b."""
@@ -231,13 +219,9 @@ class ClassFunction(ClassMetric):
 
     function: Callable[[Floats], float] = field(default=float, repr=False)
 
-    @property
-    def zero_divisions(self) -> tuple[float, ...]:
-        return ()
+    zero_divisions = ()
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    range = (-math.inf, math.inf)
 
     def score(self, table: Floats) -> Floats:
         if table.ndim == 2:
@@ -270,8 +254,6 @@ class ClassFunction(ClassMetric):
 
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
     """Return the metric that `ClassMetric.to_dict` described."""
-    from argmetric._ground.saving import restore_values
-
     known = {key: restore_values(one) for key, one in values.items() if key != "class"}
     kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}
     kind = values["class"]
@@ -287,9 +269,9 @@ def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
 def get_class_metric(
     metric: MetricLike | ClassMetric | None = None,
     *,
-    average: Any = None,
+    average: str | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: object = None,
     n_classes: int,
 ) -> ClassMetric:
     """Return the metric of one label per row for a name, an instance or a cost.
@@ -379,7 +361,7 @@ def _class_metric(
     return of_classes
 
 
-def _absent(value: Any) -> float:
+def _absent(value: float) -> float:
     return FBeta(zero_division=value).zero_division  # checked as that of one class
 
 
@@ -400,18 +382,20 @@ def _cost_matrix(cost: object, n_classes: int) -> Floats:
     return -found
 
 
+_OF_CLASSES: dict[type[Metric], ClassMetric] = {
+    MCC: ClassCorrelation("mcc"),
+    Kappa: ClassAgreement("kappa"),
+    Accuracy: ClassGain("accuracy"),
+    GMean: ClassGMean("gmean"),
+    BalancedAccuracy: ClassRatio("balanced accuracy", b_t=1.0),
+}
+
+
 def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
     """Return the multi-class form of a metric that has one of its own."""
-    if isinstance(metric, MCC):
-        return ClassCorrelation("mcc", absent)
-    if isinstance(metric, Kappa):
-        return ClassAgreement("kappa", absent)
-    if isinstance(metric, Accuracy):
-        return ClassGain("accuracy", absent)
-    if isinstance(metric, GMean):
-        return ClassGMean("gmean", absent)
-    if isinstance(metric, BalancedAccuracy):
-        return ClassRatio("balanced accuracy", absent, b_t=1.0)
+    for kind, form in _OF_CLASSES.items():
+        if isinstance(metric, kind):
+            return replace(form, zero_division=absent)
     return None
 
 

@@ -28,6 +28,21 @@ class MeanForm:
     E[value] = value(E[tp], k, E[t], n) + curvature(k, n) · Var[t]. Where the value is
     a weighted sum of TP, FP, FN and TN over scale(k, n), the four expected counts are
     summed each for itself, which keeps small values accurate.
+
+    Parameters
+    ----------
+    curvature : callable, optional
+        Factor of Var[t], a function of k and n; by default the value is affine in t.
+    cells : tuple of four floats, optional
+        Weights of TP, FP, FN and TN.
+    scale : callable, optional
+        What their sum is divided by, a function of k and n.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Accuracy().form.cells
+    (1.0, 0.0, 0.0, 1.0)
     """
 
     curvature: Callable[[Floats, Floats], Floats] | None = None
@@ -37,7 +52,19 @@ class MeanForm:
 
 @dataclass(frozen=True)
 class RatioForm:
-    """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t)."""
+    """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t).
+
+    Parameters
+    ----------
+    c, d : tuple of four floats
+        Coefficients of n, tp, k and t above and below.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.FBeta(1).form
+    RatioForm(c=(0.0, 2.0, 0.0, 0.0), d=(0.0, 0.0, 1.0, 1.0))
+    """
 
     c: Coefficients
     d: Coefficients
@@ -48,7 +75,18 @@ class RatioForm:
         return self.c[0] == self.c[2] == self.c[3] == 0
 
     def positive_inside(self, n: int) -> bool:
-        """Return whether the denominator is positive for all 1 ≤ k, t ≤ n-1."""
+        """Return whether the denominator is positive for all 1 ≤ k, t ≤ n-1.
+
+        Parameters
+        ----------
+        n : int
+            Number of items.
+
+        Returns
+        -------
+        bool
+            True where the least of them is positive.
+        """
         d0, d1, d2, d3 = self.d
         last = max(n - 1, 1)
         pairs = [(1, 1), (1, last), (last, 1), (last, last)]
@@ -59,7 +97,20 @@ class RatioForm:
     def denominator_range(
         self, m: npt.ArrayLike, n: npt.ArrayLike
     ) -> tuple[Floats, Floats]:
-        """Return the smallest and the largest denominator of the summed counts."""
+        """Return the smallest and the largest denominator of the summed counts.
+
+        Parameters
+        ----------
+        m : array-like
+            Largest numbers of predicted and of actual positives.
+        n : array-like
+            Numbers of items.
+
+        Returns
+        -------
+        least, most : ndarray
+            The ends of the denominator over all counts up to m.
+        """
         least = 1 if self.counts_hits_only else 0
         most = np.maximum(np.asarray(m, dtype=np.float64), least)
         size, few = np.asarray(n, dtype=np.float64), np.full_like(most, least)
@@ -78,6 +129,22 @@ class ItemForm:
 
     Each item then carries a weight of its own, whatever else is predicted. Neither
     `hits` nor `rejections` rises with k.
+
+    Parameters
+    ----------
+    exponent : float
+        Power of the sizes of the classes.
+    hits, rejections : callable or None
+        Weights of true positives and true negatives, functions of k and n; None for 0.
+    offset : float, default=0.0
+        Added to the sum.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> form = am.Youden().form
+    >>> form.exponent, form.offset
+    (1.0, -1.0)
     """
 
     exponent: float
@@ -88,7 +155,22 @@ class ItemForm:
 
 @dataclass(frozen=True)
 class AffineFactors:
-    """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t) in (k, n) or (t, n)."""
+    """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t) in (k, n) or (t, n).
+
+    Parameters
+    ----------
+    hits_k, hits_t, rest_k, rest_t : callable
+        Factors of the slope and of the rest, functions of k and n or of t and n.
+    floor, rate : callable, optional
+        The denominator, functions of k and n; by default it is 1.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> factors = am.Kappa().form.factors
+    >>> factors.hits_k(3, 10), factors.rate(3, 10)
+    (20.0, 4.0)
+    """
 
     hits_k: Callable[[Floats, Floats], Floats]
     hits_t: Callable[[Floats, Floats], Floats]
@@ -104,8 +186,22 @@ class AffineForm:
 
     Both are smooth in t on the scale of min(t, n-t). At k = 0 and k = n the
     value is the same for every 0 < t < n. Without `factors` the metric is summed as
-    any other function of the counts. `falls_with_k` says that at fixed tp and t one
-    more predicted positive never raises the value.
+    any other function of the counts.
+
+    Parameters
+    ----------
+    slope, intercept : callable
+        Functions of k, t and n.
+    factors : AffineFactors, optional
+        Both as products of functions of k and of t.
+    falls_with_k : bool, default=False
+        Whether, at fixed tp and t, one more predicted positive never raises the value.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Kappa().form.falls_with_k
+    True
     """
 
     slope: Callable[[Floats, Floats, float], Floats]
@@ -118,8 +214,18 @@ class AffineForm:
 class RatesForm:
     """A mean of the rates tp/t and tn/(n-t): concave, and each rate helps the other.
 
-    `mean` is "geometric", "harmonic", or "quadratic": 1 less that of both errors. A
-    rate that is 0/0 is zero_division.
+    A rate that is 0/0 is zero_division.
+
+    Parameters
+    ----------
+    mean : {"geometric", "harmonic", "quadratic"}
+        The mean; with "quadratic", 1 less that of both errors.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.GMean().form
+    RatesForm(mean='geometric')
     """
 
     mean: Literal["geometric", "harmonic", "quadratic"]
@@ -155,6 +261,13 @@ class RankingPrinciple(Shown):
         `tp`, `k`, `t`, `n` at which one more hit makes the value worse, and the two
         values. Where a search finds one, also probabilities `p` for which the items
         `better` are expected to score more than `top`, the most probable as many.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> principle = am.MCC().ranking_principle(10)
+    >>> principle.holds, principle.reason
+    (True, 'proven')
     """
 
     holds: bool

@@ -84,7 +84,19 @@ class FBeta(_Fractional):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Jaccard(_Fractional):
-    """Jaccard index: tp / (k + t - tp)."""
+    """Jaccard index: tp / (k + t - tp).
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where nothing is predicted and no row is positive.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Jaccard().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.5)
+    """
 
     short_name: ClassVar[str] = "jaccard"
     aliases: ClassVar[tuple[str, ...]] = ("iou",)
@@ -92,10 +104,7 @@ class Jaccard(_Fractional):
     convention: ClassVar[str] = "k = t = 0: zero_division"
     monotone_proof: ClassVar[str] = "numerator rises and denominator falls with tp"
 
-    @property
-    def coefficients(self) -> tuple[Coefficients, Coefficients]:
-        """Numerator and denominator over (n, tp, k, t)."""
-        return (0.0, 1.0, 0.0, 0.0), (0.0, -1.0, 1.0, 1.0)
+    coefficients = (0.0, 1.0, 0.0, 0.0), (0.0, -1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -108,6 +117,12 @@ class Tversky(_Fractional):
         Weights of false positives and of false negatives, not negative.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value where the denominator is 0.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Tversky(alpha=0.3, beta=0.7).value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.6977)
     """
 
     alpha: float = 0.5
@@ -198,6 +213,16 @@ class LinearFractional(_Fractional):
         For a positive denominator the value grows with tp exactly when
         c1·(d0·n + d2·k + d3·t) ≥ d1·(c0·n + c2·k + c3·t): affine in (k, t), so the
         four corners of 1 ≤ k, t ≤ n-1 prove it. (c1 > d1 alone does not suffice.)
+
+        Parameters
+        ----------
+        n : int
+            Number of items.
+
+        Returns
+        -------
+        RankingPrinciple
+            True where it holds, with the proof or a counterexample.
         """
         (c0, c1, c2, c3), (d0, d1, d2, d3) = self.c, self.d
         k, t = (a.ravel() for a in np.meshgrid([1, n - 1], [1, n - 1]))
@@ -210,34 +235,49 @@ class LinearFractional(_Fractional):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Accuracy(_Fractional):
-    """Accuracy: (tp + tn) / n."""
+    """Accuracy: (tp + tn) / n.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Changes nothing: accuracy is always defined.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Accuracy().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.7)
+    """
 
     short_name: ClassVar[str] = "accuracy"
     formula: ClassVar[str] = "(2·tp + n - k - t) / n"
     convention: ClassVar[str] = "none needed"
     monotone_proof: ClassVar[str] = "one more hit adds 2/n > 0"
 
-    @property
-    def form(self) -> Form:
-        """Mean of right labels."""
-        return MeanForm(cells=(1.0, 0.0, 0.0, 1.0), scale=lambda k, n: n)
+    form = MeanForm(cells=(1.0, 0.0, 0.0, 1.0), scale=lambda k, n: n)
 
-    @property
-    def coefficients(self) -> tuple[Coefficients, Coefficients]:
-        """Numerator and denominator over (n, tp, k, t)."""
-        return (1.0, 2.0, -1.0, -1.0), (1.0, 0.0, 0.0, 0.0)
+    coefficients = (1.0, 2.0, -1.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Precision(_Fractional):
-    """Precision: tp / k."""
+    """Precision: tp / k.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where nothing is predicted.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Precision().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.6)
+    """
 
     short_name: ClassVar[str] = "precision"
     formula: ClassVar[str] = "tp / k"
     convention: ClassVar[str] = "k = 0: zero_division"
     monotone_proof: ClassVar[str] = "one more hit adds 1/k > 0"
 
-    @property
-    def coefficients(self) -> tuple[Coefficients, Coefficients]:
-        """Numerator and denominator over (n, tp, k, t)."""
-        return (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)
+    coefficients = (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)

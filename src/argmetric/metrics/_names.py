@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
 from argmetric._ground.arguments import shown
+from argmetric._ground.plain import plain, restore_values
 from argmetric._ground.plugins import load_plugin, plugin_names
 from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
@@ -171,6 +172,17 @@ def metric_names() -> tuple[str, ...]:
 
     "f" with a positive number up to 10 also works. A package adds a metric by an entry
     point of the group ``argmetric.metrics``.
+
+    Returns
+    -------
+    tuple of str
+        Names that `get_metric` takes.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.metric_names()[:4]
+    ('f1', 'f2', 'f0.5', 'jaccard')
     """
     return (*NAMED, *(name for name in plugin_names(PLUGINS) if name not in NAMED))
 
@@ -185,6 +197,19 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
     zero_division : {0.0, 1.0, nan}, optional
         The value of 0/0; by default the metric's own. One that would change nothing,
         such as 1 for "mcc", is refused.
+
+    Returns
+    -------
+    Metric
+        The metric, with this value of 0/0.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, one of a score without labels to choose (AUC, log loss),
+        and a `zero_division` that would change nothing.
+    TypeError
+        For anything else, also a metric or scorer of scikit-learn.
 
     Examples
     --------
@@ -275,8 +300,6 @@ class MissingFunction:
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return class and parameters; only the name of a user's function."""
-    from argmetric._ground.saving import plain
-
     head = {"class": type(metric).__name__, "name": metric.name}
     if CLASSES.get(type(metric).__name__) is not type(metric):
         return {
@@ -292,8 +315,6 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """Return the metric of `metric_to_dict`; a lost function fails when called."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    from argmetric._ground.saving import restore_values
-
     known = {key: restore_values(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":

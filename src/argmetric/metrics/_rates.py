@@ -46,7 +46,19 @@ def _half(k: Floats, n: Floats) -> Floats:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BalancedAccuracy(_Rates):
-    """Balanced accuracy (AM): the mean of tp/t and tn/(n-t)."""
+    """Balanced accuracy (AM): the mean of tp/t and tn/(n-t).
+
+    Parameters
+    ----------
+    zero_division : {0.0, nan}, default=0.0
+        Changes nothing: a class without rows is dropped.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.BalancedAccuracy().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.7083)
+    """
 
     short_name: ClassVar[str] = "balanced_accuracy"
     aliases: ClassVar[tuple[str, ...]] = ("am", "bacc")
@@ -54,10 +66,7 @@ class BalancedAccuracy(_Rates):
     convention: ClassVar[str] = "a class that is absent is dropped, as in scikit-learn"
     _zero_divisions: ClassVar[tuple[float, ...]] = (math.nan,)
 
-    @property
-    def form(self) -> Form:
-        """Item weights over both classes."""
-        return ItemForm(1.0, _half, _half)
+    form = ItemForm(1.0, _half, _half)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr = ratio(tp, t, math.nan)
@@ -68,15 +77,24 @@ class BalancedAccuracy(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Youden(_Rates):
-    """Youden's J: tp/t + tn/(n-t) - 1."""
+    """Youden's J: tp/t + tn/(n-t) - 1.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The rate of a class without rows.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Youden().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.4167)
+    """
 
     short_name: ClassVar[str] = "youden"
     formula: ClassVar[str] = "tp/t + tn/(n-t) - 1"
 
-    @property
-    def form(self) -> Form:
-        """Item weights over both classes."""
-        return ItemForm(1.0, _one, _one, offset=-1.0)
+    form = ItemForm(1.0, _one, _one, offset=-1.0)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
@@ -85,17 +103,26 @@ class Youden(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Recall(_Rates):
-    """Recall (true positive rate): tp / t."""
+    """Recall (true positive rate): tp / t.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where no row is positive.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Recall().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.75)
+    """
 
     short_name: ClassVar[str] = "recall"
     aliases: ClassVar[tuple[str, ...]] = ("sensitivity", "tpr")
     formula: ClassVar[str] = "tp / t"
     convention: ClassVar[str] = "t = 0: zero_division"
 
-    @property
-    def form(self) -> Form:
-        """Item weights over the positives."""
-        return ItemForm(1.0, _one, None)
+    form = ItemForm(1.0, _one, None)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         return ratio(tp, t, self.zero_division)
@@ -103,17 +130,26 @@ class Recall(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Specificity(_Rates):
-    """Specificity (true negative rate): tn / (n-t)."""
+    """Specificity (true negative rate): tn / (n-t).
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where every row is positive.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Specificity().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.6667)
+    """
 
     short_name: ClassVar[str] = "specificity"
     aliases: ClassVar[tuple[str, ...]] = ("tnr",)
     formula: ClassVar[str] = "tn / (n-t)"
     convention: ClassVar[str] = "t = n: zero_division"
 
-    @property
-    def form(self) -> Form:
-        """Item weights over the negatives."""
-        return ItemForm(1.0, None, _one)
+    form = ItemForm(1.0, None, _one)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         return ratio(true_negatives(tp, k, t, n), n - t, self.zero_division)
@@ -121,15 +157,24 @@ class Specificity(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GMean(_Rates):
-    """Geometric mean of the two rates."""
+    """Geometric mean of the two rates.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The rate of a class without rows.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.GMean().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.7071)
+    """
 
     short_name: ClassVar[str] = "gmean"
     formula: ClassVar[str] = "√(tp/t · tn/(n-t))"
 
-    @property
-    def form(self) -> Form:
-        """A mean of two rates."""
-        return RatesForm("geometric")
+    form = RatesForm("geometric")
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
@@ -138,15 +183,24 @@ class GMean(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class HMean(_Rates):
-    """Harmonic mean of the two rates; 0 where both are 0."""
+    """Harmonic mean of the two rates; 0 where both are 0.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The rate of a class without rows.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.HMean().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.7059)
+    """
 
     short_name: ClassVar[str] = "hmean"
     formula: ClassVar[str] = "2 / (t/tp + (n-t)/tn)"
 
-    @property
-    def form(self) -> Form:
-        """A mean of two rates."""
-        return RatesForm("harmonic")
+    form = RatesForm("harmonic")
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
@@ -155,15 +209,24 @@ class HMean(_Rates):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class QMean(_Rates):
-    """One minus the quadratic mean of the two error rates."""
+    """One minus the quadratic mean of the two error rates.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The rate of a class without rows.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.QMean().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.7054)
+    """
 
     short_name: ClassVar[str] = "qmean"
     formula: ClassVar[str] = "1 - √(((fn/t)² + (fp/(n-t))²) / 2)"
 
-    @property
-    def form(self) -> Form:
-        """A mean of two rates."""
-        return RatesForm("quadratic")
+    form = RatesForm("quadratic")
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
@@ -176,8 +239,18 @@ class Utility(Metric):
 
     Parameters
     ----------
-    tp, fp, fn, tn : float
-        Worth of a true positive, false positive, false negative, true negative.
+    tp : float, default=1.0
+        Worth of a true positive.
+    fp, fn, tn : float, default=0.0
+        Worth of a false positive, false negative and true negative.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Changes nothing: a sum is always defined.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Utility(tp=10, fp=-1).value(tp=3, k=5, t=4, n=10)
+    np.float64(28.0)
     """
 
     tp: float = 1.0
@@ -208,7 +281,18 @@ class Utility(Metric):
         return self.tp * tp + errors + self.tn * (n - k - t + tp)
 
     def ranking_principle(self, n: int) -> RankingPrinciple:
-        """Return whether top-k is optimal: exactly if a - b - c + d ≥ 0."""
+        """Return whether top-k is optimal: exactly if a - b - c + d ≥ 0.
+
+        Parameters
+        ----------
+        n : int
+            Number of items.
+
+        Returns
+        -------
+        RankingPrinciple
+            True where it holds, with the proof or a counterexample.
+        """
         if self.tp - self.fp - self.fn + self.tn >= 0:
             detail = "one more hit adds a - b - c + d ≥ 0"
             return RankingPrinciple(True, "proven", n, detail)
@@ -217,7 +301,19 @@ class Utility(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SquaredCountError(Metric):
-    """Squared error in counting: ((t - k) / n)², minimised."""
+    """Squared error in counting: ((t - k) / n)², minimised.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Changes nothing: the error is always defined.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.SquaredCountError().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.01)
+    """
 
     short_name: ClassVar[str] = "sec"
     formula: ClassVar[str] = "((t - k) / n)², minimised"
@@ -229,10 +325,7 @@ class SquaredCountError(Metric):
         """An error: less is better."""
         return False
 
-    @property
-    def form(self) -> Form:
-        """Quadratic in t."""
-        return MeanForm(curvature=lambda k, n: n**-2.0)
+    form = MeanForm(curvature=lambda k, n: n**-2.0)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         return ((t - k) / n) ** 2
@@ -240,17 +333,26 @@ class SquaredCountError(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Markedness(Metric):
-    """Markedness (PSEP): precision + negative predictive value - 1."""
+    """Markedness (PSEP): precision + negative predictive value - 1.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The predictive value of a class that is never predicted.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Markedness().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.4)
+    """
 
     short_name: ClassVar[str] = "markedness"
     formula: ClassVar[str] = "(n·tp - k·t) / (k·(n-k))"
     convention: ClassVar[str] = "k = 0 or k = n: zero_division for the undefined value"
     monotone_proof: ClassVar[str] = "one more hit adds n/(k(n-k)) > 0"
 
-    @property
-    def form(self) -> Form:
-        """Affine in tp and t."""
-        return MeanForm()
+    form = MeanForm()
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         ppv = ratio(tp, k, self.zero_division)
@@ -260,7 +362,20 @@ class Markedness(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Lift(Metric):
-    """Lift: precision over prevalence, n·tp / (k·t)."""
+    """Lift: precision over prevalence, n·tp / (k·t).
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        With nan, cases without positives or without predicted ones are left out of
+        every mean; else they count 1, no lift.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Lift().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(1.5)
+    """
 
     short_name: ClassVar[str] = "lift"
     formula: ClassVar[str] = "n·tp / (k·t)"
@@ -268,10 +383,7 @@ class Lift(Metric):
     _zero_divisions: ClassVar[tuple[float, ...]] = (1.0, math.nan)
     monotone_proof: ClassVar[str] = "one more hit adds n/(kt) > 0"
 
-    @property
-    def form(self) -> Form:
-        """Item weights over the positives, divided by k."""
-        return ItemForm(1.0, lambda k, n: n / np.maximum(k, 1.0), None)
+    form = ItemForm(1.0, lambda k, n: n / np.maximum(k, 1.0), None)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         empty = math.nan if math.isnan(self.zero_division) else 1.0
@@ -280,7 +392,19 @@ class Lift(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class FowlkesMallows(Metric):
-    """Geometric mean of precision and recall (G-TP/PR): tp / √(k·t)."""
+    """Geometric mean of precision and recall (G-TP/PR): tp / √(k·t).
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where nothing is predicted and no row is positive.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.FowlkesMallows().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.6708)
+    """
 
     short_name: ClassVar[str] = "fowlkes_mallows"
     aliases: ClassVar[tuple[str, ...]] = ("fm", "g_tppr")
@@ -288,10 +412,7 @@ class FowlkesMallows(Metric):
     convention: ClassVar[str] = "k = t = 0: zero_division; exactly one of them 0: 0"
     monotone_proof: ClassVar[str] = "one more hit adds 1/√(kt) > 0"
 
-    @property
-    def form(self) -> Form:
-        """Item weights with exponent 1/2, divided by √k."""
-        return ItemForm(0.5, lambda k, n: 1.0 / np.sqrt(np.maximum(k, 1.0)), None)
+    form = ItemForm(0.5, lambda k, n: 1.0 / np.sqrt(np.maximum(k, 1.0)), None)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         plain = ratio(tp, np.sqrt(k * t), 0.0)
@@ -300,7 +421,20 @@ class FowlkesMallows(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MCC(Metric):
-    """Matthews correlation: (n·tp - k·t) / √(k·t·(n-k)·(n-t))."""
+    """Matthews correlation: (n·tp - k·t) / √(k·t·(n-k)·(n-t)).
+
+    Parameters
+    ----------
+    zero_division : {0.0, nan}, default=0.0
+        With nan, cases in which a class has no rows or is never predicted are left
+        out of every mean; else they count 0.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.MCC().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.4082)
+    """
 
     short_name: ClassVar[str] = "mcc"
     aliases: ClassVar[tuple[str, ...]] = ("matthews", "matthews_corrcoef")
@@ -311,20 +445,17 @@ class MCC(Metric):
     _zero_divisions: ClassVar[tuple[float, ...]] = (0.0, math.nan)
     monotone_proof: ClassVar[str] = "one more hit adds n/√(kt(n-k)(n-t)) > 0"
 
-    @property
-    def form(self) -> Form:
-        """Affine in tp."""
-        return AffineForm(
-            slope=lambda k, t, n: n / np.sqrt(k * (n - k) * (t * (n - t))),
-            intercept=lambda k, t, n: -np.sqrt(k / (n - k) * (t / (n - t))),
-            factors=AffineFactors(
-                hits_k=lambda k, n: n / np.sqrt(k * (n - k)),
-                hits_t=lambda t, n: 1.0 / np.sqrt(t * (n - t)),
-                rest_k=lambda k, n: -np.sqrt(k / (n - k)),
-                rest_t=lambda t, n: np.sqrt(t / (n - t)),
-            ),
-            falls_with_k=True,
-        )
+    form = AffineForm(
+        slope=lambda k, t, n: n / np.sqrt(k * (n - k) * (t * (n - t))),
+        intercept=lambda k, t, n: -np.sqrt(k / (n - k) * (t / (n - t))),
+        factors=AffineFactors(
+            hits_k=lambda k, n: n / np.sqrt(k * (n - k)),
+            hits_t=lambda t, n: 1.0 / np.sqrt(t * (n - t)),
+            rest_k=lambda k, n: -np.sqrt(k / (n - k)),
+            rest_t=lambda t, n: np.sqrt(t / (n - t)),
+        ),
+        falls_with_k=True,
+    )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         degenerate = math.nan if math.isnan(self.zero_division) else 0.0
@@ -333,7 +464,19 @@ class MCC(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Kappa(Metric):
-    """Cohen's kappa: 2·(n·tp - k·t) / (k·(n-t) + t·(n-k))."""
+    """Cohen's kappa: 2·(n·tp - k·t) / (k·(n-t) + t·(n-k)).
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where all rows are predicted, and are, of one class.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Kappa().value(tp=3, k=5, t=4, n=10).round(4)
+    np.float64(0.4)
+    """
 
     short_name: ClassVar[str] = "kappa"
     aliases: ClassVar[tuple[str, ...]] = ("cohen_kappa",)
@@ -341,22 +484,19 @@ class Kappa(Metric):
     convention: ClassVar[str] = "k = t = 0 or k = t = n: zero_division"
     monotone_proof: ClassVar[str] = "one more hit adds 2n/(k(n-t)+t(n-k)) > 0"
 
-    @property
-    def form(self) -> Form:
-        """Affine in tp."""
-        return AffineForm(
-            slope=lambda k, t, n: 2.0 * n / (k * (n - t) + t * (n - k)),
-            intercept=lambda k, t, n: -2.0 * k * t / (k * (n - t) + t * (n - k)),
-            factors=AffineFactors(
-                hits_k=lambda k, n: 2.0 * n,
-                hits_t=lambda t, n: np.ones_like(t),
-                rest_k=lambda k, n: -2.0 * k,
-                rest_t=lambda t, n: t,
-                floor=lambda k, n: k * n,
-                rate=lambda k, n: n - 2.0 * k,
-            ),
-            falls_with_k=True,
-        )
+    form = AffineForm(
+        slope=lambda k, t, n: 2.0 * n / (k * (n - t) + t * (n - k)),
+        intercept=lambda k, t, n: -2.0 * k * t / (k * (n - t) + t * (n - k)),
+        factors=AffineFactors(
+            hits_k=lambda k, n: 2.0 * n,
+            hits_t=lambda t, n: np.ones_like(t),
+            rest_k=lambda k, n: -2.0 * k,
+            rest_t=lambda t, n: t,
+            floor=lambda k, n: k * n,
+            rate=lambda k, n: n - 2.0 * k,
+        ),
+        falls_with_k=True,
+    )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         scale = k * (n - t) + t * (n - k)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from argmetric._ground.types import AnyArray
 from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
+Namespace: TypeAlias = Any  # the module of its functions, or `TorchNamespace`
 # Of each row: the best count, its value and the cut-off
 BestCounts: TypeAlias = tuple[Tensor, Tensor, Tensor]
 Checks: TypeAlias = list[Callable[[], Tensor | None]]
@@ -28,7 +30,7 @@ OLD_NUMPY = not hasattr(np, "cumulative_sum")  # its arrays are not of the array
 class TorchNamespace:
     """torch under the names of the array API; `axis` and `keepdims` it knows itself."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: ModuleType) -> None:
         self.torch = torch
         self.max, self.cumulative_sum = torch.amax, torch.cumsum
         self.take_along_axis, self.permute_dims = torch.take_along_dim, torch.permute
@@ -47,7 +49,7 @@ class TorchNamespace:
         return self.torch.index_select(x, axis, places)
 
 
-def namespace(x: Any) -> Any:
+def namespace(x: Tensor) -> Namespace:
     """Return the array namespace of a tensor."""
     loaded = sys.modules.get("torch")
     if loaded is not None and isinstance(x, loaded.Tensor):
@@ -62,7 +64,7 @@ def namespace(x: Any) -> Any:
     return x.__array_namespace__()
 
 
-def require_torch(what: str) -> Any:
+def require_torch(what: str) -> ModuleType:
     """Import torch; an error names the extra that installs it."""
     try:
         import torch
@@ -92,19 +94,19 @@ def to_host(x: Tensor) -> AnyArray:
     return np.asarray(x) if own else np.from_dlpack(x)
 
 
-def like(xp: Any, values: Any, tensor: Tensor, dtype: Any = None) -> Tensor:
+def like(xp: Namespace, values: object, tensor: Tensor, dtype: object = None) -> Tensor:
     """Return host values on the device of a tensor, in its dtype by default."""
     return xp.asarray(values, dtype=dtype or tensor.dtype, device=tensor.device)
 
 
-def descending(xp: Any, x: Tensor) -> Tensor:
+def descending(xp: Namespace, x: Tensor) -> Tensor:
     """Return rows in descending order."""
     if isinstance(xp, TorchNamespace):
         return xp.torch.sort(x, dim=-1, descending=True).values
     return xp.flip(xp.sort(x, axis=-1), axis=-1)
 
 
-def work_dtype(xp: Any, dtype: str, tensor: Tensor) -> Any:
+def work_dtype(xp: Namespace, dtype: str, tensor: Tensor) -> object:
     """Return the dtype in which sums are taken."""
     check_choice(dtype, "dtype", ("float64", "float32"))
     work = getattr(xp, dtype)
@@ -177,7 +179,7 @@ def read_tensor(
     return x if clipped is None else clipped
 
 
-def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
+def read_labels(labels: Tensor, name: str, template: Tensor, other: str) -> Tensor:
     """Return labels as booleans, on the device and in the shape of a template."""
     xp = namespace(template)
     foreign = isinstance(labels, np.ndarray) and not isinstance(template, np.ndarray)
@@ -220,7 +222,7 @@ def capturing(x: Tensor) -> bool:
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
 
-def both_p(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
+def both_p(xp: Namespace, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
     """Return p and 1-p, both accurate."""
     if not logits:
         return scores, 1.0 - scores

@@ -29,6 +29,7 @@ from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, Recall, leaves_out_none
 from argmetric.tensors._arrays import (
     BestCounts,
+    Namespace,
     Tensor,
     TorchNamespace,
     as_single,
@@ -74,7 +75,7 @@ def allowed_counts(
     return low, high
 
 
-def _leading(xp: Any, flags: Tensor, dtype: Any) -> Tensor:
+def _leading(xp: Namespace, flags: Tensor, dtype: object) -> Tensor:
     """Return how many flags are true before the first false one, as a column."""
     wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
     return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)
@@ -133,7 +134,7 @@ def choose(
     return best[:, 0], expected, cut[:, 0]
 
 
-def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
+def cut_between(xp: Namespace, upper: Tensor, lower: Tensor) -> Tensor:
     """Return a cut below one score and above the next; nan if they are equal.
 
     Half-way, if that survives rounding to float32.
@@ -145,7 +146,7 @@ def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
     return xp.where(upper == lower, math.nan, xp.where(fits, middle, upper))
 
 
-def mark(xp: Any, given: Tensor, best: Tensor, cut: Tensor) -> Tensor:
+def mark(xp: Namespace, given: Tensor, best: Tensor, cut: Tensor) -> Tensor:
     """Return labels of rows: all above a cut, and the first of a split tie."""
     best, cut = best[:, None], cut[:, None]
     labels = xp.astype(given, cut.dtype) >= cut

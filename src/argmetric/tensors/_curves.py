@@ -30,7 +30,7 @@ from argmetric.metrics import (
     RatioForm,
     leaves_out_none,
 )
-from argmetric.tensors._arrays import Tensor, like
+from argmetric.tensors._arrays import Namespace, Tensor, like
 from argmetric.tensors._segments import distinct_sizes
 
 BLOCK = 256  # items whose running sums are taken before blocks are added up
@@ -42,7 +42,7 @@ class PaddedRows:
     On the host there is one row for each size that occurs.
     """
 
-    def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Integers) -> None:
+    def __init__(self, xp: Namespace, p: Tensor, q: Tensor, sizes: Integers) -> None:
         self.xp, self.p, self.q = xp, p, q
         distinct, place = distinct_sizes(sizes)
         self.distinct = distinct.astype(np.float64)
@@ -53,7 +53,7 @@ class PaddedRows:
         self.k = like(xp, counts, p)[None, :]
         self.n = self.lift(self.distinct[:, None])
 
-    def lift(self, table: Any) -> Tensor:
+    def lift(self, table: object) -> Tensor:
         """Return a host table with one row per size as one row per row."""
         moved = like(self.xp, np.array(table, dtype=np.float64), self.p)
         return moved if self.place is None else self.xp.take(moved, self.place, axis=0)
@@ -66,7 +66,7 @@ class PaddedRows:
         return self.xp.where(valid, self.q, 0.0), self.xp.where(valid, self.p, 1.0)
 
 
-def running_sum(xp: Any, x: Tensor) -> Tensor:
+def running_sum(xp: Namespace, x: Tensor) -> Tensor:
     """Return cumulative sums of rows, on two levels if long: no drift."""
     rows, m = x.shape
     if m <= 4 * BLOCK:
@@ -81,22 +81,22 @@ def running_sum(xp: Any, x: Tensor) -> Tensor:
     return xp.reshape(inner + before[:, :, None], (rows, -1))[:, :m]
 
 
-def sum_to(xp: Any, x: Tensor) -> Tensor:
+def sum_to(xp: Namespace, x: Tensor) -> Tensor:
     """Return sums of the first k items, for k = 0 … m."""
     return xp.concat([xp.zeros_like(x[:, :1]), running_sum(xp, x)], axis=-1)
 
 
-def sum_from(xp: Any, x: Tensor) -> Tensor:
+def sum_from(xp: Namespace, x: Tensor) -> Tensor:
     """Return sums of the items behind the first k, for k = 0 … m."""
     return xp.flip(sum_to(xp, xp.flip(x, axis=-1)), axis=-1)
 
 
-def total(xp: Any, x: Tensor) -> Tensor:
+def total(xp: Namespace, x: Tensor) -> Tensor:
     """Return the sums of rows, as a column."""
     return xp.sum(x, axis=-1, keepdims=True)
 
 
-def tilt(xp: Any, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
+def tilt(xp: Namespace, p: Tensor, q: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
     """Return p·u/φ, the tilted probability of a 1, and log φ, for u = e^-exponent.
 
     φ = q + p·u, and the logarithm is accurate for small and for large p.
@@ -165,7 +165,9 @@ def tilted_sets(
         yield w * xp.exp(total(xp, log) - s * base), share, log
 
 
-def with_others(xp: Any, p: Tensor, q: Tensor, y: Tensor, *, u: Any, w: Any) -> Tensor:
+def with_others(
+    xp: Namespace, p: Tensor, q: Tensor, y: Tensor, *, u: Tensor, w: Tensor
+) -> Tensor:
     """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u.
 
     The tensors p, q and y have the shape (n_rows, length).
@@ -211,7 +213,7 @@ def agreement_curve(rows: PaddedRows, metric: Metric) -> Tensor:
     few = total(xp, rows.p) <= 0.5 * n
     y = xp.where(few, rows.p, -miss)
 
-    def weights(s: Any) -> Iterator[Tensor]:
+    def weights(s: Tensor) -> Iterator[Tensor]:
         """Return E[y·e^(-s·t)] and E[y·e^(-s(n-t))] of every item."""
         u = xp.exp(-s)
         for p, q, rare in (rows.p, rows.q, few), (miss, hit, ~few):
@@ -254,7 +256,7 @@ def mean_curve(rows: PaddedRows, metric: Metric, form: MeanForm) -> Tensor:
     return rows.lift(none) + hits * rows.lift(per_hit) + missed * rows.lift(per_miss)
 
 
-def count_pmf(xp: Any, p: Tensor, q: Tensor) -> Tensor:
+def count_pmf(xp: Namespace, p: Tensor, q: Tensor) -> Tensor:
     """Return P(sum = t) of every row, item after item."""
     nothing = xp.zeros_like(p[:, :1])
     pmf = xp.concat([nothing + 1.0, xp.zeros_like(p)], axis=-1)
@@ -264,7 +266,7 @@ def count_pmf(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     return pmf
 
 
-def p_no_positive(xp: Any, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+def p_no_positive(xp: Namespace, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return P(no positive) and P(some), accurate for tiny p and for tiny q."""
     log = total(xp, tilt(xp, p, q, math.inf)[1])
     return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)

@@ -47,6 +47,13 @@ class TensorDecision:
         What was maximised.
     average : str or None
         How rows, labels or groups are combined.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import argmetric as am
+    >>> am.decide(torch.tensor([0.9, 0.6, 0.2])).labels.tolist()
+    [True, True, False]
     """
 
     labels: Tensor
@@ -119,6 +126,15 @@ def decide(
     Returns
     -------
     TensorDecision
+        The labels, and what they are expected to score.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import decide
+    >>> p = torch.tensor([[0.9, 0.6, 0.2], [0.3, 0.2, 0.1]])
+    >>> decide(p, "jaccard", average="samples").n_positives.tolist()
+    [2, 1]
     """
     metric = get_metric(metric, zero_division=zero_division)
     (logits,) = as_flags(logits=logits)
@@ -153,8 +169,7 @@ def decide(
             labels.append((part, found))
             values.append((part, (best, value, cut)))
         best, expected, cut = segments.gather(values)
-        found = segments.restore(labels)
-        ids = segments.group_ids
+        found, ids = segments.restore(labels), segments.group_ids
         return TensorDecision(found, expected, best, cut, ids, metric, average)
 
     decision = run_with_checks(run, p, later)

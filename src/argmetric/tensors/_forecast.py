@@ -52,6 +52,14 @@ class TensorForecast:
         Probability that the interval contains the score.
     group_ids, metric, average
         As in `TensorDecision`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import argmetric as am
+    >>> f = am.forecast(torch.tensor([0.9, 0.6, 0.2, 0.1]), torch.tensor([1, 1, 0, 0]))
+    >>> round(float(f.mean), 3)
+    0.768
     """
 
     means: Tensor
@@ -112,6 +120,16 @@ def forecast(
     Returns
     -------
     TensorForecast
+        Means, standard deviations and intervals of the score.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import forecast
+    >>> p = torch.tensor([[0.9, 0.6], [0.3, 0.2]], dtype=torch.float64)
+    >>> means = forecast(p, p > 0.25, average="samples").means
+    >>> [round(mean, 3) for mean in means.tolist()]
+    [0.82, 0.28]
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")

@@ -273,16 +273,7 @@ def settle_window(
         value, top, level, slack = mean * 0.0, mean * 0.0, mean * 0.0, mean * 0.0
         while going == 1:
             curve, slip, x, q, before, after, _ = _window(
-                row,
-                counts,
-                known,
-                start,
-                WINDOW,
-                SCAN,
-                POWERS,
-                NODES,
-                KIND,
-                BRACKET,
+                row, counts, known, start, WINDOW, SCAN, POWERS, NODES, KIND, BRACKET
             )
             at = start + place
             stop = tl.minimum(start + WINDOW, end)

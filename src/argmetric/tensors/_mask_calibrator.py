@@ -26,7 +26,7 @@ class MaskCalibrator:
     `reference`. It holds plain numbers: ``dataclasses.asdict`` gives JSON, and
     ``MaskCalibrator(**values)`` reads it.
 
-    Attributes
+    Parameters
     ----------
     temperatures : tuple of float
         Log-odds (or logarithms of a softmax) of each class are divided by these. Above
@@ -34,8 +34,16 @@ class MaskCalibrator:
     shared_sd : tuple of float
         Standard deviation of the log-odds that all pixels of an image and class share.
         At 0 pixels are independent; at 30 an object is all there or not at all.
-    mode : {"multilabel", "multiclass"}
+    mode : {"multilabel", "multiclass"}, default="multilabel"
         Whether probabilities come from one sigmoid each, or from a softmax.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import MaskCalibrator
+    >>> calibrator = MaskCalibrator(temperatures=(2.0,), shared_sd=(0.5,))
+    >>> round(float(calibrator.apply(torch.full((1, 1, 1, 1), 0.9))), 3)
+    0.75
     """
 
     temperatures: tuple[float, ...]
@@ -59,7 +67,20 @@ class MaskCalibrator:
             )
 
     def apply(self, probabilities: Tensor, *, logits: bool = False) -> Tensor:
-        """Return calibrated probabilities of the same shape; axis 1 has classes."""
+        """Return calibrated probabilities of the same shape; axis 1 has classes.
+
+        Parameters
+        ----------
+        probabilities : tensor of shape (images, classes, height, width)
+            What the network says.
+        logits : bool, default=False
+            Whether these are logits.
+
+        Returns
+        -------
+        tensor
+            Probabilities in the shape and dtype of the argument.
+        """
         (logits,) = as_flags(logits=logits)
         x = read_pixels(probabilities, self.mode, logits)
         classes = len(self.temperatures)
@@ -74,7 +95,20 @@ class MaskCalibrator:
         return (torch.sigmoid(z) if many else torch.softmax(z, 1)).to(x.dtype)
 
     def row_sd(self, images: int, like_: Tensor) -> Tensor | None:
-        """Return `shared_sd` of every image and class in a row; None if all are 0."""
+        """Return `shared_sd` of every image and class in a row; None if all are 0.
+
+        Parameters
+        ----------
+        images : int
+            Number of images.
+        like_ : tensor
+            Its device is taken.
+
+        Returns
+        -------
+        tensor of shape (images · classes,), or None
+            Standard deviations in float64.
+        """
         if not any(self.shared_sd):
             return None
         sd = torch.tensor(self.shared_sd, dtype=torch.float64, device=like_.device)
@@ -106,6 +140,16 @@ def calibrate_masks(
     Returns
     -------
     MaskCalibrator
+        Temperatures and shared effects, one of each for every class.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import calibrate_masks
+    >>> p = torch.tensor([0.9, 0.9, 0.1, 0.1]).reshape(1, 1, 2, 2).repeat(8, 1, 1, 1)
+    >>> masks = (torch.arange(32).reshape(8, 1, 2, 2) % 5) < 2
+    >>> calibrate_masks(p, masks).mode
+    'multilabel'
     """
     (logits,) = as_flags(logits=logits)
     x = read_pixels(probabilities, mode, logits)

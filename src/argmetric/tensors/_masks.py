@@ -42,6 +42,13 @@ class MaskDecision:
         Pixels of each mask; 0 where an empty mask is best.
     metric : Metric
         Dice (F1) or IoU (Jaccard).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import decide_masks
+    >>> decide_masks(torch.full((1, 1, 2, 2), 0.75)).n_pixels.tolist()
+    [[4]]
     """
 
     masks: Tensor
@@ -113,6 +120,15 @@ def decide_masks(
     Returns
     -------
     MaskDecision
+        The masks, and what they are expected to score.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import decide_masks
+    >>> p = torch.tensor([0.9, 0.6, 0.4, 0.1]).reshape(1, 1, 2, 2)
+    >>> decide_masks(p, "iou").masks.int().tolist()
+    [[[[1, 1], [0, 0]]]]
     """
     found = mask_metric(metric, zero_division)
     later: Checks = []
@@ -169,6 +185,14 @@ def forecast_masks(
     Returns
     -------
     tensor of shape (images, classes)
+        Expected scores.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import forecast_masks
+    >>> forecast_masks(torch.full((1, 1, 2, 2), 0.75), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1])
     """
     found = mask_metric(metric, zero_division)
     mode = "multilabel" if reference is None else reference.mode

@@ -10,7 +10,7 @@ Where few positives are expected, the largest pixels are taken one by one instea
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TypeAlias
 
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric.metrics import Metric, RatioForm
@@ -18,6 +18,7 @@ from argmetric.tensors._arrays import Tensor, torch
 from argmetric.tensors._best_rows import has_triton
 from argmetric.tensors._shared_effect import expected_shared
 
+Sums: TypeAlias = tuple[Tensor, Tensor]  # of powers, and single pixels
 POWERS = 8
 MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
 LARGEST = 128  # pixels inside and outside of a mask that are taken one by one
@@ -63,7 +64,7 @@ def expected_of(
     return value
 
 
-def value_of(form: RatioForm, n: int, k: Tensor, inside: Any, outside: Any) -> Tensor:
+def value_of(form: RatioForm, n: int, k: Tensor, inside: Sums, outside: Sums) -> Tensor:
     """Return E[c1·tp/D], 0/0 = 0, from power sums and single pixels of both kinds."""
     _, d1, d2, d3 = form.d
     s, w = nodes_of(form, n, k.device)
@@ -80,7 +81,7 @@ def nodes_of(form: RatioForm, n: int, device: object) -> list[Tensor]:
     return [torch.from_numpy(x).to(device) for x in rule]
 
 
-def series(part: tuple[Tensor, Tensor], rate: Tensor) -> tuple[Tensor, Tensor]:
+def series(part: Sums, rate: Tensor) -> tuple[Tensor, Tensor]:
     """Return Σ log φ and Σ p/φ for u = e^-rate of every node, of rows."""
     a = -torch.expm1(-rate)
     j = torch.arange(1, POWERS + 1, device=a.device, dtype=a.dtype)[:, None]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
+from refusing import refuses
 
 P = [0.9, 0.8, 0.7, 0.6, 0.2]
 RULE = am.Rule("f1", 0.5)
@@ -39,8 +40,7 @@ def test_a_number_of_any_kind_is_taken(three):
 def test_what_is_no_number_is_refused_by_name(value):
     with pytest.raises(TypeError, match=r"^min_positives must be .* number.*, not "):
         am.decide(P, min_positives=value)
-    with pytest.raises(TypeError, match=r"^beta must be a number, not "):
-        am.FBeta(value)
+    refuses(TypeError, r"^beta must be a number, not ", am.FBeta, value)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,6 @@ def test_what_has_no_items_or_no_order_is_refused(wrong):
 
 @pytest.mark.parametrize("wrong", [3, None, b"a", "", "a\0b", "\ud800"])
 def test_a_name_that_no_file_can_have_is_refused(wrong):
-    with pytest.raises(
-        (TypeError, ValueError), match="path must be the name of a file"
-    ):
-        RULE.save(wrong)
+    refuses(
+        (TypeError, ValueError), "path must be the name of a file", RULE.save, wrong
+    )

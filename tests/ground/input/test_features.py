@@ -160,8 +160,7 @@ def test_wrong_ids_are_told_with_their_position(ids, words):
 def test_one_row_at_a_time_needs_a_model_that_learns_so():
     model = OnlineThreshold(SGDClassifier(loss="log_loss")).fit(X, Y)
     for call in (model.predict_one, model.predict_proba_one):
-        with pytest.raises(
-            TypeError, match=r"with this model call partial_fit\(X, y\)"
-        ):
-            call({"a": 1.0})
+        refuses(
+            TypeError, r"with this model call partial_fit\(X, y\)", call, {"a": 1.0}
+        )
     refuses(TypeError, "y must be one label", model.learn_one, {"a": 1.0}, [1])

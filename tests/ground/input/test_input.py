@@ -310,8 +310,7 @@ BROKEN = [
 @pytest.mark.parametrize("average", ["samples", "macro", "micro"])
 @pytest.mark.parametrize(("form", "part", "value", "message"), BROKEN)
 def test_a_broken_sparse_matrix_is_refused(form, part, value, message, average):
-    with pytest.raises(ValueError, match=message):
-        am.decide(broken(form, part, value), average=average)
+    refuses(ValueError, message, am.decide, broken(form, part, value), average=average)
     zeros = np.zeros(DENSE.shape)
     with pytest.raises(ValueError, match=message.replace("p has", "labels has")):
         am.forecast(zeros, broken(form, part, value), average=average)

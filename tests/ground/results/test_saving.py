@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import argmetric as am
 from argmetric.search import Summarizer, Tagger
+from processes import run_program
 from refusing import refuses
 
 RULE = am.tune([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], n_bootstrap=0, cv=0)
@@ -61,9 +60,7 @@ def test_a_fresh_process_knows_every_kind_of_map_and_loads_nothing_heavy(tmp_pat
         "heavy = {'pyarrow', 'pandas', 'scipy', 'sklearn', 'numba', 'narwhals'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = run_program(code, folder=tmp_path)
     assert (done.stdout.split(), done.stderr) == ([shift.kind, "[]"], "")
 
 
