@@ -78,6 +78,11 @@ def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
         (["-o", "o.csv"], "decisions of many files go to a folder: pass -o FOLDER"),
         (["-o", "o.csv", "--prior", ".1", "--resume"], "--resume is about files that"),
         (["-o", "o.csv", "--label", "y", "--memory", "1kB"], "--label needs all rows"),
+        (
+            ["-o", "out", "--report", "page.html"],
+            "--report reads all rows at once, and they are written to one file, not to "
+            "a folder: pass -o out.csv, or leave --report out",
+        ),
         (["-o", "out", "--average", "pooled"], "pass --group COLUMN too"),
     ],
 )

@@ -63,14 +63,16 @@ class ScoreSums:
         finite = np.where(np.isfinite(odds), odds, 0.0)
         said = np.where(np.isfinite(scores), scores, 0.0)
         ones = np.ones(w.size, dtype=np.int64)
-        return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
+        return cls(
+            number, ones, w, w * w, w * said, w * finite, scores, scores
+        ).sum_by_number()
 
-    def added(self) -> ScoreSums:
+    def sum_by_number(self) -> ScoreSums:
         """Return sums in which every number appears once."""
         number, place = np.unique(self.number, return_inverse=True)
         size = number.size
 
-        def total(values: Any) -> Floats:
+        def total(values: Floats | Integers) -> Floats:
             return np.bincount(place, values, size).astype(np.float64, copy=False)
 
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -89,10 +91,10 @@ class ScoreSums:
         return (odds if logits else said), odds
 
     @classmethod
-    def merged(cls, parts: list[ScoreSums]) -> ScoreSums:
+    def merge(cls, parts: list[ScoreSums]) -> ScoreSums:
         """Return sums over the rows of all parts, added up in their order."""
         columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns)).added()
+        return cls(*map(np.concatenate, columns)).sum_by_number()
 
 
 def bins_of(odds: Floats) -> Hashes:
@@ -110,10 +112,10 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     """Return the reference that sums of the negatives and the positives stand for.
 
     With `together` scores with a number in common are one score, whatever their class:
-    else a map of steps would tell the classes apart within a bin.
+    else a calibrator of steps would tell the classes apart within a bin.
     """
     if together:
-        both = ScoreSums.merged(classes)
+        both = ScoreSums.merge(classes)
         place = [np.searchsorted(both.number, one.number) for one in classes]
         parts = [[mean[i] for mean in both.means(logits=logits)] for i in place]
     else:
@@ -159,9 +161,11 @@ def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> CountedS
         nothing = np.zeros(0)
         empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
         pairs = zip(*(parts or [[empty, empty]]), strict=True)
-        return [ScoreSums.merged(list(one)) for one in pairs]
+        return [ScoreSums.merge(list(one)) for one in pairs]
 
-    sums = counted(scan.merged(of_batch, merge), logits=logits, together=together)
+    sums = counted(
+        scan.merge_batches(of_batch, merge), logits=logits, together=together
+    )
     if scan.n != sums.n + sum(weightless):
         raise DataError(f"{scan.n:,} rows were read and {sums.n:,} are counted")
     return sums
@@ -187,7 +191,7 @@ def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
     return chosen
 
 
-def _sample(scan: Scan, size: int, random_state: Any) -> tuple[Any, ...]:
+def _sample(scan: Scan, size: int, random_state: int | None) -> tuple[Any, ...]:
     """Return labels, scores, weights and groups (None where there are none) of rows.
 
     So many of them, or all where there are no more.
@@ -218,7 +222,7 @@ class ClassSample:
         return cls(row.size, row, tickets(row), scores, weight)
 
     @classmethod
-    def merged(cls, parts: list[ClassSample], most: int) -> ClassSample:
+    def merge(cls, parts: list[ClassSample], most: int) -> ClassSample:
         """At most so many of the rows of all parts."""
         columns = [
             np.concatenate([getattr(part, name) for part in parts])
@@ -246,9 +250,9 @@ def reference_sample(scan: Scan, most: int) -> Reference:
         nothing = np.zeros(0)
         empty = ClassSample.of(np.zeros(0, np.int64), nothing, nothing)
         pairs = zip(*(parts or [[empty, empty]]), strict=True)
-        return [ClassSample.merged(list(one), most) for one in pairs]
+        return [ClassSample.merge(list(one), most) for one in pairs]
 
-    classes = merge([scan.merged(of_batch, merge)])
+    classes = merge([scan.merge_batches(of_batch, merge)])
     order = np.argsort(np.concatenate([one.row for one in classes]))
     weight = np.concatenate(
         [one.weight * (one.n / max(one.row.size, 1)) for one in classes]
@@ -278,10 +282,12 @@ def calibrate(
     n_sample: int | None = None,
     random_state: int | None = 0,
 ) -> Calibrator:
-    """Fit a calibration map to scores and labels.
+    """Fit a calibrator to scores and labels.
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     method : str, optional
         See `argmetric.calibrate`.
     pos_label, logits
@@ -295,24 +301,25 @@ def calibrate(
     Returns
     -------
     Calibrator
+        The calibrator, as `argmetric.decide` takes it for `reference`.
 
     Notes
     -----
     One pass reads the labels, one sums all rows by class and score; "auto" needs one
-    more, to compare maps on as many rows of each class as in memory. Up to four million
-    rows every distinct score is kept apart, and the map is that of
+    more, to compare calibrators on as many rows of each class as in memory. Up to four
+    million rows every distinct score is kept apart, and the calibrator is that of
     `argmetric.calibrate` up to the rounding of sums (1e-10 of a probability). With more
     rows, scores that differ by less than 1/4096 in log-odds are replaced by their mean:
     "platt", "beta" and "temperature" then give the same probabilities to 1e-8, "spline"
-    to 1e-4, as its cells of equal mass may end a few rows further on, and "isotonic" is
-    the map of scores that were rounded so. Draws are kept to seven digits, here as
-    there.
+    to 1e-4, as its bins of equal mass may end a few rows further on, and "isotonic" is
+    the calibrator of scores that were rounded so. Draws are kept to seven digits, here
+    as there.
     """
     if method is not None:
         check_choice(method, "method", METHODS)
     chosen = method or DEFAULT
     n_sample = _check_sample(n_sample, random_state)
-    wanted = _wanted(files, None, logits)
+    wanted = _wanted_columns(files, None, logits)
     with scanning(files, wanted, pos_label, both=True) as scan:
         if n_sample is not None:
             y, p, w, _ = _sample(scan, n_sample, random_state)
@@ -332,7 +339,9 @@ def calibrate(
     return found
 
 
-def _wanted(files: OpenedFiles, group: str | None, logits: bool) -> WantedColumns:
+def _wanted_columns(
+    files: OpenedFiles, group: str | None, logits: bool
+) -> WantedColumns:
     logits = check_flag(logits, "logits")
     return WantedColumns(
         {"score": files.score, "label": files.label},
@@ -343,7 +352,7 @@ def _wanted(files: OpenedFiles, group: str | None, logits: bool) -> WantedColumn
     )
 
 
-def _check_sample(n_sample: Any, random_state: Any) -> int | None:
+def _check_sample(n_sample: object, random_state: int | None) -> int | None:
     """How many rows are to be drawn; None: none."""
     check_seed(random_state)
     if n_sample is None:
@@ -368,11 +377,13 @@ def calibration_check(
     """Check whether probabilities in files are calibrated well enough to use.
 
     The check of up to four million rows is that of `argmetric.calibration_check` to the
-    last digit. It fits maps out of fold and resamples rows, so it needs them in memory:
-    with more rows pass `n_sample`.
+    last digit. It fits calibrators out of fold and resamples rows, so it needs them in
+    memory: with more rows pass `n_sample`.
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         The metric of the decisions and forecasts.
     average, pos_label, method, n_bins, n_bootstrap, logits, zero_division
@@ -386,10 +397,11 @@ def calibration_check(
     Returns
     -------
     CalibrationCheck
+        The verdict, the calibration curve, and what miscalibration costs.
     """
     metric = get_metric(metric, zero_division=zero_division)
     n_sample = _check_sample(n_sample, random_state)
-    wanted = _wanted(files, files.group, logits)
+    wanted = _wanted_columns(files, files.group, logits)
     with scanning(files, wanted, pos_label, both=True) as scan:
         most = min(MOST_CHECKED_ROWS, rows_held(scan.memory, ROW_BYTES))
         if n_sample is None and scan.n > most:

@@ -29,7 +29,7 @@ from argmetric.classes import (
 )
 from argmetric.metrics import ClassAverage, MetricLike, get_class_metric
 from argmetric.scale._columns import LEAST_ROWS, WantedColumns, plain_labels
-from argmetric.scale._decide import named
+from argmetric.scale._decide import name_of
 from argmetric.scale._output import Writer, writing
 from argmetric.scale._result import ScaledClassDecision
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
@@ -64,6 +64,8 @@ def decide_classes(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric, average, zero_division
         See `argmetric.classes.decide`; a metric whose decisions are such a rule.
     output : str or path
@@ -83,6 +85,7 @@ def decide_classes(
     Returns
     -------
     ScaledClassDecision
+        Where the labels are, how many there are of each class, and the expected score.
     """
     (resume,) = as_flags(resume=resume)
     columns = files.scores or []
@@ -133,7 +136,7 @@ def decide_classes(
             {
                 "metric": of_metric.name,
                 "options": [plain(rule.weights), plain(rule.offsets)],
-                "calibrator": named(rule.calibrator),
+                "calibrator": name_of(rule.calibrator),
                 "columns": [columns, list(map(repr, names)), added],
             }
         )
@@ -183,7 +186,7 @@ def _label_files(
     def labeller(i: int) -> Callable[[Any, int], Any]:
         source, (counts, tables) = scan.sources[i], parts[i]
 
-        def label(record: Any, first: int) -> Any:
+        def label(record: pa.RecordBatch, first: int) -> pa.Array:
             p = given = scan.columns.values(record, source, first)
             if rule.calibrator is not None:
                 apply = getattr(rule.calibrator, "apply", rule.calibrator)
@@ -209,12 +212,14 @@ def evaluate_classes(
     average: ClassAverage | None = None,
     zero_division: float | None = None,
 ) -> ActualClassScore:
-    """Actual score of a column of classes.
+    """Return the actual score of a column of classes.
 
     The score is that of `argmetric.classes.evaluate` on all rows at once.
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric, average, zero_division
         See `argmetric.classes.evaluate`.
     classes : array-like, optional
@@ -224,6 +229,7 @@ def evaluate_classes(
     Returns
     -------
     ActualClassScore
+        The score and the table of counts.
     """
     known = None if classes is None else label_array(classes, "classes")
     names = None if known is None else tuple(map(plain_label, known.tolist()))
@@ -262,7 +268,9 @@ def _pairs(
     for source in sources:
         first = 0
         for batch in batches_of(source, list(columns)):
-            coded = [_coded(batch, one, source, first, classes) for one in columns]
+            coded = [
+                _label_codes(batch, one, source, first, classes) for one in columns
+            ]
             (of_truth, truth), (of_decision, decision) = coded
             counts = np.bincount(truth * len(of_decision) + decision)
             for place in np.flatnonzero(counts).tolist():
@@ -272,8 +280,12 @@ def _pairs(
     return pairs
 
 
-def _coded(
-    batch: Any, column: str, source: InputFile, first: int, classes: Any
+def _label_codes(
+    batch: pa.RecordBatch,
+    column: str,
+    source: InputFile,
+    first: int,
+    classes: tuple[Any, ...] | None,
 ) -> tuple[list[Any], Integers]:
     """Labels of a batch that begins at a row of a file, each once, and their rows."""
     labels = batch.column(column)
@@ -290,11 +302,11 @@ def _coded(
         raise DataError(
             f"{source.path}: column {column!r} has more than {MOST_CLASSES:,} classes"
         )
-    odd = [] if classes is None else [x for x in names if x not in classes]
+    odd = [name for name in names if name not in (classes or names)]
     if odd:
         row = first + int(np.argmax(codes == names.index(odd[0])))
         raise DataError(
             f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
-            f"{row}, which is not among the classes ({list_labels(classes)})"
+            f"{row}, which is not among the classes ({list_labels(classes or ())})"
         )
     return names, codes

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric._ground.validation import check_scores
 from argmetric.classes import check_class_probabilities
 from argmetric.scale._sources import InputFile, batches_of
@@ -69,18 +69,19 @@ class LabelColumn:
         """Return what the classes are called, without rows."""
         return Labels(np.zeros(0, dtype=bool), self.positive, self.negative)
 
-    def holds(self, record: Any) -> Booleans:
+    def holds(self, record: pa.RecordBatch) -> Booleans:
         """Return which rows of a record batch have the positive label."""
         labels = plain_labels(record.column(self.column))
         matches = [labels == one for one in self.spellings or (self.positive,)]
         return np.asarray(reduce(np.logical_or, matches), dtype=bool)
 
 
-def plain_labels(column: Any) -> Any:
+def plain_labels(column: pa.Array) -> AnyArray:
     """Return labels of a batch as an array; missing ones are None or nan."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    return column.to_numpy(zero_copy_only=False)
+    labels: AnyArray = column.to_numpy(zero_copy_only=False)
+    return labels
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class UsedColumns:
         names = [self.score, *labels, self.weight, *self.features, *group]
         return [name for name in names if name]
 
-    def values(self, record: Any, source: InputFile, first: int) -> Floats:
+    def values(self, record: pa.RecordBatch, source: InputFile, first: int) -> Floats:
         """Return what a run needs of every row, checked.
 
         That is the features, or probabilities of classes, of shape (rows, columns); or
@@ -161,10 +162,10 @@ class UsedColumns:
         except ValueError as error:
             raise DataError(str(error)) from None
         p = scores if self.logits else np.clip(scores, 0.0, 1.0)
-        return p if self.decision is None else signed(p, self.decision.holds(record))
+        return p if self.decision is None else negate_if(p, self.decision.holds(record))
 
 
-def signed(p: Floats, chosen: Booleans) -> Floats:
+def negate_if(p: Floats, chosen: Booleans) -> Floats:
     """Return probabilities with a minus where a row is predicted positive."""
     return np.where(chosen, -p, p)
 
@@ -257,7 +258,7 @@ def _kind_of_group(source: InputFile, group: str) -> str:
     return name
 
 
-def _kind_of_ids(kind: Any) -> str:
+def _kind_of_ids(kind: pa.DataType) -> str:
     """Return what ids of an Arrow type are in buckets; empty for what is no id."""
     types = pa.types
     if types.is_dictionary(kind):
@@ -275,7 +276,7 @@ def _kind_of_ids(kind: Any) -> str:
     return next((name for name, is_it in kinds.items() if is_it), "")
 
 
-def arrow_type(kind: str) -> Any:
+def arrow_type(kind: str) -> pa.DataType:
     """Return the Arrow type of ids in buckets; times are numbers of their unit."""
     plain = {
         "whole numbers without a sign": pa.uint64(),
@@ -328,7 +329,7 @@ class FileBatch:
         return weights
 
     @property
-    def plain_groups(self) -> Any:
+    def plain_groups(self) -> AnyArray:
         """Return the group of every row as the file, or the folder's name, has it."""
         group = str(self.columns.group)
         if group in self.source.keys:
@@ -348,7 +349,9 @@ def read_batches(
         first += record.num_rows
 
 
-def _ids_of(record: Any, columns: UsedColumns, source: InputFile, first: int) -> Any:
+def _ids_of(
+    record: pa.RecordBatch, columns: UsedColumns, source: InputFile, first: int
+) -> pa.Array:
     """Return groups in the type of buckets; nan is missing, and 0 has no sign."""
     group, kind = str(columns.group), arrow_type(columns.kind)
     if group in source.keys:
@@ -372,7 +375,7 @@ def _ids_of(record: Any, columns: UsedColumns, source: InputFile, first: int) ->
     return ids
 
 
-def as_floats(column: Any) -> Floats:
+def as_floats(column: pa.Array) -> Floats:
     """Return numbers of any type as 64-bit floats, nan where missing."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())

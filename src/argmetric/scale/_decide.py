@@ -18,7 +18,7 @@ from argmetric._ground.types import Booleans, Floats, Path, ReferenceLike
 from argmetric._verbs.decide import refuse_never_defined
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.scale._columns import FileBatch, ScoreKind, WantedColumns, signed
+from argmetric.scale._columns import FileBatch, ScoreKind, WantedColumns, negate_if
 from argmetric.scale._forecast import beside, forecast_scan
 from argmetric.scale._labels import Question, decide_all
 from argmetric.scale._output import Writer, writing
@@ -54,6 +54,8 @@ def decide(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         See `argmetric.decide`.
     output : str or path
@@ -74,6 +76,7 @@ def decide(
     Returns
     -------
     ScaledDecision
+        Where the labels are, and the expected score.
     """
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = as_flags(logits=logits, resume=resume)
@@ -111,10 +114,10 @@ def decide(
     with writing(files, output, wanted, resume=resume) as writer:
         scan = writer.settle(
             {
-                "metric": named(metric),
-                "options": {name: named(value) for name, value in options.items()},
-                "columns": [named(writer.scan.columns), added],
-                "rule": named(rule and (rule.threshold, rule.pos_label)),
+                "metric": name_of(metric),
+                "options": {name: name_of(value) for name, value in options.items()},
+                "columns": [name_of(writer.scan.columns), added],
+                "rule": name_of(rule and (rule.threshold, rule.pos_label)),
             }
         )
         if rule is None:
@@ -132,7 +135,7 @@ def _decide_best(
     """Write the best labels of all rows."""
     decision, metric = decide_all(scan, question), question.metric
     reads_scores = decision.labels is None
-    n_positives = _append(writer, scan, added, decision.chosen, reads=reads_scores)
+    n_positives = _append(writer, scan, added, decision.is_positive, reads=reads_scores)
     if n_positives != decision.total("positives"):
         raise DataError("other positives were written than were decided")
     grouped, first = scan.columns.group is not None, decision.results[0]
@@ -166,7 +169,7 @@ def _decide_by_rule(
 
     def values(batch: FileBatch) -> Floats:
         p = reading.probabilities(batch.values)
-        return signed(expit(p) if reading.logits else p, rule.applies(batch.values))
+        return negate_if(expit(p) if reading.logits else p, rule.applies(batch.values))
 
     expected, n_groups = math.nan, None
     notes: tuple[str, ...] = ()
@@ -226,7 +229,7 @@ def _append(
     def labeller(i: int) -> Callable[[Any, int], Any]:
         source, columns = scan.sources[i], scan.columns
 
-        def label(record: Any, first: int) -> Any:
+        def label(record: pa.RecordBatch, first: int) -> pa.Array:
             scores = np.broadcast_to(np.nan, record.num_rows)
             if reads:
                 scores = columns.values(record, source, first)
@@ -242,6 +245,6 @@ def _append(
     return int(counts.sum())
 
 
-def named(value: Any) -> str:
+def name_of(value: object) -> str:
     """Return what a value is, the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

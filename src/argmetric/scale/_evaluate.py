@@ -33,6 +33,8 @@ def evaluate(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         What to compute.
     average : {"groups", "pooled"}, default="groups"
@@ -43,6 +45,7 @@ def evaluate(
     Returns
     -------
     ScaledScore
+        The score and the counts of right and wrong labels.
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(average, "average", ("groups", "pooled"))
@@ -55,7 +58,9 @@ def evaluate(
     with scanning(files, wanted, pos_label) as scan:
         if wanted.group is None:
             require_defined(metric, scan.n)
-            counts = scan.merged(_pair_counts, lambda parts: np.sum(parts, axis=0))
+            counts = scan.merge_batches(
+                _pair_counts, lambda parts: np.sum(parts, axis=0)
+            )
             _, fn, fp, tp = counts.tolist()
             score = float(metric.value(tp, tp + fp, tp + fn, scan.n))
         else:

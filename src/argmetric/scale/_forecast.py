@@ -33,7 +33,7 @@ from argmetric._ground.limits import check_limits
 from argmetric._ground.types import Floats, Label
 from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
-from argmetric.scale._columns import FileBatch, WantedColumns, signed
+from argmetric.scale._columns import FileBatch, WantedColumns, negate_if
 from argmetric.scale._groups import Bucket, as_read, whole_groups
 from argmetric.scale._labels import Question, decide_all
 from argmetric.scale._scan import OpenedFiles, Scan, scanning
@@ -62,6 +62,8 @@ def forecast(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         The metric to forecast.
     coverage : float, default=0.9
@@ -74,6 +76,7 @@ def forecast(
     Returns
     -------
     Forecast
+        The mean and the interval of the score on the true labels.
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
@@ -94,7 +97,9 @@ def forecast(
             scan = beside(scan, "forecast")
 
             def values(batch: FileBatch) -> Floats:
-                return signed(batch.values, decision.chosen(batch.start, batch.values))
+                return negate_if(
+                    batch.values, decision.is_positive(batch.start, batch.values)
+                )
 
         found = forecast_scan(scan, metric, coverage, values)
         scan.warn_of_skipped()
@@ -146,7 +151,7 @@ class VectorCounts:
         return cls(int(chosen.sum()), float(p.sum()), hits, misses)
 
     @classmethod
-    def merged(cls, parts: list[VectorCounts]) -> VectorCounts:
+    def merge(cls, parts: list[VectorCounts]) -> VectorCounts:
         """Return the counts of all parts together."""
         parts = parts or [cls.of(np.zeros(0))]
         return cls(
@@ -161,8 +166,8 @@ def _forecast_vector(
     scan: Scan, metric: Metric, coverage: float, values: SignedScores
 ) -> Forecast:
     require_defined(metric, scan.n)
-    counts = scan.merged(
-        lambda batch: VectorCounts.of(values(batch)), VectorCounts.merged
+    counts = scan.merge_batches(
+        lambda batch: VectorCounts.of(values(batch)), VectorCounts.merge
     )
     k = counts.n_positives
     return _build(

@@ -101,7 +101,7 @@ def _chunk_of(batch: FileBatch, values: Floats) -> Chunk:
 # -- hashes ---------------------------------------------------------------------------
 
 
-def mixed(word: Hashes) -> Hashes:
+def mix_bits(word: Hashes) -> Hashes:
     """Return words with every bit spread over all others (the end of splitmix64)."""
     word = (word ^ (word >> np.uint64(30))) * SECOND
     word = (word ^ (word >> np.uint64(27))) * THIRD
@@ -111,13 +111,13 @@ def mixed(word: Hashes) -> Hashes:
 def tickets(rows: Integers) -> Hashes:
     """Return a number for each row that no other has, without any order: a lottery."""
     with np.errstate(over="ignore"):
-        return mixed(rows.view(np.uint64) * FIRST + SECOND)
+        return mix_bits(rows.view(np.uint64) * FIRST + SECOND)
 
 
-def hashed(ids: Any, seed: int = 0) -> Hashes:
+def hash_ids(ids: pa.Array, seed: int = 0) -> Hashes:
     """Return 64 bits of every id, well mixed, equal in every process."""
     with np.errstate(over="ignore"):
-        start = mixed(np.array([seed], dtype=np.uint64))[0]
+        start = mix_bits(np.array([seed], dtype=np.uint64))[0]
     if pa.types.is_large_string(ids.type) or pa.types.is_large_binary(ids.type):
         from argmetric._ground.kernels.grouping import mix_texts
 
@@ -131,7 +131,7 @@ def hashed(ids: Any, seed: int = 0) -> Hashes:
         if known.type.bit_width != 64:
             known = known.cast(pa.uint8()).cast(pa.uint64())
         words = known.to_numpy(zero_copy_only=False).view(np.uint64)
-        hashes = mixed(words ^ start)
+        hashes = mix_bits(words ^ start)
     if ids.null_count:
         hashes[ids.is_null().to_numpy(zero_copy_only=False)] = MISSING ^ start
     return hashes
@@ -151,7 +151,7 @@ def chunk_rows(memory: int) -> int:
     return min(max(memory // CHUNK_BYTES, LEAST_ROWS), MOST_ROWS)
 
 
-def gathered(chunks: Iterable[Chunk], n_rows: int) -> Iterator[Chunk]:
+def gather_chunks(chunks: Iterable[Chunk], n_rows: int) -> Iterator[Chunk]:
     """Yield rows in chunks of about `n_rows`, however small they come."""
     held: list[Chunk] = []
 
@@ -233,17 +233,21 @@ def partition(
         chunks = (_chunk_of(batch, values(batch)) for batch in batches)
         kind = scan.columns.kind
         sizes, n_chunks = write_rows(
-            gathered(chunks, most), path, kind, lambda ids: bucket_of(hashed(ids), n), n
+            gather_chunks(chunks, most),
+            path,
+            kind,
+            lambda ids: bucket_of(hash_ids(ids), n),
+            n,
         )
         return path, sizes, n_chunks
 
-    buckets = _buckets(_kept(os.path.join(folder, "sizes"), scan, write))
+    buckets = _buckets(_load_or_write(os.path.join(folder, "sizes"), scan, write))
     if (n_moved := sum(bucket.n for bucket in buckets)) != scan.n:
         raise DataError(f"{scan.n:,} rows were read and {n_moved:,} came into buckets")
     return buckets
 
 
-def _kept(
+def _load_or_write(
     path: str, scan: Scan, write: Callable[[range], tuple[str, list[int], int]]
 ) -> list[tuple[str, list[int], int]]:
     """Return what was written, by this run or by one that was interrupted."""
@@ -254,7 +258,7 @@ def _kept(
     return written
 
 
-def save(path: str, values: Any) -> None:
+def save(path: str, values: object) -> None:
     """Write plain values, whole or not at all."""
     with replaced_whole(path) as file:
         file.write(json.dumps(values).encode())
@@ -296,30 +300,30 @@ def _split(
     large = _large_groups(bucket, kind, most)
     n_others = -(-FULLNESS * bucket.n // most)
 
-    def code(ids: Any) -> Integers:
-        codes = bucket_of(hashed(ids, SEED), n_others) + len(large)
+    def code(ids: pa.Array) -> Integers:
+        codes = bucket_of(hash_ids(ids, SEED), n_others) + len(large)
         own = pc.index_in(ids, value_set=large)
         alone = own.is_valid().to_numpy(zero_copy_only=False)
         return np.where(alone, own.fill_null(0).to_numpy(), codes)
 
     path, n = os.path.join(folder, name), len(large) + n_others
-    chunks = gathered(bucket.chunks(), chunk_rows(scan.memory // 2))
+    chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 2))
     sizes, n_chunks = write_rows(chunks, path, kind, code, n)
     buckets = _buckets([(path, sizes, n_chunks)])
     return buckets[: len(large)], buckets[len(large) :]
 
 
-def _large_groups(bucket: Bucket, kind: str, most: int) -> Any:
+def _large_groups(bucket: Bucket, kind: str, most: int) -> pa.Array:
     """Return ids with more rows than a bucket may have, in order of appearance."""
     counts = np.zeros(HASH_CELLS, dtype=np.int64)
     cell_of = partial(bucket_of, n_buckets=HASH_CELLS)
     for _, _, ids in bucket.chunks():
-        counts += np.bincount(cell_of(hashed(ids, SEED)), minlength=HASH_CELLS)
+        counts += np.bincount(cell_of(hash_ids(ids, SEED)), minlength=HASH_CELLS)
     crowded = counts > most
     names = [("values", arrow_type(kind)), ("counts", pa.int64())]
     tables = [pa.schema(names).empty_table()]
     for _, _, ids in bucket.chunks() if crowded.any() else ():
-        some = ids.filter(pa.array(crowded[cell_of(hashed(ids, SEED))]))
+        some = ids.filter(pa.array(crowded[cell_of(hash_ids(ids, SEED))]))
         pair = pc.value_counts(some).flatten()
         tables.append(pa.table(pair, names=["values", "counts"]))
     whole = pa.concat_tables(tables).group_by("values", use_threads=False)

@@ -58,7 +58,7 @@ class RowDecision:
     labels: RowLabels | None
     threshold: Any = None  # of probabilities, where there are no labels
 
-    def chosen(self, start: int, scores: Floats) -> Booleans:
+    def is_positive(self, start: int, scores: Floats) -> Booleans:
         """Return which of some scores are positive that begin at a row of all files."""
         if self.labels is None:
             p = self.question.reading.probabilities(scores)

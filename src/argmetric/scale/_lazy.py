@@ -48,10 +48,10 @@ from argmetric.scale._lazy_items import (
     BINS,
     LazyItems,
     Rows,
-    binned,
     binned_pmf,
     column_of,
     label_cuts,
+    moments_in_bins,
 )
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale.files import DECISION_NAMES, LABEL_NAMES, SCORE_NAMES
@@ -66,7 +66,7 @@ USUAL = {"score": SCORE_NAMES, "label": LABEL_NAMES, "decision_column": DECISION
 class LazyDecision(ScaledDecision):
     """The result of a decision over a lazy table, and the table with its column.
 
-    Attributes
+    Parameters
     ----------
     table : lazy table
         Of the engine that was given, with one more column of 0 and 1. Nothing of it is
@@ -103,12 +103,27 @@ class LazyDecision(ScaledDecision):
         Empty: there are no files.
     notes : tuple of str
         Remarks on the result.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from argmetric import scale
+    >>> rows = pl.LazyFrame({"score": [0.9, 0.6, 0.1]})
+    >>> scale.open(rows).decide("f1").n_positives
+    2
     """
 
     table: Any = None
     threshold_raw: float | None = None
 
     def fields(self) -> list[Field]:
+        """Return what is shown of the decision.
+
+        Returns
+        -------
+        list of Field
+            Keys, values and words, in their order.
+        """
         rows = Field("n", self.n, "rows", f"{self.n:,}")
         left_out = ("n_files", "skipped")
         known = [one for one in super().fields() if one.key not in left_out]
@@ -118,7 +133,23 @@ class LazyDecision(ScaledDecision):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyTable(Shown):
-    """A lazy table and its columns; see `open`. Only aggregates are collected."""
+    """A lazy table and its columns; see `open`. Only aggregates are collected.
+
+    Parameters
+    ----------
+    table : lazy table
+        A LazyFrame of Polars, a relation of DuckDB, a DataFrame of Dask or Spark.
+    score, label, group, decision_column : str or None, default=None
+        The columns; None finds those with a usual name, and no groups.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from argmetric import scale
+    >>> rows = pl.LazyFrame({"score": [0.9, 0.6, 0.1]})
+    >>> scale.open(rows).decide("f1").table.collect()["decision"].to_list()
+    [1, 1, 0]
+    """
 
     table: Any  # of its engine
     score: str | None = None
@@ -174,6 +205,7 @@ class LazyTable(Shown):
         Returns
         -------
         LazyDecision
+            The lazy table with one more column, and the expected score.
         """
         metric = get_metric(metric, zero_division=zero_division)
         (logits,) = as_flags(logits=logits)
@@ -230,7 +262,7 @@ class LazyTable(Shown):
         zero_division: float | None = None,
         pos_label: Label | None = None,
     ) -> ActualScore:
-        """Actual score of a column of decisions.
+        """Return the actual score of a column of decisions.
 
         The score is that of `argmetric.evaluate` on all rows at once.
 
@@ -246,6 +278,7 @@ class LazyTable(Shown):
         Returns
         -------
         ActualScore
+            The score and the counts of right and wrong labels.
         """
         metric = get_metric(metric, zero_division=zero_division)
         columns = self._columns(average, y="label", d="decision_column")
@@ -288,6 +321,7 @@ class LazyTable(Shown):
         Returns
         -------
         Forecast
+            The mean and the interval of the score on the true labels.
         """
         metric = get_metric(metric, zero_division=zero_division)
         coverage = check_share(coverage, "coverage")
@@ -303,7 +337,7 @@ class LazyTable(Shown):
                 f"table, not {rows.n:,}: write them to files, or take average='pooled'"
             )
         require_defined(metric, rows.n)
-        found = rows.numbers(binned(frame, 0.0, BINS, "d"))
+        found = rows.numbers(moments_in_bins(frame, 0.0, BINS, "d"))
         rows.check_rows(found["rows"].sum(), rows.n)
         hits, misses = (
             binned_pmf({name: one[found["d"] == side] for name, one in found.items()})
@@ -353,6 +387,7 @@ class LazyTable(Shown):
         Returns
         -------
         Rule
+            The threshold, its score, and the scores of other thresholds.
         """
         chosen = one_metric(metric, cost, zero_division)
         limits = check_tune_limits(
@@ -451,7 +486,7 @@ def _decide_values(
 
 
 def _forecast_values(
-    rows: Rows, frame: Any, metric: Metric, coverage: float
+    rows: Rows, frame: nw.LazyFrame[Any], metric: Metric, coverage: float
 ) -> Forecast:
     """Return the forecast of rows that are few, fetched with their numbers."""
     keys = [name for name in ("p", "d", "g") if name in rows.columns]

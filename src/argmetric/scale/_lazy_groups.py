@@ -39,10 +39,10 @@ class GroupWork:
         return list(SUMS) if self.output is None else [self.output]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         return np.dtype(np.float64 if self.output is None else np.int8)
 
-    def __call__(self, table: Any) -> list[Any]:
+    def __call__(self, table: pa.Table) -> list[Any]:
         """Return the new columns; sums stand in the first row, above zeros."""
         if self.output is not None:
             labels = self.decide(table).labels if len(table) else np.zeros(0)
@@ -57,7 +57,7 @@ class GroupWork:
             sums[:, 0] = *first, found.error * n, half.expected * n, half.n_positives
         return list(sums)
 
-    def decide(self, table: Any) -> Decision:
+    def decide(self, table: pa.Table) -> Decision:
         p = table[self.score].cast("float64").to_numpy()
         how = {"groups": table[self.group], "average": "groups", **self.options}
         try:
@@ -65,7 +65,7 @@ class GroupWork:
         except NeverDefinedError as error:
             return error.decision  # other parts of the table may have a value
 
-    def extended(self, table: Any) -> Any:
+    def add_columns(self, table: pa.Table) -> pa.Table:
         """Return an Arrow table with the new columns."""
         for name, values in zip(self.names, self(table), strict=True):
             table = table.append_column(name, [values])
@@ -102,11 +102,11 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return a stream that sorts the rows once its first batch is wanted."""
-        schema = self.work.extended(self.table.limit(0).to_arrow_table()).schema
+        schema = self.work.add_columns(self.table.limit(0).to_arrow_table()).schema
 
         def batches() -> Iterator[Any]:
             for rows in self.whole_groups():
-                yield from self.work.extended(rows).cast(schema).to_batches()
+                yield from self.work.add_columns(rows).cast(schema).to_batches()
 
         reader = pa.RecordBatchReader.from_batches(schema, batches())
         return reader.__arrow_c_stream__(requested_schema)
@@ -134,7 +134,7 @@ def on_spark(table: Any, work: GroupWork) -> Any:
     def add(batches: Iterator[Any]) -> Iterator[Any]:
         rows = [batch for batch in batches if batch.num_rows]
         if rows:  # batches end anywhere: groups are whole in the partition alone
-            yield from work.extended(pa.Table.from_batches(rows)).to_batches()
+            yield from work.add_columns(pa.Table.from_batches(rows)).to_batches()
 
     kind = types.ByteType() if work.dtype == np.int8 else types.DoubleType()
     fields = [types.StructField(name, kind) for name in work.names]

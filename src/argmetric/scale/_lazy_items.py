@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
 from argmetric._expected import FIRST_BINS, Array, Items, RankedItems
 from argmetric._forecast.distributions import CountPMF
@@ -48,7 +49,7 @@ class Rows:
 
     def __init__(
         self,
-        table: Any,
+        table: nw.LazyFrame[Any],
         columns: dict[str, str],
         kind: str = "p",
         *,
@@ -95,7 +96,7 @@ class Rows:
     def _count_in_bins(self) -> bool:
         """Return whether all scores are in the first bins, which are then counted."""
         low, scale, bins = FIRST_BINS
-        found = self.numbers(binned(self.frame, low, scale).head(bins + 1))
+        found = self.numbers(moments_in_bins(self.frame, low, scale).head(bins + 1))
         at = found["bin"].astype(float)
         if not at.size or at.size > bins or not ((at >= 0) & (at < bins)).all():
             return False  # another pass says what is wrong
@@ -113,7 +114,7 @@ class Rows:
         found = self.numbers(self.frame.select(low=p.min(), high=p.max()))
         return float(found["low"][0]), float(found["high"][0])
 
-    def _labels(self, name: str, values: Any) -> AnyArray:
+    def _labels(self, name: str, values: pa.Array) -> AnyArray:
         """Return the distinct labels of the rows that were counted."""
         if hasattr(values, "dictionary_decode"):
             values = values.dictionary_decode()
@@ -144,7 +145,7 @@ class Rows:
         self.low, self.high = max(low, 0.0), min(high, 1.0)
         self.frame = self.frame.with_columns(p=nw.col("p").clip(0.0, 1.0))
 
-    def ask(self, frame: Any, most: int = MOST_VALUES) -> dict[str, Any]:
+    def ask(self, frame: nw.LazyFrame[Any], most: int = MOST_VALUES) -> dict[str, Any]:
         """Return the columns of a small lazy frame as Arrow arrays, by one pass."""
         self.passes += 1
         table = frame.head(most + 1).collect(backend="pyarrow").to_native()
@@ -155,11 +156,11 @@ class Rows:
             )
         return {name: table[name].combine_chunks() for name in table.column_names}
 
-    def numbers(self, frame: Any) -> dict[str, AnyArray]:
+    def numbers(self, frame: nw.LazyFrame[Any]) -> dict[str, AnyArray]:
         """Return the columns of a small lazy frame as arrays of numbers."""
         return {name: _array(column) for name, column in self.ask(frame).items()}
 
-    def check_rows(self, found: Any, wanted: Any) -> None:
+    def check_rows(self, found: float, wanted: float) -> None:
         """Refuse a table that has other rows than in an earlier pass."""
         if int(found) != int(wanted):
             raise ValueError(
@@ -167,18 +168,18 @@ class Rows:
                 f"earlier pass found {int(wanted):,}; write it to files first"
             )
 
-    def values(self, frame: Any, **more: Any) -> list[Any]:
+    def values(self, frame: nw.LazyFrame[Any], **more: Any) -> list[Any]:
         """Return the distinct p, ascending, their numbers of rows, and sums of more."""
         found = self.numbers(frame.group_by("p").agg(rows=nw.len(), **more))
         order = np.argsort(found["p"], kind="stable")
         sums = [found[name][order].astype(np.int64) for name in ("rows", *more)]
         return [found["p"][order].astype(float), *sums]
 
-    def between(self, low: float, high: float) -> Any:
+    def between(self, low: float, high: float) -> nw.LazyFrame[Any]:
         """Return the rows with low ≤ p < high."""
         return self.frame.filter(nw.col("p") >= low, nw.col("p") < high)
 
-    def mark(self, **positive: Booleans) -> Any:
+    def mark(self, **positive: Booleans) -> nw.LazyFrame[Any]:
         """Return the rows with 1 where a label is one of the positive ones, else 0."""
         marks = {}
         for name, chosen in positive.items():
@@ -203,13 +204,15 @@ class Rows:
         return SegmentCounts(hit, k, t, sizes)
 
 
-def _array(column: Any) -> AnyArray:
+def _array(column: pa.Array) -> AnyArray:
     """Return an Arrow array as one of numpy."""
     array: AnyArray = column.to_numpy(zero_copy_only=False)
     return array
 
 
-def binned(frame: Any, low: float, scale: float, *keys: str) -> Any:
+def moments_in_bins(
+    frame: nw.LazyFrame[Any], low: float, scale: float, *keys: str
+) -> nw.LazyFrame[Any]:
     """Return numbers of rows and sums of powers of x = (p - low)·scale by bin of x."""
     x = nw.col("x")
     place = nw.col("p") if low == 0.0 else nw.col("p") - low
@@ -220,7 +223,7 @@ def binned(frame: Any, low: float, scale: float, *keys: str) -> Any:
     return frame.group_by(*keys, "bin").agg(rows=nw.len(), **sums)
 
 
-def central(found: dict[str, Any], about: Any) -> Floats:
+def central(found: dict[str, Any], about: AnyArray) -> Floats:
     """Return sums of the powers 0 … 3 of x - about in bins, of shape (4, n_bins).
 
     They come from sums of powers of x. `about` is near x: errors are 1e-16·x^power.
@@ -250,7 +253,7 @@ class LazyItems(Items):
         if self.part is None and self.rows.first is not None:
             found = self.rows.first
         else:
-            found = self.rows.numbers(binned(frame, low, scale))
+            found = self.rows.numbers(moments_in_bins(frame, low, scale))
         at = found["bin"].astype(np.int64)
         inside = (at >= 0) & (at < bins)
         self.rows.check_rows(found["rows"][inside].sum(), self.size)
@@ -291,7 +294,9 @@ class LazyItems(Items):
         return int(self.rows.numbers(self.rows.frame.select(k=positive))["k"][0])
 
 
-def label_cuts(rows: Rows, frame: Any, alive: Callable[[Cuts], Booleans]) -> Cuts:
+def label_cuts(
+    rows: Rows, frame: nw.LazyFrame[Any], alive: Callable[[Cuts], Booleans]
+) -> Cuts:
     """Return labels counted by score, down to single scores where the best cut can be.
 
     Parameters

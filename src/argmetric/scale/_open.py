@@ -21,7 +21,34 @@ from argmetric.scale._tune import fit, tune
 
 
 class Files(OpenedFiles):
-    """Files of any size, their columns, and how they are worked on; see `open`."""
+    """Files of any size, their columns, and how they are worked on; see `open`.
+
+    Parameters
+    ----------
+    paths : list of (str, str)
+        The files, and their names in an output.
+    score, label, group, weight, decision_column : str or None
+        Names of columns; None finds those with a usual name, and no groups or weights.
+    scores, features : list of str or None
+        Columns of probabilities of classes, and of features.
+    missing_groups : {"error", "own"}
+        What becomes of rows without a group.
+    on_error : {"stop", "skip"}
+        What becomes of files that cannot be read.
+    memory : int
+        Bytes that a run may use.
+    work_dir : str or None
+        The folder for temporary files.
+    n_jobs : int or None
+        Number of threads.
+    reading : dict
+        How text is written: `encoding`, `max_line` and `decimal`.
+
+    Examples
+    --------
+    >>> from argmetric import scale
+    >>> scale.open("scores/", group="user").evaluate("f1")  # doctest: +SKIP
+    """
 
     decide = decide
     forecast = forecast

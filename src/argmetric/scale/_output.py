@@ -76,7 +76,7 @@ class Folders:
 
 @contextlib.contextmanager
 def writing(
-    files: OpenedFiles, output: Any, wanted: WantedColumns, *, resume: bool
+    files: OpenedFiles, output: object, wanted: WantedColumns, *, resume: bool
 ) -> Iterator[Writer]:
     """Yield what writes a folder, all of it or nothing.
 
@@ -89,7 +89,7 @@ def writing(
     for path, _ in files.paths:
         if path.startswith(folders.output.replace(os.sep, "/") + "/"):
             raise DataError(f"output: {folders.output} holds {path}, which is read")
-    with _claimed(folders), removed_at_exit(folders.work, folders.fresh):
+    with _claim_output(folders), removed_at_exit(folders.work, folders.fresh):
         _begin(folders, resume=resume)
         try:
             yield Writer(start_scan(files, wanted, folders.work), folders)
@@ -109,7 +109,7 @@ def writing(
 
 
 @contextlib.contextmanager
-def _claimed(folders: Folders) -> Iterator[None]:
+def _claim_output(folders: Folders) -> Iterator[None]:
     """Refuse a second run into the same output, and to replace what no run has written.
 
     A run that was killed claims nothing.
@@ -206,7 +206,7 @@ class Writer:
     def append(
         self,
         column: str,
-        kind: Any,
+        kind: pa.DataType,
         labeller: Callable[[int], Callable[[Any, int], Any]],
         more_bytes: int = 0,
     ) -> None:
@@ -233,7 +233,7 @@ class Writer:
 def _write_file(
     source: InputFile,
     target: str,
-    field: Any,
+    field: pa.Field,
     label: Callable[[Any, int], Any],
     rows: int,
 ) -> None:

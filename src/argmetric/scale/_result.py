@@ -1,4 +1,4 @@
-"""What verbs of this room give back."""
+"""Results of the verbs over files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from argmetric.metrics import ClassMetric, Metric
 class ScaledDecision(Result):
     """The result of a decision over many files, and where it was written.
 
-    Attributes
+    Parameters
     ----------
     output : str
         The folder with the input files plus the column of decisions.
@@ -61,6 +61,12 @@ class ScaledDecision(Result):
         Files that were skipped, each with the reason.
     notes : tuple of str
         Remarks on the result.
+
+    Examples
+    --------
+    >>> from argmetric import scale
+    >>> files = scale.open("scores/", group="user")  # doctest: +SKIP
+    >>> files.decide("f1", output="decided/").expected  # doctest: +SKIP
     """
 
     output: str
@@ -90,9 +96,16 @@ class ScaledDecision(Result):
 
     def _headline(self) -> Headline:
         chosen = f"{part_text(self.n_positives, self.n)} positive"
-        return _expected(self, chosen)
+        return _expected_headline(self, chosen)
 
     def fields(self) -> list[Field]:
+        """Return what is shown of the result.
+
+        Returns
+        -------
+        list of Field
+            Keys, values and words, in their order.
+        """
         chosen = part_text(self.n_positives, self.n)
 
         def half(score: float) -> str:
@@ -128,7 +141,7 @@ class ScaledDecision(Result):
 class ScaledClassDecision(Result):
     """One class for every row of many files, and where they were written.
 
-    Attributes
+    Parameters
     ----------
     output : str
         The folder with the input files plus the column of decisions.
@@ -151,6 +164,12 @@ class ScaledClassDecision(Result):
         What was maximised, with its convention for absent classes.
     skipped : tuple of str
         Files that were skipped, each with the reason.
+
+    Examples
+    --------
+    >>> from argmetric import scale
+    >>> files = scale.open("scores/", group="user")  # doctest: +SKIP
+    >>> files.decide_classes("f1", output="decided/").expected  # doctest: +SKIP
     """
 
     output: str
@@ -174,9 +193,16 @@ class ScaledClassDecision(Result):
         return ASSUMED
 
     def _headline(self) -> Headline:
-        return _expected(self, f"{self.n:,} rows, {len(self.classes)} classes")
+        return _expected_headline(self, f"{self.n:,} rows, {len(self.classes)} classes")
 
     def fields(self) -> list[Field]:
+        """Return what is shown of the result.
+
+        Returns
+        -------
+        list of Field
+            Keys, values and words, in their order.
+        """
         found = f"a sample of {self.n_sampled:,} rows" if self.n_sampled else "given"
         return [
             *class_metric_fields(self.metric),
@@ -204,7 +230,7 @@ class ScaledClassDecision(Result):
 class ScaledScore(Result):
     """The actual score of decisions in many files.
 
-    Attributes
+    Parameters
     ----------
     score : float
         The actual score; the mean over groups if there are any.
@@ -220,6 +246,12 @@ class ScaledScore(Result):
         Number of rows: tp, fp, fn and tn.
     skipped : tuple of str
         Files that were skipped, each with the reason.
+
+    Examples
+    --------
+    >>> from argmetric import scale
+    >>> files = scale.open("scores/", group="user")  # doctest: +SKIP
+    >>> files.evaluate("f1").score  # doctest: +SKIP
     """
 
     score: float
@@ -241,6 +273,13 @@ class ScaledScore(Result):
         return Headline(name, number(self.score), counted(self.n, "row"))
 
     def fields(self) -> list[Field]:
+        """Return what is shown of the result.
+
+        Returns
+        -------
+        list of Field
+            Keys, values and words, in their order.
+        """
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         metric, zero = metric_fields(self.metric, self.metric.name)
         return [
@@ -269,7 +308,7 @@ class ScaledScore(Result):
 ASSUMED = ("calibrated probabilities", "labels independent given the scores")
 
 
-def _expected(result: Any, more: str) -> Headline:
+def _expected_headline(result: Any, more: str) -> Headline:
     name = f"expected {metric_title(result.metric.name)}"
     return Headline(name, number(result.expected), more)
 

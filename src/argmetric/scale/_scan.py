@@ -164,7 +164,7 @@ class Scan:
         """Return what some work makes of the rows of each part, in their order."""
         return self.map(lambda part: work(self.batches(part)), self.parts)
 
-    def merged(
+    def merge_batches(
         self, work: Callable[[FileBatch], Part], merge: Callable[[list[Part]], Part]
     ) -> Part:
         """Return what some work makes of batches, merged a few at a time in order."""
@@ -209,7 +209,7 @@ class Scan:
 def scanning(
     files: OpenedFiles,
     wanted: WantedColumns,
-    pos_label: Any = None,
+    pos_label: object = None,
     *,
     both: bool = False,
     two_classes: bool = True,
@@ -234,7 +234,7 @@ def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:
     skipped: list[str] = []
     sources: list[InputFile] = []
     columns = UsedColumns()
-    for source in share_types(_inspected(files, wanted, work, skipped)):
+    for source in share_types(_inspect_all(files, wanted, work, skipped)):
         with _skipping(files, skipped):
             if not sources:
                 columns = find_columns(source, wanted)
@@ -267,7 +267,7 @@ def _skipping(files: OpenedFiles, skipped: list[str]) -> Iterator[None]:
         skipped.append(str(error))
 
 
-def _inspected(
+def _inspect_all(
     files: OpenedFiles, wanted: WantedColumns, work: str, skipped: list[str]
 ) -> list[InputFile]:
     """Return the files that can be read; those of text are copied."""
@@ -347,7 +347,7 @@ def _labels_in(column: Any, name: str, first: int, where: str) -> list[Any]:
     return list(dict.fromkeys(map(plain_label, values.tolist())))
 
 
-def with_labels(scan: Scan, pos_label: Any, *, both: bool) -> Scan:
+def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
     """Return a scan that knows the positive label of every column, by a pass.
 
     With `pos_label` it is all columns together that hold two labels; without, each is
@@ -369,7 +369,9 @@ def with_labels(scan: Scan, pos_label: Any, *, both: bool) -> Scan:
     }
     if isinstance(pos_label, LabelText):
         text = pos_label.text
-        settled = [_spelled(one, ordered[one.column], text, both) for one in columns]
+        settled = [
+            _spelled_column(one, ordered[one.column], text, both) for one in columns
+        ]
     else:
         if pos_label is not None:
             union = list(dict.fromkeys(itertools.chain(*ordered.values())))
@@ -390,7 +392,7 @@ def with_labels(scan: Scan, pos_label: Any, *, both: bool) -> Scan:
     return replace(scan, columns=known)
 
 
-def _spelled(
+def _spelled_column(
     column: LabelColumn, values: list[Any], text: str | None, both: bool
 ) -> LabelColumn:
     """Return a column whose values are read as the commands read one file."""

@@ -111,18 +111,18 @@ def _matches(path: str) -> tuple[list[str], str | None]:
             root, found = posixpath.dirname(path), [path]
         whole = [system.unstrip_protocol(one) for one in found]
         return whole, system.unstrip_protocol(root)
-    path = _slashed(os.path.abspath(path))
+    path = _with_slashes(os.path.abspath(path))
     if os.path.isdir(path):
-        return [_slashed(one) for one in _below(path, os.walk(path))], path
+        return [_with_slashes(one) for one in _below(path, os.walk(path))], path
     if glob.has_magic(path) and not os.path.exists(path):
         named = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
-        return [_slashed(one) for one in named], _plain_part(path)
+        return [_with_slashes(one) for one in named], _plain_part(path)
     if not os.path.exists(path):
         raise DataError(f"files: there is no {path}")
     return [path], os.path.dirname(path)
 
 
-def _slashed(path: str) -> str:
+def _with_slashes(path: str) -> str:
     """Return a path with / between its folders, on Windows too."""
     return path.replace(os.sep, "/")
 
@@ -160,7 +160,7 @@ def file_system(address: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[Any]:
+def open_place(path: str) -> Iterator[Any]:
     """Yield what pyarrow reads: the bytes of a small file, a path, a file of fsspec."""
     if not is_address(path):
         if os.path.getsize(path) <= SMALL_BYTES:  # a third less time than by its path
@@ -198,7 +198,7 @@ def stamp(path: str) -> tuple[int, int]:
 def inspect_file(path: str, name: str) -> InputFile:
     """Return what the metadata of a Parquet or Arrow file says of it."""
     packing = None
-    with naming(path), opened(path) as place:
+    with naming(path), open_place(path) as place:
         size, modified = stamp(path)
         if is_arrow(path):
             with pa.ipc.open_file(place) as reader:
@@ -274,25 +274,25 @@ def _some_batches(
         yield from _copied_batches(path, source.schema, columns, rows)
     if source.copies:
         return
-    with naming(source.path), opened(source.path) as place:
+    with naming(source.path), open_place(source.path) as place:
         kind = "arrow" if is_arrow(source.path) else "parquet"
         yield from typed_batches(place, kind, lambda schema: columns, rows=rows)
 
 
 def _copied_batches(
-    path: str, schema: Any, columns: list[str] | None, rows: int
+    path: str, schema: pa.Schema, columns: list[str] | None, rows: int
 ) -> Iterator[Any]:
     """Yield the rows of a copy of text with the types of all its blocks."""
     names = schema.names if columns is None else columns
     fields = pa.schema([schema.field(name) for name in names])
 
-    def choose(there: Any) -> list[str]:
+    def choose(there: pa.Schema) -> list[str]:
         return [name for name in names if name in there.names]
 
     with naming(path):
         for batch in typed_batches(path, "arrow", choose, rows=rows):
             arrays = [
-                _converted(batch.column(field.name), field.type)
+                _convert(batch.column(field.name), field.type)
                 if field.name in batch.schema.names
                 else pa.nulls(batch.num_rows, field.type)
                 for field in fields
@@ -300,7 +300,7 @@ def _copied_batches(
             yield pa.record_batch(arrays, schema=fields)
 
 
-def _converted(column: Any, kind: Any) -> Any:
+def _convert(column: Any, kind: pa.DataType) -> pa.Array:
     """Return a column of a block as the type that it has in all blocks."""
     if column.type == kind or pa.types.is_large_string(column.type):
         return flat(with_type(column, kind))

@@ -112,7 +112,7 @@ class _Copier:
             self.writer.close()
         self.writer = None
 
-    def _column(self, table: Table, name: str) -> Any:
+    def _column(self, table: Table, name: str) -> pa.Array:
         """Return a column as it is copied; its type is known afterwards."""
         wanted, is_score = self.wanted, name == self.names.get("score")
         if is_score and wanted.scores != "finite":
@@ -137,7 +137,7 @@ class _Copier:
             return [name for name in table.names if name != self.names["label"]]
         return list(features)
 
-    def _kind(self, table: Table, name: str, column: Any) -> Any:
+    def _kind(self, table: Table, name: str, column: pa.Array) -> pa.DataType:
         """Return the type of a column in a block."""
         if table.format not in DELIMITERS or not pa.types.is_large_string(column.type):
             return column.type
@@ -147,13 +147,13 @@ class _Copier:
         return pa.large_string() if is_split else kind
 
 
-def _without_blanks(column: Any) -> Any:
+def _without_blanks(column: pa.Array) -> pa.Array:
     """Return text with null for cells that hold nothing but spaces."""
     blank = call("equal", call("utf8_trim_whitespace", column), text_scalar(""))
     return call("if_else", blank, pa.scalar(None, column.type), column)
 
 
-def common_type(one: Any, other: Any) -> Any:
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     """Return the type of a column that has one type here and another one there."""
     if one == other or pa.types.is_null(other):
         return one

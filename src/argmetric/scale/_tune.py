@@ -68,6 +68,8 @@ def tune(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         What to optimise.
     zero_division, min_positives, max_positives, min_precision, min_recall, cost
@@ -79,6 +81,7 @@ def tune(
     Returns
     -------
     Rule
+        The threshold, its score, and the scores of other thresholds.
     """
     chosen = one_metric(metric, cost, zero_division)
     limits = check_tune_limits(
@@ -115,7 +118,7 @@ def _count(
         some = scores[inside], keys[inside], batch.positive[inside]
         return LabelBins.of(some, low, shift)
 
-    bins = scan.merged(of_batch, LabelBins.merged)
+    bins = scan.merge_batches(of_batch, LabelBins.merge)
     if bins.n_rows != n_rows:
         raise DataError(f"{n_rows:,} rows were read and {bins.n_rows:,} are counted")
     return bins
@@ -140,7 +143,7 @@ def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
         inner = LabelBins(*(values[part] for values in vars(bins).values()))
         low, high = int(inner.first[0]), int(inner.last[-1])
         if inner.n_rows <= few:
-            return bins.replaced(_count(scan, low, high, None, inner.n_rows))
+            return bins.replace_inner(_count(scan, low, high, None, inner.n_rows))
         finer = MOST_BINS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:
             raise DataError(
@@ -148,7 +151,7 @@ def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
                 f"{metric.name}: round the scores, or tune in memory"
             )
         shift = max(0, shift - finer)
-        bins = bins.replaced(_count(scan, low, high, shift, inner.n_rows))
+        bins = bins.replace_inner(_count(scan, low, high, shift, inner.n_rows))
         if shift == 0:
             return bins
 
@@ -186,7 +189,7 @@ class LabelBins:
         return cls(scores, first, first + width, hits, 1 - hits).unique()
 
     @classmethod
-    def merged(cls, parts: list[LabelBins]) -> LabelBins:
+    def merge(cls, parts: list[LabelBins]) -> LabelBins:
         """Return the bins of all parts."""
         nothing = np.zeros(0)
         empty = nothing, keys_of(nothing), np.zeros(0, bool)
@@ -219,7 +222,7 @@ class LabelBins:
         )
         return Cuts(self.scores[::-1].copy(), tp, fp)
 
-    def replaced(self, inner: LabelBins) -> LabelBins:
+    def replace_inner(self, inner: LabelBins) -> LabelBins:
         """Return these bins with finer ones in place of those with the same rows."""
         before = self.last < inner.first[0]
         after = self.first > inner.last[-1]
@@ -239,6 +242,10 @@ def fit(
 
     Parameters
     ----------
+    files : Files
+        The files, of which this is a method.
+    files : Files
+        The files, of which this is a method.
     estimator : MetricLogisticRegression
         What to fit, with its own settings.
 

@@ -118,7 +118,7 @@ class PassItems(Items):
     def counted(self, low: float, high: float, count: int) -> RankedItems:
         """Return the distinct values of a range, and how often each is there."""
         counts = partial(_counts, low=low, high=high)
-        return RankedItems.of(*_merged(self.collect(counts)))
+        return RankedItems.of(*_merge_counts(self.collect(counts)))
 
     def largest_below(self, edge: float) -> float:
         """Return the largest value below an edge."""
@@ -231,14 +231,14 @@ def _counts(
         parts.append(_distinct(p[(p >= low) & (p < high)]))
         size += parts[-1][0].size
         if size > MOST_DISTINCT:
-            parts = [_merged(parts)]
+            parts = [_merge_counts(parts)]
             size = parts[0][0].size
         if size > MOST_DISTINCT:
             raise DataError(
                 f"more than {MOST_DISTINCT:,} distinct scores are as good a cut as "
                 "the best one: round them, or decide in memory"
             )
-    return _merged(parts)
+    return _merge_counts(parts)
 
 
 def _ties(batches: Iterator[Floats], reading: Reading, at: float) -> tuple[int, int]:
@@ -255,7 +255,7 @@ def _distinct(values: Floats) -> tuple[Floats, Integers]:
     return distinct, counts
 
 
-def _merged(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
+def _merge_counts(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
     """Return distinct values of all parts in ascending order, and their numbers."""
     values, place = np.unique(
         np.concatenate([values for values, _ in parts]), return_inverse=True

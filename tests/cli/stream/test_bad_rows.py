@@ -223,7 +223,7 @@ def test_rows_read_at_once_are_those_read_one_by_one(data, kind):
 
 
 def _nothing_quickly(self, piece, starts, ends):
-    return self.stacked([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
+    return self.stack([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
 
 
 def test_a_quote_that_never_closes_spoils_one_line(run):

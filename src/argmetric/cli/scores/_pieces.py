@@ -85,6 +85,14 @@ def asked(verb: str, o: Given, source: io.Input) -> bool:
             f"{_memory_of(source) / 1e6:,.0f} MB: more than the "
             f"{_limit(o) / 1e6:,.0f} MB of --memory"
         )
+    output = "-"
+    if many and verb == "decide" and not o.output_format:
+        output = o.output or "-"
+    if output != "-" and not (suffix(output) or os.path.isfile(output)):
+        raise UsageError(
+            f"{option} reads all rows at once, and they are written to one file, not "
+            f"to a folder: pass -o {output}.csv, or leave {option} out"
+        )
     return False
 
 
@@ -96,7 +104,12 @@ def _is_large(o: Given, source: io.Input) -> bool:
 
 def names_a_file(output: str) -> bool:
     """Return whether an output is no folder, by its ending."""
-    return os.path.splitext(output)[1] in (".csv", ".tsv", ".jsonl", ".parquet")
+    return suffix(output) in (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def suffix(path: str) -> str:
+    """Return the ending of the name of a file; empty where it has none."""
+    return os.path.splitext(path)[1]
 
 
 def _limit(o: Given) -> int:

@@ -330,7 +330,7 @@ def rows_out(table: files.Table, o: Given, new: dict[str, str]) -> RowsOut:
         for name in table.names:  # readers would see one column of two
             if table.names.count(name) > 1:
                 raise files.DataError(
-                    f"cannot write {format}: {files.repeated(table, name)}"
+                    f"cannot write {format}: {files.name_twice(table, name)}"
                 )
     wanted = o.output is not None or not o.json
     if wanted and target == "-":

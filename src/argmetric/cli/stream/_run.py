@@ -452,7 +452,7 @@ class StreamRun:
         return True
 
 
-def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
+def resumed_rows(checkpoint: Checkpoint) -> blocks.ResumePoint:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
     values["classes"] = blocks.StreamClasses(**values["classes"])
@@ -460,4 +460,4 @@ def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
     values["tail"] = base64.b64decode(values["tail"])
     layout = blocks.RowLayout.from_dict(checkpoint.manifest["layout"])
     position = blocks.Position(**values)
-    return blocks.Resumed(position, layout, checkpoint.manifest["input"])
+    return blocks.ResumePoint(position, layout, checkpoint.manifest["input"])

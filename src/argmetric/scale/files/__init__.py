@@ -23,7 +23,7 @@ _NAMES = {
     "LOGIT_NAMES ROLES Role SCORE_NAMES Written marked",
     "_read": "read_blocks read_table read_tables",
     "_table": "Table default_columns find_column float_array integer_array "
-    "named_column repeated text_array text_bytes text_scalar to_numpy",
+    "name_twice named_column text_array text_bytes text_scalar to_numpy",
     "_features": "Kind categories kind_of sparse_numbers",
     "_values": "class_names classes groups is_numeric labels numbers probabilities "
     "read_values weights",

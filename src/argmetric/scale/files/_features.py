@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,11 @@ from argmetric._ground.label_words import TRUTHS
 from argmetric.scale.files._table import Table, mask_to_numpy, text_scalar, to_numpy
 from argmetric.scale.files._values import (
     _NUMBER,
-    _coded,
+    _encode,
     _number_cells,
     _refuse,
     is_numeric,
-    why_no_number,
+    number_problem,
 )
 
 Kind = Literal["number", "category", "other", "empty"]
@@ -47,22 +47,23 @@ def kind_of(table: Table, name: str) -> Kind:
 def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column as floats, NaN where a cell is empty, na, nan, null or none."""
     column = _number_cells(table, name)
+    is_missing = mask_to_numpy(pc.is_null(column, nan_is_null=True))
     if pa.types.is_large_string(column.type):
         is_number, is_missing = _legible(column)
         bad = ~(is_number | is_missing)
         if bad.any():
             first = column[int(np.argmax(bad))].as_py()
-            _refuse(table, name, bad, why_no_number(str(first)))
-        column = pc.utf8_trim_whitespace(column)
-        for word in ("true", "false"):
-            pattern, number = f"(?i)^{word}$", f"{TRUTHS[word]:g}"
-            column = pc.replace_substring_regex(column, pattern, number)
-        return _read(table, name, column, is_missing)
-    if not is_numeric(column.type):
-        everything = np.ones(len(column), dtype=np.bool_)
-        _refuse(table, name, everything, "is not a number")
-    is_missing = mask_to_numpy(pc.is_null(column, nan_is_null=True))
-    return _read(table, name, column, is_missing)
+            _refuse(table, name, bad, number_problem(str(first)))
+        column = pc.fill_null(pc.utf8_trim_whitespace(column), text_scalar("nan"))
+        words = {"true": f"{TRUTHS['true']:g}", "false": f"{TRUTHS['false']:g}"}
+        for word, number in {**words, "|".join(sorted(MISSING)): "nan"}.items():
+            column = pc.replace_substring_regex(column, f"(?i)^({word})$", number)
+    elif not is_numeric(column.type):
+        _refuse(table, name, np.ones(len(column), dtype=bool), "is not a number")
+    values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
+    values = np.where(is_missing, np.nan, values)
+    _refuse(table, name, np.isinf(values), "is not a finite number")
+    return values
 
 
 def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -70,7 +71,7 @@ def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str
 
     Texts have no space around them; truth values are true and false.
     """
-    coded = _coded(table, name)
+    coded = _encode(table, name)
     known = [_text(value) for value in coded.values]
     texts = sorted({text for text in known if text is not None})
     place = {text: i for i, text in enumerate(texts)}
@@ -78,7 +79,7 @@ def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str
     return coded.spread(of_value, of_null=-1), texts
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isnan(value):
@@ -87,7 +88,7 @@ def _text(value: Any) -> str | None:
     return None if text.lower() in MISSING else text
 
 
-def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _legible(column: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Tell numbers and missing values among texts."""
     trimmed = pc.utf8_trim_whitespace(column)
     gaps = "|".join(sorted(MISSING))
@@ -96,17 +97,3 @@ def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
     pattern = f"{_NUMBER}|(?i)^(true|false)$"
     is_number = mask_to_numpy(pc.match_substring_regex(trimmed, pattern=pattern))
     return is_number & ~is_missing, is_missing
-
-
-def _read(
-    table: Table, name: str, column: Any, is_missing: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
-    if pa.types.is_large_string(column.type) and is_missing.any():
-        pattern = f"(?i)^({'|'.join(sorted(MISSING))})$"
-        column = pc.replace_substring_regex(
-            pc.fill_null(column, text_scalar("")), pattern, "nan"
-        )
-    values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
-    values = np.where(is_missing, np.nan, values)
-    _refuse(table, name, np.isinf(values), "is not a finite number")
-    return values

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.saving import MAX_NESTING, decode_text, is_too_deep, parse_json
+from argmetric._ground.types import Integers
 from argmetric.scale.files._source import (
     COMMENTS,
     OTHER_ENCODING,
@@ -62,7 +63,7 @@ class TextPlace:
             ) from None
 
 
-def row_ends(data: bytes, delimiter: str | None) -> Any:
+def row_ends(data: bytes, delimiter: str | None) -> Integers:
     """Return the offsets behind rows; a newline between quotes ends no row."""
     text = np.frombuffer(data, np.uint8)
     lines = np.flatnonzero(text == 10) + 1
@@ -173,7 +174,7 @@ def parse(
     empty_rows: bool = False,
     on_ragged: Callable[[Any], str] | None = None,
     **how: Any,
-) -> Any:
+) -> pa.Table:
     """Return columns f0, f1, … of rows without a header: those that have a type."""
     import pyarrow.csv as pc
 
@@ -205,7 +206,7 @@ def parse(
 
 def text_columns(
     data: bytes, names: list[str], chosen: list[str], delimiter: str, place: TextPlace
-) -> Any:
+) -> pa.Table:
     """Return every cell as the text it is; what a column means is decided later."""
     numbers = range(len(names)) if chosen == names else map(names.index, chosen)
     types = {f"f{i}": pa.large_string() for i in numbers}
@@ -306,11 +307,11 @@ def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
     return pa.Table.from_arrays(arrays, names=list(keys)), lines
 
 
-def _plain_columns(data: bytes, block_bytes: int) -> Any:
+def _plain_columns(data: bytes, block_bytes: int) -> pa.Table:
     """Read with the types that pyarrow infers, but keep text that looks like a date."""
     import pyarrow.json as pj
 
-    def read(schema: Any) -> Any:
+    def read(schema: pa.Schema) -> pa.Table:
         return pj.read_json(
             pa.BufferReader(pa.py_buffer(data)),
             read_options=pj.ReadOptions(block_size=block_bytes),
@@ -324,7 +325,7 @@ def _plain_columns(data: bytes, block_bytes: int) -> Any:
     return table if schema.equals(table.schema) else read(schema)
 
 
-def _as_text(type_: Any) -> Any:
+def _as_text(type_: pa.DataType) -> pa.DataType:
     """Return a type with every timestamp in it, however deep, as text."""
     if pa.types.is_timestamp(type_):
         return pa.string()

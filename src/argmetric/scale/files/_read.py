@@ -107,7 +107,7 @@ def _batches(
     try:
         if format is None and source.regular:
             if (columns := read_by_plugin(path)) is not None:
-                yield replace(_chosen(Table(columns, "arrow", path), choose), first=0)
+                yield replace(_select(Table(columns, "arrow", path), choose), first=0)
                 return
             format = format_by_name(without_codec(path), role="format")
         if not source.head.strip() and len(source.head) < PIECE:
@@ -154,7 +154,7 @@ def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
     return format
 
 
-def _chosen(table: Table, choose: Choose | None) -> Table:
+def _select(table: Table, choose: Choose | None) -> Table:
     names = table.names if choose is None else choose(table)
     if names == table.names:
         return table
@@ -166,10 +166,10 @@ def _typed_tables(
 ) -> Iterator[Table]:
     if choose is None or not source.regular or source.codec or format == "xlsx":
         columns = read_typed(source.all(), format)
-        yield _chosen(Table(columns, format, source.name), choose)
+        yield _select(Table(columns, format, source.name), choose)
         return
 
-    def names(schema: Any) -> list[str]:
+    def names(schema: pa.Schema) -> list[str]:
         empty = pa.Table.from_batches([], schema)  # empty_table() imports pandas
         return choose(Table(empty, format, source.name))
 
@@ -218,7 +218,7 @@ def _delimited_tables(
         if not names:
             names, mark, start = header(data, mark, name)
             nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
-            chosen = _chosen(Table(nothing, format, name), choose).names
+            chosen = _select(Table(nothing, format, name), choose).names
             place, data = place.behind(data[:start]), data[start:]
         if data:
             columns = text_columns(data, names, chosen, mark, place)
@@ -248,7 +248,7 @@ def _json_tables(
                 )
         columns, lines = json_columns(data, place)
         table = Table(columns, "jsonl", source.name, lines=lines, first=first)
-        yield _chosen(table, choose)
+        yield _select(table, choose)
         first += table.n_rows
 
 
@@ -258,7 +258,7 @@ def read_tables(
     """Read files with the same columns into one table that messages call `name`."""
     tables = [read_table(one, format, **how) for one in sources]
     first = tables[0]
-    aligned = [_aligned(table, first) for table in tables]
+    aligned = [_align(table, first) for table in tables]
     try:
         columns = pa.concat_tables(aligned, promote_options="permissive")
     except pa.ArrowException:
@@ -270,7 +270,7 @@ def read_tables(
     return replace(first, columns=columns, source=name, lines=lines, parts=parts)
 
 
-def _aligned(table: Table, first: Table) -> Any:
+def _align(table: Table, first: Table) -> pa.Table:
     """Return columns in the order of the first file; other ones are refused."""
     if table.format != first.format:
         raise DataError(

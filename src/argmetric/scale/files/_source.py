@@ -45,30 +45,11 @@ UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
 
 Role = Literal[
-    "decimal",
-    "decision_column",
-    "drop",
-    "encoding",
-    "features",
-    "format",
-    "hash_bits",
-    "label",
-    "logits",
-    "max_line",
-    "memory",
-    "missing_groups",
-    "one_label",
-    "neg_label",
-    "output",
-    "output_format",
-    "pos_label",
-    "reference_label",
-    "reference_score",
-    "resume",
-    "score",
-    "work_dir",
-    "zero_based",
-]
+    "decimal", "decision_column", "drop", "encoding", "features", "format", "hash_bits",
+    "label", "logits", "max_line", "memory", "missing_groups", "one_label", "neg_label",
+    "output", "output_format", "pos_label", "reference_label", "reference_score",
+    "resume", "score", "work_dir", "zero_based",
+]  # fmt: skip
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -203,7 +184,7 @@ class Source:
     def __init__(self, path: str, stopped: Callable[[], bool] = lambda: False) -> None:
         self.name = "standard input" if path == STANDARD_STREAM else path
         self.path, self._stopped = path, stopped
-        self._file = _opened(path)
+        self._file = _open_file(path)
         self._descriptor = -1
         with contextlib.suppress(OSError, AttributeError, ValueError):
             self._descriptor = self._file.fileno()
@@ -226,7 +207,7 @@ class Source:
         if self.codec:
             import pyarrow as pa
 
-            packed = pa.PythonFile(_Packed(self, self.head), "r")
+            packed = pa.PythonFile(_PackedBytes(self, self.head), "r")
             self._unpacking = pa.CompressedInputStream(packed, self.codec)
             self.head = self._pushed = self._peek(self._unpack)
 
@@ -361,7 +342,7 @@ class Source:
         return data
 
 
-class _Packed:
+class _PackedBytes:
     """The packed bytes of a source, as pyarrow reads a file."""
 
     closed = False
@@ -376,7 +357,7 @@ class _Packed:
         return data
 
 
-def _opened(path: str) -> Any:
+def _open_file(path: str) -> Any:
     if path == STANDARD_STREAM:
         if sys.stdin is None:
             raise DataError("standard input is closed")

@@ -35,14 +35,14 @@ _OPTIONS = {
 }
 
 
-def call(name: str, *columns: Any, **options: str) -> Any:
+def call(name: str, *columns: pa.Array, **options: str) -> pa.Array:
     """Apply a function to columns and scalars, with the options that it has."""
     engine = _engine()
     chosen = getattr(engine, _OPTIONS[name])(**options) if options else None
     return engine.call_function(name, list(columns), chosen)
 
 
-def cast(column: Any, type_: Any, *, safe: bool = True) -> Any:
+def cast(column: pa.Array, type_: pa.DataType, *, safe: bool = True) -> pa.Array:
     """Return a column as another type; unsafe casts may lose digits."""
     engine = _engine()
     options = engine.CastOptions
@@ -59,21 +59,21 @@ def _engine() -> Any:
     return engine
 
 
-def integer_array(values: npt.NDArray[Any]) -> Any:
+def integer_array(values: npt.NDArray[Any]) -> pa.Array:
     """Return whole numbers as an Arrow int64 array, without a copy where possible."""
     values = np.ascontiguousarray(values, dtype=np.int64)
     buffers = [None, pa.py_buffer(values)]
     return pa.Array.from_buffers(pa.int64(), values.size, buffers)
 
 
-def float_array(values: npt.NDArray[Any]) -> Any:
+def float_array(values: npt.NDArray[Any]) -> pa.Array:
     """Return floats as an Arrow float64 array, without a copy where possible."""
     values = np.ascontiguousarray(values, dtype=np.float64)
     buffers = [None, pa.py_buffer(values)]
     return pa.Array.from_buffers(pa.float64(), values.size, buffers)
 
 
-def column_array(values: npt.NDArray[Any]) -> Any:
+def column_array(values: npt.NDArray[Any]) -> pa.Array:
     """Return whole numbers, truth values (as 0 and 1), floats or strings for Arrow."""
     if values.dtype.kind == "f":
         return float_array(values)
@@ -83,7 +83,7 @@ def column_array(values: npt.NDArray[Any]) -> Any:
     return integer_array(values)
 
 
-def text_array(values: Sequence[str]) -> Any:
+def text_array(values: Sequence[str]) -> pa.Array:
     """Return strings as an Arrow large_string array."""
     encoded = [value.encode() for value in values]
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
@@ -92,12 +92,12 @@ def text_array(values: Sequence[str]) -> Any:
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
 
 
-def text_scalar(value: str) -> Any:
+def text_scalar(value: str) -> pa.Scalar:
     """Return one string as an Arrow large_string scalar."""
     return text_array([value])[0]
 
 
-def text_bytes(array: Any) -> memoryview:
+def text_bytes(array: pa.Array) -> memoryview:
     """Return the strings of a large_string array one after another, as bytes."""
     offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)
     start, stop = offsets[array.offset], offsets[array.offset + len(array)]
@@ -105,7 +105,7 @@ def text_bytes(array: Any) -> memoryview:
     return memoryview(data)[start:stop] if data is not None else memoryview(b"")
 
 
-def flat(column: Any) -> Any:
+def flat(column: pa.Array) -> pa.Array:
     """Return a chunked column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
@@ -114,7 +114,7 @@ def flat(column: Any) -> Any:
     return column.combine_chunks()
 
 
-def to_numpy(column: Any, dtype: type[np.generic]) -> npt.NDArray[Any]:
+def to_numpy(column: pa.Array, dtype: type[np.generic]) -> npt.NDArray[Any]:
     """Return a column of fixed-width numbers as numpy; nulls hold arbitrary values."""
     array = flat(column)
     if len(array) == 0:
@@ -123,7 +123,7 @@ def to_numpy(column: Any, dtype: type[np.generic]) -> npt.NDArray[Any]:
     return values[array.offset : array.offset + len(array)]
 
 
-def mask_to_numpy(mask: Any) -> npt.NDArray[np.bool_]:
+def mask_to_numpy(mask: pa.Array) -> npt.NDArray[np.bool_]:
     """Return a boolean column as numpy, False where it is null."""
     false = pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\0")])[0]
     bits = cast(call("coalesce", mask, false), pa.uint8())
@@ -138,7 +138,7 @@ _TRUTH = r"^(true|false)$"
 _TO_ESCAPE_IN_JSON = r'[\x00-\x1f"\\]'
 
 
-def with_decimal_points(column: Any) -> Any:
+def with_decimal_points(column: pa.Array) -> pa.Array:
     """Return text in which numbers have a point for their decimal comma: 0,5 is 0.5."""
     pattern = r"^(\s*[+-]?\d*),(\d+([eE][+-]?\d+)?\s*)$"
     return call(
@@ -146,7 +146,9 @@ def with_decimal_points(column: Any) -> Any:
     )
 
 
-def inferred(table: Any, numeric: frozenset[str], decimal: str = ".") -> Any:
+def infer_types(
+    table: pa.Table, numeric: frozenset[str], decimal: str = "."
+) -> pa.Table:
     """Give types to columns of text where no cell loses anything by it.
 
     Columns whose every cell is written as a program writes whole numbers, floats or
@@ -162,14 +164,14 @@ def inferred(table: Any, numeric: frozenset[str], decimal: str = ".") -> Any:
     return pa.Table.from_arrays(arrays, names=table.column_names)
 
 
-def _inferred_column(column: Any, numeric: bool) -> Any:
+def _inferred_column(column: pa.Array, numeric: bool) -> pa.Array:
     if numeric:
         return cast(call("utf8_trim_whitespace", column), pa.float64())
     kind = inferred_type(column)
     return column if pa.types.is_null(kind) else with_type(column, kind)
 
 
-def inferred_type(column: Any) -> Any:
+def inferred_type(column: pa.Array) -> pa.DataType:
     """Return the type that every cell of a text column has; null if all are empty."""
     cells = _without_empty(column)
     present = cells.drop_null()
@@ -199,17 +201,17 @@ def inferred_type(column: Any) -> Any:
     return pa.large_string()
 
 
-def with_type(column: Any, kind: Any) -> Any:
+def with_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return a text column as a type that `inferred_type` has found."""
     return column if column.type == kind else cast(_without_empty(column), kind)
 
 
-def _without_empty(column: Any) -> Any:
+def _without_empty(column: pa.Array) -> pa.Array:
     empty = call("equal", column, text_scalar(""))
     return call("if_else", empty, null_like(column), column)
 
 
-def cells(column: Any, name: str) -> Any:
+def cells(column: pa.Array, name: str) -> pa.Array:
     """Return a column as text cells, null where a value is missing."""
     if pa.types.is_dictionary(column.type):
         column = cast(column, column.type.value_type)
@@ -225,14 +227,14 @@ def cells(column: Any, name: str) -> Any:
     return _with_point(text) if pa.types.is_floating(column.type) else text
 
 
-def _with_point(text: Any) -> Any:
+def _with_point(text: pa.Array) -> pa.Array:
     """Write 1.0, not 1, so that a column of floats is one when it is read again."""
     return call(
         "replace_substring_regex", text, pattern=r"^(-?\d+)$", replacement=r"\1.0"
     )
 
 
-def json_values(column: Any) -> Any:
+def json_values(column: pa.Array) -> pa.Array:
     """Return a column as JSON values, ``null`` where a value is missing."""
     type_ = (
         column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -260,7 +262,7 @@ def json_values(column: Any) -> Any:
     return call("coalesce", text, text_scalar("null"))
 
 
-def null_like(column: Any) -> Any:
+def null_like(column: pa.Array) -> pa.Scalar:
     """Return a missing value of the type of a column."""
     return pa.nulls(1, column.type)[0]
 
@@ -310,7 +312,7 @@ class Table:
         return replace(self, columns=columns, lines=lines)
 
 
-def _with_key(lines: Any, name: str, values: Any) -> Any:
+def _with_key(lines: pa.Array, name: str, values: Any) -> pa.Array:
     """Add a key to the end of JSON objects, one on a line, in the spacing they have."""
     import json
 
@@ -343,12 +345,12 @@ def named_column(table: Table, name: str) -> str:
         _refuse_repeated_key(table, name)
         return name
     if count > 1:
-        raise DataError(repeated(table, name))
+        raise DataError(name_twice(table, name))
     lowered = {known.lower(): known for known in table.names}
     near = [lowered[low] for low in get_close_matches(name.lower(), lowered, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise DataError(
-        f"no column {name!r} in {table.source}{hint} {_listed(table)}"
+        f"no column {name!r} in {table.source}{hint} {_list_columns(table)}"
         f"{_header_hint(table)}"
     )
 
@@ -389,11 +391,11 @@ def find_column(
     looked_for = ", ".join(defaults)
     raise DataError(
         f"{table.source} has no {what} column (looked for {looked_for}); "
-        f"pass {marked(role, 'COLUMN')} {_listed(table)}{_header_hint(table)}"
+        f"pass {marked(role, 'COLUMN')} {_list_columns(table)}{_header_hint(table)}"
     )
 
 
-def repeated(table: Table, name: str) -> str:
+def name_twice(table: Table, name: str) -> str:
     """Say which columns have the same name."""
     places = [str(i) for i, known in enumerate(table.names, 1) if known == name]
     return (
@@ -419,7 +421,7 @@ def _refuse_repeated_key(table: Table, name: str) -> None:
             raise DataError(f"{table.source}, row {row}: the key {name!r} twice")
 
 
-def _listed(table: Table) -> str:
+def _list_columns(table: Table) -> str:
     names = table.names
     more = f", … {len(names)} in all" if len(names) > _SHOWN_COLUMNS else ""
     return f"(columns: {', '.join(names[:_SHOWN_COLUMNS])}{more})"

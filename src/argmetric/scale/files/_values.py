@@ -53,7 +53,7 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         legible = mask_to_numpy(numeric)
         if not legible.all():
             first = column[int(np.argmin(legible))].as_py()
-            _refuse(table, name, ~legible, why_no_number(str(first)))
+            _refuse(table, name, ~legible, number_problem(str(first)))
     elif not is_numeric(column.type):
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
@@ -62,7 +62,7 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     return values
 
 
-def why_no_number(text: str) -> str:
+def number_problem(text: str) -> str:
     """Say what a cell is instead of a number, and what to do about it."""
     if not text:
         return _EMPTY
@@ -82,13 +82,13 @@ def probabilities(
     """Return a column of probabilities, or of logits: any finite numbers."""
     hint = f"looks like logits: pass {marked('logits')}"
 
-    def where(index: int) -> str:
+    def row_name(index: int) -> str:
         source, row = table.place_of(index)
         return f"row {row + 1}" + f" of {source}" * (source != table.source)
 
     values, column = numbers(table, name), _place(table, name)
     try:
-        return check_scores(values, column, logits=logits, hint=hint, where=where)
+        return check_scores(values, column, logits=logits, hint=hint, where=row_name)
     except ValueError as error:
         raise DataError(f"{error}; {_COUNTED}") from None
 
@@ -104,7 +104,7 @@ def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Return the number of every row's group, by first appearance, and their ids."""
-    coded = _coded(table, name)
+    coded = _encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     empty = coded.spread(gaps, of_null=True)
     _refuse(table, name, empty, "is empty; every row needs a group")
@@ -117,7 +117,7 @@ def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
 
 
 @dataclass(frozen=True)
-class _Coded:
+class _CodedColumn:
     """Rows as numbers of distinct values; -1 for null."""
 
     codes: npt.NDArray[np.int64]
@@ -128,7 +128,7 @@ class _Coded:
         return np.append(worth, of_null)[self.codes]
 
 
-def _coded(table: Table, name: str) -> _Coded:
+def _encode(table: Table, name: str) -> _CodedColumn:
     column = _plain(table, name)
     try:
         encoded = flat(call("dictionary_encode", column))
@@ -139,10 +139,10 @@ def _coded(table: Table, name: str) -> _Coded:
     codes = to_numpy(cast(encoded.indices, pa.int64()), np.int64)
     if column.null_count:
         codes = np.where(mask_to_numpy(call("is_null", column)), -1, codes)
-    return _Coded(codes, encoded.dictionary.to_pylist())
+    return _CodedColumn(codes, encoded.dictionary.to_pylist())
 
 
-def _plain(table: Table, name: str) -> Any:
+def _plain(table: Table, name: str) -> pa.Array:
     """Return a column with text as large_string and dictionaries decoded."""
     column = flat(table.columns.column(table.names.index(name)))
     if pa.types.is_dictionary(column.type):
@@ -152,7 +152,7 @@ def _plain(table: Table, name: str) -> Any:
     return column
 
 
-def _number_cells(table: Table, name: str) -> Any:
+def _number_cells(table: Table, name: str) -> pa.Array:
     """Return a plain column; decimal commas are points where they are announced."""
     column = _plain(table, name)
     if table.decimal == "," and pa.types.is_large_string(column.type):
@@ -160,7 +160,7 @@ def _number_cells(table: Table, name: str) -> Any:
     return column
 
 
-def is_numeric(type_: Any) -> bool:
+def is_numeric(type_: pa.DataType) -> bool:
     from pyarrow import types
 
     return bool(
@@ -171,7 +171,7 @@ def is_numeric(type_: Any) -> bool:
     )
 
 
-def _is_gap(value: Any) -> bool:
+def _is_gap(value: object) -> bool:
     """Whether a value is no value at all: an empty cell or NaN."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan or (isinstance(value, str) and not value.strip())
@@ -213,7 +213,7 @@ def labels(
     The column has 0 and 1, -1 and 1, true and false, or any two values, of which
     `pos_label` means 1; it may be absent where all rows have one other value.
     """
-    coded = _coded(table, name)
+    coded = _encode(table, name)
     read, classes = _read(table, name, coded, pos_label, missing=missing)
     worth = np.array([_worth(label, classes.positive) for label in read])
     return coded.spread(worth, of_null=math.nan)
@@ -227,7 +227,7 @@ def classes(
     These are 0 and 1 without `pos_label` (then None is second), else the values that
     are in the file, and the positive one of them. Without `both` a class may be absent.
     """
-    coded = _coded(table, name)
+    coded = _encode(table, name)
     read, found = _read(table, name, coded, pos_label, missing=False, both=both)
     worth = np.array([_worth(label, found.positive) for label in read])
     is_positive = coded.spread(worth, of_null=math.nan) == 1
@@ -249,7 +249,7 @@ def class_names(
     `among` the known ones are refused. Classes that may be `missing` are "", or have
     the number -1.
     """
-    coded = _coded(table, name)
+    coded = _encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     if not missing:
         _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
@@ -266,7 +266,7 @@ def class_names(
 def _read(
     table: Table,
     name: str,
-    coded: _Coded,
+    coded: _CodedColumn,
     pos_label: str | None,
     *,
     missing: bool,
@@ -294,8 +294,8 @@ def read_values(
         meant, positive = {value: spelled_label(value) for value in values}, None
     else:
         same = [value for value in values if _is_same(value, pos_label)]
-        positive = _stripped(same[0]) if same else pos_label
-        meant = {value: _stripped(value) for value in values}
+        positive = _strip(same[0]) if same else pos_label
+        meant = {value: _strip(value) for value in values}
         meant |= dict.fromkeys(same, positive)
     found = list(dict.fromkeys(meant.values()))
     try:
@@ -306,19 +306,19 @@ def read_values(
     return meant, known
 
 
-def _naming(*value: Any) -> str:
+def _naming(*value: object) -> str:
     return marked("pos_label", str(value[0]) if value else None)
 
 
-def _worth(label: Any, positive: Any) -> float:
+def _worth(label: object, positive: object) -> float:
     return math.nan if label is None else float(label == positive)
 
 
-def _stripped(value: Any) -> Any:
+def _strip(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-def _is_same(value: Any, text: str) -> bool:
+def _is_same(value: object, text: str) -> bool:
     if isinstance(value, bool):
         return str(value).lower() == text.lower()
     if isinstance(value, str):

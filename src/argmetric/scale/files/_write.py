@@ -29,7 +29,7 @@ from argmetric.scale.files._table import (
     call,
     cells,
     flat,
-    inferred,
+    infer_types,
     json_values,
     text_bytes,
     text_scalar,
@@ -40,7 +40,7 @@ INSTALL = f"Excel files need openpyxl: {install('excel')}"
 NOT_WRITTEN = "Excel files are read, not written: write .csv or .parquet"
 
 
-def read_excel(data: bytes) -> Any:
+def read_excel(data: bytes) -> pa.Table:
     """Return the columns of the first sheet.
 
     A column of numbers, of truth values or of texts keeps its type; one that mixes
@@ -70,14 +70,14 @@ def read_excel(data: bytes) -> Any:
     return pa.Table.from_arrays([_column(one[1:]) for one in kept], names=names)
 
 
-def _column(cells: tuple[Any, ...]) -> Any:
+def _column(cells: tuple[Any, ...]) -> pa.Array:
     try:
         return pa.array(cells)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return pa.array([None if cell is None else str(cell) for cell in cells])
 
 
-def read_typed(data: bytes, format: Format) -> Any:
+def read_typed(data: bytes, format: Format) -> pa.Table:
     """Return the columns of a whole binary file."""
     if format == "xlsx":
         return read_excel(data)
@@ -207,7 +207,7 @@ def _write(
                 cells(array, name) for array, name in zip(arrays, names, strict=True)
             ]
             # All cells at once: a call for each of 100,000 columns takes half a minute
-            whole = _quoted(pa.concat_arrays(texts), delimiter, alone=alone)
+            whole = _quote_cells(pa.concat_arrays(texts), delimiter, alone=alone)
             rows = len(arrays[0])
             texts = [whole.slice(i * rows, rows) for i in range(len(names))]
             _write_lines(file, call("binary_join_element_wise", *texts, separator))
@@ -218,33 +218,33 @@ def _write(
     elif format == "parquet":
         import pyarrow.parquet as pq
 
-        pq.write_table(_typed(table, numeric), file)
+        pq.write_table(_with_types(table, numeric), file)
     else:
-        columns = _typed(table, numeric)
+        columns = _with_types(table, numeric)
         new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
         with new(file, columns.schema) as writer:
             writer.write_table(columns)
 
 
-def _typed(table: Table, numeric: frozenset[str]) -> Any:
+def _with_types(table: Table, numeric: frozenset[str]) -> pa.Table:
     is_text = table.format in DELIMITERS
     if not is_text:
         return table.columns
-    return inferred(table.columns, numeric, table.decimal)
+    return infer_types(table.columns, numeric, table.decimal)
 
 
-def _batches(columns: Any) -> Iterator[list[Any]]:
+def _batches(columns: pa.Table) -> Iterator[list[Any]]:
     for start in range(0, columns.num_rows, _ROWS_AT_ONCE):
         part = columns.slice(start, _ROWS_AT_ONCE)
         yield [flat(column) for column in part.columns]
 
 
-def _write_lines(file: IO[bytes], lines: Any) -> None:
+def _write_lines(file: IO[bytes], lines: pa.Array) -> None:
     ended = call("binary_join_element_wise", lines, text_scalar(""), text_scalar("\n"))
     file.write(text_bytes(ended))
 
 
-def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:
+def _quote_cells(texts: pa.Array, delimiter: str, *, alone: bool) -> pa.Array:
     """Put quotes around the cells that need them, and around no others."""
     texts = call("coalesce", texts, text_scalar(""))
     # An empty cell with no other beside it would be an empty line, which is no row
@@ -265,7 +265,7 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
     if table.lines is not None:
         _write_lines(file, table.lines)
         return
-    columns = _typed(table, numeric)
+    columns = _with_types(table, numeric)
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
     comma, nothing = text_scalar(", "), text_scalar("")
     for arrays in _batches(columns):
@@ -291,11 +291,13 @@ def _packing(file: IO[bytes], codec: str | None) -> Iterator[IO[bytes]]:
     if codec is None:
         yield file
         return
-    with pa.CompressedOutputStream(pa.PythonFile(_Kept(file), "w"), codec) as packed:
+    with pa.CompressedOutputStream(
+        pa.PythonFile(_OpenFile(file), "w"), codec
+    ) as packed:
         yield packed
 
 
-class _Kept(io.RawIOBase):
+class _OpenFile(io.RawIOBase):
     """A file that pyarrow may write to, and not close."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -15,7 +15,7 @@ from argmetric.scale.files.blocks._base import (
     RowLayout,
     StreamClasses,
 )
-from argmetric.scale.files.blocks._open import OpenRows, Resumed, open_rows
+from argmetric.scale.files.blocks._open import OpenRows, ResumePoint, open_rows
 
 __all__ = [
     "MOST_ROWS",
@@ -24,7 +24,7 @@ __all__ = [
     "PackedError",
     "Position",
     "Request",
-    "Resumed",
+    "ResumePoint",
     "RowBlock",
     "RowFormat",
     "RowLayout",

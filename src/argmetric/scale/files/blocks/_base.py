@@ -35,7 +35,7 @@ class StreamClasses:
     rest: bool = False
 
     @property
-    def known(self) -> bool:
+    def are_known(self) -> bool:
         return self.positive is not None and self.negative is not None
 
     def of(self, label: str) -> int | None:
@@ -45,9 +45,9 @@ class StreamClasses:
                 return number
         return 0 if self.rest and label else None
 
-    def learned(self, label: str) -> StreamClasses | None:
+    def learn(self, label: str) -> StreamClasses | None:
         """Return the classes with a new one added, None if there is no place for it."""
-        if not label or self.known:
+        if not label or self.are_known:
             return None
         if self.named:
             return replace(self, negative=label)
@@ -70,7 +70,7 @@ class StreamClasses:
         if not label:
             return "it has no label"
         label = label[:_SHOWN]
-        if self.known or self.named:
+        if self.are_known or self.named:
             return neither(label, self.negative, self.positive)
         problem = unclear([label], "it").problem
         names = f"{marked('pos_label')} and {marked('neg_label')}"
@@ -79,7 +79,7 @@ class StreamClasses:
     @property
     def doubtful(self) -> bool:
         """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
-        usual = StreamClasses().learned(self.negative or "")
+        usual = StreamClasses().learn(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from argmetric._ground.types import Booleans, Bytes, Floats
+from argmetric._ground.types import Booleans, Bytes, Floats, Integers
 from argmetric.scale.files._source import (
     HEAD,
     LABEL_NAMES,
@@ -99,7 +99,7 @@ def with_header(
     return replace(layout, names=found, columns=tuple(names), delimiter=delimiter)
 
 
-def label_text(value: Any) -> str:
+def label_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ def label_text(value: Any) -> str:
 
 
 def known_labels(
-    column: Any, classes: StreamClasses
+    column: pa.Array, classes: StreamClasses
 ) -> tuple[Bytes, StreamClasses, Callable[[int], str]]:
     """Return labels as 0 and 1, 2 for neither; classes with new ones; a row's label."""
     column = flat(column)
@@ -117,13 +117,13 @@ def known_labels(
     missing = integer_array(np.array([-1]))[0]
     codes = to_numpy(pc.fill_null(column.indices.cast(pa.int64()), missing), np.int64)
     texts = [label_text(value) for value in column.dictionary.to_pylist()]
-    if not classes.known:
+    if not classes.are_known:
         # In order of the rows: which of two new values comes first must not depend on
         # how the rows are cut into blocks
         new, first = np.unique(codes, return_index=True)
         for code in new[np.argsort(first)]:
             if code >= 0 and classes.of(texts[code]) is None:
-                classes = classes.learned(texts[code]) or classes
+                classes = classes.learn(texts[code]) or classes
     found = [classes.of(text) for text in texts]
     meaning = np.array([2 if one is None else one for one in found] + [2], np.uint8)
 
@@ -151,12 +151,14 @@ def dense(columns: list[Any], n_rows: int) -> tuple[Floats, Booleans]:
 _ODD = bytes(byte not in b"0123456789+-.eE: \t\r\n" for byte in range(256))
 
 
-def odd_bytes(text: Bytes) -> Any:
+def odd_bytes(text: Bytes) -> Integers:
     """Return the places of bytes that are in no number."""
     return np.flatnonzero(np.frombuffer(text.tobytes().translate(_ODD), bool))
 
 
-def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, Any]:
+def numbers_in(
+    text: Bytes, starts: Integers, ends: Integers, odd: Integers
+) -> tuple[Floats, Any]:
     """Return the numbers that stand between offsets of a text, and where there is none.
 
     `odd` are the places of `odd_bytes`. Every second value of `spans` is a number.
@@ -177,7 +179,7 @@ def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, A
     return X, bad | ~np.isfinite(X)
 
 
-def spans(text: Bytes, starts: Any, ends: Any, wanted: Any) -> Any:
+def spans(text: Bytes, starts: Integers, ends: Integers, wanted: Booleans) -> pa.Array:
     """Return spans of a text as a column, with a null between them, without a copy."""
     offsets, present = np.empty(2 * starts.size, np.int64), np.zeros(2 * starts.size)
     offsets[::2], offsets[1::2] = starts, ends
@@ -187,7 +189,27 @@ def spans(text: Bytes, starts: Any, ends: Any, wanted: Any) -> Any:
     return pa.Array.from_buffers(pa.large_string(), 2 * starts.size - 1, buffers)
 
 
-def csr(rows: Any, places: Any, values: Any, shape: tuple[int, int]) -> Any:
+def usable_rows(
+    X: Any, labels: pa.Array | None, good: Booleans, usable: Booleans
+) -> tuple[Any, pa.Array | None, Booleans]:
+    """Return those of the `good` rows, which were parsed, that can be used."""
+    if not usable.all():
+        good[good] = usable
+        kept = integer_array(np.flatnonzero(usable))
+        X, labels = X[usable], None if labels is None else flat(labels).take(kept)
+    return X, labels, good
+
+
+def chosen_rows(piece: bytes, starts: Integers, chosen: Booleans) -> bytes:
+    """Return the bytes of some rows of a piece."""
+    sizes = np.diff(starts, append=len(piece))
+    text = np.frombuffer(piece, np.uint8)[starts[0] :]
+    return text[np.repeat(chosen, sizes)].tobytes()
+
+
+def csr(
+    rows: Integers, places: Integers, values: Floats, shape: tuple[int, int]
+) -> Any:
     """Return a CSR matrix of values sorted by row."""
     from scipy.sparse import csr_matrix
 
@@ -282,7 +304,7 @@ class ParquetRows:
             reason = str(error).splitlines()[0]
             raise DataError(f"{self.name} is damaged: {reason}") from None
 
-    def _block(self, batch: Any) -> Blocks:
+    def _block(self, batch: pa.RecordBatch) -> Blocks:
         n_rows, names, first = batch.num_rows, self.layout.names, self.position.rows + 1
         y, classes = np.zeros(n_rows, np.uint8), self.position.classes
         if self.layout.target is not None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.saving import refuse_utf16_and_zero_bytes
+from argmetric._ground.types import Integers
 from argmetric.scale.files._parse import header, parse, pieces
 from argmetric.scale.files._source import (
     COMMENTS,
@@ -28,7 +29,7 @@ from argmetric.scale.files._source import (
     without_codec,
 )
 from argmetric.scale.files._table import cast, flat, integer_array, to_numpy
-from argmetric.scale.files._values import why_no_number
+from argmetric.scale.files._values import number_problem
 from argmetric.scale.files.blocks._base import (
     BadRowError,
     Position,
@@ -49,10 +50,12 @@ from argmetric.scale.files.blocks._columns import (
     odd_bytes,
     spans,
     sparse_rows,
+    usable_rows,
     with_header,
 )
 from argmetric.scale.files.blocks._rows import JsonRows, Quick, TextRows
 
+LABELS = pa.dictionary(pa.int32(), pa.string())
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for
 _INDEX_LIMIT = 2**31 - 1
 _MOST_DIGITS = 12  # of an index
@@ -64,16 +67,10 @@ class DelimitedRows(TextRows):
     _doubtful = False  # the last piece had a row that is not all numbers
 
     @property
-    def _letters(self) -> bytes:
-        """Table of 1 for bytes that are in no row of numbers."""
-        known = f'0123456789+-.eE" \r\n{self.delimiter}{self.request.decimal}'.encode()
-        return bytes(byte not in known for byte in range(256))
-
-    @property
     def delimiter(self) -> str:
         return self.layout.delimiter
 
-    def settled(
+    def settle_layout(
         self, kind: RowFormat, known: RowLayout | None, start: int
     ) -> tuple[RowLayout, int]:
         head, name = self.source.head, self.name
@@ -85,63 +82,36 @@ class DelimitedRows(TextRows):
         target, found = chosen_columns(names, name, kind, self.request)
         return RowLayout(kind, len(found), found, target, tuple(names), mark), end
 
-    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+    def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
         if ends.size == 1 and piece.count(b'"') % 2:
             return None  # a quote that never closes
-        columns, features = self.layout.columns, set(self.layout.names)
-        places = [f"f{i}" for i, name in enumerate(columns) if name in features]
+        columns, target = self.layout.columns, self.layout.target
+        places = [f"f{columns.index(name)}" for name in self.layout.names]
+        of_target = {} if target is None else {f"f{columns.index(target)}": LABELS}
         ragged: list[int] = []
-        good = np.ones(ends.size, bool)
 
-        def skip(row: Any) -> str:
+        def skip(row: pa.csv.InvalidRow) -> str:
             ragged.append(row.number - 1)
             return "skip"
 
-        def parsed(rows: bytes, kind: Any) -> Any:
-            types = dict.fromkeys(places, kind)
-            if self.layout.target is not None:
-                target = f"f{columns.index(self.layout.target)}"
-                types[target] = pa.dictionary(pa.int32(), pa.string())
+        table = None
+        how: dict[str, Any] = {"on_ragged": skip, "decimal_point": self.request.decimal}
+        for kind in (pa.float64(), pa.large_binary())[self._doubtful :]:
+            types = dict.fromkeys(places, kind) | of_target
             ragged.clear()
-            sign = self.request.decimal
-            given = rows, len(columns), self.delimiter, types
-            return parse(*given, on_ragged=skip, decimal_point=sign)
-
-        table, as_numbers = None, True
-        if not self._doubtful:
             with contextlib.suppress(pa.ArrowException):
-                table = parsed(piece, pa.float64())
-        if table is None:  # perhaps without the rows that have letters in them
-            odd = np.flatnonzero(np.frombuffer(piece.translate(self._letters), bool))
-            good[np.searchsorted(ends, odd, "right")] = False
-            if 2 * good.sum() > good.size:
-                sizes = np.diff(starts, append=len(piece))
-                text = np.frombuffer(piece, np.uint8)[starts[0] :]
-                with contextlib.suppress(pa.ArrowException):
-                    plain = text[np.repeat(good, sizes)].tobytes()
-                    table = parsed(plain, pa.float64())
-        if table is None:
-            good[:], as_numbers = True, False
-            try:
-                table = parsed(piece, pa.large_binary())
-            except pa.ArrowException:
-                return None
-        if not table.num_rows or table.num_rows + len(ragged) != good.sum():
+                table = parse(piece, len(columns), self.delimiter, types, **how)
+                break
+        if table is None or table.num_rows + len(ragged) != ends.size:
             return None
         cells = [flat(table.column(name)) for name in places]
-        X, bad = dense(cells, table.num_rows) if as_numbers else self._numbers(cells)
-        good[np.flatnonzero(good)[ragged]] = False
-        self._doubtful = bool(bad.any() or not good.all())
-        target = None
-        if self.layout.target is not None:
-            target = flat(table.column(f"f{columns.index(self.layout.target)}"))
-        if bad.any():
-            usable = ~bad.any(axis=1)
-            good[good] = usable
-            X = X[usable]
-            kept = integer_array(np.flatnonzero(usable))
-            target = None if target is None else target.take(kept)
-        return X, target, good
+        is_number = pa.types.is_floating(cells[0].type)
+        X, bad = dense(cells, table.num_rows) if is_number else self._numbers(cells)
+        good = np.ones(ends.size, bool)
+        good[ragged] = False
+        self._doubtful = bool(bad.any() or ragged)
+        labels = next((table.column(name) for name in of_target), None)
+        return usable_rows(X, labels, good, np.asarray(~bad.any(axis=1)))
 
     def _numbers(self, cells: list[Any]) -> tuple[Any, Any]:
         """Return columns of bytes as numbers, and which cells are none."""
@@ -194,7 +164,7 @@ class DelimitedRows(TextRows):
         try:
             value = float("x" if "_" in text else text)
         except ValueError:
-            why = why_no_number(cell)
+            why = number_problem(cell)
             if why == "is not a number":
                 why += f"; pass {drop} for columns that are no features"
             raise BadRowError(f"{place}: {shown(cell)} {why}") from None
@@ -213,7 +183,7 @@ def finite(value: float, text: str, place: str, how: str) -> float:
 class SvmlightRows(TextRows):
     """Rows ``label index:value index:value … # comment``."""
 
-    def settled(
+    def settle_layout(
         self, kind: RowFormat, known: RowLayout | None, start: int
     ) -> tuple[RowLayout, int]:
         return known or RowLayout("svmlight", self._width()), start
@@ -244,7 +214,7 @@ class SvmlightRows(TextRows):
             )
         return max(width, 1)
 
-    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+    def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
         text = np.frombuffer(piece, np.uint8)
         space = text <= 32
         words = np.flatnonzero(np.append(True, space[:-1]) & ~space)
@@ -271,7 +241,7 @@ class SvmlightRows(TextRows):
         begin, end, row, colon = begin[kept], end[kept], row[kept], colon[kept]
         try:
             values, bad = numbers_in(text, colon + 1, end, odd[:0])
-            index = cast(spans(text, begin, colon, np.ones(row.size)), pa.int64())
+            index = cast(spans(text, begin, colon, np.ones(row.size, bool)), pa.int64())
         except pa.ArrowException:
             return None
         places = to_numpy(index, np.int64)[::2] - (not self.request.zero_based)
@@ -285,7 +255,7 @@ class SvmlightRows(TextRows):
         shape = int(good.sum()), self.layout.n_features
         X = csr(rows, places[kept], values[kept], shape)
         label = first & good[of_word]
-        target = spans(text, words[label], word_ends[label], np.ones(shape[0]))
+        target = spans(text, words[label], word_ends[label], np.ones(shape[0], bool))
         return X, target.take(integer_array(2 * np.arange(shape[0]))), good
 
     def row(self, text: bytes) -> tuple[Any, str] | None:
@@ -295,43 +265,47 @@ class SvmlightRows(TextRows):
         label, *pairs = words
         if ":" in label:
             raise BadRowError(f"it begins with {shown(label)}, not with a label")
-        base, width = (0 if self.request.zero_based else 1), self.layout.n_features
-        found: list[tuple[int, float]] = []
+        numbers: list[tuple[int, float]] = []
         before = -1
         for pair in pairs:
             if pair.startswith("qid:"):
                 continue
-            place, sign, number = pair.partition(":")
-            said = shown(pair)
-            if not (sign and place.isdecimal() and place.isascii()):
-                raise BadRowError(f"{said} is not index:value")
-            try:
-                value = float("x" if "_" in number else number)
-            except ValueError:
-                raise BadRowError(f"{said}: the value is not a number") from None
-            how = "; leave the feature out, or fill it in"
-            value = finite(value, number, f"{said}: the value", how)
-            index = int(place[-4000:]) - base
-            if index < 0:
-                raise BadRowError(
-                    f"{said}: indices begin with 1; pass {marked('zero_based')} if "
-                    "they begin with 0 in this file"
-                )
-            if index >= width:
-                more = f"; {marked('features', 'N')} makes room for more"
-                how = "" if self.request.hash_bits else more
-                largest = width - 1 if self.request.zero_based else width
-                raise BadRowError(f"{said}: the largest index is {largest:,}{how}")
+            index, value = self._pair(pair)
             if index <= before:
                 raise BadRowError(
-                    f"{said}: indices must rise within a line, none twice"
+                    f"{shown(pair)}: indices must rise within a line, none twice"
                 )
-            if value:
-                found.append((index, value))
             before = index
-        return found, label
+            if value:
+                numbers.append((index, value))
+        return numbers, label
 
-    def stacked(self, rows: list[Any]) -> Any:
+    def _pair(self, pair: str) -> tuple[int, float]:
+        """Return the column and the value of ``index:value``."""
+        place, sign, number = pair.partition(":")
+        said, zero_based = shown(pair), self.request.zero_based
+        if not (sign and place.isdecimal() and place.isascii()):
+            raise BadRowError(f"{said} is not index:value")
+        try:
+            value = float("x" if "_" in number else number)
+        except ValueError:
+            raise BadRowError(f"{said}: the value is not a number") from None
+        how = "; leave the feature out, or fill it in"
+        value = finite(value, number, f"{said}: the value", how)
+        index, width = int(place[-4000:]) - (not zero_based), self.layout.n_features
+        if index < 0:
+            raise BadRowError(
+                f"{said}: indices begin with 1; pass {marked('zero_based')} if "
+                "they begin with 0 in this file"
+            )
+        if index >= width:
+            more = f"; {marked('features', 'N')} makes room for more"
+            how = "" if self.request.hash_bits else more
+            largest = width - 1 if zero_based else width
+            raise BadRowError(f"{said}: the largest index is {largest:,}{how}")
+        return index, value
+
+    def stack(self, rows: list[Any]) -> Any:
         return sparse_rows(rows, self.layout.n_features)
 
 
@@ -367,7 +341,7 @@ class OpenRows:
 
 
 @dataclass(frozen=True)
-class Resumed:
+class ResumePoint:
     """Where another run has been: position, layout, and the mark of the place."""
 
     position: Position
@@ -381,7 +355,7 @@ def open_rows(
     *,
     format: RowFormat | None = None,
     classes: StreamClasses | None = None,
-    resumed: Resumed | None = None,
+    resumed: ResumePoint | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> OpenRows:
     """Open a file of svmlight, CSV, TSV, JSONL or Parquet, or standard input for "-".

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from argmetric._ground.saving import is_too_deep, parse_json
-from argmetric._ground.types import Booleans
+from argmetric._ground.types import Booleans, Integers
 from argmetric.scale.files import _source
 from argmetric.scale.files._parse import TextPlace, pieces, row_ends
 from argmetric.scale.files._source import (
@@ -28,7 +28,7 @@ from argmetric.scale.files._source import (
     DataError,
     marked,
 )
-from argmetric.scale.files._table import flat, integer_array, mask_to_numpy, to_numpy
+from argmetric.scale.files._table import flat, mask_to_numpy, to_numpy
 from argmetric.scale.files.blocks import _base
 from argmetric.scale.files.blocks._base import (
     BadRowError,
@@ -44,11 +44,13 @@ from argmetric.scale.files.blocks._base import (
 from argmetric.scale.files.blocks._columns import (
     HASHED,
     chosen_columns,
+    chosen_rows,
     csr,
     dense,
     known_labels,
     label_text,
     sparse_rows,
+    usable_rows,
 )
 
 # Of the rows of a piece with nothing unusual in them: features, labels as a column
@@ -77,7 +79,7 @@ class TextRows:
         """Settle the layout, and the position before the first row."""
         head = self.source.head
         start = len(UTF8_MARK) if head.startswith(UTF8_MARK) else 0
-        self.layout, offset = self.settled(kind, known, start)
+        self.layout, offset = self.settle_layout(kind, known, start)
         if offset:
             self.source.read(offset)
         passed = head[:offset]
@@ -86,13 +88,13 @@ class TextRows:
             offset, passed.count(b"\n"), classes=classes, tail=tail
         )
 
-    def settled(
+    def settle_layout(
         self, kind: RowFormat, known: RowLayout | None, start: int
     ) -> tuple[RowLayout, int]:
         """Return the layout, and the offset of the first row."""
         raise NotImplementedError
 
-    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+    def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
         """Parse a piece at once; None if it cannot be."""
         raise NotImplementedError
 
@@ -100,7 +102,7 @@ class TextRows:
         """Return the features of a row and its label; None where it is blank."""
         raise NotImplementedError
 
-    def stacked(self, rows: list[Any]) -> Any:
+    def stack(self, rows: list[Any]) -> Any:
         return np.array(rows, np.float64).reshape(len(rows), self.layout.n_features)
 
     def blocks(self) -> Blocks:
@@ -133,7 +135,12 @@ class TextRows:
             place = place.plus(newlines.size, len(piece))
 
     def _blocks(
-        self, piece: bytes, place: TextPlace, newlines: Any, starts: Any, ends: Any
+        self,
+        piece: bytes,
+        place: TextPlace,
+        newlines: Integers,
+        starts: Integers,
+        ends: Integers,
     ) -> Blocks:
         X, y, good = self._quickly(piece, starts, ends)
         rows: list[Any] = []
@@ -158,7 +165,7 @@ class TextRows:
                     break
         if mended:
             order = np.argsort(np.concatenate([np.flatnonzero(good), mended]))
-            X, y = joined(X, self.stacked(rows)), np.append(y, labels).astype(np.uint8)
+            X, y = join_rows(X, self.stack(rows)), np.append(y, labels).astype(np.uint8)
             X, y = X[order], y[order]
             good[mended] = True
         kept = np.flatnonzero(is_row)
@@ -188,10 +195,12 @@ class TextRows:
         if stops and wrong:
             raise BadRowError(wrong[end])
 
-    def _quickly(self, piece: bytes, starts: Any, ends: Any) -> tuple[Any, Any, Any]:
+    def _quickly(
+        self, piece: bytes, starts: Integers, ends: Integers
+    ) -> tuple[Any, Any, Any]:
         """Return what `quick` finds, with labels as 0 and 1; no rows where it fails."""
         classes = self.position.classes
-        nothing = self.stacked([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
+        nothing = self.stack([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
         found = self.quick(piece, starts, ends)
         if found is None:
             return nothing
@@ -216,7 +225,7 @@ class TextRows:
         classes = self.position.classes
         worth = classes.of(label)
         if worth is None:
-            learned = classes.learned(label)
+            learned = classes.learn(label)
             if learned is None:
                 raise BadRowError(classes.complaint(label))
             self.position = replace(self.position, classes=learned)
@@ -224,7 +233,7 @@ class TextRows:
         return int(worth or 0)
 
 
-def joined(X: Any, other: Any) -> Any:
+def join_rows(X: Any, other: Any) -> Any:
     """Return the rows of two matrices of a kind, one below the other."""
     if isinstance(X, np.ndarray):
         return np.concatenate([X, other])
@@ -241,7 +250,7 @@ _MARKS = bytes(byte in b'"[]{}:' for byte in range(256))
 class JsonRows(TextRows):
     """Rows of numbers by key."""
 
-    def settled(
+    def settle_layout(
         self, kind: RowFormat, known: RowLayout | None, start: int
     ) -> tuple[RowLayout, int]:
         return known or self._first_layout(), start
@@ -274,7 +283,7 @@ class JsonRows(TextRows):
         target = request.target if request.target is not None else known.pop()
         return RowLayout("jsonl", 2**request.hash_bits, (), target)
 
-    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+    def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
         text = np.frombuffer(piece, np.uint8)
         if (text[starts] != ord("{")).any() or is_too_deep(piece, ends.size):
             return None  # pyarrow takes null for a row, or crashes
@@ -284,43 +293,52 @@ class JsonRows(TextRows):
             marks = np.frombuffer(piece.translate(_MARKS), np.uint8)
             count = np.add.reduceat(marks, starts, dtype=np.int64)
             good = count == np.bincount(count).argmax()
-            sizes = np.diff(starts, append=len(piece))
-            table = self._table(text[starts[0] :][np.repeat(good, sizes)].tobytes())
-        target = self.layout.target
+            table = self._table(chosen_rows(piece, starts, good))
         if table is None or table.num_rows != good.sum():
             return None
-        labels = None
-        if target is not None:
-            if target not in table.column_names:
-                return None
-            labels = flat(table.column(target))
-            if pa.types.is_timestamp(labels.type):
-                return None
+        is_known, labels = self._labels(table)
+        if not is_known:
+            return None
         if self._bits:
-            X, usable = self._hashed(table)
+            X, usable = self._hash_columns(table)
         else:
             columns = [table.column(name) for name in self.layout.names]
             X, bad = dense(columns, table.num_rows)
             usable = ~bad.any(axis=1)
         if usable is None:
             return None
-        if not (self._bits or target is None):
-            known = {*self.layout.names, *self.request.drop, target}
-            others = [name for name in table.column_names if name not in known]
-            if len(others) > _MOST_OTHERS:
-                return None
-            for name in others:
-                hits = re.finditer(re.escape(json.dumps(name).encode()), piece)
-                rows = np.searchsorted(ends, [hit.start() for hit in hits], "right")
-                usable &= ~np.isin(np.flatnonzero(good), rows)
-                usable &= mask_to_numpy(table.column(name).is_null())
-        if not usable.all():
-            good[good] = usable
-            kept = integer_array(np.flatnonzero(usable))
-            X, labels = X[usable], None if labels is None else labels.take(kept)
-        return X, labels, good
+        others = self._other_keys(table)
+        if len(others) > _MOST_OTHERS:
+            return None
+        for name in others:
+            usable &= self._rows_without(name, piece, ends)[good]
+            usable &= mask_to_numpy(table.column(name).is_null())
+        return usable_rows(X, labels, good, usable)
 
-    def _table(self, piece: bytes) -> Any:
+    def _other_keys(self, table: pa.Table) -> list[str]:
+        """Return keys that no row may have."""
+        if self._bits or self.layout.target is None:
+            return []
+        known = {*self.layout.names, *self.request.drop, self.layout.target}
+        return [name for name in table.column_names if name not in known]
+
+    def _rows_without(self, key: str, piece: bytes, ends: Integers) -> Booleans:
+        """Return the rows in which a key is not named."""
+        hits = re.finditer(re.escape(json.dumps(key).encode()), piece)
+        rows = np.searchsorted(ends, [hit.start() for hit in hits], "right")
+        return ~np.isin(np.arange(ends.size), rows)
+
+    def _labels(self, table: pa.Table) -> tuple[bool, Any]:
+        """Return whether labels can be read at once, and their column."""
+        target = self.layout.target
+        if target is None:
+            return True, None
+        if target not in table.column_names:
+            return False, None
+        labels = flat(table.column(target))
+        return not pa.types.is_timestamp(labels.type), labels
+
+    def _table(self, piece: bytes) -> pa.Table | None:
         """Parse rows; None if that fails."""
         names = self.layout.names
         schema = pa.schema([(name, pa.float64()) for name in names]) if names else None
@@ -335,7 +353,7 @@ class JsonRows(TextRows):
         except pa.ArrowException:
             return None
 
-    def _hashed(self, table: Any) -> tuple[Any, Any]:
+    def _hash_columns(self, table: pa.Table) -> tuple[Any, Any]:
         n_rows, other = table.num_rows, {*self.request.drop, self.layout.target}
         usable = np.ones(n_rows, bool)
         parts = [(np.zeros(0, int), np.zeros(0, int), np.zeros(0))]
@@ -405,9 +423,9 @@ class JsonRows(TextRows):
                 found.append((hashed_name(name, self._bits), number))
         return found
 
-    def stacked(self, rows: list[Any]) -> Any:
+    def stack(self, rows: list[Any]) -> Any:
         if not self._bits:
-            return super().stacked(rows)
+            return super().stack(rows)
         return sparse_rows(rows, self.layout.n_features)
 
 
@@ -416,7 +434,7 @@ def hashed_name(name: str, bits: int) -> int:
     return zlib.crc32(name.encode()) >> (32 - bits)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     if value is None:
         raise BadRowError(f"key {name!r} is null; fill it in, or pass {marked('drop')}")
     if not isinstance(value, int | float):
