@@ -27,9 +27,6 @@ from argmetric._ground.validation import (
     refuse_two_classes,
 )
 from argmetric._verbs.check._result import CalibrationCheck as CalibrationCheck
-from argmetric._verbs.check._result import (
-    CalibrationCostDisplay as CalibrationCostDisplay,
-)
 from argmetric._verbs.check._result import Line as Line
 from argmetric._verbs.check._result import ReliabilityBins as ReliabilityBins
 from argmetric._verbs.check._result import calibration_line as calibration_line

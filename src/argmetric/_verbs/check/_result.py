@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,12 @@ from argmetric._calibrate.logistic import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import Field, as_frame, documented, metric_title, number
-from argmetric._ground.features import probabilities_of
 from argmetric._ground.odds import from_log_odds, sort_labelled
-from argmetric._ground.pictures import GREY, SmallPicture
+from argmetric._ground.pictures import GREY, Display, SmallPicture
 from argmetric._ground.types import Axes, Booleans, Floats, Integers
 from argmetric._verbs.check._routes import Route, RouteName
 from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
-from argmetric._verbs.tune import LabelledDisplay
-from argmetric.metrics import Metric, MetricLike
+from argmetric.metrics import Metric
 
 Z = 1.959963984540054  # 97.5 % point of the normal distribution
 
@@ -333,52 +331,15 @@ class CalibrationCheck(CheckedRoutes):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram over a histogram of the probabilities."""
-        drawn: Axes = CalibrationCostDisplay(self).plot(ax).ax_
+        drawn: Axes = CheckDrawing(self).plot(ax).ax_
         return drawn
 
 
 @dataclass(repr=False)
-class CalibrationCostDisplay(LabelledDisplay):
-    """Probabilities against actual shares, and what the difference costs in score.
-
-    Every point holds the same share of the positives that were expected, so that there
-    are points where the cut is, however rare positives are.
-
-    Parameters
-    ----------
-    check : CalibrationCheck
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure around it.
-    line_ : matplotlib artist
-        The line through the points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import argmetric as am
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.beta(1, 5, 2000)
-    >>> y = rng.random(2000) < p**2
-    >>> display = am.CalibrationCostDisplay.from_predictions(y, p)
-    >>> print(display.ax_.get_title().splitlines()[0])
-    Actual F1: 0.248 with p as given, 0.291 recalibrated
-    """
+class CheckDrawing(Display):
+    """The picture of a check."""
 
     check: CalibrationCheck
-
-    _scores_of = staticmethod(probabilities_of)
-
-    @classmethod
-    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
-        from argmetric._verbs.check import calibration_check
-
-        return cls(calibration_check(y, p, metric, **options))
 
     def _most(self) -> float:
         """Return the end of both axes: beyond it there is nothing."""
@@ -391,7 +352,7 @@ class CalibrationCostDisplay(LabelledDisplay):
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.4
 
-    def _labels(self) -> dict[str, Any]:
+    def _labels(self) -> dict[str, object]:
         one, most = self.check, self._most()
         ends = -0.02 * most, 1.02 * most
         name, promise = one.metric.name, one.fit_to_forecast
@@ -406,7 +367,7 @@ class CalibrationCostDisplay(LabelledDisplay):
             f"for forecasts: {promise}",
         }
 
-    def _draw(self, ax: Any) -> Any:
+    def _draw(self, ax: Axes) -> object:
         one, rows = self.check, self.check.histogram
         edges = np.linspace(0.0, 1.0, rows.size + 1)
         ax.bar(

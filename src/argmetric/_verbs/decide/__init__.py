@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._question import threshold_between as threshold_between
     from argmetric._verbs.decide._result import Cut as Cut
     from argmetric._verbs.decide._result import Decision as Decision
-    from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -48,7 +47,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "warn_of_surprise",
         ),
         "_one": ("decide_items", "tie_note", "whole_tie_note"),
-        ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),
         "_question": (
             "cut_between",

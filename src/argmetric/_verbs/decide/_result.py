@@ -24,7 +24,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.pictures import RED, SmallPicture, small_histogram
 from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Label
-from argmetric._verbs.plots import ExpectedMetricDisplay
+from argmetric._verbs._drawing import DecisionDrawing
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Decision(Result):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected metric against k, or that of every group or label."""
-        drawn: Axes = ExpectedMetricDisplay(self).plot(ax).ax_
+        drawn: Axes = DecisionDrawing(self).plot(ax).ax_
         return drawn
 
     def forecast(

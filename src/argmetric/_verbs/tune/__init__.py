@@ -31,8 +31,6 @@ from argmetric._ground.validation import (
     to_floats,
     warn_of_scale,
 )
-from argmetric._verbs.plots import LabelledDisplay as LabelledDisplay
-from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
@@ -41,12 +39,12 @@ from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
 from argmetric._verbs.tune._binary import search_rows, tune_metrics
 from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
-from argmetric._verbs.tune._export import LEAST_EXPONENT as LEAST_EXPONENT
-from argmetric._verbs.tune._export import STEP as STEP
-from argmetric._verbs.tune._export import ClassLogits as ClassLogits
-from argmetric._verbs.tune._export import PortableRule as PortableRule
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
 from argmetric._verbs.tune._other_rules import check_certain
+from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
+from argmetric._verbs.tune._portable import STEP as STEP
+from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
+from argmetric._verbs.tune._portable import PortableRule as PortableRule
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits

@@ -14,7 +14,7 @@ import numpy as np
 from argmetric._ground.arguments import install, shown
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.validation import ONE_BITS
-from argmetric._verbs.tune._export import (
+from argmetric._verbs.tune._portable import (
     LEAST_EXPONENT,
     LEAST_SUM,
     STEP,

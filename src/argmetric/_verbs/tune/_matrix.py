@@ -35,8 +35,8 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.guarantees import promise_of
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._verbs.tune._export import PortableRule
 from argmetric._verbs.tune._other_rules import Certain
+from argmetric._verbs.tune._portable import PortableRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import SavedRule
 from argmetric.metrics import Metric

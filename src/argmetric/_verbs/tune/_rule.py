@@ -40,9 +40,10 @@ from argmetric._ground.validation import (
     to_floats,
     warn_user,
 )
+from argmetric._verbs._drawing import RuleDrawing, small_curve
 from argmetric._verbs.guarantees import Guarantee, at_prevalence, promise_of
 from argmetric._verbs.tune import files
-from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
+from argmetric._verbs.tune._portable import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
 from argmetric._verbs.tune.files import (
     CURVE,
@@ -321,9 +322,7 @@ class Rule(SavedRule):
         return Headline("", cut, more)
 
     def _picture(self) -> str:
-        from argmetric._verbs.plots import small_curve
-
-        return "" if self.thresholds is None else small_curve(self)
+        return small_curve(self)
 
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
@@ -426,7 +425,5 @@ class Rule(SavedRule):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score against the threshold, and where the best one may lie."""
-        from argmetric._verbs.plots import ThresholdDisplay
-
-        drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
+        drawn: Axes = RuleDrawing(self).plot(ax).ax_
         return drawn
