@@ -84,6 +84,7 @@ class Terms:
     confidence: float
     for_rows: int | None = None
     prior: float | None = None
+    unlabelled: Floats | None = None  # scores of other rows, where the test begins
     n_labels: int = 1
     label: str = ""
 

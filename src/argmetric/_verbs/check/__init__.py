@@ -174,13 +174,13 @@ def calibration_check(
         random_state=random_state,
         logits=logits,
     )
-    before = problem.decide()
+    before, labels_before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decide(reference=lambda p: ready)
+    after, labels_after = problem.decide(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
-        "recalibrate": after.labels,
-        "decide": before.labels,
+        "recalibrate": labels_after,
+        "decide": labels_before,
         "tune": tuned_labels(problem, folds),
         "half": layout.scores >= (0.0 if logits else 0.5),
     }
@@ -213,7 +213,7 @@ def calibration_check(
         # Labels by calibrators of other folds, scored with that of all rows
         found = fit_calibrator(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
-        score_forecast = forecast(problem.checked_scores(), after.given, metric, **how)
+        score_forecast = forecast(problem.checked_scores(), after.labels, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(list_routes(judged, names, sign)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.layout import Layout
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import Probabilities
-from argmetric._verbs.decide import decide
+from argmetric._verbs.decide import Decision, decide
 from argmetric._verbs.tune import Group, best_threshold, tune
 from argmetric.metrics import Metric
 
@@ -223,20 +223,10 @@ class LabelledScores:
         average = self.layout.average
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
-    def decide(self, **given: Any) -> RouteDecision:
-        """Return the decision of `decide` on the scores."""
+    def decide(self, **given: Any) -> tuple[Decision, Booleans]:
+        """Return the decision of `decide` on the scores, and its labels by item."""
         found = decide(self.checked_scores(), self.metric, **self.options(), **given)
-        labels = self.layout.select(np.asarray(found.labels)) == 1
-        return RouteDecision(labels, found.labels, found.expected, found.threshold)
-
-
-class RouteDecision(NamedTuple):
-    """Labels of `decide`, item by item and as given, and what it expected of them."""
-
-    labels: Booleans
-    given: Any
-    expected: float
-    threshold: float | None
+        return found, self.layout.select(np.asarray(found.labels)) == 1
 
 
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:

@@ -37,7 +37,7 @@ from argmetric._ground.limits import check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs._certify import LabelledRows, Terms, certify
-from argmetric._verbs.decide._one import decide_one
+from argmetric._verbs.decide._one import decide_groups, decide_one
 from argmetric._verbs.decide._question import (
     Question,
     require_no_zeros_chosen,
@@ -50,6 +50,12 @@ from argmetric.metrics import (
     get_metric,
     require_defined,
     require_ranking,
+)
+
+# Options of `decide` that tensors do not have
+FOR_ARRAYS = (
+    *("budget", "per_row", "confidence"),
+    *("reference", "prior", "pos_label", "n_jobs"),
 )
 
 
@@ -171,31 +177,15 @@ def decide(
     >>> round(d.expected, 3)
     0.69
     """
-    known: dict[str, Any] = {
-        "groups": groups,
-        "average": average,
-        "zero_division": zero_division,
-        "min_positives": min_positives,
-        "max_positives": max_positives,
-        "min_precision": min_precision,
-        "min_recall": min_recall,
-        "logits": logits,
-    }
-    for_arrays: dict[str, Any] = {
-        "budget": budget,
-        "per_row": per_row,
-        "confidence": confidence,
-        "reference": reference,
-        "prior": prior,
-        "pos_label": pos_label,
-        "n_jobs": n_jobs,
-    }
+    options: dict[str, Any] = {**locals()}
+    del options["p"], options["metric"]
     if type(p) is not np.ndarray and is_tensor(p):
-        refuse_for_tensors(**{key: x is not None for key, x in for_arrays.items()})
+        given = {name: options.pop(name) is not None for name in FOR_ARRAYS}
+        refuse_for_tensors(**given)
         from argmetric.tensors import decide as decide_tensors
 
-        return decide_tensors(p, metric, **known)  # type: ignore[return-value]
-    return decide_by(p, metric, **known, **for_arrays)
+        return decide_tensors(p, metric, **options)  # type: ignore[return-value]
+    return decide_by(p, metric, **options)
 
 
 def decide_by(
@@ -341,8 +331,6 @@ def _choose_labels(
     elif question.layout.ids is None:
         decision = decide_one(question)
     else:
-        from argmetric._verbs.decide._one import decide_groups
-
         decision = decide_groups(question, n_threads)
     if budget is not None:
         from argmetric._verbs.decide._budget import check_budget, within_budget

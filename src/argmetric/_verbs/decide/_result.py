@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import check_label, shown
 from argmetric._ground.display import (
@@ -23,7 +22,7 @@ from argmetric._ground.display import (
     part_text,
 )
 from argmetric._ground.pictures import RED, SmallPicture, small_histogram
-from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Label
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Integers, Label
 from argmetric._verbs._drawing import DecisionDrawing
 from argmetric.metrics import Metric, RatesForm
 
@@ -96,17 +95,17 @@ class Decision(Result):
 
     labels: Any
     n_positives: int
-    threshold: float | None
-    threshold_raw: float | None
+    threshold: float | None = None
+    threshold_raw: float | None = None
     scale: str
     expected: float
     error: float
     metric: Metric
     n: int
     average: str | None
-    group_ids: npt.NDArray[Any] | None
-    group_n_positives: Integers | None
-    group_expected: Floats | None
+    group_ids: AnyArray | None = None
+    group_n_positives: Integers | None = None
+    group_expected: Floats | None = None
     notes: tuple[str, ...] = ()
     _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]

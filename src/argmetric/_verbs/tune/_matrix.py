@@ -25,7 +25,15 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import column_names
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import AnyArray, ArrayLike, Axes, Booleans, Floats, Frame
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Frame,
+    Label,
+)
 from argmetric._ground.validation import (
     check_choice,
     is_sparse,
@@ -34,8 +42,8 @@ from argmetric._ground.validation import (
     to_floats,
 )
 from argmetric._verbs.guarantees import promise_of
-from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._verbs.tune._other_rules import Certain
+from argmetric._verbs.tune._binary import Group
+from argmetric._verbs.tune._other_rules import TuneProblem
 from argmetric._verbs.tune._portable import PortableRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import SavedRule
@@ -225,18 +233,14 @@ class MultiLabelRule(SavedRule):
 
 
 def tune_matrix(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     scores: Floats,
-    weight: Floats | None,
-    metrics: list[Metric],
+    problem: TuneProblem,
     *,
-    settings: Settings,
-    groups: Any,
-    pos_label: Any,
-    average: Any,
-    calibrator: Any,
-    certain: Certain | None,
+    groups: ArrayLike | None,
+    pos_label: Label | None,
+    average: str | None,
 ) -> list[MultiLabelRule]:
     """Tune a rule for each column of labels, or one for all entries."""
     for option, value in (("groups", groups), ("pos_label", pos_label)):
@@ -251,7 +255,7 @@ def tune_matrix(
             "for one of several classes per row call argmetric.classes.tune"
         )
     average = "macro" if average is None else average
-    if certain is not None and average != "macro":
+    if problem.terms is not None and average != "macro":
         raise ValueError(
             f"confidence is for each label by itself, not for average={average!r}"
         )
@@ -262,35 +266,24 @@ def tune_matrix(
     _refuse_other_order(column_names(y), given)
     names = tuple(range(scores.shape[1])) if given is None else tuple(given)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    known: dict[str, Any] = {"calibrator": calibrator, "probabilities": inside}
+    known: dict[str, Any] = {"probabilities": inside}
     if average == "macro":
         columns = []
         for j, name in enumerate(names):
-            of_column = f"column {name!r} of y"
-            one = binary_labels(labels[:, j], name=of_column, both=certain is None)
+            of_column, both = f"column {name!r} of y", problem.terms is None
+            one = binary_labels(labels[:, j], name=of_column, both=both)
+            asked = problem.of_label(of_column, len(names))
             column = np.ascontiguousarray(scores[:, j])
-            if certain is None:
-                search = search_rows(column, one.positive, weight, None, settings)
-                found = tune_metrics(search, metrics)
-            else:
-                asked = certain.of_label(of_column, len(names))
-                asked.check_classes(one, settings.limits)
-                found = asked.rules(column, one.positive, None, settings, metrics)
-            columns.append([replace(rule, **known) for rule in found])
-        return [
-            MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
-            for i in range(len(metrics))
-        ]
+            columns.append(asked.rules(column, one, None, known))
+        return [MultiLabelRule(rules, names) for rules in zip(*columns, strict=True)]
     rows, count = scores.shape
-    flat = binary_labels(labels.ravel(), both=True)
-    cell_weight = None if weight is None else np.repeat(weight, count)
+    if problem.weight is not None:
+        problem = replace(problem, weight=np.repeat(problem.weight, count))
     # The cells of a row are drawn together: they depend on each other.
     group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
-    search = search_rows(scores.ravel(), flat.positive, cell_weight, group, settings)
-    rules = (
-        replace(rule, average=average, **known)
-        for rule in tune_metrics(search, metrics)
-    )
+    known["average"] = average
+    flat = binary_labels(labels.ravel(), both=True)
+    rules = problem.rules(scores.ravel(), flat, group, known)
     return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
 
 

@@ -230,8 +230,9 @@ class Rule(SavedRule):
         calibrator = self.calibrator
         if calibrator is None:
             return self.threshold
-        parts = calibrator.parts if isinstance(calibrator, Calibrator) else ()
-        if not parts or any(isinstance(one, FunctionCalibrator) for one in parts):
+        if not isinstance(calibrator, Calibrator) or not calibrator.parts:
+            return None
+        if any(isinstance(one, FunctionCalibrator) for one in calibrator.parts):
             return None
         return raw_cut(calibrator, self.threshold)
 
