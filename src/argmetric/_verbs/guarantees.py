@@ -105,6 +105,15 @@ class Guarantee(Result):
         The metric, where a floor under it is promised.
     assumptions : tuple of str
         What the promises rest on.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> p = np.linspace(0, 1, 2000)
+    >>> y = np.random.default_rng(0).random(2000) < p
+    >>> rule = am.tune(y, p, "recall", min_precision=0.8, confidence=0.95)
+    >>> rule.guarantee.promises[0].bound, rule.guarantee.n
+    (0.8, 2000)
     """
 
     threshold: float
@@ -222,8 +231,10 @@ def promise_of(guarantees: Mapping[Any, Guarantee | None]) -> str:
 class NotCertifiedError(ValueError):
     """No threshold is proven to keep the limits.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        What is not proven, and why.
     nearest : dict or None
         The cut at which the test began, and failed: threshold, k, errors, allowed.
         None where no cut was tested. That another cut would pass by its own counts
@@ -232,6 +243,16 @@ class NotCertifiedError(ValueError):
         Labelled rows with which a cut would pass with a probability of 80 %, if the
         scores are calibrated: a forecast, and too low where they are overconfident.
         None where it is no more than the rows at hand, which the labels contradict.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y, p = [0, 1, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.9]
+    >>> try:
+    ...     am.tune(y, p, min_precision=0.9, confidence=0.95)
+    ... except am.NotCertifiedError as error:
+    ...     print(error.labels_needed, str(error)[:44])
+    None no threshold is proven to keep min_precision
     """
 
     def __init__(

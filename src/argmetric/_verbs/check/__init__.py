@@ -52,7 +52,6 @@ from argmetric._verbs.check._verdicts import MIN_P_VALUE as MIN_P_VALUE
 from argmetric._verbs.check._verdicts import CheckedRoutes as CheckedRoutes
 from argmetric._verbs.check._verdicts import Quality as Quality
 from argmetric._verbs.check._verdicts import reword as reword
-from argmetric._verbs.check._verdicts import verdict_on as verdict_on
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
@@ -115,6 +114,7 @@ def calibration_check(
     Returns
     -------
     CalibrationCheck
+        Verdicts, the advised route, scores of all routes, and reliability.
 
     See Also
     --------

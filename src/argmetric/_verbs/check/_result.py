@@ -12,7 +12,14 @@ from argmetric._calibrate.bins import equal_mass_bins, first_of_equals
 from argmetric._calibrate.logistic import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
-from argmetric._ground.display import Field, as_frame, documented, metric_title, number
+from argmetric._ground.display import (
+    Field,
+    as_frame,
+    documented,
+    hide_private,
+    metric_title,
+    number,
+)
 from argmetric._ground.odds import from_log_odds, sort_labelled
 from argmetric._ground.pictures import GREY, Display, SmallPicture
 from argmetric._ground.types import Axes, Booleans, Floats, Integers
@@ -176,6 +183,7 @@ def _line_of_bins(x: Floats, y: Booleans, weight: Floats | None) -> Floats:
     return fit_logistic([middle / total], target, total).coefficients
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class CalibrationCheck(CheckedRoutes):
     """Whether probabilities are reliable for decisions and for forecasts.
@@ -220,6 +228,15 @@ class CalibrationCheck(CheckedRoutes):
     forecast : Forecast or None
         The forecast for `decide` with `p` recalibrated, on as many new rows; None with
         weights.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 4, 20_000)
+    >>> check = am.calibration_check(rng.random(p.size) < p**1.5, p)
+    >>> check.route, round(check.slope, 1)
+    ('recalibrate', 1.3)
     """
 
     route: RouteName

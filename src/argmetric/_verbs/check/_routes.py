@@ -15,7 +15,7 @@ from argmetric._ground.layout import Layout
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import Probabilities
 from argmetric._verbs.decide import Decision, decide
-from argmetric._verbs.tune import Group, best_threshold, tune
+from argmetric._verbs.tune import tune
 from argmetric.metrics import Metric
 
 MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
@@ -231,7 +231,7 @@ class LabelledScores:
 
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
     """Return labels by cuts tuned on the other folds; None if one has no cut."""
-    scores, average = problem.scores, problem.layout.average
+    scores = problem.scores
     labels = np.zeros(scores.shape, dtype=bool)
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
         return None
@@ -241,26 +241,15 @@ def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
         for number in range(int(folds.max()) + 1):
             inside = folds == number
             rows = ~inside
+            how: dict[str, Any] = {"average": problem.layout.average}
+            if problem.weight is not None and scores.ndim == 1:  # of rows, not of cells
+                how["sample_weight"] = problem.weight[rows]
+            if problem.groups is not None:
+                how["groups"] = problem.groups.take(rows)
+            given = problem.y[rows], problem.checked_scores(rows), problem.metric
             try:
-                if scores.ndim == 2:  # rules of matrices weigh rows, not cells
-                    given = (
-                        problem.y[rows],
-                        problem.checked_scores(rows),
-                        problem.metric,
-                    )
-                    how: Any = {"average": average, "n_bootstrap": 0, "cv": None}
-                    rule: Any = tune(*given, **how)
-                    labels[inside] = rule.applies(problem.checked_scores(inside))
-                    continue
-                weight = None if problem.weight is None else problem.weight[rows]
-                group = None
-                if problem.groups is not None:
-                    some = problem.groups.take(rows)
-                    group = Group(some.codes, some.count, average != "pooled")
-                cut = best_threshold(
-                    problem.metric, scores[rows], problem.y[rows], weight, group
-                )
-                labels[inside] = scores[inside] >= cut
+                rule = tune(*given, n_bootstrap=0, cv=None, **how)
+                labels[inside] = rule.applies(problem.checked_scores(inside))
             except ValueError:
                 return None
     return problem.layout.select(labels)

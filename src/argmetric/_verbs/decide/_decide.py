@@ -162,6 +162,7 @@ def decide(
     Returns
     -------
     Decision
+        Labels, expected metric, threshold, and the curve over all k.
 
     See Also
     --------
@@ -221,7 +222,13 @@ def decide_by(
     metric = get_metric(metric, zero_division=zero_division)
     logits = check_flag(logits, "logits")
     n_threads = check_jobs(n_jobs)
-    limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+    asked_limits: dict[str, Any] = {
+        "min_positives": min_positives,
+        "max_positives": max_positives,
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+    }
+    limits = check_limits(*asked_limits.values())
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     if pos_label is not None:
         reference = _name_positives(reference, pos_label)
@@ -259,12 +266,7 @@ def decide_by(
         "calibrator": found,
         "forecast": {"reference": found},
         "reference": reference,
-        "limits": {
-            "min_positives": min_positives,
-            "max_positives": max_positives,
-            "min_precision": min_precision,
-            "min_recall": min_recall,
-        },
+        "limits": asked_limits,
     }
     if isinstance(prior, float) and fitted.calibrator is not None:
         # Forecasts meet the share with every calibrator that the reference allows

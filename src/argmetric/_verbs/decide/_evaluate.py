@@ -86,6 +86,13 @@ class ActualScore(Actual):
     It is a float in every respect: it prints, compares, formats and adds up like one,
     and arithmetic with it gives plain floats. Notebooks show it as a table.
 
+    Parameters
+    ----------
+    value : float
+        The score.
+    **known
+        The attributes, by name.
+
     Attributes
     ----------
     metric : Metric
@@ -100,6 +107,13 @@ class ActualScore(Actual):
         those on which it is undefined; None where it is no mean.
     coverage : float
         Coverage of `interval`: 0.9.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> score = am.evaluate([1, 1, 0, 0], [1, 0, 0, 0], "recall")
+    >>> score, score.n, score.counts["fn"]
+    (0.5, 4, 1)
     """
 
     metric: Metric
@@ -250,12 +264,9 @@ def evaluate(
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
-    elif flags and pos_label is not None:  # labels have names, a decision has none
-        true = binary_labels(y, pos_label)
-        counted = _count(
-            true.positive, labels, None, groups, by, sample_weight=sample_weight
-        )
     else:
+        if flags and pos_label is not None:  # labels have names, a decision has none
+            y, pos_label = binary_labels(y, pos_label).positive, None
         counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
     score = score_counts(counted, metric, average)
     warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)

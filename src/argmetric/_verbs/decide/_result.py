@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Result,
     counted,
     documented,
+    hide_private,
     metric_fields,
     metric_title,
     number,
@@ -45,6 +46,7 @@ class Cut:
     expected: float
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decision(Result):
     """The chosen labels and their expected score.
@@ -91,6 +93,15 @@ class Decision(Result):
         `per_row` where rows depend on each other and no bound is known.
     guarantee : Guarantee or None
         What holds for new rows, where `decide` was asked with a `confidence`.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> d = am.decide([0.9, 0.6, 0.2, 0.1])
+    >>> d.labels, d.threshold
+    (array([1, 1, 0, 0]), 0.4)
+    >>> d.best_cut.n_positives, d.curve.round(2)
+    (2, array([0.  , 0.66, 0.77, 0.68, 0.6 ]))
     """
 
     labels: Any
@@ -178,6 +189,11 @@ class Decision(Result):
         ----------
         group : object
             A value of `group_ids`.
+
+        Returns
+        -------
+        ndarray of shape (m + 1,)
+            By the number k of rows of the group that are predicted positive.
         """
         if self.group_ids is None:
             raise ValueError("there are no groups here: the curve is in `curve`")
@@ -305,6 +321,7 @@ class Decision(Result):
         Returns
         -------
         Forecast
+            The distribution of the score, with its mean and interval.
 
         Examples
         --------

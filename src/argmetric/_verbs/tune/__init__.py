@@ -34,7 +34,6 @@ from argmetric._ground.validation import (
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
-from argmetric._verbs.tune._binary import best_threshold as best_threshold
 from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
 from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
@@ -366,6 +365,7 @@ def tune(
     Returns
     -------
     Rule, MultiLabelRule, or a dict of them by name of the metric
+        The threshold, how sure it is, and `apply` for new scores.
 
     See Also
     --------

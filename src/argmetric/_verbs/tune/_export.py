@@ -85,6 +85,7 @@ class ExportMixin(Result):
         Returns
         -------
         onnx.ModelProto
+            With the outputs "argmetric_label" and "argmetric_valid".
         """
         return onnx_model(self._portable(), model, output)
 
@@ -97,6 +98,11 @@ class ExportMixin(Result):
         ----------
         name : str, default="label"
             Name of the function.
+
+        Returns
+        -------
+        str
+            The source of the function.
 
         Examples
         --------
@@ -142,6 +148,11 @@ class ExportMixin(Result):
 
         The key "rule" holds what `save` writes. `docs/_static/rule.schema.json` of the
         source describes the rest.
+
+        Returns
+        -------
+        str
+            A JSON object.
         """
         rule = self._portable()
         rule.labels_of("JSON", int, float, str, bool)

@@ -56,7 +56,7 @@ SHOWN = 8  # labels in the printed form
 class MultiLabelRule(SavedRule):
     """One rule per label, or one for all of them.
 
-    Attributes
+    Parameters
     ----------
     rules : tuple of Rule
         In the order of the columns.
@@ -134,6 +134,11 @@ class MultiLabelRule(SavedRule):
         ----------
         p : array-like of shape (n, labels)
             Scores as they were tuned on.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, labels)
+            True where the label is positive.
         """
         scores = to_floats(p, "p")
         if scores.ndim != 2 or scores.shape[1] != len(self.rules):
@@ -153,6 +158,11 @@ class MultiLabelRule(SavedRule):
         ----------
         p : array-like of shape (n, labels)
             Scores as they were tuned on.
+
+        Returns
+        -------
+        array-like of {0, 1}, shape (n, labels)
+            An array, or a frame where `p` is one.
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 

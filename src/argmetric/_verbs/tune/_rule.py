@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Headline,
     between,
     documented,
+    hide_private,
     metric_title,
     number,
     with_interval,
@@ -67,11 +68,12 @@ KEPT_POINTS = 2000  # of the curve, in a pickle
 _NUMBERS = {"threshold", "coverage", *files.FACTS} - {"argmax_score"}
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class Rule(SavedRule):
     """A threshold, the metric it was tuned for, and the uncertainty of both.
 
-    Attributes
+    Parameters
     ----------
     metric : Metric
         What the threshold is best for.
@@ -247,6 +249,7 @@ class Rule(SavedRule):
         Returns
         -------
         ndarray of bool
+            True where the label is positive.
         """
         scores = read_scores(p, "p", logits=True)  # any real score, but no NaN
         if scores.ndim != 1 and self.average not in ("micro", "samples"):
@@ -291,7 +294,18 @@ class Rule(SavedRule):
         return same_kind(p)(self.named(self.applies(p)))
 
     def named(self, positive: Booleans) -> npt.NDArray[Any]:
-        """Return booleans as labels of the two classes."""
+        """Return booleans as labels of the two classes.
+
+        Parameters
+        ----------
+        positive : ndarray of bool
+            Whether rows are positive, as `applies` returns it.
+
+        Returns
+        -------
+        ndarray
+            `pos_label` where it is, else `neg_label`.
+        """
         names = (self.neg_label, self.pos_label)
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]

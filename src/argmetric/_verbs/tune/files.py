@@ -215,6 +215,7 @@ class SavedRule(ExportMixin, Saved[Any]):
         Returns
         -------
         array-like
+            0 and 1, or the labels that `y` had.
         """
         return self.apply(p)
 
