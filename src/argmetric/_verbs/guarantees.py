@@ -19,7 +19,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
-from argmetric._ground.types import Axes, Interval
+from argmetric._ground.types import Axes, Interval, Label
 
 # What a promise says of a cut, after "at least 90 % of the" or "of the next 100"
 WORDS = {
@@ -137,7 +137,7 @@ class Guarantee(Result):
         return self._sentence(f"p ≥ {self.threshold:.4g}", self.confidence)
 
     @property
-    def _limits(self) -> tuple[Any, ...]:
+    def _limits(self) -> tuple[object, ...]:
         """What was asked, and of which rows; a floor under the metric is an answer."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
         return *asked, self.for_rows, self.metric, self.assumptions[0]
@@ -179,7 +179,7 @@ class Guarantee(Result):
         )
         return [*found, *only_shown(counts)]
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         names = Promise.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.promises] for x in names}
 
@@ -212,7 +212,7 @@ class Guarantee(Result):
         return cls(**known)
 
 
-def promise_of(guarantees: Mapping[Any, Guarantee | None]) -> str:
+def promise_of(guarantees: Mapping[Label, Guarantee | None]) -> str:
     """Return what the rules of labels promise, by the names of the labels, or ""."""
     known = {name: one for name, one in guarantees.items() if one is not None}
     if len(guarantees) == 1:
@@ -258,7 +258,7 @@ class NotCertifiedError(ValueError):
     def __init__(
         self,
         message: str,
-        nearest: dict[str, Any] | None = None,
+        nearest: dict[str, float] | None = None,
         labels_needed: int | None = None,
     ) -> None:
         super().__init__(message)

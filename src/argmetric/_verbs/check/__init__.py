@@ -193,7 +193,7 @@ def calibration_check(
     judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
     sign = 1.0 if metric.greater_is_better else -1.0
     # Bins and lines do not care for the order of rows, but leave out those of weight 0.
-    part: Any = slice(None) if placed is None else placed > 0
+    part: Booleans | slice = slice(None) if placed is None else placed > 0
     known = truth[part], None if placed is None else placed[part]
     ordered = Reference(layout.scores[part], *known, logits)
     segmented = coded is not None or scores.ndim == 2

@@ -22,7 +22,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.odds import from_log_odds, sort_labelled
 from argmetric._ground.pictures import GREY, Display, SmallPicture
-from argmetric._ground.types import Axes, Booleans, Floats, Integers
+from argmetric._ground.types import Axes, Booleans, Floats, Frame, Integers
 from argmetric._verbs.check._routes import Route, RouteName
 from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
 from argmetric.metrics import Metric
@@ -58,7 +58,7 @@ class ReliabilityBins:
         return {name: column.tolist() for name, column in vars(self).items()}
 
     @documented
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Return a data frame with one row per bin."""
         return as_frame(dict(vars(self)), backend)
 
@@ -154,10 +154,11 @@ def calibration_line(
     covariance = np.linalg.inv(information)
     if weight is not None or unit is not None:
         # Σ of the squares of what rows, or whole units, pull at slope and intercept
-        pull: Any = residual * x
-        level: Any = residual
+        pull, level = residual * x, residual
         if unit is not None:
-            pull, level = (np.bincount(unit, values) for values in (pull, level))
+            pull, level = (
+                np.bincount(unit, values).astype(np.float64) for values in (pull, level)
+            )
         mixed = dot(pull, level)
         spread = np.array([[dot(pull, pull), mixed], [mixed, dot(level, level)]])
         covariance = covariance @ spread @ covariance

@@ -33,7 +33,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
-from argmetric._ground.limits import check_limits, refuse_more_than_all
+from argmetric._ground.limits import Limits, check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs._certify import LabelledRows, Terms, certify
@@ -69,7 +69,7 @@ class NeverDefinedError(ValueError):
         super().__init__(_never_defined(metric))
         self.decision = decision
 
-    def __reduce__(self) -> tuple[type[ValueError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[ValueError], tuple[object, ...]]:
         return ValueError, self.args
 
 
@@ -209,7 +209,7 @@ def decide_by(
     reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    pos_label: object = None,
+    pos_label: Label | None = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Return the decision of `decide` on arrays, by one of three methods.
@@ -242,9 +242,8 @@ def decide_by(
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     guarantee = None
     if confidence is not None:
-        _refuse_with_confidence(
-            min_positives=min_positives or None, budget=budget, per_row=per_row
-        )
+        unproven = {"min_positives": min_positives or None, "budget": budget}
+        _refuse_with_confidence(unproven | {"per_row": per_row})
         guarantee, limits = certified_limits(
             confidence,
             fitted,
@@ -289,17 +288,18 @@ def decide_by(
     return decision
 
 
-def _name_positives(reference: object, pos_label: object) -> Any:
+def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:
     """Return the reference (y, p) with y = 1 where it is the positive class."""
     if not is_pair(reference):
         raise ValueError(
             f"pos_label={shown(pos_label)} names the positive class of "
             "reference=(y, p): pass these rows"
         )
-    return with_positives(reference, pos_label)
+    named: ReferenceLike = with_positives(reference, pos_label)
+    return named
 
 
-def _refuse_with_confidence(**options: Any) -> None:
+def _refuse_with_confidence(options: dict[str, object]) -> None:
     """Refuse options that have no guarantee."""
     for name, value in options.items():
         if value is not None:
@@ -342,15 +342,15 @@ def _choose_labels(
 
 
 def certified_limits(
-    confidence: Any,
+    confidence: float,
     fitted: FittedReference,
     layout: Layout,
     metric: Metric,
     *,
-    prior: Any,
+    prior: float | str | None,
     most: int | str | None,
     floors: dict[str, float | None],
-) -> tuple[Guarantee, Any]:
+) -> tuple[Guarantee, Limits]:
     """Return the guarantee, and how many rows its threshold selects."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows

@@ -48,10 +48,17 @@ from argmetric._ground.types import (
     Interval,
     Label,
     LabelsLike,
+    SparseMatrix,
 )
 from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    ClassMetric,
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+)
 
 if TYPE_CHECKING:
     from argmetric._forecast.result import Forecast
@@ -67,8 +74,8 @@ class UndefinedScoreError(ValueError):
 class Actual(ScoreFloat):
     """What the actual scores of two classes and of several say alike."""
 
-    metric: Any
-    interval: Any
+    metric: Metric | ClassMetric
+    interval: Any  # a property of scores of two classes
     coverage: float
 
     def _headline(self) -> Headline:
@@ -424,7 +431,11 @@ def _count(
 
 
 def _count_sparse(
-    y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
+    y: Any,
+    labels: Any,
+    groups: object,
+    average: Average | None,
+    sample_weight: object,
 ) -> SegmentCounts:
     """Return the counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
@@ -448,7 +459,7 @@ def _count_sparse(
     return SegmentCounts(hit, predicted, actual, layout.sizes)
 
 
-def _entries(labels: Any, name: str) -> Any:
+def _entries(labels: SparseMatrix, name: str) -> Any:
     """Return sparse 0/1 labels with one entry per cell."""
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()

@@ -307,8 +307,8 @@ def best_of_items(
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor
-    how: Any = {"floor": floor, "most": most, "whole": whole}
-    return choose_in_long(items, metric, limits.least, high, **how)
+    bounds = limits.least, high
+    return choose_in_long(items, metric, *bounds, floor=floor, most=most, whole=whole)
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from argmetric._ground.display import (
     part_text,
 )
 from argmetric._ground.pictures import RED, SmallPicture, small_histogram
-from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Integers, Label
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Floats,
+    Integers,
+    Label,
+    LabelsLike,
+)
 from argmetric._verbs._drawing import DecisionDrawing
 from argmetric.metrics import Metric, RatesForm
 
@@ -129,7 +137,7 @@ class Decision(Result):
     guarantee: Guarantee | None = None
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for pickle; curves of segments need the input again."""
         names = ("cut_half", "best_cut", "curve", "plan")
         known = {name: getattr(self, name) for name in names}
@@ -279,7 +287,7 @@ class Decision(Result):
             *self._keys("share", "notes"),
         ]
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         """Return the expected metric of k = 0 … n; with segments, of each."""
         if self.group_ids is None:
             assert self.curve is not None
@@ -336,9 +344,9 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        given: dict[str, Any] = {"known": known, "overdispersion": overdispersion}
+        given: dict[str, object] = {"known": known, "overdispersion": overdispersion}
         given |= {} if prior is None else {"prior": prior}
-        found: Forecast = forecast_labels(
+        found = forecast_labels(
             asked, self.labels, self.metric, coverage=coverage, **given
         )
         if prior is not None or not self._moved:
@@ -347,8 +355,8 @@ class Decision(Result):
 
 
 def forecast_labels(
-    asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
-) -> Any:
+    asked: dict[str, Any], labels: LabelsLike, metric: Metric, **options: object
+) -> Forecast:
     """Return the forecast for labels of decided rows, by the same calibrator."""
     from argmetric._forecast.forecast import forecast
 
@@ -356,5 +364,5 @@ def forecast_labels(
     return forecast(asked["p"], labels, metric, **given | asked["forecast"] | options)
 
 
-def _forgotten(*_: object) -> Any:
+def _forgotten(*_: object) -> NoReturn:
     raise ValueError("a decision that was pickled or copied has no curves of segments")

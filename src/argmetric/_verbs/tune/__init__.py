@@ -426,22 +426,30 @@ def tune(
         limits = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=limits)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
-    options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
+    options: dict[str, Any] = {
+        "groups": groups,
+        "pos_label": pos_label,
+        "average": average,
+    }
     rules: list[Tuned] = []
     if y is None:
         scores = population_scores(settings, groups, pos_label, scores)
         found = tune_population(scores, metrics, weight, settings)
         rules += (replace(rule, calibrator=calibrator) for rule in found)
     elif scores.ndim == 1:
-        rules += _tune_column(y, scores, problem, **options)
+        rules += _tune_column(y, scores, problem, average=average, **options)
     else:
-        rules += tune_matrix(y, p, scores, problem, **options)
+        rules += tune_matrix(y, p, scores, problem, average=average, **options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
 
 
-def _read_metrics(metric: Any, cost: Any, zero_division: float | None) -> list[Metric]:
+def _read_metrics(
+    metric: MetricLike | Sequence[MetricLike] | None,
+    cost: Cost | None,
+    zero_division: float | None,
+) -> list[Metric]:
     """Return the metrics of a name, a metric, a list of them, or a cost."""
     if not isinstance(metric, Sequence) or isinstance(metric, str):
         return [one_metric(metric, cost, zero_division)]
@@ -465,7 +473,7 @@ def _tune_column(
     labels = binary_labels(column, pos_label, both=problem.terms is None)
     group = check_group(groups, scores.size, average)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "pos_label": labels.pos_label,
         "neg_label": labels.neg_label,
         "probabilities": inside,

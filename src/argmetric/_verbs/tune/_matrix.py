@@ -80,7 +80,7 @@ class MultiLabelRule(SavedRule):
     kind: ClassVar[str] = "multilabel"
 
     rules: tuple[Rule, ...]
-    names: tuple[Any, ...]
+    names: tuple[Label, ...]
     average: str = "macro"
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class MultiLabelRule(SavedRule):
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         scores = [rule.score for rule in self.rules]
         names = [str(name) for name in self.names]
         return {"label": names, "threshold": self.thresholds, "score": scores}
@@ -276,7 +276,7 @@ def tune_matrix(
     _refuse_other_order(column_names(y), given)
     names = tuple(range(scores.shape[1])) if given is None else tuple(given)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    known: dict[str, Any] = {"probabilities": inside}
+    known: dict[str, object] = {"probabilities": inside}
     if average == "macro":
         columns = []
         for j, name in enumerate(names):
@@ -297,7 +297,7 @@ def tune_matrix(
     return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
 
 
-def _refuse_other_order(of_y: Any, of_p: Any) -> None:
+def _refuse_other_order(of_y: AnyArray | None, of_p: AnyArray | None) -> None:
     """Refuse columns of the same names in another order: they go by position."""
     if of_y is None or of_p is None:
         return

@@ -17,7 +17,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count, check_share, shown
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._ground.validation import read_scores, warn_user
 from argmetric._verbs._certify import OF_CLASS, LabelledRows, Terms, certify
 from argmetric._verbs.guarantees import Guarantee
@@ -416,15 +416,19 @@ def tune_population(
             notes=tuple(notes),
         )
         if settings.n_bootstrap:
-            rule = replace(rule, **_intervals(p, w, rule, settings, seen))
+            first, second = _intervals(p, w, rule, settings, seen)
+            rule = replace(rule, interval=first, threshold_interval=second)
         rules.append(rule)
     return rules
 
 
 def _intervals(
     p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
-) -> dict[str, Any]:
-    """Bootstrap over bins of the rows, with the noise of as many new rows."""
+) -> tuple[Interval | None, Interval | None]:
+    """Return intervals of score and threshold, by a bootstrap over bins of rows.
+
+    The score has the noise of as many new rows.
+    """
     metric = rule.metric
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
@@ -451,7 +455,5 @@ def _intervals(
     new = metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
     shifts = np.resize(np.array(values) - rule.score, new.size) if values else 0.0
     ends = quantiles(new + shifts, settings.coverage)
-    return {
-        "interval": within_range(ends, metric, n),
-        "threshold_interval": quantiles(np.array(thresholds), settings.coverage),
-    }
+    between = quantiles(np.array(thresholds), settings.coverage)
+    return within_range(ends, metric, n), between

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.types import Floats, ScoreMap
+from argmetric._ground.types import Floats, Label, ScoreMap
 from argmetric._ground.validation import ONE_BITS, ROUNDING, SUM_TOLERANCE
 
 POINTS = 1024  # probabilities that a round of the search for a cut looks at
@@ -55,7 +55,7 @@ class PortableRule:
 
     title: str  # the rule in words
     columns: tuple[str, ...]  # names of the columns of scores
-    labels: tuple[Any, ...]  # negative and positive label, or the classes
+    labels: tuple[Label, ...]  # negative and positive label, or the classes
     cuts: tuple[RawCut, ...] = ()  # one for each column; empty for classes
     # weights, offsets: one for each class; empty for cuts
     weights: tuple[float, ...] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.display import (
@@ -199,7 +199,7 @@ class Rule(SavedRule):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for pickle, with a coarse curve: rows may be many."""
         state = super().__getstate__()
         if self.thresholds is not None and self.thresholds.size > KEPT_POINTS:
@@ -293,7 +293,7 @@ class Rule(SavedRule):
         """
         return same_kind(p)(self.named(self.applies(p)))
 
-    def named(self, positive: Booleans) -> npt.NDArray[Any]:
+    def named(self, positive: Booleans) -> AnyArray:
         """Return booleans as labels of the two classes.
 
         Parameters
@@ -317,7 +317,7 @@ class Rule(SavedRule):
         held = f"new {units} come from where these {units} came from"
         return (held, f"{units} are independent") if self.n else ()
 
-    def _columns(self) -> Any:
+    def _columns(self) -> Mapping[str, object]:
         if self.thresholds is None or self.scores is None:
             return super()._columns()
         return {"threshold": self.thresholds, "score": self.scores}
@@ -418,8 +418,10 @@ class Rule(SavedRule):
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)
-        known: dict[str, Any] = {"single": True, "promise": self._promise}
-        return PortableRule(self._title(), ("p",), labels, (cut,), **known)
+        promise = self._promise
+        return PortableRule(
+            self._title(), ("p",), labels, (cut,), single=True, promise=promise
+        )
 
     @property
     def _promise(self) -> str:

@@ -17,7 +17,7 @@ from argmetric._expected import TIE
 from argmetric._ground.arguments import check_fraction, count_or_part
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 from argmetric._verbs.decide import read_budget, threshold_between
 from argmetric.metrics import Metric
 
@@ -156,8 +156,8 @@ class Cuts:
 def count_cuts(rows: SortedRows) -> Cuts:
     """Return counts at the last row of every tie, and of the empty prediction."""
     ends, scores, positive = rows.ends, rows.scores, rows.positive
-    tp: Any
-    fp: Any
+    tp: AnyArray
+    fp: AnyArray
     if rows.weight is None:  # integers add up exactly; at ends, k is the number of rows
         hits = np.cumsum(positive, dtype=np.int64)
         tp = hits if ends.size == hits.size else hits[ends - 1]
