@@ -58,7 +58,14 @@ class Promise:
     allowed: int
     interval: Interval
 
+    @property
+    def counts(self) -> str:
+        """The count that proves it, in words."""
+        seen = f"{counted(self.errors, 'error')} among {counted(self.k, 'row')}"
+        return f"{seen}, {self.allowed:,} allowed"
+
     def sentence(self, cut: str, rows: int | None, metric: str) -> str:
+        """Return the promise of a cut in words, for so many rows or all new ones."""
         if self.name == "min_score":
             return f"{metric} of {cut} is at least {self.bound:.3g}"
         side = "at least" if self.name.startswith("min") else "at most"
@@ -169,14 +176,7 @@ class Guarantee(Result):
             ),
             Field("assumptions", self.assumptions),
         ]
-        counts = (
-            (
-                one.name,
-                f"{counted(one.errors, 'error')} among {counted(one.k, 'row')}, "
-                f"{one.allowed:,} allowed",
-            )
-            for one in self.promises
-        )
+        counts = [(one.name, one.counts) for one in self.promises]
         return [*found, *only_shown(counts)]
 
     def _columns(self) -> dict[str, object]:

@@ -63,10 +63,16 @@ class Case:
     labels: tuple[Booleans, ...]
     weight: Floats | None
 
-    def add_weights(self, code: Integers, mask: Booleans, size: int) -> Floats:
-        """Return the weight of the entries of a mask, by code."""
-        values = mask.astype(np.float64) if self.weight is None else mask * self.weight
-        return np.bincount(code, values, size).astype(np.float64, copy=False)
+    def sums(self, code: Integers, size: int) -> Floats:
+        """Return sums of weights by code, of shape (columns, size).
+
+        Columns are positives and size, then hits and predictions of each set of labels.
+        """
+        masks = [self.y, np.ones_like(self.y)]
+        for labels in self.labels:
+            masks += [labels & self.y, labels]
+        weight = 1.0 if self.weight is None else self.weight
+        return np.array([np.bincount(code, mask * weight, size) for mask in masks])
 
 
 @dataclass(frozen=True)
@@ -111,31 +117,26 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
 
     Columns are positives and size, then hits and predictions of each set of labels.
     """
-    units, y = case.units, case.y
+    units = case.units
     code = block if units.unit is None else block[units.unit]
     if units.segment is not None:
         code = code.astype(np.int64) * units.n_segments + units.segment
-    masks = [y, np.ones_like(y)]
-    for labels in case.labels:
-        masks += [labels & y, labels]
     size = n_blocks * units.n_segments
-    table = np.stack([case.add_weights(code, mask, size) for mask in masks], axis=-1)
-    return table.reshape(n_blocks, units.n_segments, len(masks))
+    table = case.sums(code, size).T
+    return table.reshape(n_blocks, units.n_segments, table.shape[1])
 
 
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Return sum and number of defined unit scores: blocks × 1 × columns."""
-    unit, count, y = case.units.unit, case.units.n_units, case.y
-    assert unit is not None
-    t, n = (case.add_weights(unit, mask, count) for mask in (y, np.ones_like(y)))
+    assert case.units.unit is not None
+    t, n, *parts = case.sums(case.units.unit, case.units.n_units)
     columns = []
-    for labels in case.labels:
-        tp, k = (case.add_weights(unit, mask, count) for mask in (labels & y, labels))
+    for tp, k in zip(parts[::2], parts[1::2], strict=True):
         values = case.metric.value(tp, k, t, n)
         defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
         columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
     table = np.stack([np.bincount(block, one, n_blocks) for one in columns], axis=-1)
-    return table[:, None, :].astype(np.float64, copy=False)
+    return table[:, None, :]
 
 
 def _score_all(case: Case, table: Floats) -> Floats:

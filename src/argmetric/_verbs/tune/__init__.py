@@ -426,20 +426,16 @@ def tune(
         limits = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=limits)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
-    options: dict[str, Any] = {
-        "groups": groups,
-        "pos_label": pos_label,
-        "average": average,
-    }
+    options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     rules: list[Tuned] = []
     if y is None:
         scores = population_scores(settings, groups, pos_label, scores)
         found = tune_population(scores, metrics, weight, settings)
         rules += (replace(rule, calibrator=calibrator) for rule in found)
     elif scores.ndim == 1:
-        rules += _tune_column(y, scores, problem, average=average, **options)
+        rules += _tune_column(y, scores, problem, **options)
     else:
-        rules += tune_matrix(y, p, scores, problem, average=average, **options)
+        rules += tune_matrix(y, p, scores, problem, **options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
