@@ -252,17 +252,11 @@ def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:
 
 
 def _python_cut(rule: PortableRule, cut: RawCut, name: str, title: str) -> str:
+    """Return the source of a function that labels one score."""
     negative, positive = map(repr, rule.labels)
-    return _CUT.format(
-        name=name,
-        title=title,
-        low=_float_text(cut.low),
-        high=_float_text(cut.high),
-        operator=cut.operator,
-        cut=_float_text(cut.cut),
-        negative=negative,
-        positive=positive,
-    )
+    numbers = {key: _float_text(getattr(cut, key)) for key in ("cut", "low", "high")}
+    head = {"name": name, "title": title, "operator": cut.operator}
+    return _CUT.format(negative=negative, positive=positive, **head, **numbers)
 
 
 def _float_text(value: float) -> str:
