@@ -44,20 +44,18 @@ if TYPE_CHECKING:
     from argmetric._report import report as report
     from argmetric._verbs import warmup as warmup
     from argmetric._verbs.check import CalibrationCheck as CalibrationCheck
-    from argmetric._verbs.check import (
-        CalibrationCostDisplay as CalibrationCostDisplay,
-    )
     from argmetric._verbs.check import calibration_check as calibration_check
     from argmetric._verbs.decide import ActualScore as ActualScore
     from argmetric._verbs.decide import Decision as Decision
-    from argmetric._verbs.decide import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._verbs.decide import decide as decide
     from argmetric._verbs.decide import evaluate as evaluate
     from argmetric._verbs.guarantees import Guarantee as Guarantee
     from argmetric._verbs.guarantees import NotCertifiedError as NotCertifiedError
+    from argmetric._verbs.plots import CalibrationCostDisplay as CalibrationCostDisplay
+    from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
+    from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
     from argmetric._verbs.tune import MultiLabelRule as MultiLabelRule
     from argmetric._verbs.tune import Rule as Rule
-    from argmetric._verbs.tune import ThresholdDisplay as ThresholdDisplay
     from argmetric._verbs.tune import tune as tune
     from argmetric.metrics import MCC as MCC
     from argmetric.metrics import Accuracy as Accuracy
@@ -107,18 +105,13 @@ _ROOMS = {
     "argmetric._verbs.decide": (
         "ActualScore",
         "Decision",
-        "ExpectedMetricDisplay",
         "decide",
         "evaluate",
     ),
     "argmetric._forecast.display": ("ForecastDisplay",),
     "argmetric._forecast.forecast": ("forecast",),
     "argmetric._forecast.result": ("Forecast",),
-    "argmetric._verbs.check": (
-        "CalibrationCheck",
-        "CalibrationCostDisplay",
-        "calibration_check",
-    ),
+    "argmetric._verbs.check": ("CalibrationCheck", "calibration_check"),
     "argmetric._verbs.guarantees": ("Guarantee", "NotCertifiedError"),
     "argmetric._monitor": (
         "LabelledEstimate",
@@ -127,7 +120,12 @@ _ROOMS = {
         "monitor",
     ),
     "argmetric._report": ("Report", "report"),
-    "argmetric._verbs.tune": ("MultiLabelRule", "Rule", "ThresholdDisplay", "tune"),
+    "argmetric._verbs.tune": ("MultiLabelRule", "Rule", "tune"),
+    "argmetric._verbs.plots": (
+        "CalibrationCostDisplay",
+        "ExpectedMetricDisplay",
+        "ThresholdDisplay",
+    ),
     "argmetric._verbs": ("warmup",),
     "argmetric.metrics": (
         "Accuracy",

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
+from inspect import signature
 from itertools import islice
 from types import FunctionType
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
@@ -124,6 +125,7 @@ class _Sections:
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Kind = TypeVar("Kind")
 
 
 def documented(method: Method) -> Method:
@@ -157,6 +159,12 @@ class Result(Shown):
 
     _nan: ClassVar[str | None] = None  # what JSON has for nan
     _told: ClassVar[tuple[str, ...]] = ()  # lines that the headline tells already
+
+    def __init_subclass__(cls, **keywords: object) -> None:
+        super().__init_subclass__(**keywords)
+        own = vars(cls).get("fields")
+        if own is not None and own.__doc__ is None:
+            own.__doc__ = Result.fields.__doc__
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -287,6 +295,14 @@ class ScoreFloat(float, Result):
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def hide_private(cls: type[Kind]) -> type[Kind]:
+    """Return a dataclass whose signature names public fields alone."""
+    known = signature(cls)
+    public = [x for name, x in known.parameters.items() if not name.startswith("_")]
+    cls.__signature__ = known.replace(parameters=public)  # type: ignore[attr-defined]
+    return cls
 
 
 def distribution_columns(distribution: DiscreteScores) -> dict[str, Any]:

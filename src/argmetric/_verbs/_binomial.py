@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._ground.types import Booleans, Floats, Integers
 
@@ -29,7 +29,9 @@ MOST_PLANNED = 20_000  # selected rows that a plan looks at
 FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
 
 
-def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
+def binomial_cdf(
+    count: npt.ArrayLike, n: npt.ArrayLike, share: npt.ArrayLike
+) -> Floats:
     """Return P(Bin(n, q) <= c) = I(n - c, c + 1; 1 - q), I of the beta distribution."""
     from scipy.special import betainc
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -84,6 +83,7 @@ class Terms:
     confidence: float
     for_rows: int | None = None
     prior: float | None = None
+    unlabelled: Floats | None = None  # scores of other rows, where the test begins
     n_labels: int = 1
     label: str = ""
 
@@ -98,23 +98,25 @@ class Terms:
         kinds = {OF_CLASS.get(name) for name in self.limits}
         return rows.only_class if kinds == {rows.only_class} else ""
 
-    def refuse(self, what: str, reason: str, **known: Any) -> NotCertifiedError:
+    def refuse(self, what: str, reason: str) -> NotCertifiedError:
         """Return the error: what is not proven, in the words of the caller, and why."""
         text = f"{self.label}: " if self.label else ""
         text += f"{what} with a confidence of {percent(self.confidence)}"
         if self.n_labels > 1:
             text += f" for all {self.n_labels} labels"
-        return NotCertifiedError(text + reason, **known)
+        return NotCertifiedError(text + reason)
 
     def refuse_limits(
-        self, names: Sequence[str], reason: str, **known: Any
+        self, names: Sequence[str], reason: str, labels_needed: int | None = None
     ) -> NotCertifiedError:
         """Return the error for limits that no threshold is proven to keep."""
         limits = " and ".join(self.words[name] for name in names)
         what = f"no threshold is proven to keep {limits}{at_prevalence(self.prior)}"
         if self.for_rows is not None:
             what += f" for the next {self.for_rows:,} such rows"
-        return self.refuse(what, f": {reason}", **known)
+        error = self.refuse(what, f": {reason}")
+        error.labels_needed = labels_needed
+        return error
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def _class_share(rows: LabelledRows, test: Test, terms: Terms) -> Proof:
         if fewest is not None and scores.size:
             needed = math.ceil(fewest * rows.scores.size / scores.size)
         words, needed = _labels_words(rows, needed)
-        raise terms.refuse_limits([test.name], reason + words, labels_needed=needed)
+        raise terms.refuse_limits([test.name], reason + words, needed)
     counts = (scores.size, c, c)
     if side > 0.0:
         return -math.inf, value, counts
@@ -313,9 +315,9 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
         reason = f"the test begins {where}, with {seen}; {reason}"
     needed = tests.labels_needed(scores, floor, delta) if rows.probabilities else None
     words, needed = _labels_words(rows, needed)
-    raise terms.refuse_limits(
-        [test.name], reason + words, nearest=began, labels_needed=needed
-    )
+    error = terms.refuse_limits([test.name], reason + words, needed)
+    error.nearest = began
+    raise error
 
 
 def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | None]:

@@ -19,7 +19,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
-from argmetric._ground.types import Axes, Interval
+from argmetric._ground.types import Axes, Interval, Label
 
 # What a promise says of a cut, after "at least 90 % of the" or "of the next 100"
 WORDS = {
@@ -58,7 +58,14 @@ class Promise:
     allowed: int
     interval: Interval
 
+    @property
+    def counts(self) -> str:
+        """The count that proves it, in words."""
+        seen = f"{counted(self.errors, 'error')} among {counted(self.k, 'row')}"
+        return f"{seen}, {self.allowed:,} allowed"
+
     def sentence(self, cut: str, rows: int | None, metric: str) -> str:
+        """Return the promise of a cut in words, for so many rows or all new ones."""
         if self.name == "min_score":
             return f"{metric} of {cut} is at least {self.bound:.3g}"
         side = "at least" if self.name.startswith("min") else "at most"
@@ -105,6 +112,15 @@ class Guarantee(Result):
         The metric, where a floor under it is promised.
     assumptions : tuple of str
         What the promises rest on.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> p = np.linspace(0, 1, 2000)
+    >>> y = np.random.default_rng(0).random(2000) < p
+    >>> rule = am.tune(y, p, "recall", min_precision=0.8, confidence=0.95)
+    >>> rule.guarantee.promises[0].bound, rule.guarantee.n
+    (0.8, 2000)
     """
 
     threshold: float
@@ -128,7 +144,7 @@ class Guarantee(Result):
         return self._sentence(f"p ≥ {self.threshold:.4g}", self.confidence)
 
     @property
-    def _limits(self) -> tuple[Any, ...]:
+    def _limits(self) -> tuple[object, ...]:
         """What was asked, and of which rows; a floor under the metric is an answer."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
         return *asked, self.for_rows, self.metric, self.assumptions[0]
@@ -160,17 +176,10 @@ class Guarantee(Result):
             ),
             Field("assumptions", self.assumptions),
         ]
-        counts = (
-            (
-                one.name,
-                f"{counted(one.errors, 'error')} among {counted(one.k, 'row')}, "
-                f"{one.allowed:,} allowed",
-            )
-            for one in self.promises
-        )
+        counts = [(one.name, one.counts) for one in self.promises]
         return [*found, *only_shown(counts)]
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         names = Promise.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.promises] for x in names}
 
@@ -203,7 +212,7 @@ class Guarantee(Result):
         return cls(**known)
 
 
-def promise_of(guarantees: Mapping[Any, Guarantee | None]) -> str:
+def promise_of(guarantees: Mapping[Label, Guarantee | None]) -> str:
     """Return what the rules of labels promise, by the names of the labels, or ""."""
     known = {name: one for name, one in guarantees.items() if one is not None}
     if len(guarantees) == 1:
@@ -222,8 +231,10 @@ def promise_of(guarantees: Mapping[Any, Guarantee | None]) -> str:
 class NotCertifiedError(ValueError):
     """No threshold is proven to keep the limits.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        What is not proven, and why.
     nearest : dict or None
         The cut at which the test began, and failed: threshold, k, errors, allowed.
         None where no cut was tested. That another cut would pass by its own counts
@@ -232,12 +243,22 @@ class NotCertifiedError(ValueError):
         Labelled rows with which a cut would pass with a probability of 80 %, if the
         scores are calibrated: a forecast, and too low where they are overconfident.
         None where it is no more than the rows at hand, which the labels contradict.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y, p = [0, 1, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.9]
+    >>> try:
+    ...     am.tune(y, p, min_precision=0.9, confidence=0.95)
+    ... except am.NotCertifiedError as error:
+    ...     print(error.labels_needed, str(error)[:44])
+    None no threshold is proven to keep min_precision
     """
 
     def __init__(
         self,
         message: str,
-        nearest: dict[str, Any] | None = None,
+        nearest: dict[str, float] | None = None,
         labels_needed: int | None = None,
     ) -> None:
         super().__init__(message)

@@ -245,8 +245,18 @@ def best_cut(score):
     return fit
 
 
-def scores_of(check):
-    return {one.name: one.score for one in check.routes}
+def assert_routes(check, score, p, mended, tuned, **how):
+    """Every route scores what its labels score, row by row; return the scores."""
+    labels = {
+        "recalibrate": am.decide(mended, **how).labels == 1,
+        "decide": am.decide(p, **how).labels == 1,
+        "tune": tuned == 1,
+        "half": p >= 0.5,
+    }
+    expected = {name: score(one) for name, one in labels.items()}
+    found = {one.name: one.score for one in check.routes}
+    assert found == pytest.approx(expected, rel=1e-12)
+    return expected
 
 
 @pytest.mark.parametrize("logits", [False, True])
@@ -256,23 +266,17 @@ def test_routes_are_what_they_say_row_by_row(off, logits):
     p = times(p, off)
     fold = fold_numbers(y, 5)
     mended = out_of_fold(y, p, fold, lambda y, p: am.calibrate(y, p).apply)
-    tuned = out_of_fold(y, p, fold, best_cut(f1)) == 1
+    tuned = out_of_fold(y, p, fold, best_cut(f1))
     given_ = p
     if logits:
         given_ = np.log(p / (1 - p))
         mended = out_of_fold(
             y, given_, fold, lambda y, x: am.calibrate(y, x, logits=True).apply_logits
         )
-        tuned = out_of_fold(y, given_, fold, best_cut(f1)) == 1
+        tuned = out_of_fold(y, given_, fold, best_cut(f1))
         mended = expit(mended)
     check = am.calibration_check(y, given_, logits=logits)
-    expected = {
-        "recalibrate": f1(y, am.decide(mended).labels == 1),
-        "decide": f1(y, am.decide(p).labels == 1),
-        "tune": f1(y, tuned),
-        "half": f1(y, p >= 0.5),
-    }
-    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    expected = assert_routes(check, lambda labels: f1(y, labels), p, mended, tuned)
     assert len(set(expected.values())) == 4
     for one in check.routes:
         assert one.gain == one.score - expected["decide"]
@@ -284,12 +288,6 @@ def test_routes_of_groups():
     p = times(p, 4)
     fold = fold_numbers(y, 5, groups)
     mended = out_of_fold(y, p, fold, lambda y, p: am.calibrate(y, p).apply)
-    decided = {"groups": groups, "average": "groups"}
-    labels = {
-        "recalibrate": am.decide(mended, **decided).labels,
-        "decide": am.decide(p, **decided).labels,
-        "half": p >= 0.5,
-    }
     tuned = np.empty(y.size)
     for number in range(5):
         rest = fold != number
@@ -298,21 +296,15 @@ def test_routes_of_groups():
             return am.evaluate(y, labels, groups=groups[rest])
 
         tuned[~rest] = best_cut(score)(y[rest], p[rest])(p[~rest])
-    labels["tune"] = tuned
+
+    def mean(labels):
+        return am.evaluate(y, labels, groups=groups)
+
     check = am.calibration_check(y, p, groups=groups)
-    expected = {
-        name: am.evaluate(y, np.asarray(one) == 1, groups=groups)
-        for name, one in labels.items()
-    }
-    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert_routes(check, mean, p, mended, tuned, groups=groups, average="groups")
     pooled = am.calibration_check(y, p, groups=groups, average="pooled")
-    expected = {
-        "recalibrate": f1(y, am.decide(mended).labels == 1),
-        "decide": f1(y, am.decide(p).labels == 1),
-        "tune": f1(y, out_of_fold(y, p, fold, best_cut(f1)) == 1),
-        "half": f1(y, p >= 0.5),
-    }
-    assert scores_of(pooled) == pytest.approx(expected, rel=1e-12)
+    tuned = out_of_fold(y, p, fold, best_cut(f1))
+    assert_routes(pooled, lambda labels: f1(y, labels), p, mended, tuned)
 
 
 @pytest.mark.parametrize("zero", [0.0, math.nan])
@@ -330,20 +322,12 @@ def test_routes_of_matrices(average, zero):
         return am.evaluate(y, labels, **how)
 
     if average == "macro":  # a cut for each column
-        columns = [
-            out_of_fold(Y[:, j], P[:, j], fold, best_cut(f1)) == 1 for j in range(3)
-        ]
+        columns = [out_of_fold(Y[:, j], P[:, j], fold, best_cut(f1)) for j in range(3)]
         tuned = np.stack(columns, axis=1)
     else:
-        tuned = out_of_fold(Y, P, fold, best_cut(score)) == 1
-    expected = {
-        "recalibrate": score(Y, am.decide(mended, **how).labels),
-        "decide": score(Y, am.decide(P, **how).labels),
-        "tune": score(Y, tuned),
-        "half": score(Y, P >= 0.5),
-    }
+        tuned = out_of_fold(Y, P, fold, best_cut(score))
     check = am.calibration_check(Y, P, **how)
-    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert_routes(check, lambda labels: score(Y, labels), P, mended, tuned, **how)
     assert check.n_units == 60
     assert check.expected == am.decide(P, **how).expected
 
@@ -359,14 +343,7 @@ def test_routes_with_whole_weights_are_judged_on_repeated_rows():
         copies = rows[fold[rows] != number]
         inside = fold == number
         tuned[inside] = best_cut(f1)(y[copies], p[copies])(p[inside])
-    labels = {
-        "recalibrate": am.decide(mended).labels == 1,
-        "decide": am.decide(p).labels == 1,
-        "tune": tuned == 1,
-        "half": p >= 0.5,
-    }
-    expected = {name: f1(y[rows], one[rows]) for name, one in labels.items()}
-    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert_routes(check, lambda one: f1(y[rows], one[rows]), p, mended, tuned)
     assert check.fit_to_forecast == "too few rows to say"
 
 
@@ -387,16 +364,18 @@ def test_a_map_is_advised_where_it_lowers_the_log_loss(metric, seed):
         assert any(words in check.advice[0] for words in said)
 
 
+OTHERS = (
+    Route("decide", 0.6, 0.01, 0.0, 0.0),
+    Route("tune", 0.61, 0.01, 0.01, 0.02),
+    Route("half", 0.5, 0.01, -0.1, 0.02),
+)
+
+
 def test_a_better_score_that_is_not_advised_has_its_reason():
     """A cut within chance of the advised route, and a map with a worse log-loss."""
-    check = made_up("decide", gain=0.0)
-    better = (
-        Route("recalibrate", 0.62, 0.01, 0.02, 0.02),
-        Route("decide", 0.6, 0.01, 0.0, 0.0),
-        Route("tune", 0.61, 0.01, 0.01, 0.02),
-        Route("half", 0.5, 0.01, -0.1, 0.02),
-    )
-    lines = dict(replace(check, routes=better).lines())
+    recalibrated = Route("recalibrate", 0.62, 0.01, 0.02, 0.02)
+    check = replace(made_up("decide", gain=0.0), routes=(recalibrated, *OTHERS))
+    lines = dict(check.lines())
     assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
     assert lines["decide, as it stands"].endswith(", advised")
     assert lines["one tuned cut"].endswith("not advised: no advantage on new rows")
@@ -405,15 +384,8 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
 
 def test_p_that_will_do_is_not_advised_against():
     """The map lowers the log-loss and gains nothing: one verdict, one reason."""
-    check = replace(
-        made_up("recalibrate", gain=0.0),
-        routes=(
-            Route("recalibrate", 0.598, 0.01, -0.002, 0.002),
-            Route("decide", 0.6, 0.01, 0.0, 0.0),
-            Route("tune", 0.61, 0.01, 0.01, 0.02),
-            Route("half", 0.5, 0.01, -0.1, 0.02),
-        ),
-    )
+    recalibrated = Route("recalibrate", 0.598, 0.01, -0.002, 0.002)
+    check = replace(made_up("recalibrate", gain=0.0), routes=(recalibrated, *OTHERS))
     assert check.fit_to_decide == "yes"
     assert check.advice[0] == (
         "decide, recalibrated, gains nothing here (-0.002 ± 0.002 of f1) and is "

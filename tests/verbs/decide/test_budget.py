@@ -1,6 +1,6 @@
 """Budgets: the best labels that rows with costs allow, by enumeration."""
 
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,23 +13,6 @@ METRICS = ["f1", am.FBeta(2.0), "mcc", "accuracy", "recall", "precision", "kappa
 CURVED = ["jaccard", "gmean", lambda tp, k, t, n: tp * tp / (1.0 + k * t)]
 
 
-def best_by_enumeration(p, cost, budget, metric, most=None):
-    """The largest expected metric of all sets within the budget, over all outcomes."""
-    metric = am.get_metric(metric)
-    n = p.size
-    outcomes = np.array(list(product([0, 1], repeat=n)))
-    chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
-    t = outcomes.sum(axis=1)
-    best = -np.inf
-    for k in range((n if most is None else most) + 1):
-        for chosen in combinations(range(n), k):
-            if cost[list(chosen)].sum() <= budget:
-                tp = outcomes[:, list(chosen)].sum(axis=1)
-                value = float(chance @ metric.value(tp, k, t, n))
-                best = max(best, value)
-    return best
-
-
 def expected_of(p, labels, metric):
     metric, n = am.get_metric(metric), p.size
     outcomes = np.array(list(product([0, 1], repeat=n)))
@@ -38,11 +21,12 @@ def expected_of(p, labels, metric):
     return float(chance @ metric.value(tp, int(labels.sum()), t, n))
 
 
-def best_of_all_sets(p, cost, budget, metric):
-    """What `best_by_enumeration` gives, from the laws of tp and fn of each set."""
+def best_of_all_sets(p, cost, budget, metric, most=None):
+    """The largest expected metric of all sets within the budget, by tp and fn."""
     metric, n = am.get_metric(metric), p.size
     sets = np.array(list(product([0, 1], repeat=n)))
-    sets = sets[sets @ cost <= budget]
+    most = n if most is None else most
+    sets = sets[(sets @ cost <= budget) & (sets.sum(axis=1) <= most)]
     law = np.zeros((len(sets), n + 1, n + 1))  # by set, tp and fn
     law[:, 0, 0] = 1.0
     for chosen, chance in zip(sets.T == 1, p, strict=True):
@@ -70,7 +54,7 @@ def test_short_segments_get_the_best_labels(metric):
         d = am.decide(p, metric, budget=(cost, budget))
         assert cost @ d.labels <= budget
         assert d.gap == 0.0
-        wanted = best_by_enumeration(p, cost, budget, metric)
+        wanted = best_of_all_sets(p, cost, budget, metric)
         assert d.expected == pytest.approx(wanted, abs=1e-10)
         assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
 
@@ -111,12 +95,12 @@ def test_the_gap_bounds_what_longer_segments_miss(metric, seed):
     budget = np.sort(cost)[:8].sum()  # thousands of sets of up to 8 rows
     d = am.decide(p, metric, budget=(cost, budget))
     assert cost @ d.labels <= budget
-    best = best_by_enumeration(p, cost, budget, metric)
+    best = best_of_all_sets(p, cost, budget, metric)
     assert d.expected == pytest.approx(expected_of(p, d.labels, metric), abs=1e-10)
     assert d.expected - 1e-10 <= best <= d.expected + d.gap + 1e-10
     few = am.decide(p, metric, budget=(cost, budget), max_positives=3)
     assert few.gap == 0.0
-    best = best_by_enumeration(p, cost, budget, metric, most=3)
+    best = best_of_all_sets(p, cost, budget, metric, most=3)
     assert few.expected == pytest.approx(best, abs=1e-10)
 
 

@@ -287,11 +287,6 @@ def test_certain_labels(metric, zero):
         assert (labels.sum(axis=1) == 1).all()
 
 
-def test_one_row_and_none():
-    found = am.decide([[0.2, 0.9, 0.4]], "recall", average="macro", per_row=2)
-    assert found.labels.sum() == 2
-
-
 def test_rows_with_fewer_stored_values_than_labels():
     P = sp.csr_array(np.array([[0.9, 0.5, 0.4], [0.0, 0.6, 0.0], [0.0, 0.0, 0.0]]))
     found = am.decide(P, average="macro", per_row=2)

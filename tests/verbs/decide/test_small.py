@@ -292,37 +292,28 @@ def test_min_and_max_positives(name, p, data):
     assert_threshold_reproduces(decision, p)
 
 
-@pytest.mark.parametrize("name", ["f1", "f2", "recall", "accuracy"])
+FLOORS = {
+    "min_precision": ("f1", "f2", "recall", "accuracy"),
+    "min_recall": ("f1", "f0.5", "precision", "accuracy"),
+}
+
+
+@pytest.mark.parametrize(
+    ("limit", "name"), [(limit, name) for limit in FLOORS for name in FLOORS[limit]]
+)
 @few
 @given(
     p=nasty.moderate_vectors(max_size=8),
     floor=st.sampled_from([0.15, 0.35, 0.55, 0.75, 0.95]),
 )
-def test_min_precision(name, p, floor):
-    ranked = np.sort(p)[::-1]
-    allowed = oracle.allowed_sizes(p, min_precision=floor)
-    close = np.isclose(np.cumsum(ranked) / np.arange(1, p.size + 1), floor, rtol=1e-9)
-    if close.any():
+def test_floors(limit, name, p, floor):
+    reached = np.cumsum(np.sort(p)[::-1]) / np.arange(1, p.size + 1)
+    if limit == "min_recall":
+        reached = oracle.enumerated_curve("recall", p, NAN)[0].astype(float)
+    if np.isclose(reached, floor, rtol=1e-9).any():
         return
-    decision = decide(p, name, min_precision=floor)
-    curve, _ = oracle.enumerated_curve(name, p)
-    assert allowed[decision.n_positives]
-    k = oracle.best_k(curve, name, allowed)
-    assert decision.expected == pytest.approx(float(curve[k]), rel=1e-11, abs=1e-15)
-
-
-@pytest.mark.parametrize("name", ["f1", "f0.5", "precision", "accuracy"])
-@few
-@given(
-    p=nasty.moderate_vectors(max_size=8),
-    floor=st.sampled_from([0.15, 0.35, 0.55, 0.75, 0.95]),
-)
-def test_min_recall(name, p, floor):
-    reached, _ = oracle.enumerated_curve("recall", p, NAN)
-    if np.isclose(reached.astype(float), floor, rtol=1e-9).any():
-        return
-    decision = decide(p, name, min_recall=floor)
-    allowed = oracle.allowed_sizes(p, min_recall=floor)
+    decision = decide(p, name, **{limit: floor})
+    allowed = oracle.allowed_sizes(p, **{limit: floor})
     assert allowed[decision.n_positives]
     curve, _ = oracle.enumerated_curve(name, p)
     k = oracle.best_k(curve, name, allowed)

@@ -180,6 +180,7 @@ CURVES = {
     "underconfident": lambda p: p**3 / (p**3 + (1 - p) ** 3),
     "overconfident": lambda p: 0.95 * p**2,
     "flat at the floor": lambda p: np.minimum(0.8, 1.2 * p),
+    "wavy": lambda p: np.clip(p + 0.1 * np.sin(40 * p), 0, 1),
 }
 COARSE = {
     "fine": lambda p: p,

@@ -1,6 +1,5 @@
 """Limits with a confidence: the counts behind them, and how often they are broken."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 import argmetric as am
 from binomials import most_errors, tail
 from refusing import refuses
-from slow import SLOW
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 
@@ -117,42 +115,6 @@ def test_f1_and_jaccard_are_tested_floor_by_floor(seed, delta, metric):
     value = best[0] if metric == "f1" else best[0] / (2 - best[0])
     assert found.promises[0].bound == pytest.approx(value, rel=1e-12)
     assert found.threshold == best[1]
-
-
-def precision_above(curve, t):
-    """Precision of p >= t where p is uniform and P(y | p) = curve(p)."""
-    grid = (np.arange(4000) + 0.5) / 4000
-    return curve(grid[grid >= t]).mean()
-
-
-CURVES = {
-    "calibrated": lambda p: p,
-    "overconfident": lambda p: p**2 * 0.95,
-    "wavy": lambda p: np.clip(p + 0.1 * np.sin(40 * p), 0, 1),
-}
-
-
-@pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("n", [100, 400])
-def test_floors_are_broken_no_more_often_than_promised(name, n):
-    curve, draws, delta = CURVES[name], 600 if SLOW else 100, 0.1
-    rng = np.random.default_rng(n)
-    broken = found = 0
-    for _ in range(draws):
-        p = rng.random(n)
-        y = (rng.random(n) < curve(p)).astype(int)
-        try:
-            lowest = (
-                certified(y, p, min_precision=0.8, confidence=0.9)
-                .promises[0]
-                .interval.low
-            )
-        except am.NotCertifiedError:
-            continue
-        found += 1
-        broken += precision_above(curve, lowest) < 0.8
-    assert found > draws / 10
-    assert broken / draws <= delta + 2 * math.sqrt(delta * (1 - delta) / draws)
 
 
 def test_two_limits_share_the_risk_and_must_meet():

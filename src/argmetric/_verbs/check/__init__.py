@@ -27,9 +27,6 @@ from argmetric._ground.validation import (
     refuse_two_classes,
 )
 from argmetric._verbs.check._result import CalibrationCheck as CalibrationCheck
-from argmetric._verbs.check._result import (
-    CalibrationCostDisplay as CalibrationCostDisplay,
-)
 from argmetric._verbs.check._result import Line as Line
 from argmetric._verbs.check._result import ReliabilityBins as ReliabilityBins
 from argmetric._verbs.check._result import calibration_line as calibration_line
@@ -55,7 +52,6 @@ from argmetric._verbs.check._verdicts import MIN_P_VALUE as MIN_P_VALUE
 from argmetric._verbs.check._verdicts import CheckedRoutes as CheckedRoutes
 from argmetric._verbs.check._verdicts import Quality as Quality
 from argmetric._verbs.check._verdicts import reword as reword
-from argmetric._verbs.check._verdicts import verdict_on as verdict_on
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
@@ -118,6 +114,7 @@ def calibration_check(
     Returns
     -------
     CalibrationCheck
+        Verdicts, the advised route, scores of all routes, and reliability.
 
     See Also
     --------
@@ -177,13 +174,13 @@ def calibration_check(
         random_state=random_state,
         logits=logits,
     )
-    before = problem.decide()
+    before, labels_before = problem.decide()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decide(reference=lambda p: ready)
+    after, labels_after = problem.decide(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
-        "recalibrate": after.labels,
-        "decide": before.labels,
+        "recalibrate": labels_after,
+        "decide": labels_before,
         "tune": tuned_labels(problem, folds),
         "half": layout.scores >= (0.0 if logits else 0.5),
     }
@@ -196,7 +193,7 @@ def calibration_check(
     judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
     sign = 1.0 if metric.greater_is_better else -1.0
     # Bins and lines do not care for the order of rows, but leave out those of weight 0.
-    part: Any = slice(None) if placed is None else placed > 0
+    part: Booleans | slice = slice(None) if placed is None else placed > 0
     known = truth[part], None if placed is None else placed[part]
     ordered = Reference(layout.scores[part], *known, logits)
     segmented = coded is not None or scores.ndim == 2
@@ -216,7 +213,7 @@ def calibration_check(
         # Labels by calibrators of other folds, scored with that of all rows
         found = fit_calibrator(reference, chosen, strict=False)
         how = {"reference": found, **problem.options()}
-        score_forecast = forecast(problem.checked_scores(), after.given, metric, **how)
+        score_forecast = forecast(problem.checked_scores(), after.labels, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(list_routes(judged, names, sign)),

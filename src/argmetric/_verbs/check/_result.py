@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,20 @@ from argmetric._calibrate.bins import equal_mass_bins, first_of_equals
 from argmetric._calibrate.logistic import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
-from argmetric._ground.display import Field, as_frame, documented, metric_title, number
-from argmetric._ground.features import probabilities_of
+from argmetric._ground.display import (
+    Field,
+    as_frame,
+    documented,
+    hide_private,
+    metric_title,
+    number,
+)
 from argmetric._ground.odds import from_log_odds, sort_labelled
-from argmetric._ground.pictures import GREY, SmallPicture
-from argmetric._ground.types import Axes, Booleans, Floats, Integers
+from argmetric._ground.pictures import GREY, Display, SmallPicture
+from argmetric._ground.types import Axes, Booleans, Floats, Frame, Integers
 from argmetric._verbs.check._routes import Route, RouteName
 from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
-from argmetric._verbs.tune import LabelledDisplay
-from argmetric.metrics import Metric, MetricLike
+from argmetric.metrics import Metric
 
 Z = 1.959963984540054  # 97.5 % point of the normal distribution
 
@@ -53,7 +58,7 @@ class ReliabilityBins:
         return {name: column.tolist() for name, column in vars(self).items()}
 
     @documented
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Return a data frame with one row per bin."""
         return as_frame(dict(vars(self)), backend)
 
@@ -149,10 +154,11 @@ def calibration_line(
     covariance = np.linalg.inv(information)
     if weight is not None or unit is not None:
         # Σ of the squares of what rows, or whole units, pull at slope and intercept
-        pull: Any = residual * x
-        level: Any = residual
+        pull, level = residual * x, residual
         if unit is not None:
-            pull, level = (np.bincount(unit, values) for values in (pull, level))
+            pull, level = (
+                np.bincount(unit, values).astype(np.float64) for values in (pull, level)
+            )
         mixed = dot(pull, level)
         spread = np.array([[dot(pull, pull), mixed], [mixed, dot(level, level)]])
         covariance = covariance @ spread @ covariance
@@ -178,6 +184,7 @@ def _line_of_bins(x: Floats, y: Booleans, weight: Floats | None) -> Floats:
     return fit_logistic([middle / total], target, total).coefficients
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class CalibrationCheck(CheckedRoutes):
     """Whether probabilities are reliable for decisions and for forecasts.
@@ -222,6 +229,15 @@ class CalibrationCheck(CheckedRoutes):
     forecast : Forecast or None
         The forecast for `decide` with `p` recalibrated, on as many new rows; None with
         weights.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 4, 20_000)
+    >>> check = am.calibration_check(rng.random(p.size) < p**1.5, p)
+    >>> check.route, round(check.slope, 1)
+    ('recalibrate', 1.3)
     """
 
     route: RouteName
@@ -333,52 +349,15 @@ class CalibrationCheck(CheckedRoutes):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram over a histogram of the probabilities."""
-        drawn: Axes = CalibrationCostDisplay(self).plot(ax).ax_
+        drawn: Axes = CheckDrawing(self).plot(ax).ax_
         return drawn
 
 
 @dataclass(repr=False)
-class CalibrationCostDisplay(LabelledDisplay):
-    """Probabilities against actual shares, and what the difference costs in score.
-
-    Every point holds the same share of the positives that were expected, so that there
-    are points where the cut is, however rare positives are.
-
-    Parameters
-    ----------
-    check : CalibrationCheck
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure around it.
-    line_ : matplotlib artist
-        The line through the points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import argmetric as am
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.beta(1, 5, 2000)
-    >>> y = rng.random(2000) < p**2
-    >>> display = am.CalibrationCostDisplay.from_predictions(y, p)
-    >>> print(display.ax_.get_title().splitlines()[0])
-    Actual F1: 0.248 with p as given, 0.291 recalibrated
-    """
+class CheckDrawing(Display):
+    """The picture of a check."""
 
     check: CalibrationCheck
-
-    _scores_of = staticmethod(probabilities_of)
-
-    @classmethod
-    def _from_labels(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
-        from argmetric._verbs.check import calibration_check
-
-        return cls(calibration_check(y, p, metric, **options))
 
     def _most(self) -> float:
         """Return the end of both axes: beyond it there is nothing."""
@@ -391,7 +370,7 @@ class CalibrationCostDisplay(LabelledDisplay):
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.4
 
-    def _labels(self) -> dict[str, Any]:
+    def _labels(self) -> dict[str, object]:
         one, most = self.check, self._most()
         ends = -0.02 * most, 1.02 * most
         name, promise = one.metric.name, one.fit_to_forecast
@@ -406,7 +385,7 @@ class CalibrationCostDisplay(LabelledDisplay):
             f"for forecasts: {promise}",
         }
 
-    def _draw(self, ax: Any) -> Any:
+    def _draw(self, ax: Axes) -> object:
         one, rows = self.check, self.check.histogram
         edges = np.linspace(0.0, 1.0, rows.size + 1)
         ax.bar(

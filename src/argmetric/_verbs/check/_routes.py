@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.layout import Layout
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import Probabilities
-from argmetric._verbs.decide import decide
-from argmetric._verbs.tune import Group, best_threshold, tune
+from argmetric._verbs.decide import Decision, decide
+from argmetric._verbs.tune import tune
 from argmetric.metrics import Metric
 
 MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
@@ -63,10 +63,16 @@ class Case:
     labels: tuple[Booleans, ...]
     weight: Floats | None
 
-    def add_weights(self, code: Integers, mask: Booleans, size: int) -> Floats:
-        """Return the weight of the entries of a mask, by code."""
-        values = mask.astype(np.float64) if self.weight is None else mask * self.weight
-        return np.bincount(code, values, size).astype(np.float64, copy=False)
+    def sums(self, code: Integers, size: int) -> Floats:
+        """Return sums of weights by code, of shape (columns, size).
+
+        Columns are positives and size, then hits and predictions of each set of labels.
+        """
+        masks = [self.y, np.ones_like(self.y)]
+        for labels in self.labels:
+            masks += [labels & self.y, labels]
+        weight = 1.0 if self.weight is None else self.weight
+        return np.array([np.bincount(code, mask * weight, size) for mask in masks])
 
 
 @dataclass(frozen=True)
@@ -111,31 +117,26 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
 
     Columns are positives and size, then hits and predictions of each set of labels.
     """
-    units, y = case.units, case.y
+    units = case.units
     code = block if units.unit is None else block[units.unit]
     if units.segment is not None:
         code = code.astype(np.int64) * units.n_segments + units.segment
-    masks = [y, np.ones_like(y)]
-    for labels in case.labels:
-        masks += [labels & y, labels]
     size = n_blocks * units.n_segments
-    table = np.stack([case.add_weights(code, mask, size) for mask in masks], axis=-1)
-    return table.reshape(n_blocks, units.n_segments, len(masks))
+    table = case.sums(code, size).T
+    return table.reshape(n_blocks, units.n_segments, table.shape[1])
 
 
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Return sum and number of defined unit scores: blocks × 1 × columns."""
-    unit, count, y = case.units.unit, case.units.n_units, case.y
-    assert unit is not None
-    t, n = (case.add_weights(unit, mask, count) for mask in (y, np.ones_like(y)))
+    assert case.units.unit is not None
+    t, n, *parts = case.sums(case.units.unit, case.units.n_units)
     columns = []
-    for labels in case.labels:
-        tp, k = (case.add_weights(unit, mask, count) for mask in (labels & y, labels))
+    for tp, k in zip(parts[::2], parts[1::2], strict=True):
         values = case.metric.value(tp, k, t, n)
         defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
         columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
     table = np.stack([np.bincount(block, one, n_blocks) for one in columns], axis=-1)
-    return table[:, None, :].astype(np.float64, copy=False)
+    return table[:, None, :]
 
 
 def _score_all(case: Case, table: Floats) -> Floats:
@@ -223,25 +224,15 @@ class LabelledScores:
         average = self.layout.average
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
-    def decide(self, **given: Any) -> RouteDecision:
-        """Return the decision of `decide` on the scores."""
+    def decide(self, **given: Any) -> tuple[Decision, Booleans]:
+        """Return the decision of `decide` on the scores, and its labels by item."""
         found = decide(self.checked_scores(), self.metric, **self.options(), **given)
-        labels = self.layout.select(np.asarray(found.labels)) == 1
-        return RouteDecision(labels, found.labels, found.expected, found.threshold)
-
-
-class RouteDecision(NamedTuple):
-    """Labels of `decide`, item by item and as given, and what it expected of them."""
-
-    labels: Booleans
-    given: Any
-    expected: float
-    threshold: float | None
+        return found, self.layout.select(np.asarray(found.labels)) == 1
 
 
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
     """Return labels by cuts tuned on the other folds; None if one has no cut."""
-    scores, average = problem.scores, problem.layout.average
+    scores = problem.scores
     labels = np.zeros(scores.shape, dtype=bool)
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
         return None
@@ -251,26 +242,15 @@ def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
         for number in range(int(folds.max()) + 1):
             inside = folds == number
             rows = ~inside
+            how: dict[str, Any] = {"average": problem.layout.average}
+            if problem.weight is not None and scores.ndim == 1:  # of rows, not of cells
+                how["sample_weight"] = problem.weight[rows]
+            if problem.groups is not None:
+                how["groups"] = problem.groups.take(rows)
+            given = problem.y[rows], problem.checked_scores(rows), problem.metric
             try:
-                if scores.ndim == 2:  # rules of matrices weigh rows, not cells
-                    given = (
-                        problem.y[rows],
-                        problem.checked_scores(rows),
-                        problem.metric,
-                    )
-                    how: Any = {"average": average, "n_bootstrap": 0, "cv": None}
-                    rule: Any = tune(*given, **how)
-                    labels[inside] = rule.applies(problem.checked_scores(inside))
-                    continue
-                weight = None if problem.weight is None else problem.weight[rows]
-                group = None
-                if problem.groups is not None:
-                    some = problem.groups.take(rows)
-                    group = Group(some.codes, some.count, average != "pooled")
-                cut = best_threshold(
-                    problem.metric, scores[rows], problem.y[rows], weight, group
-                )
-                labels[inside] = scores[inside] >= cut
+                rule = tune(*given, n_bootstrap=0, cv=None, **how)
+                labels[inside] = rule.applies(problem.checked_scores(inside))
             except ValueError:
                 return None
     return problem.layout.select(labels)

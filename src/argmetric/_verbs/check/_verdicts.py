@@ -175,9 +175,19 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
-    p_value: Any  # under the hypothesis of calibrated probabilities
-    _n_rarer: Any
-    _rows: Any
+
+    @property
+    def p_value(self) -> float:
+        """Probability of such labels if p were calibrated."""
+        raise NotImplementedError
+
+    @property
+    def _n_rarer(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _rows(self) -> str:
+        raise NotImplementedError
 
     def _metric_fields(self) -> list[Field]:
         raise NotImplementedError
@@ -280,7 +290,7 @@ class CheckedRoutes(Result):
             "rows, or groups where there are some, are independent",
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         names = Route.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.routes] for x in names}
 

@@ -39,28 +39,38 @@ SMALL = 12  # size at which a metric is checked
 
 def check_budget(budget: object, question: Question) -> tuple[Floats, float]:
     """Return the costs of the rows, and the largest total cost of a segment."""
-    if not isinstance(budget, tuple | list) or len(budget) != 2:
-        raise TypeError(
-            "budget must be a pair (cost, most): the cost of each row, and the largest "
-            f"total cost of the predicted positives, not {shown(budget)}"
-        )
-    most = check_number(budget[1], "the most of budget=(cost, most)", low=0.0)
-    layout, limits = question.layout, question.limits
-    name = "the cost of budget=(cost, most)"
-    costs = to_floats(budget[0], name)
-    if len(layout.shape) != 1 or costs.shape != layout.shape:
-        raise ValueError(
-            f"{name} must have one number per row of a vector p: it has the shape "
-            f"{costs.shape}, and p {layout.shape}"
-        )
-    if not np.isfinite(costs).all() or (costs < 0.0).any():
-        raise ValueError(f"{name} must hold finite numbers of 0 or more")
+    costs, most = read_budget(budget, question.layout.shape)
+    limits = question.limits
     if limits.least or limits.min_precision or limits.min_recall:
         raise ValueError(
             "budget does not go with min_positives, min_precision or min_recall"
         )
     if np.isnan(question.metric.zero_division):
         raise ValueError("budget needs zero_division=0 or 1, not nan")
+    return costs, most
+
+
+def read_budget(budget: object, shape: tuple[int, ...]) -> tuple[Floats, float]:
+    """Return the costs of rows of scores of this shape, and the most to spend."""
+    if not isinstance(budget, tuple | list) or len(budget) != 2:
+        raise TypeError(
+            "budget must be a pair (cost, most): the cost of each row, and the largest "
+            f"total cost of the predicted positives, not {shown(budget)}"
+        )
+    most = check_number(budget[1], "the most of budget=(cost, most)", low=0.0)
+    name = "the cost of budget=(cost, most)"
+    costs = to_floats(budget[0], name)
+    if len(shape) != 1 or costs.shape != shape:
+        raise ValueError(
+            f"{name} must have one number per row of a vector p: it has the shape "
+            f"{costs.shape}, and p {shape}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(costs) | (costs < 0.0))
+    if wrong.size:
+        raise ValueError(
+            f"{name} is {costs[wrong[0]]:g} in row {wrong[0]}: it must hold finite "
+            "numbers of 0 or more"
+        )
     return costs, most
 
 

@@ -33,11 +33,11 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
-from argmetric._ground.limits import check_limits, refuse_more_than_all
+from argmetric._ground.limits import Limits, check_limits, refuse_more_than_all
 from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs._certify import LabelledRows, Terms, certify
-from argmetric._verbs.decide._one import decide_one
+from argmetric._verbs.decide._one import decide_groups, decide_one
 from argmetric._verbs.decide._question import (
     Question,
     require_no_zeros_chosen,
@@ -52,6 +52,12 @@ from argmetric.metrics import (
     require_ranking,
 )
 
+# Options of `decide` that tensors do not have
+FOR_ARRAYS = (
+    *("budget", "per_row", "confidence"),
+    *("reference", "prior", "pos_label", "n_jobs"),
+)
+
 
 class NeverDefinedError(ValueError):
     """The metric is undefined on all rows; `decision` holds if they are some of many.
@@ -63,7 +69,7 @@ class NeverDefinedError(ValueError):
         super().__init__(_never_defined(metric))
         self.decision = decision
 
-    def __reduce__(self) -> tuple[type[ValueError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[ValueError], tuple[object, ...]]:
         return ValueError, self.args
 
 
@@ -156,6 +162,7 @@ def decide(
     Returns
     -------
     Decision
+        Labels, expected metric, threshold, and the curve over all k.
 
     See Also
     --------
@@ -171,31 +178,15 @@ def decide(
     >>> round(d.expected, 3)
     0.69
     """
-    known: dict[str, Any] = {
-        "groups": groups,
-        "average": average,
-        "zero_division": zero_division,
-        "min_positives": min_positives,
-        "max_positives": max_positives,
-        "min_precision": min_precision,
-        "min_recall": min_recall,
-        "logits": logits,
-    }
-    for_arrays: dict[str, Any] = {
-        "budget": budget,
-        "per_row": per_row,
-        "confidence": confidence,
-        "reference": reference,
-        "prior": prior,
-        "pos_label": pos_label,
-        "n_jobs": n_jobs,
-    }
+    options: dict[str, Any] = {**locals()}
+    del options["p"], options["metric"]
     if type(p) is not np.ndarray and is_tensor(p):
-        refuse_for_tensors(**{key: x is not None for key, x in for_arrays.items()})
+        given = {name: options.pop(name) is not None for name in FOR_ARRAYS}
+        refuse_for_tensors(**given)
         from argmetric.tensors import decide as decide_tensors
 
-        return decide_tensors(p, metric, **known)  # type: ignore[return-value]
-    return decide_by(p, metric, **known, **for_arrays)
+        return decide_tensors(p, metric, **options)  # type: ignore[return-value]
+    return decide_by(p, metric, **options)
 
 
 def decide_by(
@@ -218,7 +209,7 @@ def decide_by(
     reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    pos_label: object = None,
+    pos_label: Label | None = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Return the decision of `decide` on arrays, by one of three methods.
@@ -231,7 +222,13 @@ def decide_by(
     metric = get_metric(metric, zero_division=zero_division)
     logits = check_flag(logits, "logits")
     n_threads = check_jobs(n_jobs)
-    limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+    asked_limits: dict[str, Any] = {
+        "min_positives": min_positives,
+        "max_positives": max_positives,
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+    }
+    limits = check_limits(*asked_limits.values())
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     if pos_label is not None:
         reference = _name_positives(reference, pos_label)
@@ -245,9 +242,8 @@ def decide_by(
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     guarantee = None
     if confidence is not None:
-        _refuse_with_confidence(
-            min_positives=min_positives or None, budget=budget, per_row=per_row
-        )
+        unproven = {"min_positives": min_positives or None, "budget": budget}
+        _refuse_with_confidence(unproven | {"per_row": per_row})
         guarantee, limits = certified_limits(
             confidence,
             fitted,
@@ -269,12 +265,7 @@ def decide_by(
         "calibrator": found,
         "forecast": {"reference": found},
         "reference": reference,
-        "limits": {
-            "min_positives": min_positives,
-            "max_positives": max_positives,
-            "min_precision": min_precision,
-            "min_recall": min_recall,
-        },
+        "limits": asked_limits,
     }
     if isinstance(prior, float) and fitted.calibrator is not None:
         # Forecasts meet the share with every calibrator that the reference allows
@@ -297,17 +288,18 @@ def decide_by(
     return decision
 
 
-def _name_positives(reference: object, pos_label: object) -> Any:
+def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:
     """Return the reference (y, p) with y = 1 where it is the positive class."""
     if not is_pair(reference):
         raise ValueError(
             f"pos_label={shown(pos_label)} names the positive class of "
             "reference=(y, p): pass these rows"
         )
-    return with_positives(reference, pos_label)
+    named: ReferenceLike = with_positives(reference, pos_label)
+    return named
 
 
-def _refuse_with_confidence(**options: Any) -> None:
+def _refuse_with_confidence(options: dict[str, object]) -> None:
     """Refuse options that have no guarantee."""
     for name, value in options.items():
         if value is not None:
@@ -341,8 +333,6 @@ def _choose_labels(
     elif question.layout.ids is None:
         decision = decide_one(question)
     else:
-        from argmetric._verbs.decide._one import decide_groups
-
         decision = decide_groups(question, n_threads)
     if budget is not None:
         from argmetric._verbs.decide._budget import check_budget, within_budget
@@ -352,15 +342,15 @@ def _choose_labels(
 
 
 def certified_limits(
-    confidence: Any,
+    confidence: float,
     fitted: FittedReference,
     layout: Layout,
     metric: Metric,
     *,
-    prior: Any,
+    prior: float | str | None,
     most: int | str | None,
     floors: dict[str, float | None],
-) -> tuple[Guarantee, Any]:
+) -> tuple[Guarantee, Limits]:
     """Return the guarantee, and how many rows its threshold selects."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows

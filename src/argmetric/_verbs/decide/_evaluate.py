@@ -48,10 +48,17 @@ from argmetric._ground.types import (
     Interval,
     Label,
     LabelsLike,
+    SparseMatrix,
 )
 from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    ClassMetric,
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+)
 
 if TYPE_CHECKING:
     from argmetric._forecast.result import Forecast
@@ -67,8 +74,8 @@ class UndefinedScoreError(ValueError):
 class Actual(ScoreFloat):
     """What the actual scores of two classes and of several say alike."""
 
-    metric: Any
-    interval: Any
+    metric: Metric | ClassMetric
+    interval: Any  # a property of scores of two classes
     coverage: float
 
     def _headline(self) -> Headline:
@@ -86,6 +93,13 @@ class ActualScore(Actual):
     It is a float in every respect: it prints, compares, formats and adds up like one,
     and arithmetic with it gives plain floats. Notebooks show it as a table.
 
+    Parameters
+    ----------
+    value : float
+        The score.
+    **known
+        The attributes, by name.
+
     Attributes
     ----------
     metric : Metric
@@ -100,6 +114,13 @@ class ActualScore(Actual):
         those on which it is undefined; None where it is no mean.
     coverage : float
         Coverage of `interval`: 0.9.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> score = am.evaluate([1, 1, 0, 0], [1, 0, 0, 0], "recall")
+    >>> score, score.n, score.counts["fn"]
+    (0.5, 4, 1)
     """
 
     metric: Metric
@@ -250,12 +271,9 @@ def evaluate(
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
-    elif flags and pos_label is not None:  # labels have names, a decision has none
-        true = binary_labels(y, pos_label)
-        counted = _count(
-            true.positive, labels, None, groups, by, sample_weight=sample_weight
-        )
     else:
+        if flags and pos_label is not None:  # labels have names, a decision has none
+            y, pos_label = binary_labels(y, pos_label).positive, None
         counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
     score = score_counts(counted, metric, average)
     warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)
@@ -413,7 +431,11 @@ def _count(
 
 
 def _count_sparse(
-    y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
+    y: Any,
+    labels: Any,
+    groups: object,
+    average: Average | None,
+    sample_weight: object,
 ) -> SegmentCounts:
     """Return the counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
@@ -437,7 +459,7 @@ def _count_sparse(
     return SegmentCounts(hit, predicted, actual, layout.sizes)
 
 
-def _entries(labels: Any, name: str) -> Any:
+def _entries(labels: SparseMatrix, name: str) -> Any:
     """Return sparse 0/1 labels with one entry per cell."""
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()

@@ -90,27 +90,43 @@ def decide_one(question: Question) -> Decision:
     none = found.p_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
-    return Decision(
-        labels=layout.restore(labels),
-        n_positives=count.best,
+    return _decision(
+        question,
+        labels,
+        (count.best, count.expected, count.error),
+        notes,
         threshold=threshold,
         threshold_raw=raw,
-        scale=question.scale,
-        expected=count.expected,
-        error=count.error,
-        metric=question.metric,
-        n=question.n,
-        average=layout.average,
-        group_ids=None,
-        group_n_positives=None,
-        group_expected=None,
-        notes=tuple(notes),
         _cut_half=cut_at_half(question, count.n_half, count.at_half),
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
         _cuts=lambda: (found.key(), found.curve()),
         _plan=found.plan,
+    )
+
+
+def _decision(
+    question: Question,
+    labels: Integers,
+    found: tuple[int, float, float],
+    notes: list[str],
+    **more: Any,
+) -> Decision:
+    """Return the decision of a number of positives, expected metric and error."""
+    layout, (count, expected, error) = question.layout, found
+    return Decision(
+        labels=layout.restore(labels),
+        n_positives=count,
+        scale=question.scale,
+        expected=expected,
+        error=error,
+        metric=question.metric,
+        n=int(layout.sizes.sum()),
+        average=layout.average,
+        group_ids=layout.ids,
+        notes=tuple(notes),
         _asked=question.asked,
+        **more,
     )
 
 
@@ -291,8 +307,8 @@ def best_of_items(
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor
-    how: Any = {"floor": floor, "most": most, "whole": whole}
-    return choose_in_long(items, metric, limits.least, high, **how)
+    bounds = limits.least, high
+    return choose_in_long(items, metric, *bounds, floor=floor, most=most, whole=whole)
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:
@@ -457,25 +473,10 @@ def grouped_decision(
     **more: Any,
 ) -> Decision:
     """Return the decision on several segments: counts, expected metrics, errors."""
-    layout, (best, expected, errors) = question.layout, found
-    return Decision(
-        labels=layout.restore(labels),
-        n_positives=int(best.sum()),
-        threshold=None,
-        threshold_raw=None,
-        scale=question.scale,
-        expected=mean_defined(expected),
-        error=float(errors.mean()),
-        metric=question.metric,
-        n=int(layout.sizes.sum()),
-        average=layout.average,
-        group_ids=layout.ids,
-        group_n_positives=best,
-        group_expected=expected,
-        notes=tuple(notes),
-        _asked=question.asked,
-        **more,
-    )
+    best, expected, errors = found
+    totals = int(best.sum()), mean_defined(expected), float(errors.mean())
+    more |= {"group_n_positives": best, "group_expected": expected}
+    return _decision(question, labels, totals, notes, **more)
 
 
 def mean_defined(values: Floats) -> float:

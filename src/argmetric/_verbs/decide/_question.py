@@ -181,7 +181,7 @@ def choose(
     high: int,
     floor: float,
     *,
-    allowed: Any = None,
+    allowed: Booleans | None = None,
 ) -> int:
     """Return the best k of one curve within its range; ties take the smaller k.
 

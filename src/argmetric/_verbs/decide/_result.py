@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import check_label, shown
 from argmetric._ground.display import (
@@ -17,14 +16,23 @@ from argmetric._ground.display import (
     Result,
     counted,
     documented,
+    hide_private,
     metric_fields,
     metric_title,
     number,
     part_text,
 )
 from argmetric._ground.pictures import RED, SmallPicture, small_histogram
-from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Label
-from argmetric._verbs.plots import ExpectedMetricDisplay
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Floats,
+    Integers,
+    Label,
+    LabelsLike,
+)
+from argmetric._verbs._drawing import DecisionDrawing
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -46,6 +54,7 @@ class Cut:
     expected: float
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decision(Result):
     """The chosen labels and their expected score.
@@ -92,21 +101,30 @@ class Decision(Result):
         `per_row` where rows depend on each other and no bound is known.
     guarantee : Guarantee or None
         What holds for new rows, where `decide` was asked with a `confidence`.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> d = am.decide([0.9, 0.6, 0.2, 0.1])
+    >>> d.labels, d.threshold
+    (array([1, 1, 0, 0]), 0.4)
+    >>> d.best_cut.n_positives, d.curve.round(2)
+    (2, array([0.  , 0.66, 0.77, 0.68, 0.6 ]))
     """
 
     labels: Any
     n_positives: int
-    threshold: float | None
-    threshold_raw: float | None
+    threshold: float | None = None
+    threshold_raw: float | None = None
     scale: str
     expected: float
     error: float
     metric: Metric
     n: int
     average: str | None
-    group_ids: npt.NDArray[Any] | None
-    group_n_positives: Integers | None
-    group_expected: Floats | None
+    group_ids: AnyArray | None = None
+    group_n_positives: Integers | None = None
+    group_expected: Floats | None = None
     notes: tuple[str, ...] = ()
     _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]
@@ -119,7 +137,7 @@ class Decision(Result):
     guarantee: Guarantee | None = None
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for pickle; curves of segments need the input again."""
         names = ("cut_half", "best_cut", "curve", "plan")
         known = {name: getattr(self, name) for name in names}
@@ -179,6 +197,11 @@ class Decision(Result):
         ----------
         group : object
             A value of `group_ids`.
+
+        Returns
+        -------
+        ndarray of shape (m + 1,)
+            By the number k of rows of the group that are predicted positive.
         """
         if self.group_ids is None:
             raise ValueError("there are no groups here: the curve is in `curve`")
@@ -264,7 +287,7 @@ class Decision(Result):
             *self._keys("share", "notes"),
         ]
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         """Return the expected metric of k = 0 … n; with segments, of each."""
         if self.group_ids is None:
             assert self.curve is not None
@@ -278,7 +301,7 @@ class Decision(Result):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected metric against k, or that of every group or label."""
-        drawn: Axes = ExpectedMetricDisplay(self).plot(ax).ax_
+        drawn: Axes = DecisionDrawing(self).plot(ax).ax_
         return drawn
 
     def forecast(
@@ -306,6 +329,7 @@ class Decision(Result):
         Returns
         -------
         Forecast
+            The distribution of the score, with its mean and interval.
 
         Examples
         --------
@@ -320,9 +344,9 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        given: dict[str, Any] = {"known": known, "overdispersion": overdispersion}
+        given: dict[str, object] = {"known": known, "overdispersion": overdispersion}
         given |= {} if prior is None else {"prior": prior}
-        found: Forecast = forecast_labels(
+        found = forecast_labels(
             asked, self.labels, self.metric, coverage=coverage, **given
         )
         if prior is not None or not self._moved:
@@ -331,8 +355,8 @@ class Decision(Result):
 
 
 def forecast_labels(
-    asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
-) -> Any:
+    asked: dict[str, Any], labels: LabelsLike, metric: Metric, **options: object
+) -> Forecast:
     """Return the forecast for labels of decided rows, by the same calibrator."""
     from argmetric._forecast.forecast import forecast
 
@@ -340,5 +364,5 @@ def forecast_labels(
     return forecast(asked["p"], labels, metric, **given | asked["forecast"] | options)
 
 
-def _forgotten(*_: object) -> Any:
+def _forgotten(*_: object) -> NoReturn:
     raise ValueError("a decision that was pickled or copied has no curves of segments")

@@ -31,22 +31,19 @@ from argmetric._ground.validation import (
     to_floats,
     warn_of_scale,
 )
-from argmetric._verbs.plots import LabelledDisplay as LabelledDisplay
-from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
-from argmetric._verbs.tune._binary import best_threshold as best_threshold
 from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
-from argmetric._verbs.tune._binary import search_rows, tune_metrics
 from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
-from argmetric._verbs.tune._export import LEAST_EXPONENT as LEAST_EXPONENT
-from argmetric._verbs.tune._export import STEP as STEP
-from argmetric._verbs.tune._export import ClassLogits as ClassLogits
-from argmetric._verbs.tune._export import PortableRule as PortableRule
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
-from argmetric._verbs.tune._other_rules import check_certain
+from argmetric._verbs.tune._matrix import tune_matrix
+from argmetric._verbs.tune._other_rules import TuneProblem, check_terms, tune_population
+from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
+from argmetric._verbs.tune._portable import STEP as STEP
+from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
+from argmetric._verbs.tune._portable import PortableRule as PortableRule
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
@@ -368,6 +365,7 @@ def tune(
     Returns
     -------
     Rule, MultiLabelRule, or a dict of them by name of the metric
+        The threshold, how sure it is, and `apply` for new scores.
 
     See Also
     --------
@@ -403,7 +401,7 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
-    certain = check_certain(
+    terms = check_terms(
         confidence,
         for_rows=for_rows,
         prior=prior,
@@ -416,9 +414,9 @@ def tune(
     scores = check_p(p, logits=calibrator is None)
     if calibrator is not None:
         scores = mapped_scores(calibrator, scores)
-        if certain is not None and certain.unlabelled is not None:
-            mapped = mapped_scores(calibrator, certain.unlabelled)
-            certain = replace(certain, unlabelled=mapped)
+        if terms is not None and terms.unlabelled is not None:
+            mapped = mapped_scores(calibrator, terms.unlabelled)
+            terms = replace(terms, unlabelled=mapped)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
@@ -427,32 +425,27 @@ def tune(
         _refuse_budget(y, scores, confidence)
         limits = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=limits)
-    options: Any = {
-        "settings": settings,
-        "groups": groups,
-        "pos_label": pos_label,
-        "average": average,
-        "calibrator": calibrator,
-        "certain": certain,
-    }
+    problem = TuneProblem(metrics, settings, weight, calibrator, terms)
+    options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
+    rules: list[Tuned] = []
     if y is None:
-        from argmetric._verbs.tune._other_rules import tune_population
-
         scores = population_scores(settings, groups, pos_label, scores)
         found = tune_population(scores, metrics, weight, settings)
-        rules: list[Any] = [replace(rule, calibrator=calibrator) for rule in found]
+        rules += (replace(rule, calibrator=calibrator) for rule in found)
     elif scores.ndim == 1:
-        rules = _tune_column(y, scores, weight, metrics, **options)
+        rules += _tune_column(y, scores, problem, **options)
     else:
-        from argmetric._verbs.tune._matrix import tune_matrix
-
-        rules = tune_matrix(y, p, scores, weight, metrics, **options)
+        rules += tune_matrix(y, p, scores, problem, **options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
 
 
-def _read_metrics(metric: Any, cost: Any, zero_division: float | None) -> list[Metric]:
+def _read_metrics(
+    metric: MetricLike | Sequence[MetricLike] | None,
+    cost: Cost | None,
+    zero_division: float | None,
+) -> list[Metric]:
     """Return the metrics of a name, a metric, a list of them, or a cost."""
     if not isinstance(metric, Sequence) or isinstance(metric, str):
         return [one_metric(metric, cost, zero_division)]
@@ -463,46 +456,31 @@ def _read_metrics(metric: Any, cost: Any, zero_division: float | None) -> list[M
 
 
 def _tune_column(
-    y: Any,
+    y: ArrayLike,
     scores: Floats,
-    weight: Floats | None,
-    metrics: list[Metric],
+    problem: TuneProblem,
     *,
-    settings: Settings,
-    groups: Any,
-    pos_label: Any,
-    average: Any,
-    calibrator: Any,
-    certain: Any,
-) -> list[Any]:
+    groups: ArrayLike | None,
+    pos_label: Label | None,
+    average: RuleAverage | None,
+) -> list[Rule]:
     """Tune a rule per metric for one column of scores, of shape (n_rows,)."""
     column = column_of_labels(y, scores.size)
-    labels = binary_labels(column, pos_label, both=certain is None)
+    labels = binary_labels(column, pos_label, both=problem.terms is None)
     group = check_group(groups, scores.size, average)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    kept = None
-    if calibrator is None:
+    known: dict[str, object] = {
+        "pos_label": labels.pos_label,
+        "neg_label": labels.neg_label,
+        "probabilities": inside,
+        "average": None if group is None else average or "groups",
+    }
+    if problem.calibrator is None:
         from argmetric._calibrate.kept_reference import KeptReference
 
-        kept = KeptReference(labels.positive, scores, weight, logits=not inside)
-    if certain is None:
-        search = search_rows(scores, labels.positive, weight, group, settings)
-        tuned = tune_metrics(search, metrics)
-    else:
-        certain.check_classes(labels, settings.limits)
-        tuned = certain.rules(scores, labels.positive, group, settings, metrics)
-    return [
-        replace(
-            rule,
-            pos_label=labels.pos_label,
-            neg_label=labels.neg_label,
-            calibrator=calibrator,
-            probabilities=inside,
-            average=None if group is None else average or "groups",
-            _kept=kept,
-        )
-        for rule in tuned
-    ]
+        rows = labels.positive, scores, problem.weight
+        known["_kept"] = KeptReference(*rows, logits=not inside)
+    return problem.rules(scores, labels, group, known)
 
 
 def _refuse_budget(y: object, scores: Floats, confidence: object) -> None:

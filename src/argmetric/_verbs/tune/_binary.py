@@ -146,22 +146,6 @@ def search_rows(
     return Search(rows, cuts, grouped, mean, settings)
 
 
-def best_threshold(
-    metric: Metric,
-    scores: Floats,
-    positive: Booleans,
-    weight: Floats | None,
-    group: Group | None,
-) -> float:
-    """Return the threshold of the best cut, without its uncertainty."""
-    if positive.all() or not positive.any():
-        raise ValueError("rows of two classes are needed to tune a cut")
-    seed = np.random.SeedSequence(0)
-    settings = Settings(RuleLimits(), "best", 0, 0.9, 0, seed)
-    search = search_rows(scores, positive, weight, group, settings)
-    return search.cuts.threshold(search.curve(metric, search.steps(metric)).best)
-
-
 @dataclass(frozen=True)
 class RowSamples:
     """Samples and folds of the rows, and the cuts at which they are counted."""

@@ -1,91 +1,31 @@
-"""Rules for other programs: each in plain numbers, from which all targets are written.
-
-Calibration is monotone, so a cut on calibrated scores is a cut on raw scores,
-exact to the last digit. No calibrator is needed where the rule is used.
-"""
+"""Export rules to databases, model files, Python and JSON."""
 
 from __future__ import annotations
 
 import builtins
 import json
 import math
-from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+from typing import Any, Literal
 
 from argmetric._ground.arguments import check_choice, check_texts, shown
 from argmetric._ground.display import Result
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Estimator, Floats
-from argmetric._ground.validation import ONE_BITS, ROUNDING, SUM_TOLERANCE
+from argmetric._ground.types import Estimator
+from argmetric._verbs.tune._export_other import DIALECTS, onnx_model, sql_text
+from argmetric._verbs.tune._portable import (
+    LEAST_EXPONENT,
+    STEP,
+    SUMS,
+    UNIT,
+    ClassLogits,
+    PortableRule,
+    RawCut,
+)
 
 SCHEMA = "argmetric exported rule 2"  # docs/_static/rule.schema.json
-POINTS = 1024  # probabilities that a round of the search for a cut looks at
-UNIT = (-ROUNDING, 1.0 + ROUNDING)  # what `apply` takes for probabilities
-REAL = (-math.inf, math.inf)
-STEP = 2.0**-24  # of the values of classes that are compared
-SUMS = (1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)  # of rows that `apply` takes
-LEAST_SUM = 0.5  # no row that `apply` takes is near: others are not divided by 0
-LEAST_EXPONENT = -60.0  # e to this power is below STEP, and underflows nowhere
-
 SqlDialect = Literal["duckdb", "postgres", "sqlite", "spark"]
-
-
-class RawCut(NamedTuple):
-    """`score operator cut` is positive; scores outside of low…high have no label."""
-
-    cut: float
-    operator: str
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class ClassLogits:
-    """Logits of weighted classes: x·matrix + biases, + lump where x is at the floor.
-
-    x = log max(p / sum p, 2^-53). With a `temperature` other than 1, x becomes
-    log softmax(x / temperature). x of `floor` or less count as `floor`.
-    """
-
-    temperature: float  # of p, before all else
-    floor: float | None  # A logarithm
-    lump: float  # added to the logit of a class at the floor
-    matrix: Floats  # A row for each x, a column for each logit
-    biases: Floats  # one for each class, the logarithm of its weight included
-
-
-@dataclass(frozen=True)
-class PortableRule:
-    """One cut for each column, or the largest of weight·p + offset of classes."""
-
-    title: str  # the rule in words
-    columns: tuple[str, ...]  # names of the columns of scores
-    labels: tuple[Any, ...]  # negative and positive label, or the classes
-    cuts: tuple[RawCut, ...] = ()  # one for each column; empty for classes
-    # weights, offsets: one for each class; empty for cuts
-    weights: tuple[float, ...] = ()
-    offsets: tuple[float, ...] = ()
-    # from p to weighted logits of the classes, where the rule has a calibrator
-    logits: ClassLogits | None = None
-    single: bool = False  # whether scores are one vector and not a matrix
-    promise: str = ""  # what is guaranteed for new rows
-
-    def labels_of(self, target: str, *kinds: type) -> type:
-        """Return the kind of the labels; refuse what the target cannot write."""
-        found = {type(one) for one in self.labels}
-        if found == {int, float}:
-            found = {float}
-        if len(found) > 1 or not found <= set(kinds):
-            known = ", ".join(one.__name__ for one in kinds)
-            raise TypeError(
-                f"{target} cannot hold the labels {', '.join(map(shown, self.labels))}:"
-                f" all must be of one kind ({known})"
-            )
-        return found.pop()
 
 
 class ExportMixin(Result):
@@ -123,8 +63,6 @@ class ExportMixin(Result):
             OR isnan(CAST("score" AS DOUBLE)) THEN NULL
           WHEN CAST("score" AS DOUBLE) >= CAST('0.3' AS DOUBLE) THEN 1 ELSE 0 END FROM t
         """
-        from argmetric._verbs.tune._export_other import DIALECTS, sql_text
-
         check_choice(dialect, "dialect", tuple(DIALECTS))
         rule = self._portable()
         return sql_text(rule, DIALECTS[dialect], _columns(rule, column))
@@ -147,9 +85,8 @@ class ExportMixin(Result):
         Returns
         -------
         onnx.ModelProto
+            With the outputs "argmetric_label" and "argmetric_valid".
         """
-        from argmetric._verbs.tune._export_other import onnx_model
-
         return onnx_model(self._portable(), model, output)
 
     def to_python(self, name: str = "label") -> str:
@@ -161,6 +98,11 @@ class ExportMixin(Result):
         ----------
         name : str, default="label"
             Name of the function.
+
+        Returns
+        -------
+        str
+            The source of the function.
 
         Examples
         --------
@@ -206,6 +148,11 @@ class ExportMixin(Result):
 
         The key "rule" holds what `save` writes. `docs/_static/rule.schema.json` of the
         source describes the rest.
+
+        Returns
+        -------
+        str
+            A JSON object.
         """
         rule = self._portable()
         rule.labels_of("JSON", int, float, str, bool)
@@ -220,40 +167,6 @@ class ExportMixin(Result):
             "rule": self.to_dict(),
         }
         return json.dumps(plain(values), allow_nan=False, ensure_ascii=False)
-
-
-def raw_cut(calibrator: Any, threshold: float) -> float:
-    """Return the smallest probability whose calibrated value is ≥ threshold.
-
-    -inf where all do, inf where none does. Floats from 0 to 1 ascend with their bits,
-    and the calibrator is monotone but for rounding errors, which the cut leaves out.
-    """
-    ends = calibrator.apply([0.0, 1.0]) >= threshold
-    if ends[0]:
-        return -math.inf
-    if not ends[1]:
-        return math.inf
-    low, high = 0, int(ONE_BITS)  # below the threshold, and not
-    while high - low > 1:
-        step = max((high - low) // POINTS, 1)
-        bits = np.append(np.arange(low, high, step), high)
-        reached = calibrator.apply(bits.view(np.float64)) >= threshold
-        first = int(np.argmax(reached[1:])) + 1
-        low, high = int(bits[first - 1]), int(bits[first])
-    return float(np.int64(high).view(np.float64))
-
-
-def portable_cut(threshold: float | None, operator: str, *, unit: bool) -> RawCut:
-    """Return the cut of a column; refuse one off the scale of the scores."""
-    if threshold is None:
-        raise TypeError(
-            "the calibrator of this rule is a function, which cannot be exported: use "
-            "one that calibrate() makes"
-        )
-    low, high = UNIT if unit else REAL
-    if operator == ">=" and threshold == math.inf:  # not even an infinite score
-        threshold, operator = -math.inf, "<"
-    return RawCut(threshold, operator, low, high)
 
 
 def _columns(rule: PortableRule, column: object) -> tuple[str, ...]:
@@ -339,17 +252,11 @@ def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:
 
 
 def _python_cut(rule: PortableRule, cut: RawCut, name: str, title: str) -> str:
+    """Return the source of a function that labels one score."""
     negative, positive = map(repr, rule.labels)
-    return _CUT.format(
-        name=name,
-        title=title,
-        low=_float_text(cut.low),
-        high=_float_text(cut.high),
-        operator=cut.operator,
-        cut=_float_text(cut.cut),
-        negative=negative,
-        positive=positive,
-    )
+    numbers = {key: _float_text(getattr(cut, key)) for key in ("cut", "low", "high")}
+    head = {"name": name, "title": title, "operator": cut.operator}
+    return _CUT.format(negative=negative, positive=positive, **head, **numbers)
 
 
 def _float_text(value: float) -> str:

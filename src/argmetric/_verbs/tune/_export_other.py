@@ -14,7 +14,7 @@ import numpy as np
 from argmetric._ground.arguments import install, shown
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.validation import ONE_BITS
-from argmetric._verbs.tune._export import (
+from argmetric._verbs.tune._portable import (
     LEAST_EXPONENT,
     LEAST_SUM,
     STEP,
@@ -66,7 +66,7 @@ class Dialect(NamedTuple):
         column = self.column(name)
         return column if self.name == "sqlite" else f"CAST({column} AS {self.double})"
 
-    def label(self, value: Any) -> str:
+    def label(self, value: object) -> str:
         """Return a label as a literal."""
         if isinstance(value, bool):
             return str(value).upper()
@@ -74,7 +74,7 @@ class Dialect(NamedTuple):
             if self.name == "spark":
                 return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
             return "'" + value.replace("'", "''") + "'"
-        return str(value) if isinstance(value, int) else self.number(value)
+        return self.number(value) if isinstance(value, float) else str(value)
 
     def product(self, x: str, weight: float) -> str:
         """Return p times a weight; Postgres refuses one that rounds to 0."""
@@ -342,7 +342,7 @@ class _Nodes:
         self.made.append(node)
         return name
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: object) -> str:
         array = np.array(values)
         if array.dtype.kind == "U":
             array = array.astype(object)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -225,7 +224,7 @@ def group_sampler(
     def matrix(
         change: Floats | Booleans | npt.NDArray[np.int8], start: Floats | None = None
     ) -> Floats:
-        table: Any = np.bincount(slot, weights=change, minlength=units * index.size)
+        table = np.bincount(slot, weights=change, minlength=units * index.size)
         table = table.reshape(units, index.size)
         if start is not None:
             table[:, 0] += np.bincount(unit, weights=start, minlength=units)

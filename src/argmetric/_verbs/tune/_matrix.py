@@ -25,7 +25,15 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import column_names
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import AnyArray, ArrayLike, Axes, Booleans, Floats, Frame
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Frame,
+    Label,
+)
 from argmetric._ground.validation import (
     check_choice,
     is_sparse,
@@ -34,9 +42,9 @@ from argmetric._ground.validation import (
     to_floats,
 )
 from argmetric._verbs.guarantees import promise_of
-from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._verbs.tune._export import PortableRule
-from argmetric._verbs.tune._other_rules import Certain
+from argmetric._verbs.tune._binary import Group
+from argmetric._verbs.tune._other_rules import TuneProblem
+from argmetric._verbs.tune._portable import PortableRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import SavedRule
 from argmetric.metrics import Metric
@@ -48,7 +56,7 @@ SHOWN = 8  # labels in the printed form
 class MultiLabelRule(SavedRule):
     """One rule per label, or one for all of them.
 
-    Attributes
+    Parameters
     ----------
     rules : tuple of Rule
         In the order of the columns.
@@ -72,7 +80,7 @@ class MultiLabelRule(SavedRule):
     kind: ClassVar[str] = "multilabel"
 
     rules: tuple[Rule, ...]
-    names: tuple[Any, ...]
+    names: tuple[Label, ...]
     average: str = "macro"
 
     def __post_init__(self) -> None:
@@ -126,6 +134,11 @@ class MultiLabelRule(SavedRule):
         ----------
         p : array-like of shape (n, labels)
             Scores as they were tuned on.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, labels)
+            True where the label is positive.
         """
         scores = to_floats(p, "p")
         if scores.ndim != 2 or scores.shape[1] != len(self.rules):
@@ -145,10 +158,15 @@ class MultiLabelRule(SavedRule):
         ----------
         p : array-like of shape (n, labels)
             Scores as they were tuned on.
+
+        Returns
+        -------
+        array-like of {0, 1}, shape (n, labels)
+            An array, or a frame where `p` is one.
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         scores = [rule.score for rule in self.rules]
         names = [str(name) for name in self.names]
         return {"label": names, "threshold": self.thresholds, "score": scores}
@@ -225,18 +243,14 @@ class MultiLabelRule(SavedRule):
 
 
 def tune_matrix(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     scores: Floats,
-    weight: Floats | None,
-    metrics: list[Metric],
+    problem: TuneProblem,
     *,
-    settings: Settings,
-    groups: Any,
-    pos_label: Any,
-    average: Any,
-    calibrator: Any,
-    certain: Certain | None,
+    groups: ArrayLike | None,
+    pos_label: Label | None,
+    average: str | None,
 ) -> list[MultiLabelRule]:
     """Tune a rule for each column of labels, or one for all entries."""
     for option, value in (("groups", groups), ("pos_label", pos_label)):
@@ -251,7 +265,7 @@ def tune_matrix(
             "for one of several classes per row call argmetric.classes.tune"
         )
     average = "macro" if average is None else average
-    if certain is not None and average != "macro":
+    if problem.terms is not None and average != "macro":
         raise ValueError(
             f"confidence is for each label by itself, not for average={average!r}"
         )
@@ -262,39 +276,28 @@ def tune_matrix(
     _refuse_other_order(column_names(y), given)
     names = tuple(range(scores.shape[1])) if given is None else tuple(given)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    known: dict[str, Any] = {"calibrator": calibrator, "probabilities": inside}
+    known: dict[str, object] = {"probabilities": inside}
     if average == "macro":
         columns = []
         for j, name in enumerate(names):
-            of_column = f"column {name!r} of y"
-            one = binary_labels(labels[:, j], name=of_column, both=certain is None)
+            of_column, both = f"column {name!r} of y", problem.terms is None
+            one = binary_labels(labels[:, j], name=of_column, both=both)
+            asked = problem.of_label(of_column, len(names))
             column = np.ascontiguousarray(scores[:, j])
-            if certain is None:
-                search = search_rows(column, one.positive, weight, None, settings)
-                found = tune_metrics(search, metrics)
-            else:
-                asked = certain.of_label(of_column, len(names))
-                asked.check_classes(one, settings.limits)
-                found = asked.rules(column, one.positive, None, settings, metrics)
-            columns.append([replace(rule, **known) for rule in found])
-        return [
-            MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
-            for i in range(len(metrics))
-        ]
+            columns.append(asked.rules(column, one, None, known))
+        return [MultiLabelRule(rules, names) for rules in zip(*columns, strict=True)]
     rows, count = scores.shape
-    flat = binary_labels(labels.ravel(), both=True)
-    cell_weight = None if weight is None else np.repeat(weight, count)
+    if problem.weight is not None:
+        problem = replace(problem, weight=np.repeat(problem.weight, count))
     # The cells of a row are drawn together: they depend on each other.
     group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
-    search = search_rows(scores.ravel(), flat.positive, cell_weight, group, settings)
-    rules = (
-        replace(rule, average=average, **known)
-        for rule in tune_metrics(search, metrics)
-    )
+    known["average"] = average
+    flat = binary_labels(labels.ravel(), both=True)
+    rules = problem.rules(scores.ravel(), flat, group, known)
     return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
 
 
-def _refuse_other_order(of_y: Any, of_p: Any) -> None:
+def _refuse_other_order(of_y: AnyArray | None, of_p: AnyArray | None) -> None:
     """Refuse columns of the same names in another order: they go by position."""
     if of_y is None or of_p is None:
         return

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count, check_share, shown
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._ground.validation import read_scores, warn_user
 from argmetric._verbs._certify import OF_CLASS, LabelledRows, Terms, certify
 from argmetric._verbs.guarantees import Guarantee
@@ -27,6 +27,7 @@ from argmetric._verbs.tune._binary import (
     Settings,
     rule_at,
     search_rows,
+    tune_metrics,
     within_range,
 )
 from argmetric._verbs.tune._rule import Rule
@@ -39,56 +40,53 @@ from argmetric._verbs.tune._uncertainty import (
 )
 from argmetric.metrics import MeanForm, Metric
 
+if TYPE_CHECKING:
+    from argmetric._calibrate.calibrator import Calibrator
+
 FEWEST_ROWS = 5
 DIGITS = 6  # of scores that count as rounded
 REPEATED = 0.1  # share of rows with the score of an earlier one that is told of
 
 
 @dataclass(frozen=True)
-class Certain:
-    """With which confidence limits have to hold, and for what."""
+class TuneProblem:
+    """What `tune` was asked for, beside the rows: the same for all their columns."""
 
-    confidence: float
-    for_rows: int | None
-    prior: float | None
-    unlabelled: Floats | None
-    n_labels: int = 1  # of a matrix: all promises hold at once
-    label: str = ""
+    metrics: list[Metric]
+    settings: Settings
+    weight: Floats | None
+    calibrator: Calibrator | None
+    terms: Terms | None = None  # of a guarantee
 
-    def of_label(self, name: str, count: int) -> Certain:
-        """Return what is asked of one of several labels."""
-        if self.unlabelled is not None:
+    def of_label(self, name: str, count: int) -> TuneProblem:
+        """Return the problem of one of several labels: all promises hold at once."""
+        if self.terms is None:
+            return self
+        if self.terms.unlabelled is not None:
             raise ValueError(
                 "unlabelled goes with one column of scores, not with a matrix"
             )
-        return replace(self, label=name, n_labels=count)
-
-    def check_classes(self, labels: Labels, limits: RuleLimits) -> None:
-        """Refuse rows of one class, unless each limit speaks of that class alone."""
-        positive = labels.positive
-        if positive.any() and not positive.all():
-            return
-        only, lacking = ("positive", "negative")[:: 1 if positive.any() else -1]
-        needs = [x for x in limits.named_limits if OF_CLASS.get(x) != only]
-        if needs or not limits.named_limits:
-            what = needs[0] if needs else "a floor under the metric"
-            raise ValueError(
-                f"every label of {self.label or 'y'} is {only}: {what} needs {lacking} "
-                "rows too"
-            )
-        if labels.neg_label is None:
-            raise ValueError(
-                f"every label is {shown(labels.pos_label)}, and the name of the other "
-                "class is not known: pass y as 0 and 1"
-            )
+        return replace(self, terms=replace(self.terms, label=name, n_labels=count))
 
     def rules(
         self,
         scores: Floats,
-        positive: Booleans,
+        labels: Labels,
         group: Group | None,
-        settings: Settings,
-        metrics: list[Metric],
+        known: dict[str, Any],
+    ) -> list[Rule]:
+        """Return a rule for each metric, of a column of scores (n_rows,)."""
+        if self.terms is None:
+            positive = labels.positive
+            search = search_rows(scores, positive, self.weight, group, self.settings)
+            found = tune_metrics(search, self.metrics)
+        else:
+            _check_classes(self.terms, labels, self.settings.limits)
+            found = self._certified_rules(self.terms, scores, labels.positive, group)
+        return [replace(rule, calibrator=self.calibrator, **known) for rule in found]
+
+    def _certified_rules(
+        self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
     ) -> list[Rule]:
         """Return one rule for each metric, with its guarantee."""
         if scores.size < FEWEST_ROWS:
@@ -96,7 +94,8 @@ class Certain:
                 f"{scores.size} rows prove nothing: confidence needs {FEWEST_ROWS} at "
                 "the least, and mostly hundreds"
             )
-        kept: Any = slice(None)
+        settings, metrics = self.settings, self.metrics
+        kept: Integers | slice = slice(None)
         if group is not None:  # rows of a group are not independent: one of each
             rng = np.random.default_rng(settings.seeds()[0])
             mixed = rng.permutation(scores.size)
@@ -104,29 +103,17 @@ class Certain:
         else:
             _warn_of_repeated(scores)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-        if self.unlabelled is not None and not inside:
+        if terms.unlabelled is not None and not inside:
             raise ValueError(
                 "unlabelled goes with probabilities, and p lies outside of [0, 1]"
             )
-        rows = LabelledRows(
-            scores[kept],
-            positive[kept],
-            inside,
-            self.unlabelled,
-            None if group is None else scores.size,
-        )
+        n_labels = None if group is None else scores.size
+        given = scores[kept], positive[kept], inside, terms.unlabelled, n_labels
         typed = settings.limits.named_limits
         shares = settings.limits.of_share(scores.size).named_limits
-        terms = Terms(
-            {name: float(x) for name, x in shares.items()},
-            {name: limit_words({name: x}) for name, x in typed.items()},
-            self.confidence,
-            self.for_rows,
-            self.prior,
-            self.n_labels,
-            self.label,
-        )
-        found = [certify(rows, terms, metric) for metric in metrics]
+        words = {name: limit_words({name: x}) for name, x in typed.items()}
+        terms = replace(terms, limits=shares, words=words)
+        found = [certify(LabelledRows(*given), terms, metric) for metric in metrics]
         if positive.all() or not positive.any():
             pairs = zip(found, metrics, strict=True)
             rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]
@@ -140,6 +127,26 @@ class Certain:
             replace(rule, threshold=one.threshold, constraints=typed, guarantee=one)
             for rule, one in zip(rules, found, strict=True)
         ]
+
+
+def _check_classes(terms: Terms, labels: Labels, limits: RuleLimits) -> None:
+    """Refuse rows of one class, unless each limit speaks of that class alone."""
+    positive = labels.positive
+    if positive.any() and not positive.all():
+        return
+    only, lacking = ("positive", "negative")[:: 1 if positive.any() else -1]
+    needs = [x for x in limits.named_limits if OF_CLASS.get(x) != only]
+    if needs or not limits.named_limits:
+        what = needs[0] if needs else "a floor under the metric"
+        raise ValueError(
+            f"every label of {terms.label or 'y'} is {only}: {what} needs {lacking} "
+            "rows too"
+        )
+    if labels.neg_label is None:
+        raise ValueError(
+            f"every label is {shown(labels.pos_label)}, and the name of the other "
+            "class is not known: pass y as 0 and 1"
+        )
 
 
 def _rule_of_one_class(
@@ -158,7 +165,7 @@ def _rule_of_one_class(
     )
 
 
-def check_certain(
+def check_terms(
     confidence: object,
     *,
     for_rows: object,
@@ -167,8 +174,8 @@ def check_certain(
     limits: RuleLimits,
     sample_weight: object,
     y: object,
-) -> Certain | None:
-    """Return the options of the confidence; None without one."""
+) -> Terms | None:
+    """Return the terms of a guarantee; None without a confidence."""
     given = {"for_rows": for_rows, "prior": prior, "unlabelled": unlabelled}
     if confidence is None:
         named = [name for name, value in given.items() if value is not None]
@@ -192,7 +199,9 @@ def check_certain(
         scores = read_scores(unlabelled, "unlabelled", logits=False).ravel()
         if not scores.size:
             raise ValueError("unlabelled holds no scores")
-    return Certain(
+    return Terms(
+        {},
+        {},
         check_share(confidence, "confidence"),
         None if for_rows is None else check_count(for_rows, "for_rows", low=1),
         None if prior is None else check_share(prior, "prior"),
@@ -407,15 +416,19 @@ def tune_population(
             notes=tuple(notes),
         )
         if settings.n_bootstrap:
-            rule = replace(rule, **_intervals(p, w, rule, settings, seen))
+            first, second = _intervals(p, w, rule, settings, seen)
+            rule = replace(rule, interval=first, threshold_interval=second)
         rules.append(rule)
     return rules
 
 
 def _intervals(
     p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
-) -> dict[str, Any]:
-    """Bootstrap over bins of the rows, with the noise of as many new rows."""
+) -> tuple[Interval | None, Interval | None]:
+    """Return intervals of score and threshold, by a bootstrap over bins of rows.
+
+    The score has the noise of as many new rows.
+    """
     metric = rule.metric
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
@@ -442,7 +455,5 @@ def _intervals(
     new = metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
     shifts = np.resize(np.array(values) - rule.score, new.size) if values else 0.0
     ends = quantiles(new + shifts, settings.coverage)
-    return {
-        "interval": within_range(ends, metric, n),
-        "threshold_interval": quantiles(np.array(thresholds), settings.coverage),
-    }
+    between = quantiles(np.array(thresholds), settings.coverage)
+    return within_range(ends, metric, n), between

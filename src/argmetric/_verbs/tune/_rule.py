@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.display import (
@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Headline,
     between,
     documented,
+    hide_private,
     metric_title,
     number,
     with_interval,
@@ -40,9 +41,10 @@ from argmetric._ground.validation import (
     to_floats,
     warn_user,
 )
+from argmetric._verbs._drawing import RuleDrawing, small_curve
 from argmetric._verbs.guarantees import Guarantee, at_prevalence, promise_of
 from argmetric._verbs.tune import files
-from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
+from argmetric._verbs.tune._portable import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
 from argmetric._verbs.tune.files import (
     CURVE,
@@ -66,11 +68,12 @@ KEPT_POINTS = 2000  # of the curve, in a pickle
 _NUMBERS = {"threshold", "coverage", *files.FACTS} - {"argmax_score"}
 
 
+@hide_private
 @dataclass(frozen=True, repr=False, eq=False)
 class Rule(SavedRule):
     """A threshold, the metric it was tuned for, and the uncertainty of both.
 
-    Attributes
+    Parameters
     ----------
     metric : Metric
         What the threshold is best for.
@@ -196,7 +199,7 @@ class Rule(SavedRule):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for pickle, with a coarse curve: rows may be many."""
         state = super().__getstate__()
         if self.thresholds is not None and self.thresholds.size > KEPT_POINTS:
@@ -229,8 +232,9 @@ class Rule(SavedRule):
         calibrator = self.calibrator
         if calibrator is None:
             return self.threshold
-        parts = calibrator.parts if isinstance(calibrator, Calibrator) else ()
-        if not parts or any(isinstance(one, FunctionCalibrator) for one in parts):
+        if not isinstance(calibrator, Calibrator) or not calibrator.parts:
+            return None
+        if any(isinstance(one, FunctionCalibrator) for one in calibrator.parts):
             return None
         return raw_cut(calibrator, self.threshold)
 
@@ -245,6 +249,7 @@ class Rule(SavedRule):
         Returns
         -------
         ndarray of bool
+            True where the label is positive.
         """
         scores = read_scores(p, "p", logits=True)  # any real score, but no NaN
         if scores.ndim != 1 and self.average not in ("micro", "samples"):
@@ -288,8 +293,19 @@ class Rule(SavedRule):
         """
         return same_kind(p)(self.named(self.applies(p)))
 
-    def named(self, positive: Booleans) -> npt.NDArray[Any]:
-        """Return booleans as labels of the two classes."""
+    def named(self, positive: Booleans) -> AnyArray:
+        """Return booleans as labels of the two classes.
+
+        Parameters
+        ----------
+        positive : ndarray of bool
+            Whether rows are positive, as `applies` returns it.
+
+        Returns
+        -------
+        ndarray
+            `pos_label` where it is, else `neg_label`.
+        """
         names = (self.neg_label, self.pos_label)
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]
@@ -301,7 +317,7 @@ class Rule(SavedRule):
         held = f"new {units} come from where these {units} came from"
         return (held, f"{units} are independent") if self.n else ()
 
-    def _columns(self) -> Any:
+    def _columns(self) -> Mapping[str, object]:
         if self.thresholds is None or self.scores is None:
             return super()._columns()
         return {"threshold": self.thresholds, "score": self.scores}
@@ -321,9 +337,7 @@ class Rule(SavedRule):
         return Headline("", cut, more)
 
     def _picture(self) -> str:
-        from argmetric._verbs.plots import small_curve
-
-        return "" if self.thresholds is None else small_curve(self)
+        return small_curve(self)
 
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
@@ -404,8 +418,10 @@ class Rule(SavedRule):
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)
-        known: dict[str, Any] = {"single": True, "promise": self._promise}
-        return PortableRule(self._title(), ("p",), labels, (cut,), **known)
+        promise = self._promise
+        return PortableRule(
+            self._title(), ("p",), labels, (cut,), single=True, promise=promise
+        )
 
     @property
     def _promise(self) -> str:
@@ -426,7 +442,5 @@ class Rule(SavedRule):
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score against the threshold, and where the best one may lie."""
-        from argmetric._verbs.plots import ThresholdDisplay
-
-        drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
+        drawn: Axes = RuleDrawing(self).plot(ax).ax_
         return drawn

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import check_fraction, check_number, count_or_part
+from argmetric._ground.arguments import check_fraction, count_or_part
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
-from argmetric._ground.types import Booleans, Floats, Integers
-from argmetric._ground.validation import to_floats
-from argmetric._verbs.decide import threshold_between
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._verbs.decide import read_budget, threshold_between
 from argmetric.metrics import Metric
 
 CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
@@ -157,8 +156,8 @@ class Cuts:
 def count_cuts(rows: SortedRows) -> Cuts:
     """Return counts at the last row of every tie, and of the empty prediction."""
     ends, scores, positive = rows.ends, rows.scores, rows.positive
-    tp: Any
-    fp: Any
+    tp: AnyArray
+    fp: AnyArray
     if rows.weight is None:  # integers add up exactly; at ends, k is the number of rows
         hits = np.cumsum(positive, dtype=np.int64)
         tp = hits if ends.size == hits.size else hits[ends - 1]
@@ -254,23 +253,7 @@ class RuleLimits:
     ) -> RuleLimits:
         """Return limits with no more positives than a budget pays for."""
         # Costs of the rows above a cut never fall as it sinks: a limit on the cuts.
-        if not isinstance(budget, tuple | list) or len(budget) != 2:
-            raise ValueError(
-                "budget must be a pair: the cost of each row, and the most to spend"
-            )
-        most = check_number(budget[1], "the most of budget", low=0.0)
-        costs = to_floats(budget[0], "cost of budget")
-        if costs.shape != scores.shape:
-            raise ValueError(
-                f"budget must have one cost for each row of p: its costs have the "
-                f"shape {costs.shape}, and p {scores.shape}"
-            )
-        wrong = np.flatnonzero(~np.isfinite(costs) | (costs < 0.0))
-        if wrong.size:
-            raise ValueError(
-                f"the cost of budget is {costs[wrong[0]]:g} in row {wrong[0]}: costs "
-                "are finite numbers of 0 or more"
-            )
+        costs, most = read_budget(budget, scores.shape)
         worth = np.ones(scores.size) if weight is None else weight
         order = np.argsort(-scores, kind="stable")
         last = np.append(np.diff(scores[order]) != 0.0, True)  # of each tie
@@ -299,17 +282,11 @@ class RuleLimits:
         """Return which counts obey; an empty prediction has enough precision."""
         if not self.named_limits:
             return None
-        result = np.ones(np.shape(k), dtype=bool)
-        if self.min_precision is not None:
-            result &= tp >= self.min_precision * k * (1.0 - TIE)
-        if self.min_recall is not None:
-            result &= tp >= self.min_recall * t * (1.0 - TIE)
-        tn = n - t - (k - tp)
-        if self.min_specificity is not None:
-            result &= tn >= self.min_specificity * (n - t) * (1.0 - TIE)
-        if self.min_npv is not None:
-            result &= tn >= self.min_npv * (n - k) * (1.0 - TIE)
-        return result & self.within_budget(k, n)
+        result = self.within_budget(k, n)
+        for name, (hits, of) in _rates(tp, k, t, n).items():
+            if name in self.named_limits:
+                result &= hits >= self.named_limits[name] * of * (1.0 - TIE)
+        return result
 
     def within_budget(self, k: Floats, n: Numbers) -> Booleans:
         """Return which numbers of positives obey the limits on them."""
@@ -329,19 +306,12 @@ class RuleLimits:
         allowed = self.allowed_counts(cuts.tp, cuts.k, cuts.t, cuts.n)
         if allowed is not None and not allowed.any():
             # Say of each floor the most that the other limits leave.
-            tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
-            tn = n - t - (k - tp)
-            shares: dict[str, tuple[Floats, Any]] = {
-                "min_recall": (tp, t),
-                "min_precision": (tp, k),
-                "min_specificity": (tn, n - t),
-                "min_npv": (tn, n - k),
-            }
+            counts = cuts.tp, cuts.k, cuts.t, cuts.n
             text = limit_words(self.named_limits, " and ")
             parts = []
-            for name, (hits, of) in shares.items():
+            for name, (hits, of) in _rates(*counts).items():
                 without = replace(self, **{name: None})
-                others = without.allowed_counts(tp, k, t, n)
+                others = without.allowed_counts(*counts)
                 if name not in self.named_limits or others is None or not others.any():
                     continue
                 share = hits / np.where(np.greater(of, 0.0), of, 1.0)
@@ -352,6 +322,19 @@ class RuleLimits:
             why = f": {', '.join(parts)}" if parts else ""
             raise ValueError(f"no cut meets {text}{why}")
         return allowed
+
+
+def _rates(
+    tp: Floats, k: Floats, t: Numbers, n: Numbers
+) -> dict[str, tuple[Floats, Numbers]]:
+    """Return hits and what they are a part of, by the name of the limit."""
+    tn = n - t - (k - tp)
+    return {
+        "min_recall": (tp, t),
+        "min_precision": (tp, k),
+        "min_specificity": (tn, n - t),
+        "min_npv": (tn, n - k),
+    }
 
 
 def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:

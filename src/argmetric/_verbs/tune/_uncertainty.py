@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class SampleSums:
     value: Floats | None = None
     defined: Floats | None = None
 
-    def map_arrays(self, change: Callable[[Floats], Any]) -> SampleSums:
+    def map_arrays(self, change: Callable[[Floats], Floats]) -> SampleSums:
         """Return all statistics with the same change applied."""
         parts = vars(self).values()
         return SampleSums(*(None if one is None else change(one) for one in parts))

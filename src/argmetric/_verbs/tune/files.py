@@ -29,6 +29,7 @@ from argmetric.metrics import (
 )
 
 if TYPE_CHECKING:
+    from argmetric._calibrate.calibrator import Calibrator
     from argmetric._calibrate.kept_reference import KeptReference
 
 
@@ -39,13 +40,13 @@ FACTS = ("prevalence", "positive_rate", "score", "argmax_score", "optimism", "me
 class FrozenDict(dict[str, Any]):
     """A dict that cannot be changed, for the fields of a frozen object."""
 
-    def _refuse(self, *_: object, **__: Any) -> NoReturn:
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this mapping is read-only")
 
     __setitem__ = __delitem__ = update = pop = popitem = _refuse
     clear = setdefault = __ior__ = _refuse
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
 
 
@@ -87,7 +88,7 @@ def interval(value: object) -> Interval | None:
     return Interval(number(value[0]), number(value[1]))
 
 
-def check_fields(rule: Any) -> dict[str, Any]:
+def check_fields(rule: Any) -> dict[str, object]:
     """Check the fields of a rule; return those to convert, by name.
 
     Numbers may be nan.
@@ -95,7 +96,7 @@ def check_fields(rule: Any) -> dict[str, Any]:
     classes = getattr(rule, "classes", ())
     if len(set(classes)) < len(classes):
         raise ValueError(f"classes has a class twice: {list_labels(classes)}")
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     if not (type(rule.n) is int and rule.n >= 0):
         known["n"] = check_count(rule.n, "n")
     if not (isinstance(rule.coverage, float) and 0.0 < rule.coverage < 1.0):
@@ -130,21 +131,21 @@ def _checked_interval(value: object, name: str) -> Interval | None:
     return Interval(low, high)
 
 
-def saved_metric(metric: Metric | ClassMetric) -> dict[str, Any]:
+def saved_metric(metric: Metric | ClassMetric) -> dict[str, object]:
     """Return the plain form of a metric of two or of several classes."""
     return (
         metric.to_dict() if isinstance(metric, ClassMetric) else metric_to_dict(metric)
     )
 
 
-def loaded_metric(values: Any) -> Metric | ClassMetric:
+def loaded_metric(values: dict[str, Any]) -> Metric | ClassMetric:
     """Return the metric that `saved_metric` described."""
     if isinstance(values, dict) and str(values.get("class")).startswith("Class"):
         return class_metric_from_dict(values)
     return metric_from_dict(values)
 
 
-def saved_calibrator(calibrator: object) -> Any:
+def saved_calibrator(calibrator: object) -> object:
     """Return the plain form of a calibrator; refuse a function."""
     if calibrator is None:
         return None
@@ -156,7 +157,7 @@ def saved_calibrator(calibrator: object) -> Any:
     return calibrator.to_dict()
 
 
-def loaded_calibrator(values: Any) -> Any:
+def loaded_calibrator(values: dict[str, Any] | None) -> Calibrator | None:
     if values is None:
         return None
     from argmetric._calibrate.calibrator import Calibrator
@@ -164,7 +165,7 @@ def loaded_calibrator(values: Any) -> Any:
     return Calibrator.from_dict(values)
 
 
-def loaded_reference(values: Any) -> KeptReference | None:
+def loaded_reference(values: dict[str, Any] | None) -> KeptReference | None:
     """Return the summary of the rows that a rule was tuned on."""
     if values is None:
         return None
@@ -173,7 +174,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
     return KeptReference.from_dict(values)
 
 
-def apply_calibrator(calibrator: object, p: object) -> Any:
+def apply_calibrator(calibrator: object, p: object) -> object:
     """Return the calibrated p, by an object with `apply` or a function."""
     apply = getattr(calibrator, "apply", calibrator)
     if not callable(apply):
@@ -215,6 +216,7 @@ class SavedRule(ExportMixin, Saved[Any]):
         Returns
         -------
         array-like
+            0 and 1, or the labels that `y` had.
         """
         return self.apply(p)
 
@@ -232,7 +234,7 @@ class SavedRule(ExportMixin, Saved[Any]):
         check_version(values.get("format"), FORMAT, "this rule", by)
         return str(values.get("kind"))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return plain dicts for pickle, which fills a mapping item by item."""
         state = dict(vars(self))
         for name, value in state.items():
@@ -240,7 +242,7 @@ class SavedRule(ExportMixin, Saved[Any]):
                 state[name] = dict(value)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
             if isinstance(value, dict):
                 value = FrozenDict(value)
