@@ -17,7 +17,14 @@ from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
-from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Booleans,
+    Floats,
+    Integers,
+    Label,
+)
 from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
 
 
@@ -35,27 +42,20 @@ def fold_numbers(
     random_state: int | None = 0,
 ) -> Integers:
     """Return the fold of every row: each class, or each group, is spread evenly."""
-    rng = np.random.default_rng(random_state)
-    if groups is None:
-        smaller = int(min(y.sum(), y.size - y.sum()))
-        if smaller < 2:
-            raise ValueError(
-                "out-of-fold calibration needs two rows or more of each class; one has "
-                f"{smaller}"
-            )
-        return deal(rng, y.astype(np.uint8), min(cv, smaller))
-    coded = code_groups(groups, y.size, "y")
-    code = coded.codes
-    positives = np.bincount(code, y, coded.count)
-    sizes = np.bincount(code, minlength=coded.count)
+    positives: AnyArray = y.astype(np.uint8)  # of each row, or of each group
+    sizes, unit = np.ones(1), "rows"
+    if groups is not None:
+        coded, unit = code_groups(groups, y.size, "y"), "groups"
+        positives = np.bincount(coded.codes, y, coded.count).astype(np.int64)
+        sizes = np.bincount(coded.codes, minlength=coded.count).astype(np.float64)
     smaller = int(min((positives > 0).sum(), (positives < sizes).sum()))
     if smaller < 2:
         raise ValueError(
-            "out-of-fold calibration needs each class in two groups or more; one is in "
-            f"{smaller}"
+            f"out-of-fold calibration needs each class in two {unit} or more; one is "
+            f"in {smaller}"
         )
-    folds = deal(rng, positives.astype(np.int64), min(cv, smaller))
-    return np.asarray(folds[code])
+    folds = deal(np.random.default_rng(random_state), positives, min(cv, smaller))
+    return folds if groups is None else np.asarray(folds[coded.codes])
 
 
 def deal(
@@ -142,6 +142,7 @@ def calibrate(
     Returns
     -------
     Calibrator
+        The fitted calibrator, with other ones that fit these labels as well.
 
     See Also
     --------

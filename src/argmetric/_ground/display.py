@@ -100,6 +100,7 @@ _SECTIONS = {  # what the methods of all results document alike
         Returns
         -------
         matplotlib Axes
+            With the picture.
         """,
     "backend": """
 
@@ -107,6 +108,11 @@ _SECTIONS = {  # what the methods of all results document alike
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
+
+        Returns
+        -------
+        frame
+            A frame of that library.
         """,
 }
 Method = TypeVar("Method", bound=Callable[..., Any])

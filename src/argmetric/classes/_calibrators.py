@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator, check_finite
+from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 from argmetric._calibrate.calibrators import check_temperature
 from argmetric._calibrate.logistic import row_blocks
+from argmetric._ground.arguments import check_number
 from argmetric._ground.display import Lines
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
@@ -90,7 +91,7 @@ class ClassTemperatureCalibrator(ClassCalibrator):
 
     def _check(self) -> None:
         check_temperature(self.temperature)
-        check_finite("n_classes", self.n_classes, 2)
+        check_number(self.n_classes, "n_classes", low=2)
 
     def _map(self, x: Floats) -> Floats:
         check_class_columns(x, self.n_classes)
@@ -139,11 +140,11 @@ class ClassMatrixCalibrator(ClassCalibrator):
     kind: ClassVar[str] = "class_matrix"
 
     def _check(self) -> None:
-        check_finite("slope", self.slope)
-        check_finite("lump", self.lump)
+        check_number(self.slope, "slope")
+        check_number(self.lump, "lump")
         check_temperature(self.temperature)
         if self.floor is not None:
-            check_finite("floor", self.floor, 0.0)
+            check_number(self.floor, "floor", low=0.0)
         count = np.size(self.biases)
         if count < 2 or (self.matrix is None) != (self.centre is None):
             raise ValueError("biases of two classes or more, and matrix with centre")

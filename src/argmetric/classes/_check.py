@@ -102,6 +102,7 @@ def check(
     Returns
     -------
     ClassCalibrationCheck
+        Verdicts for the metric and for each class.
 
     See Also
     --------

@@ -91,7 +91,7 @@ class ClassReliability:
 class ClassCalibrationCheck(CheckedRoutes):
     """Whether class probabilities are reliable, for the metric and class by class.
 
-    Attributes
+    Parameters
     ----------
     route : {"recalibrate", "decide", "weights"}
         The advised way to choose labels.
@@ -115,6 +115,15 @@ class ClassCalibrationCheck(CheckedRoutes):
         Number of groups that the score is the mean over.
     forecast : ClassForecast
         The forecast for `decide` with `p` recalibrated, on as many new rows.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 1, 1], 500)
+    >>> y = (rng.random((500, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> [one.reliable for one in am.classes.check(y, p, n_bootstrap=2).per_class]
+    ['yes', 'yes', 'yes']
     """
 
     route: RouteName

@@ -110,6 +110,7 @@ def decide(
     Returns
     -------
     ClassDecision
+        The labels, with their expected score.
 
     See Also
     --------

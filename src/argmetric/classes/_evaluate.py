@@ -59,6 +59,13 @@ WRITTEN = 12  # classes up to which counts are written into the picture
 class ActualClassScore(Actual):
     """The actual score of labels of several classes: a float with its table of counts.
 
+    Parameters
+    ----------
+    value : float
+        The score.
+    **known
+        What it was computed from: `evaluate` passes it.
+
     Attributes
     ----------
     metric : ClassMetric
@@ -71,6 +78,13 @@ class ActualClassScore(Actual):
         Number of groups that the score is the mean over.
     coverage : float
         Of `interval`: 0.9.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> score = am.classes.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"])
+    >>> score.per_class.round(3)
+    array([1.   , 0.667, 0.   ])
     """
 
     metric: ClassMetric
@@ -143,6 +157,13 @@ class ActualClassScore(Actual):
         return found if self.per_class is None else found | {"score": self.per_class}
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         values = () if self.per_class is None else self.per_class
         named = zip(self.classes[:WRITTEN], values, strict=False)
         interval = f"{self.coverage:.0%} interval"

@@ -110,7 +110,7 @@ def best_within(
             found, most = _solve_program(*again, tried)
         else:
             found, most = limits.keep_floors(
-                *again[:2], tried, 0, *again[2:], *_program_prices(*again), MOST_STEPS
+                *again[:2], tried, *again[2:], *_program_prices(*again), MOST_STEPS
             )
             if max(found, value[g]) == -np.inf < most:
                 # prices move equal rows together, past the limits on either side
@@ -228,5 +228,5 @@ def _sampled_prices(gains: Floats, most: Floats) -> Floats:
     for step in steps if np.isfinite(most).any() else ():
         some = np.ascontiguousarray(gains[::step])
         room = np.ceil(most / step)
-        fill_classes(some, 0, np.empty(some.shape[0], np.int64), room, price)
+        fill_classes(some, np.empty(some.shape[0], np.int64), room, price)
     return price

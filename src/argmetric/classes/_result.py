@@ -38,7 +38,7 @@ SHOWN = 8  # classes in the printed form
 class ClassDecision(Result):
     """One class for every row, and the expected score of these labels.
 
-    Attributes
+    Parameters
     ----------
     labels : array-like
         The class of each row, in the user's names and in the kind of the input.
@@ -75,6 +75,8 @@ class ClassDecision(Result):
         Name and expected metric of every group.
     notes : tuple of str
         Remarks on the decision.
+    _batch : object, optional
+        The rows, for `forecast` and `rule`; not for users.
 
     Examples
     --------
@@ -169,6 +171,7 @@ class ClassDecision(Result):
         Returns
         -------
         ClassForecast
+            The distribution of their score.
         """
         if self._batch is None:
             raise ValueError(
@@ -196,11 +199,11 @@ class ClassDecision(Result):
 
     def _headline(self) -> Headline:
         name = f"expected {metric_title(self.metric.name)}"
-        more = f"{self.n:,} rows, {len(self.classes)} classes{self._how}"
+        more = f"{self.n:,} rows, {len(self.classes)} classes{self._approximation}"
         return Headline(name, number(self.expected), more)
 
     @property
-    def _how(self) -> str:
+    def _approximation(self) -> str:
         """How `expected` was computed, where it is no exact expectation."""
         if isinstance(self.metric, ClassGMean):
             return " (mean over drawn classes)"
@@ -218,6 +221,13 @@ class ClassDecision(Result):
         return picture.y_labels().text(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         n_groups = over = bound = None
         if self.group_ids is not None:
             n_groups = int(self.group_ids.size)
@@ -230,7 +240,9 @@ class ClassDecision(Result):
             Field("n", self.n),
             Field("n_groups", n_groups, "mean over", over),
             Field("classes", self.classes),
-            self._field("expected", "expected", lambda x: f"{number(x)}{self._how}"),
+            self._field(
+                "expected", "expected", lambda x: f"{number(x)}{self._approximation}"
+            ),
             Field("is_exact", self.is_exact),
             self._field("most_probable", "most probable", number),
             Field("bound", self.bound, "upper bound", bound),

@@ -164,7 +164,7 @@ SHOWN = 8  # classes in the printed form
 class MultiClassRule(SavedRule):
     """The class with the largest weighted probability.
 
-    Attributes
+    Parameters
     ----------
     classes : tuple
         The labels, in the order of the columns.
@@ -184,6 +184,16 @@ class MultiClassRule(SavedRule):
         tuned on other folds. `optimism` is how much `score` exceeds it; nan if unknown.
     interval : Interval or None
         Interval that holds the score on `n` new rows, as many as it was tuned on.
+    n : int
+        Rows that it was tuned on.
+    coverage : float
+        Of `interval`.
+    calibrator : Calibrator or callable, optional
+        Applied to probabilities before the weights.
+    notes : tuple of str
+        Remarks on the rule.
+    versions : dict
+        Libraries that it was made with.
 
     Examples
     --------
@@ -240,6 +250,11 @@ class MultiClassRule(SavedRule):
         ----------
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Numbers of columns.
         """
         scores = to_floats(p, "p")
         if scores.ndim != 2 or scores.shape[1] != len(self.classes):
@@ -266,6 +281,11 @@ class MultiClassRule(SavedRule):
         ----------
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            A class for each row.
         """
         return labels_of(self.predicts(p), self.classes)
 
@@ -297,6 +317,13 @@ class MultiClassRule(SavedRule):
         )
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         score = most_probable = held = None
 
         def on_new(pair: Interval) -> str:

@@ -28,6 +28,20 @@ class MetricObjective:
     The library calls it with labels and margins (scikit-learn interface) or with
     margins and its own data set (native interface). It returns the first and the second
     derivatives of the loss, each of shape (n_samples,).
+
+    Parameters
+    ----------
+    metric : Metric
+        What is maximised.
+    objective : {"weighted", "soft", "expected"}, default="weighted"
+        As for `metric_objective`.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> objective = am.metric_objective("f1")
+    >>> objective.score([1, 0, 0, 0], [0.4, -1.0, 0.2, -3.0])
+    0.6666666666666666
     """
 
     metric: Metric

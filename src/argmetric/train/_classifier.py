@@ -253,7 +253,7 @@ class MetricClassifier(
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The rows; whatever the estimator takes.
         y : array-like of shape (n_samples,)
-                Labels of two or more classes.
+            Labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the estimator, the calibration and the rule.
         groups : array-like of shape (n_samples,), optional
@@ -263,7 +263,8 @@ class MetricClassifier(
 
         Returns
         -------
-        self
+        MetricClassifier
+            The estimator itself.
         """
         metric = check_options(self)
         check_jobs(self.n_jobs)
@@ -313,6 +314,7 @@ class MetricClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
+            The classes, as in `classes_`.
         """
         check_is_fitted(self)
         if self._positive is None:
@@ -409,7 +411,13 @@ class MetricClassifier(
         return get_metric(self.metric)._gain(value)
 
     def get_metadata_routing(self) -> object:
-        """Return where parameters of `fit` go: estimator, splitter or this object."""
+        """Return where parameters of `fit` go: estimator, splitter or this object.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn asks for it.
+        """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
@@ -431,10 +439,7 @@ class MetricClassifier(
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
-        """Return scores of the positive class or of all.
-
-        And whether they are margins.
-        """
+        """Return scores, of the positive class or of all, and if they are margins."""
         check_is_fitted(self)
         check_features(X)
         method = response_method(self.estimator_)

@@ -235,7 +235,7 @@ def calibrate_and_tune(
     if problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
     y = problem.y[held_out.rows]
-    rule: Any = tune(y, held_out.checked, metric, **options, **rows)
+    rule: Any = tune(y, held_out.probabilities, metric, **options, **rows)
     if held_out.margins:
         rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
     route: str = classifier.route
@@ -249,7 +249,7 @@ def calibrate_and_tune(
         method: Any = "identity" if calibrator is None else calibrator.method
         check = calibration_check(
             y == problem.classes[problem.positive],
-            held_out.checked,
+            held_out.probabilities,
             metric,
             **rows,
             method=method,
@@ -288,7 +288,7 @@ def _rule_by_decide(
         Groups, weights and average, as `Problem.part` returns them.
     """
     result = decide(
-        held_out.checked,
+        held_out.probabilities,
         metric,
         groups=rows["groups"],
         average=rows.get("average"),

@@ -318,7 +318,7 @@ class HeldOut:
         return self.method == "decision_function"
 
     @property
-    def checked(self) -> Probabilities:
+    def probabilities(self) -> Probabilities:
         """Return the scores, or raise an error if one is NaN."""
         scores = check_scores(self.scores, "p", logits=self.margins)
         return Probabilities(scores, self.margins, scale_is_known=True)

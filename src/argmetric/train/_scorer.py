@@ -77,7 +77,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-                Larger is better: a metric that is minimised is negated.
+            Larger is better: a metric that is minimised is negated.
         """
         if check_flag(self.one_label, "one_label"):
             return self._label_score(estimator, X, y, sample_weight)
