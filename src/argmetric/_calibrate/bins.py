@@ -12,7 +12,7 @@ import numpy.typing as npt
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_number
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 
 MAX_BINS = 4096
 MAX_KEPT_BINS = 128  # bins that are kept with a calibrator
@@ -86,7 +86,7 @@ class LabelBins:
         return table
 
 
-def first_of_equals(x: npt.NDArray[Any]) -> Integers:
+def first_of_equals(x: AnyArray) -> Integers:
     """Return where each distinct value of an ascending array is for the first time."""
     apart = np.empty(x.size, dtype=bool)
     apart[0] = True

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import DEFAULT as DEFAULT
@@ -58,16 +56,14 @@ def fold_numbers(
     return folds if groups is None else np.asarray(folds[coded.codes])
 
 
-def deal(
-    rng: np.random.Generator, kind: npt.NDArray[np.integer[Any]], n_folds: int
-) -> Integers:
+def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
     """Shuffle, sort by kind and deal out like cards; return the fold of every unit."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
         falling = falling.astype(np.uint8)  # sorted by counting
     order = order[np.argsort(falling, kind="stable")]
-    short: Any = np.min_scalar_type(n_folds)
+    short = np.min_scalar_type(n_folds)
     number = np.empty(kind.size, dtype=short)
     rounds = -(-kind.size // n_folds)
     number[order] = np.tile(np.arange(n_folds, dtype=short), rounds)[: kind.size]

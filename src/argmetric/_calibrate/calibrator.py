@@ -123,7 +123,7 @@ class Calibrator(Saved["Calibrator"]):
         """Refuse draws of which a row makes no calibrator."""
         raise ValueError(f"a {self.kind} calibrator has no draws")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         """Return a row of `draws` as fields; or all of them, a row of each field."""
         raise NotImplementedError
 

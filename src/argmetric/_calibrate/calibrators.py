@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class LogOddsCalibrator(Calibrator):
         check_columns(draws, len(names), " and ".join(names))
         check_not_negative(draws[:, : self._bounded], names[0])
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         return dict(zip(self._parameters, row, strict=True))
 
 
@@ -223,7 +223,7 @@ class IsotonicCalibrator(Calibrator):
         if (np.diff(draws, axis=1) < 0.0).any():
             raise ValueError("draws must not fall from one point x to the next")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         places = np.linspace(0, self.x.size - 1, len(row)).round()
         return {"x": self.x[places.astype(np.int64)], "y": as_draw_rows(row)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -203,7 +203,7 @@ class MatchedPrevalence(Calibrator):
     def _check_draws(self, draws: Floats) -> None:
         check_columns(draws, 1, "one constant")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         return {"constant": row[0]}
 
     def _map(self, x: Floats) -> Floats:

@@ -106,7 +106,7 @@ class SplineCalibrator(Calibrator):
         if (np.diff(draws[:, :count]) < 0.0).any() or (np.diff(ends) < 0.0).any():
             raise ValueError("draws must hold values that do not fall, and low ≤ high")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         count = self.knots.size
         low, high = row[count + 1 :] if self.ends else (None, None)
         values = as_draw_rows(row[:count])

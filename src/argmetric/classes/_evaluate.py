@@ -30,6 +30,7 @@ from argmetric._ground.types import (
     ArrayLike,
     Axes,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -88,7 +89,7 @@ class ActualClassScore(Actual):
     """
 
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     confusion: Floats
     n_groups: int | None
     coverage: float = COVERAGE
@@ -146,7 +147,7 @@ class ActualClassScore(Actual):
         """What the interval rests on."""
         return ("independent rows" if self.n_groups is None else "independent groups",)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         counts = self.confusion
         found = {
             "class": [str(one) for one in self.classes],
@@ -191,8 +192,8 @@ class ActualClassScore(Actual):
             ax.set_yticks(range(count), names)
             for (row, column), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how: Any = {"color": "wk"[int(share[row, column] <= 0.5)]}
-                    ax.text(column, row, f"{n:,.0f}", ha="center", va="center", **how)
+                    ink = "wk"[int(share[row, column] <= 0.5)]
+                    ax.text(column, row, f"{n:,.0f}", ha="center", va="center", c=ink)
         return ax
 
 
@@ -255,7 +256,7 @@ def evaluate(
         both = {plain_label(x) for one in (actual, predicted) for x in distinct(one)}
         names = sorted_classes(both, "y and labels")
     else:
-        names = tuple(map(plain_label, given_classes(classes)))
+        names = given_classes(classes)
     count = len(names)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
     class_metric = get_class_metric(metric, n_classes=count, **options)
@@ -281,7 +282,7 @@ def evaluate(
     return score
 
 
-def sorted_classes(labels: set[Any], name: str) -> tuple[Any, ...]:
+def sorted_classes(labels: set[Any], name: str) -> ClassTuple:
     """Return labels of one type, in order."""
     kinds = sorted({type(one).__name__ for one in labels})
     if len(kinds) > 1:
@@ -291,7 +292,7 @@ def sorted_classes(labels: set[Any], name: str) -> tuple[Any, ...]:
 
 def score_of_counts(
     counts: Integers | Floats,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     metric: ClassMetric,
     *,
     group_values: Floats | None = None,

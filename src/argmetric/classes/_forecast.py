@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from argmetric._ground.types import (
     ArrayLike,
     Axes,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -125,7 +126,7 @@ class ClassForecast(DistributionResult):
     values: Floats
     probabilities: Floats
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     n: int
     n_groups: int | None
     assumptions: tuple[str, ...] = ()
@@ -249,7 +250,7 @@ def forecast_batch(
     metric: ClassMetric,
     coverage: float = 0.9,
     *,
-    known: Any = None,
+    known: ArrayLike | None = None,
     random_state: int = 0,
 ) -> ClassForecast:
     """Forecast labels of rows that were checked."""

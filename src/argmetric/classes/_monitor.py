@@ -180,7 +180,7 @@ def monitor(
     return empty.add(p, labels if watch.passed else None, time=time, known=known)
 
 
-def _probabilities(p: Any, logits: bool, name: str) -> Floats:
+def _probabilities(p: ArrayLike, logits: bool, name: str) -> Floats:
     scores = check_class_probabilities(p, name, logits=logits)
     return np.exp(log_softmax(scores)) if logits else scores
 
@@ -288,7 +288,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
         """Return one row per period, with columns for the prevalence of each class."""
-        columns: dict[str, Any] = {}
+        columns: dict[str, object] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
             if name in TITLES:

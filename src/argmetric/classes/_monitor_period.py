@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._ground.display import Field, only_shown
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats, Integers, Interval
+from argmetric._ground.types import ClassTuple, Floats, Integers, Interval
 from argmetric._monitor import (
     BETTER,
     CANNOT_SAY,
@@ -153,7 +153,7 @@ class ClassWatch:
     """What stays the same from period to period."""
 
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     calibrator: Calibrator  # fitted to the reference
     code: Integers  # column of the class of each row of the reference
     p: Floats  # its probabilities

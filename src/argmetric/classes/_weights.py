@@ -28,6 +28,7 @@ from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
     Axes,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -110,7 +111,7 @@ def class_values(
     return np.asarray(np.floor(y / STEP + 0.5))
 
 
-def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+def class_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
     """Return the logits of a rule with this calibrator; None without such a form.
 
     Temperatures and prior shifts only scale and move the logits of a calibrator before
@@ -143,7 +144,7 @@ def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
     return ClassLogits(temperature, floor, lump, matrix, biases)
 
 
-def exported_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+def exported_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
     """Return the logits of a rule to export; None where it has no calibrator."""
     if calibrator is None:
         return None
@@ -210,7 +211,7 @@ class MultiClassRule(SavedRule):
 
     kind: ClassVar[str] = "multiclass"
 
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     weights: Floats
     metric: Metric | ClassMetric
     score: float = math.nan
@@ -296,7 +297,7 @@ class MultiClassRule(SavedRule):
             return ()
         return "new rows come from where these rows came from", "rows are independent"
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         names = [str(name) for name in self.classes]
         return {"class": names, "weight": self.weights, "offset": self.offsets}
 
@@ -406,7 +407,7 @@ RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are 
 def tune_classes(
     p: Floats,
     true: Integers,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     weight: Floats | None,
     metric: Metric | ClassGain,
     *,

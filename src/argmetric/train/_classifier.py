@@ -326,7 +326,7 @@ class MetricClassifier(
         return np.asarray(self.classes_[number])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Return calibrated probabilities, one column per class.
 
         Parameters
@@ -438,7 +438,7 @@ class MetricClassifier(
             tags.classifier_tags.poor_score = base.classifier_tags.poor_score
         return tags
 
-    def _scores(self, X: Any) -> tuple[Floats, bool]:
+    def _scores(self, X: Features) -> tuple[Floats, bool]:
         """Return scores, of the positive class or of all, and if they are margins."""
         check_is_fitted(self)
         check_features(X)
@@ -446,7 +446,7 @@ class MetricClassifier(
         scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
         return scores, method == "decision_function"
 
-    def _probabilities(self, X: Any) -> Floats:
+    def _probabilities(self, X: Features) -> Floats:
         """Return calibrated probabilities of the positive class, or of all."""
         scores, logits = self._scores(X)
         if self.calibrator_ is None:
