@@ -180,7 +180,7 @@ class BinEdges:
         edges = np.bincount(self._bucket(self.edges), minlength=N_BUCKETS)
         return np.cumsum(edges) - edges, edges > 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
         return {
             name: plain(value, name)

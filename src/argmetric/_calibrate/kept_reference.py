@@ -51,7 +51,7 @@ class KeptReference:
             self._fitted, self._rows = _fit(*self._rows), None
         return self._fitted
 
-    def to_dict(self) -> dict[str, Any] | None:
+    def to_dict(self) -> dict[str, object] | None:
         """Return plain values for JSON; None where the rows allow no fit."""
         if self.fit_result is None:
             return None
@@ -60,7 +60,7 @@ class KeptReference:
         assert isinstance(bins, ReferenceBins)
         return {"calibrator": calibrator.to_dict(), "cells": bins.to_dict()}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return KeptReference._from_fitted, (self.fit_result,)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,12 +81,12 @@ class ClassReliability:
             return "too low"
         return "too sure" if self.slope < 1.0 else "not sure enough"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return all figures, for JSON."""
         first = {"class": self.name, "reliable": self.reliable, "n": self.n}
         left = ("name", "few", "n")
         figures = {name: x for name, x in vars(self).items() if name not in left}
-        found: dict[str, Any] = plain(first | figures, "a class", None)
+        found: dict[str, object] = plain(first | figures, "a class", None)
         return found
 
 

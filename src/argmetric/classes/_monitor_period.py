@@ -108,7 +108,7 @@ class ClassPeriod(OnePeriod):
     critical: float = math.nan
     alarm: str = ""
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return all fields by name.
 
         Returns
@@ -282,7 +282,7 @@ class ClassWatch:
         )
         return period, self.count(q[0], p)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         known = {one.name: getattr(self, one.name) for one in fields(self)}
         return plain(known | {"every": self.every.text})  # type: ignore[no-any-return]
 

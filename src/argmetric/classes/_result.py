@@ -116,7 +116,7 @@ class ClassDecision(Result):
     notes: tuple[str, ...] = ()
     _batch: ClassBatch | None = field(default=None, repr=False)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Pickle what is known by now; a forecast needs the probabilities again."""
         return self.__dict__ | {"_batch": None, "rule": self.rule}
 

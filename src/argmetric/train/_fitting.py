@@ -178,8 +178,8 @@ def route_params(
     classifier: MetricClassifier,
     estimator: Any,
     problem: Problem,
-    params: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    params: dict[str, object],
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the parameters for the estimator's `fit` and the splitter's `split`."""
     own = {"sample_weight": problem.weights, "groups": problem.groups}
     given = {name: value for name, value in own.items() if value is not None}

@@ -329,7 +329,7 @@ class HeldOut:
 
 
 def split_rows(
-    cv: Folds | None, problem: Problem, split_parameters: dict[str, Any]
+    cv: Folds | None, problem: Problem, split_parameters: dict[str, object]
 ) -> list[Split]:
     """Return training and test rows of every fold."""
     if cv is None or isinstance(cv, int | Integral):

@@ -51,7 +51,10 @@ from argmetric.train._rows import (
     read_weights,
 )
 
-FORMS: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # accepted X
+FORMS: dict[str, object] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+}  # accepted X
 SMALLEST_C = 1e-100  # the penalty 1/C is multiplied by squares, which must not overflow
 MAX_BFGS_COLUMNS = 5_000  # the matrix of BFGS then takes 200 MB
 FLAT = 14.0  # margin beyond which a row no longer moves the objective: g' < 1e-6
