@@ -10,6 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 import argmetric as am
 import strategies as nasty
 from calibrated import expit, isotonic_map, platt_map
+from refusing import refuses
 
 few = settings(deadline=None, max_examples=30)
 MAP = platt_map(0.8, -1.5, n=1000, prevalence=0.2)
@@ -222,8 +223,7 @@ def test_bad_calibrators_and_references():
             ({"reference": ([0, 0], [0.1, 0.2])}, ValueError, "one class only"),
             ({"reference": ([0, 1], np.eye(2))}, ValueError, "same shape"),
         ):
-            with pytest.raises(kind, match=message):
-                function(p, **options)
+            refuses(kind, message, function, p, **options)
     classes = am.classes.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(ValueError, match="apply it first"):
         am.decide([[0.3, 0.7]], average="samples", reference=classes)

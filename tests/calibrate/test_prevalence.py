@@ -291,35 +291,28 @@ def test_a_decision_for_another_share_can_be_reported():
 # ------------------------------------------------------------------------ bad input
 
 
+BETWEEN = "prior must lie strictly between 0 and 1"
+ONE_CLASS = ([0, 0, 0], [0.1, 0.2, 0.3])
+WITHOUT_ROWS = MatchedPrevalence(0.1, prevalence=0.2)
+
+
 @pytest.mark.parametrize(
-    "call", [am.decide, lambda p, **k: am.forecast(p, [1, 0], **k)]
+    ("prior", "more", "message"),
+    [
+        *((number, {}, BETWEEN) for number in (0, 1, -0.1, 1.5, np.nan, np.inf)),
+        *((x, {}, f"or \"estimate\", not '{x}'") for x in ("0.2", "Estimate", "")),
+        *((one, {}, "prior must be a number") for one in ([0.2], True, b"estimate")),
+        ("estimate", {}, r"pass reference=\(y, p\)"),
+        ("estimate", {"reference": WITHOUT_ROWS}, r"pass reference=\(y, p\)"),
+        ("estimate", {"reference": ONE_CLASS}, "one class only"),
+        (0.9, {"p": [0.0, 0.3]}, r"prior=0\.9 cannot be met"),
+    ],
 )
-class TestBadInput:
-    @pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, np.nan, np.inf])
-    def test_no_share(self, call, prior):
-        with pytest.raises(ValueError, match="prior must lie strictly between 0 and 1"):
-            call([0.2, 0.3], prior=prior)
-
-    @pytest.mark.parametrize("prior", ["0.2", "auto", "Estimate", ""])
-    def test_another_word(self, call, prior):
-        with pytest.raises(ValueError, match=f"or \"estimate\", not '{prior}'"):
-            call([0.2, 0.3], prior=prior)
-
-    @pytest.mark.parametrize("prior", [[0.2], True, b"estimate"])
-    def test_another_type(self, call, prior):
-        refuses(TypeError, "prior must be a number", call, [0.2, 0.3], prior=prior)
-
-    def test_no_reference(self, call):
-        for given in ({}, {"reference": MatchedPrevalence(0.1, prevalence=0.2)}):
-            with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
-                call([0.2, 0.3], prior="estimate", **given)
-
-    def test_a_reference_of_one_class(self, call):
-        with pytest.raises(ValueError, match="one class only"):
-            call([0.2, 0.3], prior="estimate", reference=([0, 0, 0], [0.1, 0.2, 0.3]))
-
-    def test_a_share_that_cannot_be_met(self, call):
-        refuses(ValueError, r"prior=0\.9 cannot be met", call, [0.0, 0.3], prior=0.9)
+def test_what_is_no_prior(prior, more, message):
+    how = {"p": [0.2, 0.3], "prior": prior} | more
+    kinds = ValueError, TypeError
+    refuses(kinds, message, am.decide, **how)
+    refuses(kinds, message, am.forecast, labels=[1, 0], **how)
 
 
 def test_no_cell_to_estimate_from():

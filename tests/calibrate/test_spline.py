@@ -131,17 +131,6 @@ def test_the_spline_equals_a_penalised_likelihood_over_rows(case):
         assert (np.diff(ours.values) == 0).sum() >= 2
 
 
-def test_knots_hold_equal_shares_of_the_information():
-    y, x = sample(n=8000, slope=1.0, intercept=-4.0)
-    lowest, *knots, highest = am.calibrate(y, x, logits=True).knots
-    assert (lowest, highest) == (x.min(), x.max())
-    slope, intercept = unpenalised([x], platt_targets(y, x * 0 + 1), x * 0 + 1)
-    c = expit(slope * x + intercept)
-    below = [(c * (1 - c))[x <= knot].sum() for knot in knots]
-    share = np.array(below) / (c * (1 - c)).sum()
-    np.testing.assert_allclose(share, (np.arange(8) + 0.5) / 8, atol=0.001)
-
-
 def test_a_lump_has_a_level_of_its_own():
     """Of 1,000 zeros 5 % are positive, of 500 ones 90 %, of the rest what they say."""
     scores = np.array([0.0, 0.2, 0.5, 0.8, 1.0])

@@ -6,33 +6,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.metrics import get_class_metric
-from class_oracle import all_truths, expected_by_enumeration, few_rows, table_of
+from class_oracle import few_rows
 from refusing import refuses
-
-
-@pytest.mark.parametrize("name", ["gmean", "mcc", "kappa", "quadratic_kappa"])
-def test_means_are_near_those_of_all_truths(name):
-    p = few_rows(2, n=5)
-    labels = p.argmax(axis=1)
-    score = get_class_metric(name, n_classes=3).score
-    mean = am.classes.forecast(p, labels, name).mean
-    assert mean == pytest.approx(expected_by_enumeration(p, labels, score), abs=0.03)
-
-
-def test_the_distribution_is_that_of_all_outcomes():
-    p = few_rows(1, n=5)
-    labels = p.argmax(axis=1)
-    score = get_class_metric("f1", zero_division=0.0, n_classes=3).score
-    truths, weights = all_truths(p)
-    values = np.array([score(table_of(y, labels, 3)) for y in truths])
-    f = am.classes.forecast(p, labels, "f1", zero_division=0.0)
-    mean = float(weights @ values)
-    assert f.mean == pytest.approx(mean, abs=1e-6)
-    assert f.std == pytest.approx(
-        float(weights @ (values - mean) ** 2) ** 0.5, abs=0.02
-    )
-    assert weights[(values >= f.interval[0]) & (values <= f.interval[1])].sum() > 0.85
 
 
 @pytest.mark.parametrize("name", ["f1", "gmean"])
@@ -67,15 +42,6 @@ def test_the_decision_forecasts_itself_until_it_is_pickled():
     again = pickle.loads(pickle.dumps(d))
     assert again.expected == d.expected
     refuses(ValueError, "needs p again", again.forecast)
-
-
-def test_groups_are_averaged():
-    p = few_rows(6, n=40, count=3)
-    groups = np.arange(40) % 4
-    d = am.classes.decide(p, groups=groups)
-    f = d.forecast()
-    assert f.mean == pytest.approx(d.expected)
-    assert f.n_groups == 4
 
 
 def test_a_reference_widens_the_interval():

@@ -1,7 +1,5 @@
 """G-mean and balanced accuracy where classes may be absent: simulation, all truths."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -70,8 +68,8 @@ def test_no_decision_scores_less_than_the_most_probable_classes():
 @pytest.mark.parametrize("name", ["gmean", "balanced_accuracy"])
 def test_small_batches_against_all_truths_and_labels(name):
     score = get_class_metric(name, n_classes=3).score
-    for seed in range(12):
-        p = few_rows(seed, n=3)
+    for seed in range(16):
+        p = few_rows(seed, n=2 + seed % 3)
         d = am.classes.decide(p, name, certificate=True)
         mine = expected_by_enumeration(p, d.codes, score)
         plain = expected_by_enumeration(p, p.argmax(axis=1), score)
@@ -80,17 +78,6 @@ def test_small_batches_against_all_truths_and_labels(name):
         assert best <= d.bound + 1e-9
         if name == "gmean":
             assert d.expected == pytest.approx(mine, abs=1e-12)
-
-
-def test_groups_are_decided_as_if_alone():
-    rng = np.random.default_rng(1)
-    p = rng.dirichlet([1, 0.5, 0.2], 90)
-    groups = np.arange(90) % 3
-    d = am.classes.decide(p, "gmean", groups=groups)
-    for g in range(3):
-        alone = am.classes.decide(p[groups == g], "gmean")
-        assert (d.codes[groups == g] == alone.codes).all()
-        assert d.group_expected[g] == alone.expected
 
 
 @pytest.mark.parametrize("name", ["f1", "jaccard", "balanced_accuracy", "mcc", "kappa"])
@@ -102,31 +89,3 @@ def test_no_metric_scores_less_than_the_most_probable_classes(name):
         mine = expected_by_enumeration(p, codes, score)
         plain = expected_by_enumeration(p, p.argmax(axis=1), score)
         assert mine >= plain - 1e-9
-
-
-def expected_scores(p):
-    """Expected balanced accuracy and G-mean of all labels, from all truths."""
-    n, count = p.shape
-    every = np.array(list(itertools.product(range(count), repeat=n)))
-    weights = np.prod(p[np.arange(n), every], axis=1)
-    total, logs, there = 0.0, 0.0, 0.0
-    for c in range(count):
-        given = (every == c).astype(float)
-        t = given.sum(axis=1)
-        recall = given @ given.T / np.maximum(t, 1.0)
-        with np.errstate(divide="ignore"):
-            logs = logs + np.log(np.where(t > 0, recall, 1.0))
-        total, there = total + recall, there + (t > 0)
-    return total / there @ weights, np.exp(logs / there) @ weights
-
-
-def test_no_labels_of_small_batches_pass_the_bounds():
-    rng = np.random.default_rng(3)
-    for _ in range(700 if SLOW else 30):
-        count = int(rng.integers(2, 5))
-        n = int(rng.integers(2, {2: 9, 3: 7, 4: 6}[count]))
-        p = few_rows(int(rng.integers(10**6)), n=n, count=count)
-        names = ("balanced_accuracy", "gmean")
-        for name, values in zip(names, expected_scores(p), strict=True):
-            d = am.classes.decide(p, name, certificate=True)
-            assert values.max() <= d.bound + 1e-9

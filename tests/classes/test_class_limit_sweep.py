@@ -97,4 +97,4 @@ def test_equal_rows_have_labels_within_recalls(count):
 def test_a_kernel_refuses_what_it_would_not_end_with(gains, most):
     labels, price = np.empty(3, dtype=np.int64), np.zeros(2)
     with pytest.raises(ValueError, match=r"must be finite|too little room"):
-        fill_classes(np.array(gains), 0, labels, np.array(most), price)
+        fill_classes(np.array(gains), labels, np.array(most), price)

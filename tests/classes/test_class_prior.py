@@ -94,18 +94,19 @@ def test_an_unseen_class_keeps_what_p_says():
     assert found.expected_counts[2] < 100
 
 
-def test_wrong_input():
-    _, p = shifted(10, OLD)
-    good = {"reference_prevalence": OLD}
-    with pytest.raises(ValueError, match="prevalence sums to"):
-        am.classes.adjust_prior(p, prevalence=[0.3, 0.3, 0.3], **good)
-    with pytest.raises(ValueError, match="one value for each of the 3 classes"):
-        am.classes.adjust_prior(p, reference_prevalence=[0.5, 0.5])
-    with pytest.raises(ValueError, match="0 for the class 2"):
-        am.classes.adjust_prior(p, reference_prevalence=[0.5, 0.5, 0])
-    with pytest.raises(ValueError, match='or "estimate"'):
-        am.classes.adjust_prior(p, prevalence="guess", **good)
-    refuses(ValueError, "empty", am.classes.adjust_prior, p[:0], **good)
-    refuses(ValueError, "sums to", am.classes.adjust_prior, p / 2, **good)
-    sure = am.classes.adjust_prior(p, prevalence=[0.5, 0.5, 0.0], **good)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prevalence": [0.3, 0.3, 0.3]}, "prevalence sums to"),
+        ({"reference_prevalence": [0.5, 0.5]}, "one value for each of the 3 classes"),
+        ({"reference_prevalence": [0.5, 0.5, 0]}, "0 for the class 2"),
+        ({"prevalence": "guess"}, 'or "estimate"'),
+        ({"p": np.zeros((0, 3))}, "empty"),
+        ({"p": [[0.1, 0.2, 0.2]]}, "sums to"),
+    ],
+)
+def test_wrong_input(change, message):
+    good = {"p": shifted(10, OLD)[1], "reference_prevalence": OLD}
+    refuses(ValueError, message, am.classes.adjust_prior, **good | change)
+    sure = am.classes.adjust_prior(**good, prevalence=[0.5, 0.5, 0.0])
     refuses(ValueError, "3 columns", sure.apply, [[0.5, 0.5]])

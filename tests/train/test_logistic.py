@@ -277,20 +277,21 @@ def test_settings_are_checked(settings, message):
         MetricLogisticRegression(**settings).fit(X, y)
 
 
-def test_bad_rows():
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.ones(50, dtype=int)}, "y has one class only: every label is 1"),
+        ({"X": np.full((50, 5), np.nan)}, "NaN"),
+        ({"y": np.arange(50) % 3}, "Only binary"),
+        ({"sample_weight": [1, 1, 1, -1] + [1] * 46}, "is -1 at row 3; weights are"),
+        ({"sample_weight": 1 - rare(50, shift=0.0)[1]}, "of positive weight is 0"),
+        ({"sample_weight": np.ones(7)}, r"shape \(7,\) but y has shape \(50,\)"),
+    ],
+)
+def test_bad_rows(change, message):
     X, y = rare(50, shift=0.0)
     model = MetricLogisticRegression()
-    with pytest.raises(ValueError, match="y has one class only: every label is 1"):
-        model.fit(X, np.ones(50, dtype=int))
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.where(X > 2, np.nan, X) * [np.nan, 1, 1, 1, 1], y)
-    refuses(ValueError, "Only binary", model.fit, X, np.arange(50) % 3)
-    with pytest.raises(ValueError, match="is -1 at row 3; weights are"):
-        model.fit(X, y, sample_weight=np.where(np.arange(50) == 3, -1, 1))
-    with pytest.raises(ValueError, match="every label of positive weight is 0"):
-        model.fit(X, y, sample_weight=1 - y)
-    with pytest.raises(ValueError, match=r"shape \(7,\) but y has shape \(50,\)"):
-        model.fit(X, y, sample_weight=np.ones(7))
+    refuses(ValueError, message, model.fit, **{"X": X, "y": y} | change)
     assert not hasattr(model, "coef_")
 
 

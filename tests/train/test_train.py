@@ -19,6 +19,7 @@ from argmetric.train._objectives import (
     expected_f,
 )
 from argmetric.train._rows import BLOCK, TrainingRows
+from refusing import refuses
 from strategies import probability_vectors
 from twins import logistic as twin
 
@@ -66,9 +67,6 @@ def assert_gradient(function, theta):
         step[j] = 1e-5
         numeric[j] = (function(theta + step)[0] - function(theta - step)[0]) / 2e-5
     assert np.abs(gradient - numeric).max() <= 1e-6 * np.abs(gradient).max()
-
-
-# ------------------------------------------------------------------ derivatives
 
 
 # ----------------------------------------------------------------- passes of rows
@@ -281,8 +279,7 @@ def test_toy_surfaces():
     assert display.ax_.get_xlabel() == "θ₀"
     assert display.surface_ is not None
     assert display.plot(kind="surface").ax_.name == "3d"
-    with pytest.raises(ValueError, match="projection"):
-        display.plot(plt.subplots()[1], kind="surface")
+    refuses(ValueError, "projection", display.plot, plt.subplots()[1], kind="surface")
     with pytest.raises(ValueError, match="one feature"):
         am.MetricSurfaceDisplay.from_data(np.ones((4, 2)), TOY_Y)
     with pytest.raises(ValueError, match="y has 3 rows"):
@@ -303,28 +300,3 @@ def test_sums_do_not_depend_on_the_number_of_threads(kind):
         ends = [goal.value_and_gradient(theta) for goal in goals]
         assert ends[0][0] == ends[1][0]
         np.testing.assert_array_equal(ends[0][1], ends[1][1])
-
-
-def test_the_soft_metric_is_jansches_figure_1():
-    """F~ = h·A, ∂F~ = h·(∂A - F~·(1-α)·∂m), in the author's own symbols."""
-    rows, alpha = problem(weighted=False), 0.75
-    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
-    wide = np.column_stack([rows.X, np.ones(rows.n)])
-    g = 1 / (1 + np.exp(-wide @ theta))
-    A, m, npos = g[rows.positive].sum(), g.sum(), rows.positive.sum()
-    dA = (g * (1 - g))[rows.positive] @ wide[rows.positive]
-    dm = (g * (1 - g)) @ wide
-    h = 1 / (alpha * npos + (1 - alpha) * m)
-    beta = math.sqrt(alpha / (1 - alpha))
-    value, gradient = SoftMetric(rows, am.FBeta(beta)).value_and_gradient(theta)
-    assert value == pytest.approx(h * A, rel=1e-13)
-    np.testing.assert_allclose(
-        gradient, h * (dA - h * A * (1 - alpha) * dm), rtol=1e-11, atol=1e-15
-    )
-
-
-def test_gamma_is_a_scale_of_theta():
-    rows, theta = problem(), np.array([0.6, -0.2, 0.3, 0.1, -0.4])
-    steep = SoftMetric(rows, am.FBeta(1), 3.0).value_and_gradient(theta)[0]
-    plain = SoftMetric(rows, am.FBeta(1), 1.0).value_and_gradient(3 * theta)[0]
-    assert steep == pytest.approx(plain, rel=1e-14)

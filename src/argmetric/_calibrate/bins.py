@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate.calibrator import check_finite
-from argmetric._calibrate.reference import Reference, largest_finite, row_count
+from argmetric._calibrate.reference import Reference
+from argmetric._ground.arguments import check_number
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 
 MAX_BINS = 4096
 MAX_KEPT_BINS = 128  # bins that are kept with a calibrator
-
-
-@dataclass(frozen=True)
-class CountedScores(Reference):
-    """Sums over rows of one class and about the same score, by rising score.
-
-    `scores` and `known_odds` are means of the rows, `weight` is the sum of theirs; all
-    arrays have the shape (n_bins,).
-    """
-
-    rows: Integers = field(kw_only=True)  # how many each stands for
-    squares: Floats = field(kw_only=True)  # sum of the squares of their weights
-    # lowest and highest of their scores
-    low: Floats = field(kw_only=True)
-    high: Floats = field(kw_only=True)
-
-    @property
-    def n(self) -> int:
-        return int(self.rows.sum())
-
-    @property
-    def odds(self) -> Floats:
-        return self.scores if self.known_odds is None else self.known_odds
-
-    def relative_weights(self, part: slice) -> tuple[Floats, Floats]:
-        most = self.largest_weight
-        return self.weights[part] / most, self.squares[part] / most**2
-
-    def _row_count(self, part: Booleans) -> float:
-        return row_count(self.weights[part], self.squares[part])
-
-    @property
-    def _largest_finite(self) -> float | None:
-        return largest_finite(np.concatenate([self.low, self.high]))
-
-    @property
-    def _least_distance(self) -> float:
-        distance = np.concatenate([self.low, 1.0 - self.high])
-        return float(distance.min(initial=0.5, where=distance > 0.0))
-
-    @property
-    def _median_distances(self) -> tuple[float, float]:
-        positive = self._middle(self.scores, self.y)
-        return positive, self._middle(1.0 - self.scores, ~self.y)
-
-    def _middle(self, values: Floats, part: Booleans) -> float:
-        """Return the median of the rows of a class, whose values rise or fall."""
-        last = np.cumsum(self.rows[part])
-        middle = [(last[-1] - 1) // 2, last[-1] // 2]
-        return float(values[part][np.searchsorted(last, middle, side="right")].mean())
 
 
 @dataclass(frozen=True)
@@ -136,7 +86,7 @@ class LabelBins:
         return table
 
 
-def first_of_equals(x: npt.NDArray[Any]) -> Integers:
+def first_of_equals(x: AnyArray) -> Integers:
     """Return where each distinct value of an ascending array is for the first time."""
     apart = np.empty(x.size, dtype=bool)
     apart[0] = True
@@ -230,7 +180,7 @@ class BinEdges:
         edges = np.bincount(self._bucket(self.edges), minlength=N_BUCKETS)
         return np.cumsum(edges) - edges, edges > 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
         return {
             name: plain(value, name)
@@ -287,7 +237,7 @@ class ReferenceBins(BinEdges):
         edges, count, above = cls.read_arrays(values, "count", "above")
         if (count < 0).any() or not count.any():
             raise ValueError("the reference has no rows, or negative counts")
-        check_finite("the prevalence of the reference", values["prevalence"], 0)
+        check_number(values["prevalence"], "the prevalence of the reference", low=0.0)
         return cls(edges, values["logits"], count, above, values["prevalence"])
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import DEFAULT as DEFAULT
@@ -17,7 +15,14 @@ from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
-from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Booleans,
+    Floats,
+    Integers,
+    Label,
+)
 from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
 
 
@@ -35,39 +40,30 @@ def fold_numbers(
     random_state: int | None = 0,
 ) -> Integers:
     """Return the fold of every row: each class, or each group, is spread evenly."""
-    rng = np.random.default_rng(random_state)
-    if groups is None:
-        smaller = int(min(y.sum(), y.size - y.sum()))
-        if smaller < 2:
-            raise ValueError(
-                "out-of-fold calibration needs two rows or more of each class; one has "
-                f"{smaller}"
-            )
-        return deal(rng, y.astype(np.uint8), min(cv, smaller))
-    coded = code_groups(groups, y.size, "y")
-    code = coded.codes
-    positives = np.bincount(code, y, coded.count)
-    sizes = np.bincount(code, minlength=coded.count)
+    positives: AnyArray = y.astype(np.uint8)  # of each row, or of each group
+    sizes, unit = np.ones(1), "rows"
+    if groups is not None:
+        coded, unit = code_groups(groups, y.size, "y"), "groups"
+        positives = np.bincount(coded.codes, y, coded.count).astype(np.int64)
+        sizes = np.bincount(coded.codes, minlength=coded.count).astype(np.float64)
     smaller = int(min((positives > 0).sum(), (positives < sizes).sum()))
     if smaller < 2:
         raise ValueError(
-            "out-of-fold calibration needs each class in two groups or more; one is in "
-            f"{smaller}"
+            f"out-of-fold calibration needs each class in two {unit} or more; one is "
+            f"in {smaller}"
         )
-    folds = deal(rng, positives.astype(np.int64), min(cv, smaller))
-    return np.asarray(folds[code])
+    folds = deal(np.random.default_rng(random_state), positives, min(cv, smaller))
+    return folds if groups is None else np.asarray(folds[coded.codes])
 
 
-def deal(
-    rng: np.random.Generator, kind: npt.NDArray[np.integer[Any]], n_folds: int
-) -> Integers:
+def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
     """Shuffle, sort by kind and deal out like cards; return the fold of every unit."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
         falling = falling.astype(np.uint8)  # sorted by counting
     order = order[np.argsort(falling, kind="stable")]
-    short: Any = np.min_scalar_type(n_folds)
+    short = np.min_scalar_type(n_folds)
     number = np.empty(kind.size, dtype=short)
     rounds = -(-kind.size // n_folds)
     number[order] = np.tile(np.arange(n_folds, dtype=short), rounds)[: kind.size]
@@ -142,6 +138,7 @@ def calibrate(
     Returns
     -------
     Calibrator
+        The fitted calibrator, with other ones that fit these labels as well.
 
     See Also
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -35,20 +34,23 @@ class Calibrator(Saved["Calibrator"]):
 
     Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
 
+    Parameters
+    ----------
+    n : int, default=0
+        Rows of the labelled reference; 0 where there was none.
+    prevalence : float, optional
+        Prevalence of that reference.
+    draws : ndarray, optional
+        Parameters of other calibrators that the reference allows, one per row, equally
+        likely; None without a reference. `forecast` averages over them.
+    counts : ndarray, optional
+        Mean log-odds, rows and positives of bins of the reference, in three rows;
+        `forecast` judges by them how certain the calibrator is. None as for `draws`.
+
     Attributes
     ----------
     method : str
         How it was fitted: "platt", "beta", "temperature", "isotonic", ...
-    n : int
-        Rows of the labelled reference; 0 where there was none.
-    prevalence : float or None
-        Prevalence of that reference.
-    draws : ndarray or None
-        Parameters of other calibrators that the reference allows, one per row, equally
-        likely; None without a reference. `forecast` averages over them.
-    counts : ndarray or None
-        Mean log-odds, rows and positives of bins of the reference, in three rows;
-        `forecast` judges by them how certain the calibrator is. None as for `draws`.
 
     Examples
     --------
@@ -89,9 +91,9 @@ class Calibrator(Saved["Calibrator"]):
     def __post_init__(self) -> None:
         if type(self) is Calibrator:
             raise TypeError("calibrators are made by calibrate() and adjust_prior()")
-        check_finite("n", self.n, 0)
+        check_number(self.n, "n", low=0)
         if self.prevalence is not None:
-            check_finite("prevalence", self.prevalence, 0)
+            check_number(self.prevalence, "prevalence", low=0)
         self._check()
         if self.draws is not None:
             draws = np.asarray(self.draws, dtype=np.float64)
@@ -104,17 +106,13 @@ class Calibrator(Saved["Calibrator"]):
         if self.counts is not None:
             counts = np.asarray(self.counts, dtype=np.float64)
             if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
-                raise ValueError(
-                    "counts must be a matrix of three rows of finite numbers"
-                )
+                raise ValueError("counts must be three rows of finite numbers")
             x, rows, positives = counts
-            if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
+            fit = (positives >= 0).all() and (rows >= positives).all()
+            if not ((np.diff(x) > 0).all() and fit and positives.any()):
                 raise ValueError(
-                    "counts must have rising log-odds and no negative positives"
-                )
-            if not (rows >= positives).all() or not positives.any():
-                raise ValueError(
-                    "counts must have positives, and no more of them than rows"
+                    "counts must have rising log-odds, then rows, then positives: "
+                    "some, none negative, and no more than rows"
                 )
             object.__setattr__(self, "counts", counts)
 
@@ -125,7 +123,7 @@ class Calibrator(Saved["Calibrator"]):
         """Refuse draws of which a row makes no calibrator."""
         raise ValueError(f"a {self.kind} calibrator has no draws")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         """Return a row of `draws` as fields; or all of them, a row of each field."""
         raise NotImplementedError
 
@@ -218,13 +216,29 @@ class Calibrator(Saved["Calibrator"]):
         ----------
         other : Calibrator
             Applied to what this one gives, as a prior shift after a calibration.
+
+        Returns
+        -------
+        Calibrator
+            Its `parts` are those of both.
         """
         if not isinstance(other, Calibrator):
             raise TypeError(f"other must be a Calibrator, not {type(other).__name__}")
         return ChainedCalibrator((*self.parts, *other.parts))
 
     def keeps_apart(self, low: float, high: float) -> bool:
-        """Whether distinct log-odds between these stay distinct."""
+        """Return whether distinct log-odds between these stay distinct.
+
+        Parameters
+        ----------
+        low, high : float
+            The least and the largest of the log-odds.
+
+        Returns
+        -------
+        bool
+            Whether no two of them become equal.
+        """
         return True
 
     @property
@@ -248,6 +262,13 @@ class Calibrator(Saved["Calibrator"]):
         raise NotImplementedError
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         images = None
         if not self.parts[0]._of_classes:
             images = ", ".join(f"{x:.3g}" for x in self._map_p(np.array(SHOWN)))
@@ -343,11 +364,6 @@ def check_not_negative(draws: Floats, name: str) -> None:
     """Refuse columns of draws for parameters that are 0 or more."""
     if (draws < 0.0).any():
         raise ValueError(f"draws of {name} must not be negative")
-
-
-def check_finite(name: str, value: object, low: float = -math.inf) -> None:
-    """Refuse a parameter that is no finite number of at least `low`."""
-    check_number(value, name, low=low)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

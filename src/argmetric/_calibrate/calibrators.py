@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import (
     Calibrator,
     check_columns,
-    check_finite,
     check_not_negative,
 )
+from argmetric._ground.arguments import check_number
 from argmetric._ground.odds import expit, logit
 from argmetric._ground.types import Floats
 
@@ -55,10 +55,10 @@ class LogOddsCalibrator(Calibrator):
 
     def _check(self) -> None:
         if self.reach is not None:
-            check_finite("reach", self.reach, 0.0)
+            check_number(self.reach, "reach", low=0.0)
         for i, name in enumerate(self._parameters):
             low = 0.0 if i < self._bounded else -math.inf
-            check_finite(name, getattr(self, name), low)
+            check_number(getattr(self, name), name, low=low)
 
     def _map(self, x: Floats) -> Floats:
         if self.reach is not None:
@@ -87,7 +87,7 @@ class LogOddsCalibrator(Calibrator):
         check_columns(draws, len(names), " and ".join(names))
         check_not_negative(draws[:, : self._bounded], names[0])
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         return dict(zip(self._parameters, row, strict=True))
 
 
@@ -183,7 +183,7 @@ class TemperatureCalibrator(LogOddsCalibrator):
 
 def check_temperature(value: float) -> None:
     """Refuse a temperature that is no positive number."""
-    check_finite("temperature", value)
+    check_number(value, "temperature")
     if value <= 0.0:
         raise ValueError(f"temperature must be positive, not {value!r}")
 
@@ -223,7 +223,7 @@ class IsotonicCalibrator(Calibrator):
         if (np.diff(draws, axis=1) < 0.0).any():
             raise ValueError("draws must not fall from one point x to the next")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         places = np.linspace(0, self.x.size - 1, len(row)).round()
         return {"x": self.x[places.astype(np.int64)], "y": as_draw_rows(row)}
 

@@ -23,7 +23,6 @@ from argmetric._calibrate.logistic import (
     N_DRAWS,
     fit_logistic,
     normal_draws,
-    row_blocks,
     sum_blocks,
 )
 from argmetric._calibrate.reference import Reference
@@ -47,10 +46,8 @@ METHOD_WORDS: dict[Method, str] = {
 METHODS = tuple(METHOD_WORDS)
 DEFAULT: Method = "spline"
 MAX_DRAW_POINTS = 64  # points of an isotonic calibrator at which draws are kept
-MIN_TEMPERATURE, MAX_TEMPERATURE = (
-    1e-6,
-    1e6,
-)  # temperatures where a fold has no better one
+# Temperatures where a fold has no better one
+MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
 
 
 def fit_calibrator(
@@ -85,17 +82,11 @@ def _check_direction(reference: Reference, method: str) -> None:
     """
     score = reference.p if method == "isotonic" else reference.x
     # Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation.
-    n, prevalence = reference.y.size, reference.prevalence
-    weights = reference.relative_weights
-    total = sum_blocks(lambda part: float(weights(part)[0].sum()), n)
-    mean = sum_blocks(lambda part: float(weights(part)[0] @ score[part]), n) / total
-    slope = spread = 0.0
-    for part in row_blocks(n):
-        w, squares = weights(part)
-        terms = (reference.y[part] - prevalence) * (score[part] - mean)
-        slope += float(w @ terms)
-        spread += float(squares @ terms**2)
-    z = slope / math.sqrt(spread) if spread > 0 else 0.0
+    w, squares = reference.relative_weights(slice(None))
+    terms = score - dot(w, score) / float(w.sum())
+    terms *= reference.y - reference.prevalence
+    spread = dot(squares, terms**2)
+    z = dot(w, terms) / math.sqrt(spread) if spread > 0 else 0.0
     if z > 0:
         return
     if z < -2:

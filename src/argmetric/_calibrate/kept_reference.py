@@ -45,23 +45,23 @@ class KeptReference:
         return kept
 
     @property
-    def fitted(self) -> FittedReference | None:
+    def fit_result(self) -> FittedReference | None:
         """The calibrator and the bins; None where the rows allow no fit."""
         if self._rows is not None:
             self._fitted, self._rows = _fit(*self._rows), None
         return self._fitted
 
-    def to_dict(self) -> dict[str, Any] | None:
+    def to_dict(self) -> dict[str, object] | None:
         """Return plain values for JSON; None where the rows allow no fit."""
-        if self.fitted is None:
+        if self.fit_result is None:
             return None
-        calibrator, bins = self.fitted
+        calibrator, bins = self.fit_result
         assert calibrator is not None
         assert isinstance(bins, ReferenceBins)
         return {"calibrator": calibrator.to_dict(), "cells": bins.to_dict()}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KeptReference._from_fitted, (self.fitted,)
+    def __reduce__(self) -> tuple[object, ...]:
+        return KeptReference._from_fitted, (self.fit_result,)
 
 
 def _fit(

@@ -66,24 +66,61 @@ class Mode:
     curvature: Floats
     loss: Floats
 
+    def evidence(self, prior: NormalPrior) -> Floats:
+        """Return the log-evidence by Laplace's approximation, but for a constant."""
+        volume = np.linalg.slogdet(self.curvature)[1]
+        size = np.log(prior.precision).sum(axis=-1) - volume
+        return np.asarray(0.5 * size - self.loss)
+
+
+class Derivatives(NamedTuple):
+    """A loss and its first two derivatives at coefficients, for each of several fits.
+
+    loss, information : ndarray of shape (n_fits,)
+        The information is the size of the curvature along one coefficient.
+    gradient : ndarray of shape (n_fits, n_coefficients)
+    curvature : ndarray of shape (n_fits, n_coefficients, n_coefficients)
+    """
+
+    loss: Floats
+    gradient: Floats
+    curvature: Floats
+    information: Floats
+
 
 def fit_penalised(
     design: Floats, target: Floats, weight: Floats, start: Floats, prior: NormalPrior
 ) -> Mode:
     """Minimise Σ w·(log(1 + e^η) - t·η) - log prior, η = coefficients·design.
 
-    Convex; steps are halved until they pay. O(n) for each of about ten steps, which
-    the fits under all priors take together.
+    Convex. O(n) for each of about ten steps, which the fits under all priors take
+    together.
 
     design : ndarray of shape (n_coefficients, n_rows)
     target, weight : ndarray of shape (n_rows,)
         Targets may lie anywhere in [0, 1].
     start : ndarray of shape (n_coefficients,)
     """
+
+    def evaluate(theta: Floats) -> Derivatives:
+        return _logistic_loss(theta, design, target, weight)
+
+    return minimise_penalised(evaluate, start, prior)
+
+
+def minimise_penalised(
+    evaluate: Callable[[Floats], Derivatives], start: Floats, prior: NormalPrior
+) -> Mode:
+    """Minimise a loss - log prior by Newton's method; steps are halved until they pay.
+
+    evaluate : callable
+        Return the loss at coefficients of shape (n_fits, n_coefficients).
+    start : ndarray of shape (n_coefficients,)
+    """
     precision = np.atleast_2d(prior.precision)
     theta = np.broadcast_to(start, precision.shape)
     stiffness = precision[:, :, None] * np.eye(start.size)
-    point = _evaluate(theta, design, target, weight)
+    point = evaluate(theta)
     stuck = np.zeros(len(theta), dtype=bool)  # where rounding leaves nothing to gain
     for _ in range(MAX_STEPS):
         gradient = point.gradient + precision * (theta - prior.mean)
@@ -104,7 +141,7 @@ def fit_penalised(
         loss, size = point.loss + prior.loss(theta), np.ones(len(theta))
         while True:
             there = theta - size[:, None] * move
-            tried = _evaluate(there, design, target, weight)
+            tried = evaluate(there)
             worse = ~(tried.loss + prior.loss(there) <= loss - 0.1 * size * gain)
             worse &= ~ended & (size > 0.0)
             if not worse.any():
@@ -116,17 +153,13 @@ def fit_penalised(
     return Mode(*(mode if prior.precision.ndim > 1 else (one[0] for one in mode)))
 
 
-class _Point(NamedTuple):
-    """Σ w·(log(1 + e^η) - t·η), its first two derivatives, and Σ w·p·(1-p), by fit."""
+def _logistic_loss(
+    theta: Floats, design: Floats, target: Floats, weight: Floats
+) -> Derivatives:
+    """Return Σ w·(log(1 + e^η) - t·η) at each row of theta (n_fits, n_coefficients).
 
-    loss: Floats
-    gradient: Floats
-    curvature: Floats
-    information: Floats
-
-
-def _evaluate(theta: Floats, design: Floats, target: Floats, weight: Floats) -> _Point:
-    """Return loss and derivatives at each row of `theta` (n_fits, n_coefficients)."""
+    Other arguments as for `fit_penalised`. The information is Σ w·p·(1-p).
+    """
     (fits, count), n = theta.shape, target.size
     loss, information = np.zeros((2, fits))
     gradient, curvature = np.zeros((fits, count)), np.zeros((fits, count, count))
@@ -143,7 +176,7 @@ def _evaluate(theta: Floats, design: Floats, target: Floats, weight: Floats) -> 
         bend = w * (small / one**2)
         curvature += (bend[:, None] * columns) @ columns.T
         information += np.add.reduce(bend, axis=1)
-    return _Point(loss, gradient, curvature, information)
+    return Derivatives(loss, gradient, curvature, information)
 
 
 class LogisticFit(NamedTuple):

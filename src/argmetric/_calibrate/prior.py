@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator, check_columns, check_finite
+from argmetric._calibrate.calibrator import Calibrator, check_columns
 from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_flag, check_number, check_share
@@ -197,13 +197,13 @@ class MatchedPrevalence(Calibrator):
     kind: ClassVar[str] = "matched_share"
 
     def _check(self) -> None:
-        check_finite("constant", self.constant)
+        check_number(self.constant, "constant")
         check_share(self.prevalence, "prevalence")
 
     def _check_draws(self, draws: Floats) -> None:
         check_columns(draws, 1, "one constant")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         return {"constant": row[0]}
 
     def _map(self, x: Floats) -> Floats:
@@ -366,18 +366,14 @@ def _scale_odds(p: ArrayLike, factor: float, inverse: bool, logits: bool) -> Flo
     """Multiply the odds by a factor, or divide them by it."""
     inverse, logits = check_flag(inverse, "inverse"), check_flag(logits, "logits")
     values = read_scores(p, "p", logits=logits)
+    factor = 1.0 / factor if inverse else factor
     if logits:
-        return values + (-1.0 if inverse else 1.0) * math.log(factor)
-    # The smaller one of factor and 1/factor: products of ones above 1 may overflow.
-    positive, negative = values, 1.0 - values
-    if inverse == (factor <= 1.0):
-        side, factor = "negative", factor if inverse else 1.0 / factor
-    else:
-        side, factor = "positive", 1.0 / factor if inverse else factor
-    if side == "negative":
-        negative = negative * factor
-    else:
-        positive = positive * factor
+        return values + math.log(factor)
+    # Multiplied by 1 at most: products of the smallest numbers may overflow else
+    positive, negative = (
+        values * min(factor, 1.0),
+        (1.0 - values) * min(1.0 / factor, 1.0),
+    )
     with np.errstate(invalid="ignore"):
         # 1e-300 times 1e-300 vanishes beside a 1 - p of 0
         moved = positive / (positive + negative)
@@ -397,14 +393,6 @@ def warn_of_resampling(reference: Reference) -> str | None:
     They are too high by a constant on all log-odds, of log 2.5 or more; a model of
     another fault, such as naive Bayes, has another slope. Return the warning.
     """
-    message = _resampling_message(reference)
-    if message is not None:
-        warn_user(message)
-    return message
-
-
-def _resampling_message(reference: Reference) -> str | None:
-    """Return the warning, or None where scores do not look so."""
     if reference.weight is not None or reference.logits:
         return None
     p, positives = reference.p, float(reference.y.sum())
@@ -418,9 +406,11 @@ def _resampling_message(reference: Reference) -> str | None:
     fit = fit_logistic([reference.x], reference.y.astype(np.float64), None)
     if not SLOPES[0] <= float(fit.coefficients[0]) <= SLOPES[1]:
         return None
-    return (
+    message = (
         f"the mean of p is {p.mean():.3g} on labelled rows of which "
         f"{positives / p.size:.3g} are positive, as after training with resampled or "
         "weighted classes: undo_sampling(p, rate=...) or undo_weights(p, ratio=...) "
         "undoes that where you know the rate or ratio. A reference corrects p anyway"
     )
+    warn_user(message)
+    return message

@@ -46,6 +46,12 @@ class Reference:
     rises: bool = False  # whether no score is below the one before it
     # Log-odds of the scores, where they have been computed
     known_odds: Floats | None = None
+    # Where a score is the mean of several rows: how many, the sum of their squared
+    # weights, and the lowest and the highest of their scores
+    rows: Integers | None = None
+    squares: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
 
     @cached_property
     def reach(self) -> float | None:
@@ -59,43 +65,47 @@ class Reference:
         unless some are infinite: those go as far as the largest finite one.
         """
         if self.logits:
-            return self._largest_finite
+            return largest_finite(self._ends)
         rows = max(sum(self.counts), MIN_ROWS)
         # A median score of exactly 0 or 1 is a lump, and shows no scale.
-        usual = min((one for one in self._median_distances if one > 0.0), default=1.0)
-        nearest = max(self._least_distance / 2, min(1 / (4 * rows), usual / MAX_RARITY))
+        medians = (
+            self._median(self.scores, self.y),
+            self._median(1 - self.scores, ~self.y),
+        )
+        usual = min((one for one in medians if one > 0.0), default=1.0)
+        distance = np.minimum(self._ends, 1.0 - self._ends)
+        least = float(distance.min(initial=0.5, where=distance > 0.0))
+        nearest = max(least / 2, min(1 / (4 * rows), usual / MAX_RARITY))
         return -logit_of(nearest)
 
     @property
-    def _largest_finite(self) -> float | None:
-        """The largest finite log-odds in absolute value, where some are infinite."""
-        return largest_finite(self.scores)
+    def _ends(self) -> Floats:
+        """The scores, or the lowest and the highest of those that they stand for."""
+        if self.low is None or self.high is None:
+            return self.scores
+        return np.concatenate([self.low, self.high])
 
-    @property
-    def _least_distance(self) -> float:
-        """The least distance from 0 or 1 of a score that is neither."""
-        distance = np.minimum(self.scores, 1.0 - self.scores)
-        return float(distance.min(initial=0.5, where=distance > 0.0))
+    def _median(self, values: Floats, part: Booleans) -> float:
+        """Return the median over rows of a class; values rise or fall with the score.
 
-    @property
-    def _median_distances(self) -> tuple[float, float]:
-        """Distance of the median positive from 0, and of the median negative from 1."""
-        positive, negative = self.scores[self.y], self.scores[~self.y]
-        return self._median(positive), self._median(1.0 - negative)
-
-    def _median(self, scores: Floats) -> float:
-        """Return the median of scores in the order of the rows, or in its reverse."""
-        if not self.rises:
-            scores = np.sort(scores)
-        half = scores.size // 2
-        return float(scores[half - 1 + scores.size % 2 : half + 1].mean())
+        values : ndarray of shape (n_scores,)
+        part : ndarray of bool, shape (n_scores,)
+        """
+        values = values[part]
+        last = np.arange(values.size) + 1
+        if self.rows is not None:
+            last = np.cumsum(self.rows[part])
+        elif not self.rises:
+            values = np.sort(values)
+        middle = [(last[-1] - 1) // 2, last[-1] // 2]
+        return float(values[np.searchsorted(last, middle, side="right")].mean())
 
     @property
     def odds(self) -> Floats:
         """Log-odds, infinite for scores of 0 and 1."""
-        if self.logits:
-            return self.scores
-        return logit(self.scores) if self.known_odds is None else self.known_odds
+        if self.known_odds is not None:
+            return self.known_odds
+        return self.scores if self.logits else logit(self.scores)
 
     def with_odds(self) -> Reference:
         """Return this reference with its log-odds computed once and kept."""
@@ -130,7 +140,7 @@ class Reference:
 
     @property
     def n(self) -> int:
-        return int(self.y.size)
+        return int(self.y.size if self.rows is None else self.rows.sum())
 
     @cached_property
     def weights(self) -> Floats:
@@ -152,8 +162,9 @@ class Reference:
         if self.weight is None:
             ones = np.ones(self.y[part].size)
             return ones, ones
-        share = self.weight[part] / self.largest_weight
-        return share, share**2
+        most = self.largest_weight
+        share = self.weight[part] / most
+        return share, share**2 if self.squares is None else self.squares[part] / most**2
 
     @cached_property
     def counts(self) -> tuple[float, float]:
@@ -164,7 +175,8 @@ class Reference:
         return self._row_count(~self.y), self._row_count(self.y)
 
     def _row_count(self, part: Booleans) -> float:
-        return row_count(self.weights[part])
+        squares = None if self.squares is None else self.squares[part]
+        return row_count(self.weights[part], squares)
 
     @cached_property
     def weight_of_a_row(self) -> float:

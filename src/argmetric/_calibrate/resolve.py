@@ -21,7 +21,14 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import expit, logit
-from argmetric._ground.types import ArrayLike, Floats, Integers, Label, ReferenceLike
+from argmetric._ground.types import (
+    ArrayLike,
+    Floats,
+    Integers,
+    Label,
+    ReferenceLike,
+    WithLabels,
+)
 from argmetric._ground.validation import (
     is_frame_like,
     is_sparse,
@@ -87,7 +94,7 @@ def is_pair(reference: object) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:
     return pair and not isinstance(reference, FittedReference)
 
 
-def as_calibrator(reference: Any) -> Calibrator:
+def as_calibrator(reference: object) -> Calibrator:
     """Return a calibrator; wrap a function, or an object with `apply`."""
     from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 
@@ -140,7 +147,7 @@ def with_positives(reference: Any, pos_label: Label | None) -> Any:
     return binary_labels(array, pos_label, name=_Y).positive, p
 
 
-def check_pair(reference: Any) -> tuple[Any, Any]:
+def check_pair(reference: object) -> tuple[ArrayLike, ArrayLike]:
     """Return labels and scores; refuse anything else."""
     if not is_pair(reference):
         raise TypeError(
@@ -285,7 +292,7 @@ def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> boo
     return calibrator.keeps_apart(*(ends if logits else logit(ends)).tolist())
 
 
-def remember_decision(decision: Any) -> None:
+def remember_decision(decision: WithLabels) -> None:
     """Remember a decision, so that `warn_of_lost_calibrator` knows its labels."""
     _CALIBRATED[id(decision.labels)] = decision
 

@@ -27,7 +27,6 @@ from argmetric._calibrate.calibrator import (
     FORMAT,
     Calibrator,
     check_columns,
-    check_finite,
     check_not_negative,
 )
 from argmetric._calibrate.calibrators import as_draw_rows, interpolate, scale_log_odds
@@ -40,6 +39,7 @@ from argmetric._calibrate.logistic import (
     round_draws,
     standard_normal,
 )
+from argmetric._ground.arguments import check_number
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST, expit, from_log_odds, log_odds, logit
 from argmetric._ground.types import Floats
@@ -84,15 +84,15 @@ class SplineCalibrator(Calibrator):
             raise ValueError("knots and values must be finite")
         if not ((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all()):
             raise ValueError("knots must rise, and values must not fall")
-        check_finite("slope", self.slope, 0.0)
+        check_number(self.slope, "slope", low=0.0)
         if not (self.ends is None) == (self.low is None) == (self.high is None):
             raise ValueError("ends, low and high go together")
         if self.ends is not None and self.low is not None:
             first, last = self.ends
-            check_finite("the first of ends", first)
-            check_finite("the second of ends", last, first)
-            check_finite("low", self.low)
-            check_finite("high", self.high, self.low)
+            check_number(first, "the first of ends")
+            check_number(last, "the second of ends", low=first)
+            check_number(self.low, "low")
+            check_number(self.high, "high", low=self.low)
             object.__setattr__(self, "ends", (float(first), float(last)))
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
@@ -106,7 +106,7 @@ class SplineCalibrator(Calibrator):
         if (np.diff(draws[:, :count]) < 0.0).any() or (np.diff(ends) < 0.0).any():
             raise ValueError("draws must hold values that do not fall, and low ≤ high")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         count = self.knots.size
         low, high = row[count + 1 :] if self.ends else (None, None)
         values = as_draw_rows(row[:count])
@@ -277,10 +277,7 @@ def fit_spline(
     prior = basis.priors(basis.scales(line))
     modes = fit_penalised(design, rate, bins.total, start, prior)
     odds = np.log(np.repeat(SCALE_ODDS, len(CURVE_SCALES)))
-    # Laplace's approximation, up to a constant that all share.
-    volume = np.linalg.slogdet(modes.curvature)[1]
-    size = np.log(prior.precision).sum(axis=1) - volume
-    evidence = np.asarray(0.5 * size - modes.loss) + odds
+    evidence = modes.evidence(prior) + odds
     centre = _posterior_weights(evidence) @ modes.theta
     levels, slope = basis.levels(centre[None])
     if draw:

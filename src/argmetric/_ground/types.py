@@ -101,6 +101,7 @@ class Splitter(Protocol):
 ArrayLike: TypeAlias = npt.ArrayLike | SparseMatrix
 Features: TypeAlias = ArrayLike | Sequence[Mapping[str, object]]  # river has dicts
 Label: TypeAlias = Hashable  # of a class
+ClassTuple: TypeAlias = tuple[Label, ...]  # of the columns of class probabilities
 ClassNames: TypeAlias = Sequence[Label] | AnyArray
 Path: TypeAlias = str | os.PathLike[str]
 LabelsLike: TypeAlias = ArrayLike | LabelRule | WithLabels | float

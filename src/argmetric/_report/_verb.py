@@ -41,7 +41,12 @@ ASK_WHY = (
     "Trust this estimate only if positives and negatives still look as they did. Ask "
     "what changed if it leaves the line of the reference."
 )
-CARDS = ("verdict", "score", "prevalence", "share moved most")  # lines of a period
+CARDS = (
+    "verdict",
+    "score",
+    "prevalence",
+    "largest prevalence shift",
+)  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:

@@ -14,7 +14,15 @@ from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import list_labels
-from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, SharesLike
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    ClassTuple,
+    Floats,
+    Integers,
+    ReferenceLike,
+    SharesLike,
+)
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._calibrators import (
     SHOWN,
@@ -110,7 +118,7 @@ class ClassPriorShift(ClassCalibrator):
 
     prevalences: Floats  # π', which hold now
     reference_prevalences: Floats  # π, where the probabilities were calibrated
-    classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    classes: ClassTuple | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "class_prior_shift"
 
@@ -289,7 +297,7 @@ class ClassBatch:
     """Rows that are to be decided or forecast together."""
 
     p: Floats  # calibrated probabilities, in the order of the input
-    classes: tuple[Any, ...]  # the class of each column
+    classes: ClassTuple  # the class of each column
     groups: Groups | None  # which rows belong together
     calibrator: Any = None  # what p was calibrated with
     notes: tuple[str, ...] = ()  # what was done to p
@@ -337,7 +345,7 @@ def read_batch(
     classes: ClassNames | None = None,
     groups: ArrayLike | Groups | None = None,
     logits: bool = False,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     prior: SharesLike | str | None = None,
 ) -> ClassBatch:
     """Check class probabilities, and calibrate them on what is known of them."""
@@ -388,7 +396,7 @@ def read_batch(
 
 
 def resolve_calibrator(
-    reference: Any, names: tuple[Any, ...], *, logits: bool = False
+    reference: ReferenceLike | None, names: ClassTuple, *, logits: bool = False
 ) -> tuple[Calibrator | None, Integers | None]:
     """Return the calibrator that is meant, and the columns of the labels it has seen.
 
@@ -446,7 +454,7 @@ def read_call(
 
 
 def _with_prior(
-    p: Floats, prior: SharesLike | str, names: tuple[Any, ...], reference: Floats | None
+    p: Floats, prior: SharesLike | str, names: ClassTuple, reference: Floats | None
 ) -> tuple[Floats, str]:
     """Return probabilities with prevalences that are known or estimated, and a note.
 

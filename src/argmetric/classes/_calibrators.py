@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator, check_finite
+from argmetric._calibrate.calibrator import Calibrator, FunctionCalibrator
 from argmetric._calibrate.calibrators import check_temperature
 from argmetric._calibrate.logistic import row_blocks
+from argmetric._ground.arguments import check_number
 from argmetric._ground.display import Lines
-from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.pictures import (
     MOST_BARS,
@@ -21,7 +21,7 @@ from argmetric._ground.pictures import (
     draw_map,
     drawing,
 )
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import ArrayLike, Axes, Booleans, ClassTuple, Floats
 from argmetric._ground.validation import to_floats
 from argmetric.classes._input import check_class_probabilities, given_classes
 
@@ -59,11 +59,11 @@ class ClassCalibrator(Calibrator):
     def _inverse_link(self, x: Floats) -> Floats:
         return np.exp(x)
 
-    def apply(self, p: Any, *, logits: bool = False) -> Floats:
+    def apply(self, p: ArrayLike, *, logits: bool = False) -> Floats:
         values = check_class_probabilities(p, logits=logits)
         return np.exp(self._map(values)) if logits else self._map_p(values)
 
-    def apply_logits(self, x: Any) -> Floats:
+    def apply_logits(self, x: ArrayLike) -> Floats:
         return self._map(check_class_probabilities(x, "x", logits=True))
 
     def _source(self) -> Lines:
@@ -90,7 +90,7 @@ class ClassTemperatureCalibrator(ClassCalibrator):
 
     def _check(self) -> None:
         check_temperature(self.temperature)
-        check_finite("n_classes", self.n_classes, 2)
+        check_number(self.n_classes, "n_classes", low=2)
 
     def _map(self, x: Floats) -> Floats:
         check_class_columns(x, self.n_classes)
@@ -100,7 +100,7 @@ class ClassTemperatureCalibrator(ClassCalibrator):
     def formula(self) -> str:
         return f"p' = softmax(log p / {self.temperature:.4g}), {self.n_classes} classes"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what becomes of one class where the others share the rest evenly."""
 
         def of_one_class(p: Floats) -> Floats:
@@ -108,7 +108,8 @@ class ClassTemperatureCalibrator(ClassCalibrator):
             others = np.repeat(((1.0 - p) / rest)[:, None], rest, axis=1)
             return self._map_p(np.column_stack([p, others]))[:, 0]
 
-        return draw_map(ax, self.method, of_one_class)
+        axes: Axes = draw_map(ax, self.method, of_one_class)
+        return axes
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -133,17 +134,17 @@ class ClassMatrixCalibrator(ClassCalibrator):
     floor: float | None = None  # None: fitted to logits
     # of the classes in the reference
     prevalences: Floats | None = field(default=None, kw_only=True)
-    classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    classes: ClassTuple | None = field(default=None, kw_only=True)
     temperature: float = field(default=1.0, kw_only=True)
 
     kind: ClassVar[str] = "class_matrix"
 
     def _check(self) -> None:
-        check_finite("slope", self.slope)
-        check_finite("lump", self.lump)
+        check_number(self.slope, "slope")
+        check_number(self.lump, "lump")
         check_temperature(self.temperature)
         if self.floor is not None:
-            check_finite("floor", self.floor, 0.0)
+            check_number(self.floor, "floor", low=0.0)
         count = np.size(self.biases)
         if count < 2 or (self.matrix is None) != (self.centre is None):
             raise ValueError("biases of two classes or more, and matrix with centre")
@@ -153,8 +154,8 @@ class ClassMatrixCalibrator(ClassCalibrator):
             if value is not None:
                 object.__setattr__(self, name, finite_array(value, name, shape))
         if self.classes is not None:
-            names = map(plain_label, given_classes(list(self.classes), count))
-            object.__setattr__(self, "classes", tuple(names))
+            names = given_classes(list(self.classes), count)
+            object.__setattr__(self, "classes", names)
 
     def _check_draws(self, draws: Floats) -> None:
         count = self.n_classes
@@ -163,7 +164,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         if self.matrix is None or draws.shape[1] != count * count + count + 2:
             raise ValueError("a row of draws must hold matrix, biases, slope, lump")
 
-    def _draw_fields(self, row: Floats) -> dict[str, Any]:
+    def _draw_fields(self, row: Floats) -> dict[str, object]:
         count = self.n_classes
         head, biases, (slope, lump) = np.split(
             row, [row.size - count - 2, row.size - 2]
@@ -222,7 +223,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return f"p' = softmax({terms}){first}, {self.n_classes} classes{without}"
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> ClassTuple:
         """Names of the columns, or their numbers."""
         return tuple(range(self.n_classes)) if self.classes is None else self.classes
 
@@ -232,7 +233,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         more = ", ..." if self.n_classes > SHOWN else ""
         return [*super()._source(), ("biases", ", ".join(words) + more)]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the matrix; the biases where there is none, or too many classes."""
         names, count = list(map(str, self.names)), self.n_classes
         if self.matrix is None or count > MOST_BARS:
@@ -251,7 +252,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return ax
 
 
-def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+def finite_array(value: object, name: str, shape: tuple[int, ...]) -> Floats:
     """Return an array of this shape, or refuse it by name."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():

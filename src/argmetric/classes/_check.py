@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -102,6 +104,7 @@ def check(
     Returns
     -------
     ClassCalibrationCheck
+        Verdicts for the metric and for each class.
 
     See Also
     --------
@@ -134,9 +137,15 @@ def check(
     fold = _folds(code, coded, random_state)
     plain_p = np.exp(log_softmax(scores)) if logits else scores
     mended = np.empty(scores.shape)
+    fit: Callable[..., ClassCalibrator]
+    quick: Callable[..., ClassCalibrator]
+    fit = quick = partial(fit_class_temperature, logits=logits, strict=False)
+    if method != "temperature":
+        fit = partial(fit_class_matrix, logits=logits, strict=False, classes=names)
+        quick = partial(fit, draw=False)
     for number in range(int(fold.max()) + 1):
         inside = fold == number
-        fitted = _fit(code[~inside], scores[~inside], method, logits, draw=False)
+        fitted = quick(code[~inside], scores[~inside])
         held = scores[inside]
         mended[inside] = np.exp(fitted._map(held)) if logits else fitted._map_p(held)
     before = decide_batch(ClassBatch(plain_p, names, coded), found, {})
@@ -161,7 +170,7 @@ def check(
     as_is = _quality(plain_p, code, n_bins)
     again = _quality(mended, code, n_bins)
     better = again.log_loss <= as_is.log_loss
-    whole = _fit(code, scores, method, logits, classes=names)
+    whole = fit(code, scores)
     batch = read_batch(p, classes=names, groups=coded, logits=logits, reference=whole)
     return ClassCalibrationCheck(
         route=best_route(judged, routes, 1.0, mended=better, cuts=True),
@@ -179,22 +188,6 @@ def check(
         n=code.size,
         n_groups=None if coded is None else coded.count,
         forecast=forecast_batch(batch, after.codes, found),
-    )
-
-
-def _fit(
-    code: Integers,
-    scores: Floats,
-    method: str | None,
-    logits: bool,
-    *,
-    classes: tuple[Label, ...] | None = None,
-    draw: bool = True,
-) -> ClassCalibrator:
-    if method == "temperature":
-        return fit_class_temperature(code, scores, logits=logits, strict=False)
-    return fit_class_matrix(
-        code, scores, logits=logits, classes=classes, strict=False, draw=draw
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
 from argmetric._ground.saving import plain, with_intervals
-from argmetric._ground.types import Axes, Frame, Interval
+from argmetric._ground.types import Axes, ClassTuple, Frame, Interval, Label
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MIN_P_VALUE,
@@ -29,6 +29,9 @@ from argmetric._verbs.check import (
 )
 from argmetric.metrics import ClassMetric
 
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
+
 SHOWN = 6  # classes in the printed form
 COLOURS = {"no": "C3", "too few rows to say": "C7", "yes": "C0"}
 
@@ -37,7 +40,7 @@ COLOURS = {"no": "C3", "too few rows to say": "C7", "yes": "C0"}
 class ClassReliability:
     """Whether the probability of one class is reliable."""
 
-    name: Any  # the class
+    name: Label  # the class
     n: int  # rows of this class
     forecast_prevalence: float  # mean probability of the class
     prevalence: float  # actual share of its rows
@@ -78,12 +81,12 @@ class ClassReliability:
             return "too low"
         return "too sure" if self.slope < 1.0 else "not sure enough"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return all figures, for JSON."""
         first = {"class": self.name, "reliable": self.reliable, "n": self.n}
         left = ("name", "few", "n")
         figures = {name: x for name, x in vars(self).items() if name not in left}
-        found: dict[str, Any] = plain(first | figures, "a class", None)
+        found: dict[str, object] = plain(first | figures, "a class", None)
         return found
 
 
@@ -91,7 +94,7 @@ class ClassReliability:
 class ClassCalibrationCheck(CheckedRoutes):
     """Whether class probabilities are reliable, for the metric and class by class.
 
-    Attributes
+    Parameters
     ----------
     route : {"recalibrate", "decide", "weights"}
         The advised way to choose labels.
@@ -115,6 +118,15 @@ class ClassCalibrationCheck(CheckedRoutes):
         Number of groups that the score is the mean over.
     forecast : ClassForecast
         The forecast for `decide` with `p` recalibrated, on as many new rows.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 1, 1], 500)
+    >>> y = (rng.random((500, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> [one.reliable for one in am.classes.check(y, p, n_bootstrap=2).per_class]
+    ['yes', 'yes', 'yes']
     """
 
     route: RouteName
@@ -128,16 +140,16 @@ class ClassCalibrationCheck(CheckedRoutes):
     metric: ClassMetric
     n: int
     n_groups: int | None
-    forecast: Any
+    forecast: ClassForecast
 
     @property
-    def classes(self) -> tuple[Any, ...]:
+    def classes(self) -> ClassTuple:
         """The class of each column."""
         return tuple(one.name for one in self.per_class)
 
     @property
     def worst(self) -> tuple[ClassReliability, ...]:
-        """Classes that are not reliable first, then by p-value."""
+        """ClassTuple that are not reliable first, then by p-value."""
         order = list(COLOURS)
         return tuple(
             sorted(self.per_class, key=lambda x: (order.index(x.reliable), x.p_value))
@@ -198,7 +210,7 @@ class ClassCalibrationCheck(CheckedRoutes):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw forecast and actual prevalence of every class, the worst 40 first."""
 
-        def percent(value: float, _: Any) -> str:
+        def percent(value: float, _: object) -> str:
             return f"{100 * value:.3g}%"
 
         shown = self.worst[:MOST_BARS]

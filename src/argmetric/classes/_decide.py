@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from argmetric._ground.arguments import check_flag, refuses
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     ReferenceLike,
@@ -110,6 +110,7 @@ def decide(
     Returns
     -------
     ClassDecision
+        The labels, with their expected score.
 
     See Also
     --------
@@ -144,7 +145,7 @@ def decide(
 def decide_batch(
     batch: ClassBatch,
     metric: ClassMetric,
-    limits: dict[str, Any],
+    limits: dict[str, SharesLike | None],
     *,
     certificate: bool = False,
 ) -> ClassDecision:
@@ -218,7 +219,7 @@ def _better_labels(
 
 
 def _labels_within(
-    rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
+    rows: GroupRows, classes: ClassTuple, metric: ClassMetric, free: Integers
 ) -> tuple[Integers, float]:
     """Return labels within the limits; gains have a bound, other metrics are climbed.
 
@@ -244,9 +245,7 @@ def _labels_within(
     return labels, math.nan
 
 
-def _most_probable_within(
-    rows: GroupRows, classes: tuple[Any, ...]
-) -> Iterator[Integers]:
+def _most_probable_within(rows: GroupRows, classes: ClassTuple) -> Iterator[Integers]:
     """Yield the most probable classes brought within the limits, in two ways.
 
     By the highest sum of probabilities; and the surest rows first, each by its most

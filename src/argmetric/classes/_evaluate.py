@@ -30,6 +30,7 @@ from argmetric._ground.types import (
     ArrayLike,
     Axes,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -59,6 +60,13 @@ WRITTEN = 12  # classes up to which counts are written into the picture
 class ActualClassScore(Actual):
     """The actual score of labels of several classes: a float with its table of counts.
 
+    Parameters
+    ----------
+    value : float
+        The score.
+    **known
+        What it was computed from: `evaluate` passes it.
+
     Attributes
     ----------
     metric : ClassMetric
@@ -71,10 +79,17 @@ class ActualClassScore(Actual):
         Number of groups that the score is the mean over.
     coverage : float
         Of `interval`: 0.9.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> score = am.classes.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"])
+    >>> score.per_class.round(3)
+    array([1.   , 0.667, 0.   ])
     """
 
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     confusion: Floats
     n_groups: int | None
     coverage: float = COVERAGE
@@ -132,7 +147,7 @@ class ActualClassScore(Actual):
         """What the interval rests on."""
         return ("independent rows" if self.n_groups is None else "independent groups",)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         counts = self.confusion
         found = {
             "class": [str(one) for one in self.classes],
@@ -143,6 +158,13 @@ class ActualClassScore(Actual):
         return found if self.per_class is None else found | {"score": self.per_class}
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         values = () if self.per_class is None else self.per_class
         named = zip(self.classes[:WRITTEN], values, strict=False)
         interval = f"{self.coverage:.0%} interval"
@@ -170,8 +192,8 @@ class ActualClassScore(Actual):
             ax.set_yticks(range(count), names)
             for (row, column), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how: Any = {"color": "wk"[int(share[row, column] <= 0.5)]}
-                    ax.text(column, row, f"{n:,.0f}", ha="center", va="center", **how)
+                    ink = "wk"[int(share[row, column] <= 0.5)]
+                    ax.text(column, row, f"{n:,.0f}", ha="center", va="center", c=ink)
         return ax
 
 
@@ -234,7 +256,7 @@ def evaluate(
         both = {plain_label(x) for one in (actual, predicted) for x in distinct(one)}
         names = sorted_classes(both, "y and labels")
     else:
-        names = tuple(map(plain_label, given_classes(classes)))
+        names = given_classes(classes)
     count = len(names)
     options: Any = {"average": average, "zero_division": zero_division, "cost": cost}
     class_metric = get_class_metric(metric, n_classes=count, **options)
@@ -260,7 +282,7 @@ def evaluate(
     return score
 
 
-def sorted_classes(labels: set[Any], name: str) -> tuple[Any, ...]:
+def sorted_classes(labels: set[Any], name: str) -> ClassTuple:
     """Return labels of one type, in order."""
     kinds = sorted({type(one).__name__ for one in labels})
     if len(kinds) > 1:
@@ -270,7 +292,7 @@ def sorted_classes(labels: set[Any], name: str) -> tuple[Any, ...]:
 
 def score_of_counts(
     counts: Integers | Floats,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     metric: ClassMetric,
     *,
     group_values: Floats | None = None,

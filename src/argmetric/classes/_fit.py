@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from argmetric._calibrate.logistic import round_draws, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST
-from argmetric._ground.types import ArrayLike, Floats, Integers
+from argmetric._ground.types import ArrayLike, ClassTuple, Floats, Integers
 from argmetric._ground.validation import check_weight
 from argmetric.classes._calibrators import (
     ClassMatrixCalibrator,
@@ -280,7 +280,7 @@ def fit_class_matrix(
     sample_weight: ArrayLike | None = None,
     *,
     logits: bool,
-    classes: tuple[Any, ...] | None = None,
+    classes: ClassTuple | None = None,
     strict: bool = True,
     draw: bool = True,
 ) -> ClassMatrixCalibrator:

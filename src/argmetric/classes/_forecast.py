@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from argmetric._ground.types import (
     ArrayLike,
     Axes,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -72,7 +73,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over calibrators t
 class ClassForecast(DistributionResult):
     """The distribution of the score of labels, one of several classes per row.
 
-    Attributes
+    Parameters
     ----------
     mean : float
         What is forecast: the mean of the score. With a calibrator alone it takes the
@@ -106,8 +107,15 @@ class ClassForecast(DistributionResult):
     n_draws : int
         Drawn true labels that the distribution rests on: 0 where it is exact, as of a
         few rows and of accuracy, both without a reference. The probability of the
-        interval has a standard error of at most
-        1/(2·√n_draws).
+        interval has a standard error of at most 1/(2·√n_draws).
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
+    >>> f = am.classes.forecast(p, [0, 0, 0, 1], "accuracy")
+    >>> f.values.tolist(), f.probabilities.round(3).tolist()
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.033, 0.177, 0.358, 0.337, 0.095])
     """
 
     mean: float
@@ -118,7 +126,7 @@ class ClassForecast(DistributionResult):
     values: Floats
     probabilities: Floats
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     n: int
     n_groups: int | None
     assumptions: tuple[str, ...] = ()
@@ -131,6 +139,13 @@ class ClassForecast(DistributionResult):
     _told = ("mean", "interval")
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         assuming = "; ".join(self.assumptions)
         n_groups = self._field("n_groups", "mean over", "{:,} groups")
         return [
@@ -200,6 +215,7 @@ def forecast(
     Returns
     -------
     ClassForecast
+        The distribution of the score, with mean and interval.
 
     Examples
     --------
@@ -234,7 +250,7 @@ def forecast_batch(
     metric: ClassMetric,
     coverage: float = 0.9,
     *,
-    known: Any = None,
+    known: ArrayLike | None = None,
     random_state: int = 0,
 ) -> ClassForecast:
     """Forecast labels of rows that were checked."""

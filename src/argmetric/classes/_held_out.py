@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, ClassTuple, Floats, Integers
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._calibrators import ClassMatrixCalibrator, apply_temperature
 from argmetric.classes._fit import (
@@ -47,7 +46,7 @@ class LabelledRows:
 
 
 def fit_reference(
-    reference: tuple[Any, Any], names: tuple[Any, ...], *, logits: bool
+    reference: tuple[ArrayLike, ArrayLike], names: ClassTuple, *, logits: bool
 ) -> LabelledRows:
     """Check the labelled rows of reference=(y, p), and fit a calibrator to them."""
     y, p = reference

@@ -30,8 +30,10 @@ from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
     ClassNames,
+    ClassTuple,
     Floats,
     Integers,
+    Label,
     SharesLike,
 )
 from argmetric._ground.validation import SUM_TOLERANCE, check_length, read_scores
@@ -47,7 +49,7 @@ def class_codes(
     *,
     several: bool = False,
     numbered: bool = False,
-) -> tuple[Integers, tuple[Any, ...]]:
+) -> tuple[Integers, ClassTuple]:
     """Return the column of every label, and the class of each column.
 
     Parameters
@@ -109,27 +111,27 @@ def class_codes(
     )
 
 
-def class_names(p: ArrayLike, count: int, given: ClassNames | None) -> tuple[Any, ...]:
+def class_names(p: ArrayLike, count: int, given: ClassNames | None) -> ClassTuple:
     """Return the class of each column: as given, as a frame names it, or its number."""
     if given is not None:
-        return tuple(map(plain_label, given_classes(given, count)))
+        return given_classes(given, count)
     names = column_names(p)
     return tuple(range(count)) if names is None else tuple(map(plain_label, names))
 
 
-def given_classes(given: ClassNames, count: int | None = None) -> list[Any]:
-    """Check that each class is named once, for `count` columns where that is known."""
+def given_classes(given: ClassNames, count: int | None = None) -> tuple[Any, ...]:
+    """Return the classes, each named once, for `count` columns where that is known."""
     array = label_array(given, "classes")
     refuse_missing(array, "classes")
     if count is None:
         array = one_per_row(array, "classes")
-    names: list[Any] = array.tolist()
+    names = tuple(map(plain_label, array.tolist()))
     if count is not None and (array.ndim != 1 or len(names) != count):
         raise ValueError(
             f"classes must name the {count} columns of p, one by one, not "
             f"{shown(given)}"
         )
-    seen: set[Any] = set()
+    seen: set[Label] = set()
     for name in names:
         if name in seen:
             raise ValueError(f"classes has {shown(name)} twice: each column is a class")
@@ -137,7 +139,7 @@ def given_classes(given: ClassNames, count: int | None = None) -> list[Any]:
     return names
 
 
-def _refuse_other_order(classes: tuple[Any, ...], names: Any) -> None:
+def _refuse_other_order(classes: ClassTuple, names: AnyArray | None) -> None:
     """Refuse a frame whose columns have the names of the classes in another order."""
     columns = () if names is None else tuple(map(plain_label, names))
     if columns != classes and set(columns) == set(classes):
@@ -223,8 +225,8 @@ def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
 
 
 def one_per_class(
-    value: Any,
-    classes: tuple[Any, ...],
+    value: SharesLike | str | None,
+    classes: ClassTuple,
     name: str,
     otherwise: float,
     n: int | None = None,
@@ -266,13 +268,13 @@ def one_per_class(
     return np.array([_number(one, name, n) for one in values])
 
 
-def _number(value: Any, name: str, n: int | None) -> float:
+def _number(value: object, name: str, n: int | None) -> float:
     if n is not None and isinstance(value, str):
         return float(count_or_share(value, name, n))
     return check_number(value, name, low=0.0, infinite=True)
 
 
-def check_prevalences(value: SharesLike, classes: tuple[Any, ...], name: str) -> Floats:
+def check_prevalences(value: SharesLike, classes: ClassTuple, name: str) -> Floats:
     """Return the prevalence of every class, from a sequence or a dict by class."""
     prevalences = one_per_class(value, classes, name, 0.0)
     total = prevalences.sum()
@@ -285,7 +287,7 @@ def check_prevalences(value: SharesLike, classes: tuple[Any, ...], name: str) ->
 
 def codes_of(
     labels: ArrayLike,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     n: int,
     name: str,
     *,
@@ -333,17 +335,17 @@ def codes_of(
     return result
 
 
-def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
+def _distinct(array: AnyArray) -> tuple[list[Label], Integers]:
     """Return the labels of any kinds, each once, and the number of each row's."""
     if array.dtype.kind != "O":
         values, code = np.unique(array, return_inverse=True)
         return values.tolist(), np.asarray(code, dtype=np.int64)
-    numbers: dict[Any, int] = {}
+    numbers: dict[Label, int] = {}
     rows = [numbers.setdefault(plain_label(one), len(numbers)) for one in array]
     return list(numbers), np.array(rows, dtype=np.int64)
 
 
-def labels_of(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:
+def labels_of(codes: Integers, classes: ClassTuple) -> AnyArray:
     """Return the class of each row by its column, of shape (n_rows,)."""
     if len({type(one) for one in classes}) == 1:
         return np.array(classes)[codes]
@@ -358,7 +360,7 @@ class ClassLimits:
     recall: Floats  # least recall; 0: no limit
 
     def excess(
-        self, tp: Floats, k: Floats, t: Any, n: Any, c: Integers | int | slice
+        self, tp: Floats, k: Floats, t: Floats, n: float, c: Integers | int | slice
     ) -> Floats:
         """Return rows by which classes c miss: (k - most·n)₊ + (recall·t - tp)₊.
 
@@ -379,7 +381,7 @@ class ClassLimits:
         tp, k, t = np.diagonal(table), table.sum(axis=0), table.sum(axis=1)
         return self.excess(tp, k, t, t.sum(), slice(None))
 
-    def refuse(self, table: Floats, classes: tuple[Any, ...]) -> NoReturn:
+    def refuse(self, table: Floats, classes: ClassTuple) -> NoReturn:
         """Raise an error that names the class furthest from its limits in the table."""
         c = int(np.argmax(self.of_table(table)))
         tp, k, t = table[c, c], table[:, c].sum(), table[c].sum()
@@ -398,7 +400,7 @@ class ClassLimits:
         )
 
 
-def least_recalls(min_recall: SharesLike | None, classes: tuple[Any, ...]) -> Floats:
+def least_recalls(min_recall: SharesLike | None, classes: ClassTuple) -> Floats:
     """Return the least recall of each class, 0 without a limit."""
     recall = one_per_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
@@ -409,7 +411,7 @@ def least_recalls(min_recall: SharesLike | None, classes: tuple[Any, ...]) -> Fl
 def check_class_limits(
     max_per_class: SharesLike | str | None,
     min_recall: SharesLike | None,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     true: Floats | Integers,
 ) -> ClassLimits | None:
     """Return the limits of each class, given as for `decide`.

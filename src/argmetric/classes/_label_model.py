@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.logistic import Derivatives, NormalPrior, minimise_penalised
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import ClassAgreement, ClassGain, ClassMetric
 
@@ -25,7 +26,6 @@ from argmetric.metrics import ClassAgreement, ClassGain, ClassMetric
 PRIOR_SD, WIDER = 0.5, 1.5
 N_LEVELS = 64  # draws of the parameters, in pairs of opposite deviations
 LABELLED_ROWS = 4096  # of a batch, for the label of a row of the reference
-MOST_STEPS, SETTLED, LONGEST = 30, 1e-9, 2.0  # of Newton's method
 LEAST = 1e-12  # smaller probabilities count as this
 
 
@@ -73,25 +73,30 @@ def fit_label_model(
     start = np.log(np.maximum(q[order], LEAST))
     seen = np.zeros((q.shape[1], q.shape[1]))  # rows by label and true class
     np.add.at(seen, (labels, code), 1.0)
-    theta = np.zeros(directions.shape[2])
-    precision = np.eye(theta.size) / PRIOR_SD**2
-    for _ in range(MOST_STEPS):
-        gradient, bend = precision @ theta, precision.copy()
-        for a, moved in enumerate(directions @ theta):
+
+    def evaluate(theta: Floats) -> Derivatives:
+        size = theta.shape[1]
+        loss, gradient, bend = 0.0, np.zeros(size), np.zeros((size, size))
+        for a, moved in enumerate(directions @ theta[0]):
             if ends[a] == ends[a + 1]:
                 continue
             z = start[ends[a] : ends[a + 1]] + moved
-            p = np.exp(z - z.max(axis=1, keepdims=True))
-            p /= p.sum(axis=1, keepdims=True)
+            most = z.max(axis=1, keepdims=True)
+            p = np.exp(z - most)
+            total = p.sum(axis=1, keepdims=True)
+            loss += float((most + np.log(total)).sum() - seen[a] @ moved)
+            p /= total
             total, across = p.sum(axis=0), directions[a]
             gradient += across.T @ (total - seen[a])
             bend += across.T @ ((np.diag(total) - p.T @ p) @ across)
-        step = np.linalg.solve(bend, gradient)
-        longest = float(np.abs(step).max())
-        theta -= step * min(1.0, LONGEST / max(longest, LONGEST))
-        if longest < SETTLED:
-            break
-    return LabelModel(directions, theta, np.asarray(np.linalg.inv(bend), np.float64))
+        at = loss, gradient, bend, 1.0
+        return Derivatives(*(np.asarray(one)[None] for one in at))
+
+    none = np.zeros(directions.shape[2])
+    prior = NormalPrior(none, np.full(none.size, PRIOR_SD**-2))
+    mode = minimise_penalised(evaluate, none, prior).theta
+    curvature = evaluate(mode[None]).curvature[0] + np.diag(prior.precision)
+    return LabelModel(directions, mode, np.asarray(np.linalg.inv(curvature)))
 
 
 def _directions(count: int, sizes: Floats | None) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.types import Floats, Integers, SharesLike
+from argmetric._ground.types import ClassTuple, Floats, Integers, SharesLike
 from argmetric.classes._climb import GroupRows, most_probable, sums_of
 from argmetric.classes._input import least_recalls, one_per_class
 
@@ -23,7 +23,7 @@ NEAR_ENOUGH = 1e-3  # of the gain of more rows, where a program is the last reso
 
 def with_limits(
     rows: GroupRows,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     max_per_class: SharesLike | str | None = None,
     min_recall: SharesLike | None = None,
 ) -> GroupRows:
@@ -59,7 +59,7 @@ def keeps_limits(rows: GroupRows, labels: Integers) -> bool:
 
 
 def best_within(
-    rows: GroupRows, classes: tuple[Any, ...], gains: Floats
+    rows: GroupRows, classes: ClassTuple, gains: Floats
 ) -> tuple[Integers, Floats]:
     """Return labels of the highest sum of gains within the limits, and a bound on it.
 
@@ -110,7 +110,7 @@ def best_within(
             found, most = _solve_program(*again, tried)
         else:
             found, most = limits.keep_floors(
-                *again[:2], tried, 0, *again[2:], *_program_prices(*again), MOST_STEPS
+                *again[:2], tried, *again[2:], *_program_prices(*again), MOST_STEPS
             )
             if max(found, value[g]) == -np.inf < most:
                 # prices move equal rows together, past the limits on either side
@@ -228,5 +228,5 @@ def _sampled_prices(gains: Floats, most: Floats) -> Floats:
     for step in steps if np.isfinite(most).any() else ():
         some = np.ascontiguousarray(gains[::step])
         room = np.ceil(most / step)
-        fill_classes(some, 0, np.empty(some.shape[0], np.int64), room, price)
+        fill_classes(some, np.empty(some.shape[0], np.int64), room, price)
     return price

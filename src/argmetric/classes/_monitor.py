@@ -117,6 +117,7 @@ def monitor(
     Returns
     -------
     ClassMonitoring
+        A row for each period; `add` takes later rows.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def monitor(
     return empty.add(p, labels if watch.passed else None, time=time, known=known)
 
 
-def _probabilities(p: Any, logits: bool, name: str) -> Floats:
+def _probabilities(p: ArrayLike, logits: bool, name: str) -> Floats:
     scores = check_class_probabilities(p, name, logits=logits)
     return np.exp(log_softmax(scores)) if logits else scores
 
@@ -190,12 +191,26 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
 
     Made by `monitor`; `add` adds periods and gives a new one.
 
-    Attributes
+    Parameters
     ----------
+    watch : object
+        What stays the same from period to period: metric, reference and options.
+    counts : tuple
+        The rows of each period in bins, for the alarms.
     periods : tuple of ClassPeriod
         In order; those without rows are left out.
     notes : tuple of str
         Remarks on the input.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 0.5, 0.3], 1500)
+    >>> y = (p.cumsum(axis=1) < rng.random((1500, 1))).sum(axis=1)
+    >>> m = am.classes.monitor(p[500:1000], reference=(y[:500], p[:500]))
+    >>> [one.n for one in m.add(p[1000:]).periods]
+    [500, 500]
     """
 
     _what: ClassVar[str] = "monitoring of classes"
@@ -231,6 +246,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         Returns
         -------
         ClassMonitoring
+            With the new periods after those that it had.
         """
         watch = self.watch
         scores = _probabilities(p, watch.logits, "p")
@@ -272,7 +288,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
         """Return one row per period, with columns for the prevalence of each class."""
-        columns: dict[str, Any] = {}
+        columns: dict[str, object] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
             if name in TITLES:
@@ -283,6 +299,13 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         return as_frame(columns, backend)
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         rows = f"{self.watch.code.size:,} rows, {len(self.watch.classes)} classes"
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
         periods = [one.values() for one in self.periods]

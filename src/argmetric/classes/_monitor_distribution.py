@@ -23,6 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.logistic import (
+    Derivatives,
+    NormalPrior,
+    fit_penalised,
+    minimise_penalised,
+)
 from argmetric._ground.discrete import central_interval, distinct
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Integers, Interval
@@ -31,112 +37,51 @@ from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._forecast import ClassForecast, forecast_batch
 from argmetric.metrics import ClassMetric
 
-ROUNDS, SETTLED = 50, 1e-6  # most of Newton's steps, and the size of the last one
 MOST_ROWS = 20_000  # of either sample in a likelihood; more are thinned evenly
 LEAST = 1e-6  # smaller probabilities count as this where their logarithm is taken
 SEED = 3
 SHIFT_STD = 1.0  # of θ under prevalence shift
 
-# A function of β that returns log-densities of rows and their slopes by β, of shapes
-# (n_rows,) and (n_rows, n_parameters)
-LogDensity = Callable[[Floats], tuple[Floats, Floats]]
 
+def shift_loss(
+    q: Floats, is_new: Booleans, q_known: Floats, code: Integers
+) -> Callable[[Floats], Derivatives]:
+    """Return the loss of β = (κ, θ) under prevalence shift: h = e^κ·Σ_c q_c·e^θ_c.
 
-class LaplaceFit(NamedTuple):
-    """Normal approximation of the posterior of β, and the log of the evidence."""
-
-    mode: Floats
-    root: Floats  # of the covariance: root·rootᵀ
-    evidence: float
-
-
-def fit_laplace(
-    log_ratio: LogDensity,
-    std: Floats,
-    is_new: Booleans,
-    log_label: LogDensity | None = None,
-) -> LaplaceFit:
-    """Approximate the posterior of β ~ N(0, std²) given which rows are new.
+    P(label y) of a row of known class is q_y·e^θ_y / Σ_c q_c·e^θ_c.
 
     Parameters
     ----------
-    log_ratio : callable
-        log h of every row.
-    std : ndarray of shape (n_parameters,)
+    q : ndarray of shape (n_rows, n_classes)
+        Of the reference and of the period.
     is_new : ndarray of bool, shape (n_rows,)
-        Whether the row is of the period, not of the reference.
-    log_label : callable, optional
-        Log-probability of the label of every row whose label is known.
-    """
-    precision, beta = 1.0 / std**2, np.zeros(std.size)
-    offset = np.log(is_new.sum() / (~is_new).sum())
-
-    def log_posterior(beta: Floats) -> float:
-        x = offset + log_ratio(beta)[0]
-        total = x[is_new].sum() - np.logaddexp(0.0, x).sum() - precision @ beta**2 / 2
-        return float(total if log_label is None else total + log_label(beta)[0].sum())
-
-    best = log_posterior(beta)
-    for _ in range(ROUNDS):
-        log_h, slopes = log_ratio(beta)
-        p_new = expit(offset + log_h)
-        gradient = slopes.T @ (is_new - p_new) - precision * beta
-        curvature = (slopes * (p_new * (1.0 - p_new))[:, None]).T @ slopes
-        curvature[np.diag_indices_from(curvature)] += precision
-        if log_label is not None:
-            slopes = log_label(beta)[1]
-            gradient += slopes.sum(axis=0)
-            curvature += slopes.T @ slopes
-        step = np.linalg.solve(curvature, gradient)
-        while (value := log_posterior(beta + step)) < best and np.abs(
-            step
-        ).max() > SETTLED:
-            step = step / 2.0
-        if value >= best:
-            beta, best = beta + step, value
-        if np.abs(step).max() <= SETTLED:
-            break
-    root = np.linalg.cholesky(np.linalg.inv(curvature))
-    volume = np.log(precision).sum() / 2 + np.log(np.diag(root)).sum()
-    return LaplaceFit(beta, root, best + float(volume))
-
-
-def linear_log_ratio(features: Floats) -> LogDensity:
-    """Return log h = features·β; `features` have the shape (n_rows, n_parameters)."""
-    return lambda beta: (features @ beta, features)
-
-
-def shift_log_ratio(q: Floats) -> LogDensity:
-    """Return log h = κ + log Σ_c q_c·e^θ_c, β = (κ, θ), of shape (1 + n_classes,)."""
-
-    def log_ratio(beta: Floats) -> tuple[Floats, Floats]:
-        parts = q * np.exp(beta[1:])
-        total = parts.sum(axis=1)
-        slopes = np.hstack([np.ones((len(q), 1)), parts / total[:, None]])
-        return beta[0] + np.log(total), slopes
-
-    return log_ratio
-
-
-def shift_log_label(q: Floats, code: Integers) -> LogDensity:
-    """Return log of e^θ_y / Σ_c q_c·e^θ_c: P(label y) is proportional to q·e^θ.
-
-    Parameters
-    ----------
-    q : ndarray of shape (n_labelled, n_classes)
-    code : ndarray of shape (n_labelled,)
-        Column of the label y.
+        Whether the row is of the period.
+    q_known : ndarray of shape (n_known, n_classes)
+    code : ndarray of shape (n_known,)
+        Column of the class of each row whose class is known.
     """
 
-    def log_label(beta: Floats) -> tuple[Floats, Floats]:
-        parts = q * np.exp(beta[1:])
-        total = parts.sum(axis=1)
-        slopes = -parts / total[:, None]
-        slopes[np.arange(code.size), code] += 1.0
-        no_slope = np.zeros((code.size, 1))  # by κ
-        return beta[1:][code] - np.log(total), np.hstack([no_slope, slopes])
+    def evaluate(beta: Floats) -> Derivatives:
+        moved = q * np.exp(beta[0, 1:])
+        total = moved.sum(axis=1)
+        x = beta[0, 0] + np.log(total)
+        p_new = expit(x)
+        weight = p_new * (1.0 - p_new)
+        slopes = np.column_stack([np.ones(x.size), moved / total[:, None]])
+        loss = np.logaddexp(0.0, x).sum() - x[is_new].sum()
+        gradient = slopes.T @ (p_new - is_new)
+        curvature = (slopes * weight[:, None]).T @ slopes
+        moved = q_known * np.exp(beta[0, 1:])
+        total = moved.sum(axis=1)
+        loss += (np.log(total) - beta[0, 1:][code]).sum()
+        slopes = moved / total[:, None]
+        slopes[np.arange(code.size), code] -= 1.0
+        gradient[1:] += slopes.sum(axis=0)
+        curvature[1:, 1:] += slopes.T @ slopes
+        at = loss, gradient, curvature, weight.sum()
+        return Derivatives(*(np.asarray(one)[None] for one in at))
 
-    return log_label
+    return evaluate
 
 
 class Explanations(NamedTuple):
@@ -168,24 +113,31 @@ def weigh_explanations(q_old: Floats, q_new: Floats, true: Integers) -> Explanat
     features = (logs - logs[~is_new].mean(axis=0)) / np.where(std > 0.0, std, 1.0)
     features = np.hstack([ones, features])
 
-    def prior_std(std: float) -> Floats:
-        return np.append(1.0, np.full(count, std))
-
-    nothing = fit_laplace(linear_log_ratio(ones), np.ones(1), is_new)
-    covariate = [
-        fit_laplace(
-            linear_log_ratio(features), prior_std(size / np.sqrt(count)), is_new
-        ).evidence
-        for size in SIZES
-    ]
+    start = np.zeros(count + 1)
+    start[0] = np.log(is_new.sum() / (~is_new).sum())  # κ is about it
+    target, weight = is_new.astype(np.float64), np.ones(len(q))
+    one_std = NormalPrior(start[:1], np.ones(1))
+    nothing = fit_penalised(ones.T, target, weight, start[:1], one_std)
+    stds = np.ones((len(SIZES), count + 1))
+    stds[:, 1:] = np.array(SIZES)[:, None] / np.sqrt(count)
+    sizes = NormalPrior(start, 1.0 / stds**2)
+    covariate = fit_penalised(features.T, target, weight, start, sizes).evidence(sizes)
     known = true >= 0
-    labels = shift_log_label(q_new[known], true[known]) if known.any() else None
-    shift = fit_laplace(shift_log_ratio(q), prior_std(SHIFT_STD), is_new, labels)
-    mean_covariate = float(np.logaddexp.reduce(covariate) - np.log(len(covariate)))
-    evidence = np.array([nothing.evidence, mean_covariate, shift.evidence])
+    stds = np.append(1.0, np.full(count, SHIFT_STD))
+    free = NormalPrior(start, 1.0 / stds**2)
+    loss = shift_loss(q, is_new, q_new[known], true[known])
+    shift = minimise_penalised(loss, start, free)
+    evidence = np.array(
+        [
+            nothing.evidence(one_std),
+            np.logaddexp.reduce(covariate) - np.log(len(SIZES)),
+            shift.evidence(free),
+        ]
+    )
     weight = PRIOR * np.exp(evidence - evidence.max())
     readings = Readings(*(weight / weight.sum()).tolist())
-    return Explanations(readings, shift.mode[1:], shift.root[1:])
+    root = np.linalg.cholesky(np.linalg.inv(shift.curvature))
+    return Explanations(readings, shift.theta[1:], root[1:])
 
 
 class ShiftedCalibrators(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._ground.display import Field, only_shown
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats, Integers, Interval
+from argmetric._ground.types import ClassTuple, Floats, Integers, Interval
 from argmetric._monitor import (
     BETTER,
     CANNOT_SAY,
@@ -38,7 +38,49 @@ QUANTILES, EVEN = 64, 32  # edges of the bins in which rows of a period are coun
 
 @dataclass(frozen=True, repr=False)
 class ClassPeriod(OnePeriod):
-    """One period; names that it shares with `Period` mean the same."""
+    """One period of rows that have one of several classes each.
+
+    Names that it shares with `Period` mean the same.
+
+    Parameters
+    ----------
+    start, end : str
+        Its first time and the one after its last, or its rows.
+    n, n_known : int
+        Its rows, and those whose class is known.
+    counts : tuple of int
+        Rows that are given each class.
+    mean, interval
+        Forecast of the score.
+    prevalences, prevalence_intervals : tuple
+        Forecast prevalence of each class among the rows, and its interval.
+    moved : str
+        The class whose prevalence moved most, then and now.
+    p_nothing, p_covariate_shift, p_prevalence_shift : float
+        Probabilities of the explanations.
+    if_prevalence_shift, if_prevalence_shift_interval
+        Forecast if the prevalences changed and nothing else did.
+    if_covariate_shift, if_covariate_shift_interval
+        Forecast if the inputs changed.
+    actual, actual_interval
+        Score of the rows whose class is known.
+    verdict : str
+        The explanation that fits, or that none does.
+    z, z_reference, critical : float
+        Movement against the periods before and the reference, and the alarm's bound.
+    alarm : str
+        Which way the score moved; empty without an alarm.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 0.5, 0.3], 1000)
+    >>> y = (p.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1)
+    >>> (one,) = am.classes.monitor(p[500:], reference=(y[:500], p[:500])).periods
+    >>> one.n, one.verdict
+    (500, 'no shift')
+    """
 
     start: str
     end: str
@@ -66,15 +108,31 @@ class ClassPeriod(OnePeriod):
     critical: float = math.nan
     alarm: str = ""
 
-    def values(self) -> dict[str, Any]:
-        """Return all fields by name."""
+    def values(self) -> dict[str, object]:
+        """Return all fields by name.
+
+        Returns
+        -------
+        dict
+            Names and values, in their order.
+        """
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def _prevalence_text(self) -> str:
         return self.moved
 
     def fields(self) -> list[Field]:
-        share, still = ("share moved most", self.moved), "all rows count the same"
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
+        share, still = (
+            ("largest prevalence shift", self.moved),
+            "all rows count the same",
+        )
         known = (self.values() | self.answer._asdict()).items()
         lines = self._in_lines("", share, still)
         return [*only_shown(lines), *(Field(*pair) for pair in known)]
@@ -95,7 +153,7 @@ class ClassWatch:
     """What stays the same from period to period."""
 
     metric: ClassMetric
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     calibrator: Calibrator  # fitted to the reference
     code: Integers  # column of the class of each row of the reference
     p: Floats  # its probabilities
@@ -224,7 +282,7 @@ class ClassWatch:
         )
         return period, self.count(q[0], p)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         known = {one.name: getattr(self, one.name) for one in fields(self)}
         return plain(known | {"every": self.every.text})  # type: ignore[no-any-return]
 

@@ -22,7 +22,15 @@ from argmetric._ground.display import (
     number,
 )
 from argmetric._ground.pictures import SmallPicture, bars_size, drawing
-from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    ClassTuple,
+    Floats,
+    Frame,
+    Integers,
+)
 from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._climb import expected_table
 from argmetric.classes._values import rule_of
@@ -30,6 +38,7 @@ from argmetric.metrics import ClassGMean, ClassMetric
 
 if TYPE_CHECKING:
     from argmetric.classes._forecast import ClassForecast
+    from argmetric.classes._weights import MultiClassRule
 
 SHOWN = 8  # classes in the printed form
 
@@ -38,7 +47,7 @@ SHOWN = 8  # classes in the printed form
 class ClassDecision(Result):
     """One class for every row, and the expected score of these labels.
 
-    Attributes
+    Parameters
     ----------
     labels : array-like
         The class of each row, in the user's names and in the kind of the input.
@@ -75,6 +84,8 @@ class ClassDecision(Result):
         Name and expected metric of every group.
     notes : tuple of str
         Remarks on the decision.
+    _batch : object, optional
+        The rows, for `forecast` and `rule`; not for users.
 
     Examples
     --------
@@ -87,9 +98,9 @@ class ClassDecision(Result):
     (0.433, 0.374)
     """
 
-    labels: Any
+    labels: AnyArray
     codes: Integers
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     expected: float
     is_exact: bool
     most_probable: float
@@ -105,7 +116,7 @@ class ClassDecision(Result):
     notes: tuple[str, ...] = ()
     _batch: ClassBatch | None = field(default=None, repr=False)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Pickle what is known by now; a forecast needs the probabilities again."""
         return self.__dict__ | {"_batch": None, "rule": self.rule}
 
@@ -115,7 +126,7 @@ class ClassDecision(Result):
         return max(self.bound - self.expected, 0.0)
 
     @cached_property
-    def rule(self) -> Any:
+    def rule(self) -> MultiClassRule | None:
         """A rule for rows outside of this batch: the largest weight·p + offset.
 
         Its weights and offsets are the slopes of the metric at this decision. It gives
@@ -169,6 +180,7 @@ class ClassDecision(Result):
         Returns
         -------
         ClassForecast
+            The distribution of their score.
         """
         if self._batch is None:
             raise ValueError(
@@ -196,11 +208,11 @@ class ClassDecision(Result):
 
     def _headline(self) -> Headline:
         name = f"expected {metric_title(self.metric.name)}"
-        more = f"{self.n:,} rows, {len(self.classes)} classes{self._how}"
+        more = f"{self.n:,} rows, {len(self.classes)} classes{self._method}"
         return Headline(name, number(self.expected), more)
 
     @property
-    def _how(self) -> str:
+    def _method(self) -> str:
         """How `expected` was computed, where it is no exact expectation."""
         if isinstance(self.metric, ClassGMean):
             return " (mean over drawn classes)"
@@ -218,6 +230,13 @@ class ClassDecision(Result):
         return picture.y_labels().text(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         n_groups = over = bound = None
         if self.group_ids is not None:
             n_groups = int(self.group_ids.size)
@@ -230,7 +249,7 @@ class ClassDecision(Result):
             Field("n", self.n),
             Field("n_groups", n_groups, "mean over", over),
             Field("classes", self.classes),
-            self._field("expected", "expected", lambda x: f"{number(x)}{self._how}"),
+            self._field("expected", "expected", lambda x: f"{number(x)}{self._method}"),
             Field("is_exact", self.is_exact),
             self._field("most_probable", "most probable", number),
             Field("bound", self.bound, "upper bound", bound),
@@ -265,21 +284,18 @@ class ClassDecision(Result):
         Where the metric is no mean over classes, draw how many rows each class gets.
         """
         means = self.per_class is not None
-        first = self.per_class if self.per_class is not None else self.counts
-        second = (
-            self.per_class_most_probable
-            if self.per_class_most_probable is not None
-            else self.expected_counts
-        )
-        names = ("decided", "most probable class") if means else ("decided", "expected")
+        bars: list[AnyArray] = [self.counts, self.expected_counts]
+        if self.per_class is not None and self.per_class_most_probable is not None:
+            bars = [self.per_class, self.per_class_most_probable]
+        names = "decided", "most probable class" if means else "expected"
         what = metric_title(self.metric.name.rpartition(" ")[2])
         label = f"Expected {what}" if means else "Rows"
         title = f"Expected {metric_title(self.metric.name)}: {self.expected:.3f}"
         size = bars_size(len(self.classes) * 2)
         with drawing(ax, size, xlabel=label, title=title) as ax:
             places = np.arange(len(self.classes))
-            ax.barh(places - 0.2, first, 0.4, color="C0", label=names[0])
-            ax.barh(places + 0.2, second, 0.4, color="C7", label=names[1])
+            ax.barh(places - 0.2, bars[0], 0.4, color="C0", label=names[0])
+            ax.barh(places + 0.2, bars[1], 0.4, color="C7", label=names[1])
             ax.set_yticks(places, [str(one) for one in self.classes])
             ax.invert_yaxis()
             ax.legend()

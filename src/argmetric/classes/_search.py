@@ -117,7 +117,7 @@ class Recalls:
 
 
 @dataclass(frozen=True)
-class Weighted:
+class SupportMean:
     """Mean over the classes, each with the weight of its rows."""
 
     metric: Metric
@@ -144,7 +144,7 @@ def objective_of(
         return Hits()
     if isinstance(metric, BalancedAccuracy | GMean):
         return Recalls(geometric=isinstance(metric, GMean))
-    return Weighted(metric) if by_support else Macro(metric)
+    return SupportMean(metric) if by_support else Macro(metric)
 
 
 def confusion(

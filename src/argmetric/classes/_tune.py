@@ -107,7 +107,8 @@ def tune(
 
     Returns
     -------
-    MultiClassRule, or a dict of them by name of the metric
+    MultiClassRule or dict
+        The rule, or a dict of rules by name of the metric.
 
     See Also
     --------

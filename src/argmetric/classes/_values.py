@@ -46,7 +46,7 @@ ROUNDING = 1e-12
 COMPARED_FROM = 41  # seed: other draws than those that a G-mean is climbed on
 
 
-class Expected(NamedTuple):
+class ExpectedScore(NamedTuple):
     """Expected metric of every group, and of every class where it is a mean of these.
 
     `exact` says that they are expectations to 1e-12: not the metric of the expected
@@ -60,7 +60,7 @@ class Expected(NamedTuple):
 
 def expected_metric(
     rows: GroupRows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
-) -> Expected:
+) -> ExpectedScore:
     """Return the expected metric of the labels, group by group; `roughly` is fast."""
     if isinstance(metric, ClassRatio):
         return _expected_ratio(rows, metric, labels, roughly)
@@ -69,7 +69,7 @@ def expected_metric(
     if isinstance(metric, ClassGain):
         gains = gains_of(rows, metric)
         total = np.bincount(group, gains[places, labels], rows.n_groups)
-        return Expected(total / rows.sizes, None, True)
+        return ExpectedScore(total / rows.sizes, None, True)
     if isinstance(metric, ClassAgreement):
         apart = metric.disagreement(rows.p.shape[1])
         mu, _, _, k = sums_of(rows, labels)
@@ -77,26 +77,28 @@ def expected_metric(
         seen = np.bincount(group, wrong, rows.n_groups)
         random = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
         safe = np.where(random > 0.0, random, 1.0)
-        return Expected(np.where(random > 0.0, 1.0 - seen / safe, 0.0), None, False)
+        return ExpectedScore(
+            np.where(random > 0.0, 1.0 - seen / safe, 0.0), None, False
+        )
     if isinstance(metric, ClassGMean):
-        return Expected(score_gmean(rows, labels), None, False)
+        return ExpectedScore(score_gmean(rows, labels), None, False)
     if isinstance(metric, ClassCorrelation):
         mu, _, h, k = sums_of(rows, labels)
         n = rows.sizes
         spread = (n * n - (k * k).sum(axis=1)) * (n * n - (mu * mu).sum(axis=1))
         above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
         safe = np.sqrt(np.where(spread > 0.0, spread, 1.0))
-        return Expected(np.where(spread > 0.0, above / safe, 0.0), None, False)
+        return ExpectedScore(np.where(spread > 0.0, above / safe, 0.0), None, False)
     values = [
         float(metric.score(expected_table(rows.p[a:b], labels[a:b])))
         for a, b in rows.ends
     ]
-    return Expected(np.array(values), None, False)
+    return ExpectedScore(np.array(values), None, False)
 
 
 def _expected_ratio(
     rows: GroupRows, metric: ClassRatio, labels: Integers, roughly: bool
-) -> Expected:
+) -> ExpectedScore:
     """Sum over distributions of counts; large groups are left to a quadrature."""
     from argmetric.classes.kernels.exact import ratio_means
 
@@ -110,7 +112,7 @@ def _expected_ratio(
             plan.class_steps(rows.n_groups), mean, value, known,
         )  # fmt: skip
     if known.all():
-        return Expected(mean, value, True)
+        return ExpectedScore(mean, value, True)
     rest = group_values(rows, metric, labels)
     fine = exact_form(metric) and not roughly
     if fine:
@@ -121,7 +123,7 @@ def _expected_ratio(
         weights = metric.b_k * k + metric.b_t * mu
         smooth = weights >= SMOOTH * max(metric.b_k, metric.b_t)
         fine = bool((known | (surely & (smooth | (k == 0.0)).all(axis=1))).all())
-    return Expected(
+    return ExpectedScore(
         np.where(known, mean, rest.mean),
         np.where(known[:, None], value, rest.per_class),
         fine,

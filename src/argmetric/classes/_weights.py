@@ -28,6 +28,7 @@ from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
     Axes,
+    ClassTuple,
     Floats,
     Integers,
     Interval,
@@ -110,7 +111,7 @@ def class_values(
     return np.asarray(np.floor(y / STEP + 0.5))
 
 
-def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+def class_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
     """Return the logits of a rule with this calibrator; None without such a form.
 
     Temperatures and prior shifts only scale and move the logits of a calibrator before
@@ -143,7 +144,7 @@ def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
     return ClassLogits(temperature, floor, lump, matrix, biases)
 
 
-def exported_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+def exported_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
     """Return the logits of a rule to export; None where it has no calibrator."""
     if calibrator is None:
         return None
@@ -164,7 +165,7 @@ SHOWN = 8  # classes in the printed form
 class MultiClassRule(SavedRule):
     """The class with the largest weighted probability.
 
-    Attributes
+    Parameters
     ----------
     classes : tuple
         The labels, in the order of the columns.
@@ -184,6 +185,16 @@ class MultiClassRule(SavedRule):
         tuned on other folds. `optimism` is how much `score` exceeds it; nan if unknown.
     interval : Interval or None
         Interval that holds the score on `n` new rows, as many as it was tuned on.
+    n : int
+        Rows that it was tuned on.
+    coverage : float
+        Of `interval`.
+    calibrator : Calibrator or callable, optional
+        Applied to probabilities before the weights.
+    notes : tuple of str
+        Remarks on the rule.
+    versions : dict
+        Libraries that it was made with.
 
     Examples
     --------
@@ -200,7 +211,7 @@ class MultiClassRule(SavedRule):
 
     kind: ClassVar[str] = "multiclass"
 
-    classes: tuple[Any, ...]
+    classes: ClassTuple
     weights: Floats
     metric: Metric | ClassMetric
     score: float = math.nan
@@ -240,6 +251,11 @@ class MultiClassRule(SavedRule):
         ----------
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Numbers of columns.
         """
         scores = to_floats(p, "p")
         if scores.ndim != 2 or scores.shape[1] != len(self.classes):
@@ -266,6 +282,11 @@ class MultiClassRule(SavedRule):
         ----------
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            A class for each row.
         """
         return labels_of(self.predicts(p), self.classes)
 
@@ -276,7 +297,7 @@ class MultiClassRule(SavedRule):
             return ()
         return "new rows come from where these rows came from", "rows are independent"
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, object]:
         names = [str(name) for name in self.classes]
         return {"class": names, "weight": self.weights, "offset": self.offsets}
 
@@ -297,6 +318,13 @@ class MultiClassRule(SavedRule):
         )
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            Keys with values for JSON, and words with text for the summary.
+        """
         score = most_probable = held = None
 
         def on_new(pair: Interval) -> str:
@@ -379,7 +407,7 @@ RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are 
 def tune_classes(
     p: Floats,
     true: Integers,
-    classes: tuple[Any, ...],
+    classes: ClassTuple,
     weight: Floats | None,
     metric: Metric | ClassGain,
     *,

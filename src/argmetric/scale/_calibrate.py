@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import argmetric._calibrate.calibrate as in_memory
-from argmetric._calibrate.bins import CountedScores
 from argmetric._calibrate.calibrate import DEFAULT, MAX_COMPARED_ROWS, choose_method
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
@@ -108,7 +107,7 @@ def bins_of(odds: Floats) -> Hashes:
     return np.asarray(number, dtype=np.uint64)
 
 
-def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> CountedScores:
+def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Reference:
     """Return the reference that sums of the negatives and the positives stand for.
 
     With `together` scores with a number in common are one score, whatever their class:
@@ -127,7 +126,7 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     }
     y = np.repeat([False, True], [one.number.size for one in classes])
     order = np.argsort(odds, kind="stable")
-    return CountedScores(
+    return Reference(
         scores[order],
         y[order],
         whole["weight"][order],
@@ -141,7 +140,7 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     )
 
 
-def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> CountedScores:
+def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Reference:
     """Return sums over rows with the same score, or about the same; see `counted`.
 
     With `exact` only rows with the very same score are added up.

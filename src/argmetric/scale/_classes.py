@@ -95,7 +95,7 @@ def decide_classes(
             f"{shown(files.scores)}"
         )
     given = columns if classes is None else classes
-    names = tuple(map(plain_label, given_classes(given, len(columns))))
+    names = given_classes(given, len(columns))
     sorted_classes(set(names), "classes")
     try:
         pa.array(names)

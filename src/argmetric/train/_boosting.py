@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats
 from argmetric._ground.validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
 from argmetric.train._objectives import GoldLabels, expected_f, squared_beta
@@ -28,13 +28,27 @@ class MetricObjective:
     The library calls it with labels and margins (scikit-learn interface) or with
     margins and its own data set (native interface). It returns the first and the second
     derivatives of the loss, each of shape (n_samples,).
+
+    Parameters
+    ----------
+    metric : Metric
+        What is maximised.
+    objective : {"weighted", "soft", "expected"}, default="weighted"
+        As for `metric_objective`.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> objective = am.metric_objective("f1")
+    >>> objective.score([1, 0, 0, 0], [0.4, -1.0, 0.2, -3.0])
+    0.6666666666666666
     """
 
     metric: Metric
     objective: Kind = "weighted"
 
     def __call__(
-        self, first: Any, second: Any, sample_weight: Any = None
+        self, first: ArrayLike, second: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats]:
         """Return the first and second derivatives of the loss by the margins."""
         given = _read(first, second, sample_weight)
@@ -52,7 +66,7 @@ class MetricObjective:
         return -slope * by_row, np.maximum(second_derivative, 1e-12)
 
     def eval(
-        self, first: Any, second: Any, sample_weight: npt.ArrayLike | None = None
+        self, first: ArrayLike, second: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[str, float, bool] | tuple[str, float]:
         """Return the metric of the margins cut at 0, as the library expects it.
 
@@ -76,9 +90,9 @@ class MetricObjective:
 
     def score(
         self,
-        y_true: npt.ArrayLike,
-        y_pred: npt.ArrayLike,
-        sample_weight: npt.ArrayLike | None = None,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Return the metric of the margins cut at 0.
 
@@ -173,7 +187,7 @@ class LabelledMargins(NamedTuple):
     weight: Floats
 
 
-def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
+def _read(first: object, second: Any, sample_weight: object) -> LabelledMargins:
     """Return margins, labels and weights from either order of arguments."""
     labels, margin = first, second
     if hasattr(second, "get_label"):
@@ -191,11 +205,9 @@ def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
         raise ValueError(f"the margins have NaN at row {row}")
     if positive.shape != margin.shape:
         raise ValueError(f"{positive.size} labels but {margin.size} margins")
-    weight = np.ones(margin.size)
-    if sample_weight is not None:
-        weight = to_floats(sample_weight, "sample_weight")
-        if not weight.size:  # XGBoost: empty for none
-            weight = np.ones(margin.size)
+    weight = to_floats([] if sample_weight is None else sample_weight, "sample_weight")
+    if not weight.size:  # as XGBoost has it for none
+        weight = np.ones(margin.size)
     if weight.shape != margin.shape:
         raise ValueError(
             f"sample_weight: {weight.size} weights but {margin.size} margins"

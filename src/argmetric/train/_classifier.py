@@ -253,7 +253,7 @@ class MetricClassifier(
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The rows; whatever the estimator takes.
         y : array-like of shape (n_samples,)
-                Labels of two or more classes.
+            Labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the estimator, the calibration and the rule.
         groups : array-like of shape (n_samples,), optional
@@ -263,7 +263,8 @@ class MetricClassifier(
 
         Returns
         -------
-        self
+        MetricClassifier
+            The estimator itself.
         """
         metric = check_options(self)
         check_jobs(self.n_jobs)
@@ -313,6 +314,7 @@ class MetricClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
+            The classes, as in `classes_`.
         """
         check_is_fitted(self)
         if self._positive is None:
@@ -324,7 +326,7 @@ class MetricClassifier(
         return np.asarray(self.classes_[number])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Return calibrated probabilities, one column per class.
 
         Parameters
@@ -409,7 +411,13 @@ class MetricClassifier(
         return get_metric(self.metric)._gain(value)
 
     def get_metadata_routing(self) -> object:
-        """Return where parameters of `fit` go: estimator, splitter or this object."""
+        """Return where parameters of `fit` go: estimator, splitter or this object.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn asks for it.
+        """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
@@ -430,18 +438,15 @@ class MetricClassifier(
             tags.classifier_tags.poor_score = base.classifier_tags.poor_score
         return tags
 
-    def _scores(self, X: Any) -> tuple[Floats, bool]:
-        """Return scores of the positive class or of all.
-
-        And whether they are margins.
-        """
+    def _scores(self, X: Features) -> tuple[Floats, bool]:
+        """Return scores, of the positive class or of all, and if they are margins."""
         check_is_fitted(self)
         check_features(X)
         method = response_method(self.estimator_)
         scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
         return scores, method == "decision_function"
 
-    def _probabilities(self, X: Any) -> Floats:
+    def _probabilities(self, X: Features) -> Floats:
         """Return calibrated probabilities of the positive class, or of all."""
         scores, logits = self._scores(X)
         if self.calibrator_ is None:

@@ -178,8 +178,8 @@ def route_params(
     classifier: MetricClassifier,
     estimator: Any,
     problem: Problem,
-    params: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    params: dict[str, object],
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the parameters for the estimator's `fit` and the splitter's `split`."""
     own = {"sample_weight": problem.weights, "groups": problem.groups}
     given = {name: value for name, value in own.items() if value is not None}
@@ -235,7 +235,7 @@ def calibrate_and_tune(
     if problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
     y = problem.y[held_out.rows]
-    rule: Any = tune(y, held_out.checked, metric, **options, **rows)
+    rule: Any = tune(y, held_out.probabilities, metric, **options, **rows)
     if held_out.margins:
         rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
     route: str = classifier.route
@@ -249,7 +249,7 @@ def calibrate_and_tune(
         method: Any = "identity" if calibrator is None else calibrator.method
         check = calibration_check(
             y == problem.classes[problem.positive],
-            held_out.checked,
+            held_out.probabilities,
             metric,
             **rows,
             method=method,
@@ -288,7 +288,7 @@ def _rule_by_decide(
         Groups, weights and average, as `Problem.part` returns them.
     """
     result = decide(
-        held_out.checked,
+        held_out.probabilities,
         metric,
         groups=rows["groups"],
         average=rows.get("average"),

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._calibrate.calibrator import Calibrator
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import shown
@@ -34,6 +35,7 @@ from argmetric._ground.types import (
     ArrayLike,
     Features,
     Floats,
+    Folds,
     Integers,
     LabelsLike,
 )
@@ -47,7 +49,7 @@ from argmetric._verbs.decide import Decision, decide
 from argmetric.classes import ClassDecision, ClassForecast
 from argmetric.classes import decide as decide_classes
 from argmetric.classes import forecast as forecast_classes
-from argmetric.metrics import CustomMetric, Metric
+from argmetric.metrics import CustomMetric, Metric, MetricLike
 
 
 def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
@@ -101,7 +103,9 @@ def code_classes(
     return classes, codes.astype(np.int64)
 
 
-def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | None:
+def check_weights(
+    values: ArrayLike | None, codes: Integers, classes: AnyArray
+) -> Floats | None:
     """Check that weights are at least 0, with a positive weight in two classes."""
     weights = check_weight(values, codes.shape, "y")
     if weights is None:
@@ -130,22 +134,22 @@ def take_rows(values: Any, rows: Integers) -> Any:
 class BatchDecisions:
     """Decisions and forecasts of a fitted classifier for a batch of rows."""
 
-    metric: Any
-    average: Any
-    zero_division: Any
-    min_precision: Any
-    min_recall: Any
-    classes_: Any
+    metric: MetricLike
+    average: Average | None
+    zero_division: float | None
+    min_precision: float | None
+    min_recall: float | None
+    classes_: AnyArray
     rule_: Any
     _positive: int | None
 
-    calibrator_: Any
-    _batch: Any
+    calibrator_: Calibrator | None
+    _batch: Calibrator | None
 
-    def _scores(self, X: Any) -> tuple[Floats, bool]:
+    def _scores(self, X: Features) -> tuple[Floats, bool]:
         raise NotImplementedError
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Features) -> AnyArray:
         raise NotImplementedError
 
     def decide(
@@ -181,7 +185,7 @@ class BatchDecisions:
             how |= {"groups": groups, "average": average}
             return decide_classes(scores, self.metric, **how | options)
         scores, how = self._positive_scores(X, "decide")
-        given = {
+        given: dict[str, Any] = {
             "zero_division": self.zero_division,
             "min_precision": self.min_precision,
             "min_recall": self.min_recall,
@@ -236,7 +240,7 @@ class BatchDecisions:
         given = {"zero_division": self.zero_division, "groups": groups, **how}
         return forecast(scores, chosen, self.metric, **given | options)
 
-    def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+    def _positive_scores(self, X: Features, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Return scores of the positive class, and the options that calibrate them."""
         if not hasattr(self, "predict_proba"):
             raise ValueError(
@@ -246,7 +250,7 @@ class BatchDecisions:
         scores, logits = self._scores(X)
         return scores, {"reference": self.calibrator_, "logits": logits}
 
-    def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+    def _class_scores(self, X: Features, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Return scores of several classes, and the options that calibrate them."""
         if isinstance(self.metric, CustomMetric) or (
             callable(self.metric) and not isinstance(self.metric, Metric)
@@ -263,7 +267,7 @@ class BatchDecisions:
             "logits": logits,
         }
 
-    def _is_positive(self, labels: Any) -> Any:
+    def _is_positive(self, labels: object) -> AnyArray:
         """Return 1 for labels of the positive class.
 
         Pass 0/1 on if they are no classes.
@@ -318,17 +322,17 @@ class HeldOut:
         return self.method == "decision_function"
 
     @property
-    def checked(self) -> Probabilities:
+    def probabilities(self) -> Probabilities:
         """Return the scores, or raise an error if one is NaN."""
         scores = check_scores(self.scores, "p", logits=self.margins)
         return Probabilities(scores, self.margins, scale_is_known=True)
 
 
 def split_rows(
-    cv: Any, problem: Problem, split_parameters: dict[str, Any]
+    cv: Folds | None, problem: Problem, split_parameters: dict[str, object]
 ) -> list[Split]:
     """Return training and test rows of every fold."""
-    if cv is None or isinstance(cv, Integral):
+    if cv is None or isinstance(cv, int | Integral):
         folds = 5 if cv is None else int(cv)
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
@@ -349,13 +353,12 @@ def split_rows(
 
 
 def stratify_folds(
-    codes: Integers, classes: AnyArray, groups: Any, folds: int, seed: int | None = None
+    codes: Integers, classes: AnyArray, groups: AnyArray | None, folds: int
 ) -> list[Split]:
     """Return stratified folds, which keep groups whole if there are any.
 
-    They are shuffled if there is a seed. There are fewer than `folds` if the rarest
-    class
-    has fewer rows, or if there are fewer groups.
+    There are fewer than `folds` if the rarest class has fewer rows, or if there are
+    fewer groups.
 
     Parameters
     ----------
@@ -373,13 +376,12 @@ def stratify_folds(
             "both learned from and tested on: add rows of it, or leave it out"
         )
     folds = min(folds, int(counts[rarest]))
-    options = {"shuffle": seed is not None, "random_state": seed}
     if groups is None:
-        return list(StratifiedKFold(folds, **options).split(codes, codes))
+        return list(StratifiedKFold(folds).split(codes, codes))
     numbers, ids = factorize(groups)
     if ids.size < 2:
         raise ValueError("groups holds one group only: whole groups make up the folds")
-    whole = StratifiedGroupKFold(min(folds, ids.size), **options)
+    whole = StratifiedGroupKFold(min(folds, ids.size))
     return list(whole.split(codes, codes, groups=numbers))
 
 
@@ -387,7 +389,7 @@ def out_of_fold(
     estimator: Any,
     problem: Problem,
     splits: list[Split],
-    fit_parameters: dict[str, Any],
+    fit_parameters: dict[str, object],
     n_jobs: int | None,
 ) -> HeldOut:
     """Fit a clone on the training part of every fold and score its test part."""
@@ -419,7 +421,7 @@ def _fit_and_score(
     problem: Problem,
     train: Integers,
     test: Integers,
-    fit_parameters: dict[str, Any],
+    fit_parameters: dict[str, object],
 ) -> tuple[Floats, Method]:
     """Fit an estimator on the rows `train`, and score the rows `test`."""
     parameters = {}

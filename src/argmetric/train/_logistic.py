@@ -8,7 +8,6 @@ from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -32,7 +31,7 @@ from argmetric._ground.features import (
 )
 from argmetric._ground.labels import one_per_row
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import ArrayLike, Features, Floats, Label
+from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats, Label
 from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
 from argmetric.metrics import Metric, MetricLike, get_metric
@@ -52,7 +51,10 @@ from argmetric.train._rows import (
     read_weights,
 )
 
-FORMS: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # accepted X
+FORMS: dict[str, object] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+}  # accepted X
 SMALLEST_C = 1e-100  # the penalty 1/C is multiplied by squares, which must not overflow
 MAX_BFGS_COLUMNS = 5_000  # the matrix of BFGS then takes 200 MB
 FLAT = 14.0  # margin beyond which a row no longer moves the objective: g' < 1e-6
@@ -331,7 +333,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         margin = self.gamma * self.decision_function(X)
         return np.column_stack(from_log_odds(margin)[::-1])
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> AnyArray:
         """Return `classes_[1]` where the decision function is positive.
 
         Parameters

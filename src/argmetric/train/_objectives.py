@@ -330,9 +330,9 @@ class MetricSurfaceDisplay:
     theta1: Floats
     values: Floats
     name: str
-    ax_: Any = field(default=None, init=False)
-    figure_: Any = field(default=None, init=False)
-    surface_: Any = field(default=None, init=False)
+    ax_: Axes | None = field(default=None, init=False)
+    figure_: object = field(default=None, init=False)
+    surface_: object = field(default=None, init=False)
 
     def __repr__(self) -> str:
         grid = f"{np.size(self.theta0)} by {np.size(self.theta1)}"
@@ -449,7 +449,7 @@ class MetricSurfaceDisplay:
         return self
 
 
-def _finite(values: Any, name: str) -> Floats:
+def _finite(values: object, name: str) -> Floats:
     """Return the values as floats; raise an error if one is not finite."""
     result = to_floats(values, name)
     wrong = np.flatnonzero(~np.isfinite(result))
@@ -459,7 +459,7 @@ def _finite(values: Any, name: str) -> Floats:
     return result
 
 
-def _grid(values: Any, name: str, default: Floats) -> Floats:
+def _grid(values: object, name: str, default: Floats) -> Floats:
     """Return the grid values of one parameter; `default` if there are none."""
     if values is None:
         return default

@@ -15,7 +15,7 @@ from argmetric._ground.arguments import check_number, shown
 from argmetric._ground.features import class_number, refuse_more_than_two
 from argmetric._ground.label_words import list_labels, one_class
 from argmetric._ground.labels import plain_label
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import AnyArray, ArrayLike, Floats, Integers, Label
 from argmetric._ground.validation import check_weight
 
 
@@ -23,11 +23,11 @@ from argmetric._ground.validation import check_weight
 class TrainingClasses:
     """The two classes, sorted, and the one that the metric calls positive."""
 
-    classes: npt.NDArray[Any]
-    positive: Any
+    classes: AnyArray
+    positive: object
 
 
-def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
+def read_labels(y: AnyArray, pos_label: Label | None) -> TrainingClasses:
     """Return the two classes of y, or raise an error if there are not two."""
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -41,7 +41,10 @@ def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
 
 
 def read_weights(
-    y: npt.NDArray[Any], labels: TrainingClasses, sample_weight: Any, class_weight: Any
+    y: AnyArray,
+    labels: TrainingClasses,
+    sample_weight: ArrayLike | None,
+    class_weight: object,
 ) -> Floats:
     """Return row weights times class weights, of shape (n_rows,).
 
@@ -65,7 +68,7 @@ def read_weights(
     return np.asarray(weight * np.where(second, factor[1], factor[0]))
 
 
-def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
+def _class_factors(class_weight: object, classes: AnyArray) -> Floats:
     """Return the weights of the two classes; a class that is not named weighs 1."""
     if not isinstance(class_weight, Mapping):
         raise TypeError(
@@ -102,7 +105,7 @@ def map_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]
         return list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _read_only(array: AnyArray) -> AnyArray:
     """Return a read-only view, so that numba compiles one version of each kernel."""
     view = array.view()
     view.flags.writeable = False
@@ -176,7 +179,7 @@ class TrainingRows:
         return float(self.weight[~self.positive].sum())
 
     @cached_property
-    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
+    def _arrays(self) -> tuple[AnyArray, ...]:
         if self.is_sparse:
             parts = (self.X.data, self.X.indices, self.X.indptr)
             return tuple(_read_only(part) for part in parts)

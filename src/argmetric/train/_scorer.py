@@ -16,7 +16,7 @@ from argmetric._ground.features import (
     scores_of,
 )
 from argmetric._ground.labels import one_per_row
-from argmetric._ground.types import Label
+from argmetric._ground.types import ArrayLike, Features, Label
 from argmetric._ground.validation import (
     Probabilities,
     check_length,
@@ -38,13 +38,13 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         self,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         min_precision: float | None = None,
         min_recall: float | None = None,
         max_positives: int | str | None = None,
         zero_division: float | None = None,
         one_label: bool = False,
-        average: Any = None,
+        average: ClassAverage | None = None,
     ) -> None:
         self.metric = metric
         self.pos_label = pos_label
@@ -55,12 +55,13 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         self.one_label = one_label
         self.average = average
 
-    def __call__(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
+    def score(
+        self,
+        estimator: Any,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
-        return self.score(estimator, X, y, sample_weight)
-
-    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the best score over all thresholds on the estimator's scores.
 
         Parameters
@@ -77,7 +78,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-                Larger is better: a metric that is minimised is negated.
+            Larger is better: a metric that is minimised is negated.
         """
         if check_flag(self.one_label, "one_label"):
             return self._label_score(estimator, X, y, sample_weight)
@@ -112,7 +113,11 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             best = float(values[curve_of(values, metric, allowed, cuts.n).best])
         return best if metric.greater_is_better else -best
 
-    def _label_score(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    __call__ = score
+
+    def _label_score(
+        self, model: Any, X: Features, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> float:
         """Return the actual score of the labels that `classes.decide` chooses."""
         given = {
             "pos_label": self.pos_label,

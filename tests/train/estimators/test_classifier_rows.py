@@ -260,8 +260,7 @@ def test_options_of_two_classes_are_refused_for_three():
         {"choice": "one_se"},
         {"calibration": "isotonic"},
     ):
-        with pytest.raises(ValueError, match="two classes"):
-            model(**options).fit(X, y)
+        refuses(ValueError, "two classes", model(**options).fit, X, y)
     with pytest.raises(ValueError, match="pass y == 1 for 1 against the rest"):
         model(pos_label=1).fit(X, y)
     with pytest.raises(ValueError, match="calibration='temperature'"):

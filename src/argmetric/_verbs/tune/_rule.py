@@ -218,7 +218,7 @@ class Rule(SavedRule):
         with a calibrator, which then serves; for rules without labels, of matrices
         or of files in batches; and where the scores do not rank the labels.
         """
-        return None if self._kept is None else self._kept.fitted
+        return None if self._kept is None else self._kept.fit_result
 
     @cached_property
     def threshold_raw(self) -> float | None:

@@ -20,6 +20,12 @@ BLOCK = 256  # rows whose odds are made at once
 
 
 @inner
+def uniform(state):
+    """Return a random number from 0 to 1; state[0] is the counter."""
+    return (draw(state) >> SPARE_BITS) * UNIT
+
+
+@inner
 def set_odds(p, i, label, factor, odds):
     """Write odds of the classes of a row; return their sum, and the last above 0."""
     total, end = 0.0, 0
@@ -45,7 +51,7 @@ def draw_tables(p, first, last, labels, factors, state, tables):
                 )
             for d in range(tables.shape[1]):
                 for i in range(size):
-                    u = (draw(state) >> SPARE_BITS) * UNIT * total[i]
+                    u = uniform(state) * total[i]
                     c = 0
                     while c < end[i] and u >= odds[i, c]:
                         u -= odds[i, c]
@@ -121,7 +127,7 @@ def tables_of_both(
                     c = d // C ** (starts[g + 1] - 1 - i) % C
                     probability[at, d] *= p[i, c]
                 else:
-                    u = (draw(state) >> SPARE_BITS) * UNIT
+                    u = uniform(state)
                     c = 0
                     while c < C - 1 and u >= p[i, c]:
                         u -= p[i, c]

@@ -11,26 +11,53 @@ and Laguerre give the integrals to 1e-7.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._ground.jit import inner, kernel
 from argmetric._ground.jit.pmfs import PAD, add_labels, no_labels, pmf_capacity
+from argmetric._ground.types import Floats
 from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 
-@inner
-def set_nodes(
-    p, first, last, labels, jaccard, a, b_k, b_t, h, k, mu, x, w, s, step, now, r
-):
-    """Write the nodes of every class for its present rows.
+class Nodes(NamedTuple):
+    """The integrals of all classes, at the nodes x with the weights w (n_nodes,).
 
-    `s` gets s^b_t and `step` the factor that one more row brings. The expected value is
-    Σ_q now·r, or h·Σ_q now for Jaccard: `now` has the weights, the product over rows
-    and the power of k, and `r` has Σ p/(1-p(1-s)) over the rows of the class.
+    The expected value is Σ_q now·r, or h·Σ_q now for Jaccard.
+
+    s, step, now, r : ndarray of shape (n_classes, n_nodes)
+        s^b_t; the factor that one more row brings; the weights, the product over rows
+        and the power of k; and Σ p/(1-p(1-s)) over the rows of the class.
     """
+
+    jaccard: bool
+    a: float
+    b_k: float
+    b_t: float
+    x: Floats
+    w: Floats
+    s: Floats
+    step: Floats
+    now: Floats
+    r: Floats
+
+
+@kernel
+def empty_nodes(C, jaccard, a, b_k, b_t, x, w):
+    """Return nodes of C classes, to be written by `set_nodes`."""
+    shape = C, x.shape[0]
+    s, step, now, r = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
+    return Nodes(jaccard, a, b_k, b_t, x, w, s, step, now, r)
+
+
+@inner
+def set_nodes(p, first, last, labels, nodes, h, k, mu):
+    """Write the nodes of every class for its present rows."""
+    jaccard, a, b_k, b_t = nodes.jaccard, nodes.a, nodes.b_k, nodes.b_t
+    x, w, s, step, now, r = nodes.x, nodes.w, nodes.s, nodes.step, nodes.now, nodes.r
     C, Q = p.shape[1], x.shape[0]
     for c in range(C):
         rows = max(k[c], 1.0)
@@ -53,21 +80,21 @@ def set_nodes(
 
 
 @inner
-def value_now(c, h, jaccard, now, r):
+def value_now(nodes, c, h):
     """Return the expected value of class c."""
     total = 0.0
-    for q in range(now.shape[1]):
-        total += now[c, q] * (h if jaccard else r[c, q])
+    for q in range(nodes.x.shape[0]):
+        total += nodes.now[c, q] * (h if nodes.jaccard else nodes.r[c, q])
     return total
 
 
 @inner
-def value_with_one(c, p, h, jaccard, s, step, now, r):
+def value_with_one(nodes, c, p, h):
     """Return the expected value of class c after a row of probability p has come."""
-    total = 0.0
+    s, step, now, r, total = nodes.s, nodes.step, nodes.now, nodes.r, 0.0
     for q in range(now.shape[1]):
         factor = 1.0 - p * (1.0 - s[c, q])
-        if jaccard:
+        if nodes.jaccard:
             total += now[c, q] * step[c, q] / factor * (h + p)
         else:
             total += now[c, q] * step[c, q] * (r[c, q] + p / factor)
@@ -75,12 +102,12 @@ def value_with_one(c, p, h, jaccard, s, step, now, r):
 
 
 @inner
-def value_without_one(c, p, h, jaccard, s, step, now, r):
+def value_without_one(nodes, c, p, h):
     """Return the expected value of class c after a row of probability p has gone."""
-    total = 0.0
+    s, step, now, r, total = nodes.s, nodes.step, nodes.now, nodes.r, 0.0
     for q in range(now.shape[1]):
         factor = 1.0 - p * (1.0 - s[c, q])
-        if jaccard:
+        if nodes.jaccard:
             total += now[c, q] / step[c, q] * factor * (h - p)
         else:
             total += now[c, q] / step[c, q] * (r[c, q] - p / factor)
@@ -92,21 +119,18 @@ def climb_exact(
     p, starts, labels, jaccard, a, b_k, b_t, mu, weight, empty, most, floor, x, w, h, k
 ):
     """Improve labels in place while the sum of weight times expected value rises."""
-    C, Q = p.shape[1], x.shape[0]
-    s, step = np.empty((C, Q)), np.empty((C, Q))
-    now, r, value = np.empty((C, Q)), np.empty((C, Q)), np.empty(C)
+    C, Q, value = p.shape[1], x.shape[0], np.empty(p.shape[1])
+    nodes = empty_nodes(C, jaccard, a, b_k, b_t, x, w)
+    s, step, now, r = nodes.s, nodes.step, nodes.now, nodes.r
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
         for _ in range(MOST_SWEEPS):
             class_sums(p, first, last, labels, h[g], k[g])
-            set_nodes(
-                p, first, last, labels, jaccard, a, b_k, b_t, h[g], k[g], mu[g], x, w,
-                s, step, now, r,
-            )  # fmt: skip
+            set_nodes(p, first, last, labels, nodes, h[g], k[g], mu[g])
             for c in range(C):
                 value[c] = empty[g, c]
                 if k[g, c] > 0.0:
-                    value[c] = weight[g, c] * value_now(c, h[g, c], jaccard, now, r)
+                    value[c] = weight[g, c] * value_now(nodes, c, h[g, c])
             moved = 0
             for i in range(first, last):
                 z = labels[i]
@@ -114,16 +138,14 @@ def climb_exact(
                     continue
                 left = empty[g, z]
                 if k[g, z] > 1.0:
-                    left = weight[g, z] * value_without_one(
-                        z, p[i, z], h[g, z], jaccard, s, step, now, r
-                    )
+                    left = value_without_one(nodes, z, p[i, z], h[g, z])
+                    left *= weight[g, z]
                 best, most_gain, best_value = z, value[z] - left + LEAST_GAIN, 0.0
                 for c in range(C):
                     if c == z or k[g, c] >= most[g, c]:
                         continue
-                    found = weight[g, c] * value_with_one(
-                        c, p[i, c], h[g, c], jaccard, s, step, now, r
-                    )
+                    found = value_with_one(nodes, c, p[i, c], h[g, c])
+                    found *= weight[g, c]
                     if found - value[c] > most_gain:
                         best, most_gain, best_value = c, found - value[c], found
                 if best == z:
@@ -151,17 +173,12 @@ def climb_exact(
 @kernel
 def exact_values(p, starts, labels, jaccard, a, b_k, b_t, mu, x, w, h, k, value):
     """Write the expected value of every class that has rows; the rest stay."""
-    C, Q = p.shape[1], x.shape[0]
-    s, step = np.empty((C, Q)), np.empty((C, Q))
-    now, r = np.empty((C, Q)), np.empty((C, Q))
+    nodes = empty_nodes(p.shape[1], jaccard, a, b_k, b_t, x, w)
     for g in range(starts.shape[0] - 1):
-        set_nodes(
-            p, starts[g], starts[g + 1], labels, jaccard, a, b_k, b_t, h[g], k[g],
-            mu[g], x, w, s, step, now, r,
-        )  # fmt: skip
-        for c in range(C):
+        set_nodes(p, starts[g], starts[g + 1], labels, nodes, h[g], k[g], mu[g])
+        for c in range(p.shape[1]):
             if k[g, c] > 0.0:
-                value[g, c] = value_now(c, h[g, c], jaccard, now, r)
+                value[g, c] = value_now(nodes, c, h[g, c])
 
 
 @kernel

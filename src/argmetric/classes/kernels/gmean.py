@@ -10,15 +10,15 @@ climbed on the draws, one class after the other.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._ground.jit import inner, kernel
-from argmetric._ground.jit.hashing import draw
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes.kernels.climb import climb_product
+from argmetric.classes.kernels.draws import uniform
 
-SPARE_BITS = np.uint64(11)  # 53 bits make a float from 0 to 1
-UNIT = 2.0**-53
 FEW = 2000.0  # expected rows up to which the true rows of a class are drawn
 MOST_DRAWS, LEAST_DRAWS = 256, 64
 EVENTS = 2e7  # true rows that all steps of a round look at
@@ -30,18 +30,34 @@ VISITED = 64  # classes whose weights are climbed: those with the fewest rows
 ALSO = 5000  # rows up to which single rows are climbed from two places
 
 
-@kernel
-def list_outcomes(p):
-    """List all outcomes of a few rows.
+class Outcomes(NamedTuple):
+    """True classes of the rows of a group, all that can be or drawn ones.
 
-    Returns
-    -------
+    mu : ndarray of shape (n_classes,)
+        Expected rows of each class.
+    rare : ndarray of bool, shape (n_classes,)
+        Classes whose true rows differ from outcome to outcome.
     ends : ndarray of shape (n_rows + 1,)
         Entries of row i: ends[i] to ends[i + 1].
     draws, classes : ndarray of shape (n_entries,)
         Number of the outcome, and the true class of the row in it.
     probability : ndarray of shape (n_outcomes,)
+    truth : ndarray of shape (n_classes, n_outcomes)
+        True rows of rare classes.
     """
+
+    mu: Floats
+    rare: Booleans
+    ends: Integers
+    draws: Integers
+    classes: Integers
+    probability: Floats
+    truth: Floats
+
+
+@kernel
+def list_outcomes(p):
+    """Return entries and probabilities of all outcomes of a few rows."""
     n, C = p.shape
     count = C**n
     probability, code = np.ones(count), np.arange(count)
@@ -84,12 +100,12 @@ def draw_outcomes(p, rare, count, state):
         while total > 0.0:
             d += 1
             if total < 1.0 - 1e-12:  # leap to the next draw in which the row is rare
-                u = (draw(state) >> SPARE_BITS) * UNIT
+                u = uniform(state)
                 leap = math.log1p(-u) / math.log1p(-total)
                 d += int(min(leap, float(count)))
             if d >= count:
                 break
-            u = (draw(state) >> SPARE_BITS) * UNIT * total
+            u = uniform(state) * total
             found = -1
             for c in range(C):
                 if rare[c] and p[i, c] > 0.0:
@@ -104,14 +120,15 @@ def draw_outcomes(p, rare, count, state):
 
 
 @inner
-def mean_score(hits, truth, h, mu, rare, probability):
+def mean_score(outcomes, hits, h):
     """Return the mean over outcomes of the geometric mean of recalls.
 
     Classes that are not there are left out.
 
-    `hits` and `truth` are rows of rare classes by outcome, of shape (n_classes,
-    n_outcomes); h is of the other classes.
+    `hits` are rows of rare classes by outcome, of shape (n_classes, n_outcomes); h is
+    of the other classes.
     """
+    mu, rare, truth = outcomes.mu, outcomes.rare, outcomes.truth
     C = mu.shape[0]
     fixed, common = 0.0, 0
     for c in range(C):
@@ -121,7 +138,7 @@ def mean_score(hits, truth, h, mu, rare, probability):
     if fixed == -math.inf:
         return 0.0
     total = 0.0
-    for d in range(probability.shape[0]):
+    for d in range(truth.shape[1]):
         there, product = common, 1.0
         logs = fixed
         for c in range(C):
@@ -134,22 +151,29 @@ def mean_score(hits, truth, h, mu, rare, probability):
                     logs += math.log(product)
                     product = 1.0
         if product > 0.0 and there > 0:
-            total += probability[d] * math.exp((logs + math.log(product)) / there)
+            total += outcomes.probability[d] * math.exp(
+                (logs + math.log(product)) / there
+            )
     return total
 
 
 @inner
-def count_hits(p, first, labels, rare, ends, draws, classes, hits, h):
-    """Write hits of rare classes by outcome, and Σ p over the rows of every class."""
+def score_labels(p, first, labels, outcomes, hits, h):
+    """Return the mean score of labels.
+
+    Write hits of rare classes by outcome, and Σ p over the rows of every class.
+    """
+    ends = outcomes.ends
     hits[:] = 0.0
     h[:] = 0.0
     for i in range(p.shape[0]):
         z = labels[first + i]
         h[z] += p[i, z]
-        if rare[z]:
+        if outcomes.rare[z]:
             for j in range(ends[i], ends[i + 1]):
-                if classes[j] == z:
-                    hits[z, draws[j]] += 1.0
+                if outcomes.classes[j] == z:
+                    hits[z, outcomes.draws[j]] += 1.0
+    return mean_score(outcomes, hits, h)
 
 
 @inner
@@ -164,12 +188,16 @@ def label_rows(p, weights, first, labels):
 
 
 @kernel
-def climb_weights(
-    p, mu, rare, ends, draws, classes, probability, truth, weights, score
-):
+def climb_weights(p, outcomes, weights, score):
     """Raise the mean score by steps of the weights, in place; return the score."""
     n, C = p.shape
-    D, S = probability.shape[0], 2 * STEPS.shape[0] + 1
+    mu, ends, draws, classes = (
+        outcomes.mu,
+        outcomes.ends,
+        outcomes.draws,
+        outcomes.classes,
+    )
+    D, S = outcomes.probability.shape[0], 2 * STEPS.shape[0] + 1
     factors = np.ones(S)
     for s in range(STEPS.shape[0]):
         factors[s] = math.exp(-STEPS[STEPS.shape[0] - 1 - s])
@@ -212,9 +240,7 @@ def climb_weights(
             for s in range(S):
                 kept[s + 1, c] = won[s]
                 kept_h[s + 1, c] = won_h[s]
-                found = mean_score(
-                    kept[s + 1], truth, kept_h[s + 1], mu, rare, probability
-                )
+                found = mean_score(outcomes, kept[s + 1], kept_h[s + 1])
                 if found > score + 1e-12:
                     best, score = s, found
             if best >= 0:
@@ -225,12 +251,10 @@ def climb_weights(
 
 
 @kernel
-def climb_single(
-    p, first, labels, mu, rare, ends, draws, classes, probability, truth, score
-):
+def climb_single(p, first, labels, outcomes, score):
     """Raise the mean score by moves of single rows, where all outcomes are listed."""
     C = p.shape[1]
-    hits, h = np.empty((C, probability.shape[0])), np.empty(C)
+    hits, h = np.empty_like(outcomes.truth), np.empty(C)
     moved = True
     while moved:
         moved = False
@@ -238,8 +262,7 @@ def climb_single(
             best = labels[first + i]
             for c in range(C):
                 labels[first + i] = c
-                count_hits(p, first, labels, rare, ends, draws, classes, hits, h)
-                found = mean_score(hits, truth, h, mu, rare, probability)
+                found = score_labels(p, first, labels, outcomes, hits, h)
                 if found > score + 1e-12:
                     best, score, moved = c, found, True
             labels[first + i] = best
@@ -248,7 +271,7 @@ def climb_single(
 
 @kernel
 def draw_group(p, seed):
-    """Return what does not depend on labels: μ, rare classes, outcomes and counts."""
+    """Return what does not depend on labels: the outcomes of a group."""
     n, C = p.shape
     state = np.array([seed], np.uint64)
     mu = np.zeros(C)
@@ -264,7 +287,7 @@ def draw_group(p, seed):
     truth = np.zeros((C, probability.shape[0]))
     for j in range(draws.shape[0]):
         truth[classes[j], draws[j]] += 1.0
-    return mu, rare, ends, draws, classes, probability, truth
+    return Outcomes(mu, rare, ends, draws, classes, probability, truth)
 
 
 @kernel
@@ -274,10 +297,9 @@ def score_groups(p, starts, labels, seed, scores):
     h = np.empty(C)
     for g in range(starts.shape[0] - 1):
         first, own = starts[g], p[starts[g] : starts[g + 1]]
-        mu, rare, ends, draws, classes, probability, truth = draw_group(own, seed)
-        hits = np.empty((C, probability.shape[0]))
-        count_hits(own, first, labels, rare, ends, draws, classes, hits, h)
-        scores[g] = mean_score(hits, truth, h, mu, rare, probability)
+        outcomes = draw_group(own, seed)
+        hits = np.empty_like(outcomes.truth)
+        scores[g] = score_labels(own, first, labels, outcomes, hits, h)
 
 
 @kernel
@@ -292,13 +314,14 @@ def decide_groups(p, starts, few, most, floor, seed, labels, weights):
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
         own = p[first:last]
-        mu, rare, ends, draws, classes, probability, truth = draw_group(own, seed)
-        hits = np.empty((C, probability.shape[0]))
+        outcomes = draw_group(own, seed)
+        mu, probability = outcomes.mu, outcomes.probability
+        hits = np.empty_like(outcomes.truth)
         often = np.zeros(C)  # probability that the class is there
         for c in range(C):
-            often[c] = 0.0 if rare[c] else 1.0
+            often[c] = 0.0 if outcomes.rare[c] else 1.0
             for d in range(probability.shape[0]):
-                if truth[c, d] > 0.0:
+                if outcomes.truth[c, d] > 0.0:
                     often[c] += probability[d]
         value = -math.inf
         listed = own.shape[0] * math.log(C) <= math.log(ALL_OUTCOMES)
@@ -308,28 +331,21 @@ def decide_groups(p, starts, few, most, floor, seed, labels, weights):
                 for c in range(C):
                     at[c] = 1.0 / mu[c] if mu[c] > 0.0 else 0.0
             label_rows(own, at, first, tried)
-            count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
-            score = mean_score(hits, truth, h, mu, rare, probability)
+            score = score_labels(own, first, tried, outcomes, hits, h)
             if not listed:
-                score = climb_weights(
-                    own, mu, rare, ends, draws, classes, probability, truth, at, score
-                )
+                score = climb_weights(own, outcomes, at, score)
                 label_rows(own, at, first, tried)
             better = score > value
             if better:
                 value, weights[g] = score, at
                 labels[first:last] = tried[first:last]
             if listed:
-                score = climb_single(
-                    own, first, tried, mu, rare, ends, draws, classes, probability,
-                    truth, score,
-                )  # fmt: skip
+                score = climb_single(own, first, tried, outcomes, score)
             elif better or own.shape[0] <= ALSO:
                 climb_product(
                     p, first, last, tried, often, most[g], floor[g], few, h, k
                 )
-                count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
-                score = mean_score(hits, truth, h, mu, rare, probability)
+                score = score_labels(own, first, tried, outcomes, hits, h)
             if score > value:
                 value = score
                 labels[first:last] = tried[first:last]

@@ -18,21 +18,13 @@ import math
 import numpy as np
 
 from argmetric._ground.jit import inner, kernel
+from argmetric.classes.kernels.climb import class_sums
 from argmetric.classes.kernels.transport import fill_classes
 
 ROUNDS = 40  # of bonuses, one class after the other
 EAGER = 10  # rounds after which a row more than needed is asked for
 NEAREST = 64  # rows that are searched
 TINY = 1e-12  # of a gain: less is rounding
-
-
-@inner
-def sums_within(p, labels, first, h, k):
-    h[:] = 0.0
-    k[:] = 0.0
-    for i in range(p.shape[0]):
-        h[labels[first + i]] += p[i, labels[first + i]]
-        k[labels[first + i]] += 1.0
 
 
 @inner
@@ -89,18 +81,18 @@ def least_bonus(gains, p, c, price, bonus, floor, more):
 
 
 @kernel
-def improve(gains, p, labels, first, most, floor, h, k):
+def improve(gains, p, labels, most, floor, h, k):
     """Move rows to better classes while the limits allow it, the most gain first."""
     n, C = p.shape
     rise = np.empty(n)
     for i in range(n):
-        rise[i] = gains[i, labels[first + i]] - gains[i].max()
+        rise[i] = gains[i, labels[i]] - gains[i].max()
     order = np.argsort(rise)
     moved = True
     while moved:
         moved = False
         for i in order:
-            a = labels[first + i]
+            a = labels[i]
             if rise[i] >= 0.0 or h[a] - p[i, a] < floor[a]:
                 continue
             best = a
@@ -110,13 +102,13 @@ def improve(gains, p, labels, first, most, floor, h, k):
             if best != a:
                 h[a], k[a] = h[a] - p[i, a], k[a] - 1.0
                 h[best], k[best] = h[best] + p[i, best], k[best] + 1.0
-                labels[first + i] = best
+                labels[i] = best
                 rise[i] = gains[i, best] - gains[i].max()
                 moved = True
 
 
 @kernel
-def search(gains, p, labels, first, most, floor, price, bonus, slack, most_steps):
+def search(gains, p, labels, most, floor, price, bonus, slack, most_steps):
     """Try all labels of the rows nearest to a tie; whether all labels are settled.
 
     Labels lose against the bound what their rows lose at the prices, and what limits
@@ -181,14 +173,14 @@ def search(gains, p, labels, first, most, floor, price, bonus, slack, most_steps
             continue
         slack = loss
         for j in range(near, n):
-            labels[first + order[j]] = z[order[j]]
+            labels[order[j]] = z[order[j]]
         for j in range(near):
-            labels[first + core[j]] = classes[j, at[j]]
+            labels[core[j]] = classes[j, at[j]]
     return whole
 
 
 @kernel
-def keep_floors(gains, p, labels, first, most, floor, price, bonus, most_steps):
+def keep_floors(gains, p, labels, most, floor, price, bonus, most_steps):
     """Write labels of one group within its limits; return their gain and a bound.
 
     `price` and `bonus` are where the search begins, and where the bound is least. The
@@ -202,21 +194,21 @@ def keep_floors(gains, p, labels, first, most, floor, price, bonus, most_steps):
     for i in range(n):
         least += gains[i].min()
     for round in range(ROUNDS):
-        fill_classes(gains + now * p, 0, tried, most, paid)
+        fill_classes(gains + now * p, tried, most, paid)
         found = bound_at(gains, p, most, floor, paid, now, h, k)
         if found < bound:
             bound, price[:], bonus[:] = found, paid, now
-        sums_within(p, tried, 0, h, k)
+        class_sums(p, 0, n, tried, h, k)
         if (h >= floor).all():
-            improve(gains, p, tried, 0, most, floor, h, k)
+            improve(gains, p, tried, most, floor, h, k)
             total = 0.0
             for i in range(n):
                 total += gains[i, tried[i]]
             if total > value:
                 value = total
-                labels[first : first + n] = tried
+                labels[:] = tried
         elif value == -math.inf:
-            labels[first : first + n] = tried
+            labels[:] = tried
         if bound < least - 1e-9 * (1.0 + abs(least)) or bound - value <= TINY:
             break
         more = 1.0 if round >= EAGER else 0.0
@@ -231,23 +223,13 @@ def keep_floors(gains, p, labels, first, most, floor, price, bonus, most_steps):
         if not changed or (value > -math.inf and round >= EAGER):
             break
     if bound - value > TINY and (n <= NEAREST or value > -math.inf):
-        settled = search(
-            gains,
-            p,
-            labels,
-            first,
-            most,
-            floor,
-            price,
-            bonus,
-            bound - value,
-            most_steps,
-        )
-        sums_within(p, labels, first, h, k)
+        slack = bound - value
+        settled = search(gains, p, labels, most, floor, price, bonus, slack, most_steps)
+        class_sums(p, 0, n, labels, h, k)
         if (h >= floor).all() and (k <= most).all():
             value = 0.0
             for i in range(n):
-                value += gains[i, labels[first + i]]
+                value += gains[i, labels[i]]
         if settled:
             bound = value
     return value, bound
@@ -260,15 +242,15 @@ def best_within(
     """Settle every group; `price` and `bonus` are where it begins."""
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
-        own = gains[first:last]
+        own, own_labels = gains[first:last], labels[first:last]
         if (floor[g] > 0.0).any():
             value[g], bound[g] = keep_floors(
-                own, p[first:last], labels, first, most[g], floor[g], price[g],
-                bonus[g], most_steps,
+                own, p[first:last], own_labels, most[g], floor[g], price[g], bonus[g],
+                most_steps,
             )  # fmt: skip
             continue
-        fill_classes(own, first, labels, most[g], price[g])
+        fill_classes(own, own_labels, most[g], price[g])
         value[g] = 0.0
         for i in range(last - first):
-            value[g] += own[i, labels[first + i]]
+            value[g] += own[i, own_labels[i]]
         bound[g] = value[g]

@@ -65,9 +65,9 @@ def push(heap, size, row, gains, a, b):
 
 
 @inner
-def drop_moved(heap, size, labels, first, gains, a, b):
+def drop_moved(heap, size, labels, gains, a, b):
     """Drop rows on top that are not in class a; return the size of the heap."""
-    while size > 0 and labels[first + heap[0]] != a:
+    while size > 0 and labels[heap[0]] != a:
         size -= 1
         heap[0] = heap[size]
         sift_down(heap, size, 0, gains, a, b)
@@ -75,12 +75,12 @@ def drop_moved(heap, size, labels, first, gains, a, b):
 
 
 @kernel
-def near_rows(gains, price, labels, first, near):
+def near_rows(gains, price, labels, near):
     """Return heaps of all steps, of the rows whose reduced cost is at most `near`."""
     n, C = gains.shape
     size = np.zeros((C, C), np.int64)
     for i in range(n):
-        a = labels[first + i]
+        a = labels[i]
         own = gains[i, a] - price[a]
         for b in range(C):
             if b != a and own - gains[i, b] + price[b] <= near:
@@ -88,7 +88,7 @@ def near_rows(gains, price, labels, first, near):
     heaps = [np.empty(size[j // C, j % C] + 4, np.int32) for j in range(C * C)]
     size[:] = 0
     for i in range(n):
-        a = labels[first + i]
+        a = labels[i]
         own = gains[i, a] - price[a]
         for b in range(C):
             if b != a and own - gains[i, b] + price[b] <= near:
@@ -140,13 +140,12 @@ def cheapest_path(cost, price, used, most, excess, source, far, came, done):
 
 
 @kernel
-def fill_classes(gains, first, labels, most, price):
+def fill_classes(gains, labels, most, price):
     """Write labels of the highest Σ gain with at most `most` rows in every class.
 
     `price` has a number for each class, at which the search begins and, when it ends,
-    at which every row has its best class: 0 for classes that are not full. Labels are
-    written from place `first` on. Their room must suffice, and `most` are whole numbers
-    or inf.
+    at which every row has its best class: 0 for classes that are not full. Their room
+    must suffice, and `most` are whole numbers or inf.
     """
     n, C = gains.shape
     room = 0.0
@@ -164,7 +163,7 @@ def fill_classes(gains, first, labels, most, price):
             low, high = min(low, gains[i, c]), max(high, gains[i, c])
             if gains[i, c] - price[c] > gains[i, z] - price[z]:
                 z = c
-        labels[first + i] = z
+        labels[i] = z
         excess[z] += 1
     left = -n
     for c in range(C):
@@ -181,7 +180,7 @@ def fill_classes(gains, first, labels, most, price):
     near, spent = 4.0 * max(high - low, 1e-300) / math.sqrt(n), 0.0
     if n <= 100:
         near = math.inf
-    heaps, size = near_rows(gains, prices, labels, first, near)
+    heaps, size = near_rows(gains, prices, labels, near)
     cost, stale = np.empty((C, C)), np.ones(C, np.bool_)
     for source in range(C + 1):
         while excess[source] > 0:
@@ -189,9 +188,7 @@ def fill_classes(gains, first, labels, most, price):
                 stale[a] = False
                 for b in range(C):
                     heap = heaps[a * C + b]
-                    size[a, b] = drop_moved(
-                        heap, size[a, b], labels, first, gains, a, b
-                    )
+                    size[a, b] = drop_moved(heap, size[a, b], labels, gains, a, b)
                     cost[a, b] = math.inf
                     if size[a, b] > 0:
                         cost[a, b] = gains[heap[0], a] - gains[heap[0], b]
@@ -203,7 +200,7 @@ def fill_classes(gains, first, labels, most, price):
                 near, spent = near * WIDER, 0.0
                 if near > 2.0 * (high - low) + prices.max() - prices.min():
                     near = math.inf
-                heaps, size = near_rows(gains, prices, labels, first, near)
+                heaps, size = near_rows(gains, prices, labels, near)
                 stale[:] = True
                 continue
             if sink < 0:
@@ -222,7 +219,7 @@ def fill_classes(gains, first, labels, most, price):
                     used[u] += 1
                 else:
                     row = heaps[u * C + v][0]
-                    labels[first + row] = v
+                    labels[row] = v
                     stale[u] = stale[v] = True
                     for d in range(C):
                         if d != v:

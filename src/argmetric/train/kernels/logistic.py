@@ -156,20 +156,9 @@ def sparse_margin(data, indices, low, high, theta, intercept):
 
 @kernel
 def sparse_pass(
-    data,
-    indices,
-    indptr,
-    start,
-    stop,
-    positive,
-    weight,
-    theta,
-    intercept,
-    gamma,
-    likelihood,
-    sums,
-    slopes,
-):
+    data, indices, indptr, start, stop, positive, weight, theta, intercept, gamma,
+    likelihood, sums, slopes,
+):  # fmt: skip
     """Do `dense_pass` for a CSR matrix."""
     k = theta.shape[0]
     z, factor = np.empty(TILE), np.empty(TILE)
