@@ -51,7 +51,7 @@ class CheckPage:
     shell: bool = False
     calibrated: bool = False  # whether the page has recalibrated scores
 
-    def how(self, route: str = "recalibrate") -> str:
+    def advice(self, route: str = "recalibrate") -> str:
         """Return what to do about p, by the recommended way to decide."""
         reference = self.on == "the labelled reference"
         if route == "tune" and (self.calibrated or reference):
@@ -73,7 +73,7 @@ class CheckPage:
         check = self.check
         assert check is not None
         table = PageTable(f"The check on {self.on}", ("", ""), check.lines()[VERDICTS:])
-        text = verdict_text(check, self.how(), self.how("tune")) if told else ()
+        text = verdict_text(check, self.advice(), self.advice("tune")) if told else ()
         bins, cut = check.positive_bins.to_dict(), check.threshold
         cuts = [] if cut is None or not math.isfinite(cut) else [cut]
         means, rates, high = bins["mean"], bins["rate"], bins["rate_high"]
@@ -91,12 +91,12 @@ class CheckPage:
         ends: Any = {"low": bins["rate_low"], "high": high, "titles": titles}
         words = "actual share in a bin, 95 % interval"
         layers.append(draw.points(means, rates, name=words, **ends))
-        how = " (done here)." if self.calibrated else f": {self.how()}."
+        how = " (done here)." if self.calibrated else f": {self.advice()}."
         diagram = Figure(
             "Points on the dotted line: the probabilities are right. Below it they are "
             "too high, above it too low. If the bars miss the line, recalibrate" + how,
             x,
-            axis("actual share of positives", 0.0, most),
+            axis("actual prevalence", 0.0, most),
             tuple(layers),
         )
         return Section("calibration", title, text, (table,), (diagram,))

@@ -91,7 +91,7 @@ class Request:
         """Return the decision on these rows for another metric or other limits."""
         return decide(self.scores, metric, **self.how, **(limits or self.limits))
 
-    def shaped(self, values: Floats | Booleans) -> Any:
+    def restore_shape(self, values: Floats | Booleans) -> Any:
         """Return one value for each score, in the shape of the input."""
         return np.asarray(self.layout.restore(values))
 

@@ -81,7 +81,7 @@ class _Page:
         mean = self.forecast.mean
         expected = mean if self.given else decision.expected
         if self.given and self.calibrated:
-            p = asked.shaped(asked.probabilities)
+            p = asked.restore_shape(asked.probabilities)
             expected = forecast(p, self.labels, metric, **asked.grouping).mean
         # Every score of the page is a forecast, from the same draws
         self.forecasts = forecasts = PageForecasts(asked, self.labels, expected, mean)
@@ -125,7 +125,7 @@ class _Page:
             "cut": None if is_best_cut else curves["best_cut"],
             "level": mean,
         }
-        self.check, self.unchecked = self.checked()
+        self.check, self.unchecked = self.run_check()
         self.truth = None
         if asked.y is not None:
             self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
@@ -237,10 +237,10 @@ class _Page:
             yield (
                 f"The probabilities are not reliable: on {said.on} this costs "
                 f"{number(check.loss)} {self.metric}, and the expected scores on this "
-                f"page do not hold: {said.how(check.route)}."
+                f"page do not hold: {said.advice(check.route)}."
             )
         elif self.truth is not None and self.truth.far:
-            why = f"The probabilities may be off: {said.how()}."
+            why = f"The probabilities may be off: {said.advice()}."
             if self.calibrated:
                 why = "The data may have changed since the scores were calibrated."
             yield f"Actual {self.metric} lies far outside the forecast. {why}"
@@ -270,7 +270,7 @@ class _Page:
         if 2.0 * positives >= MOSTLY:
             del cases[1]
         for what, changed, times in cases:
-            other = Probabilities(asked.shaped(changed(times)))
+            other = Probabilities(asked.restore_shape(changed(times)))
             try:
                 best = decide(other, **judged, **asked.limits)
             except ValueError:  # floors that cannot be met any more
@@ -404,7 +404,7 @@ class _Page:
         table = PageTable("Best decisions by metric", header, rows)
         return Section("metrics", "What other metrics would choose", (), (table,))
 
-    def checked(self) -> tuple[CheckPage | None, list[str]]:
+    def run_check(self) -> tuple[CheckPage | None, list[str]]:
         """Return the check on labelled rows, or a note if there is none."""
         asked, on = self.asked, "these rows"
         given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}

@@ -104,7 +104,7 @@ class Section:
 class Report:
     """What was decided, what to expect of it and what would change it, to be shown.
 
-    Attributes
+    Parameters
     ----------
     kind : str
         "decision", "labels", "rule", "check", "classes", "compare", "monitor", "tags",
@@ -151,6 +151,11 @@ class Report:
         format : {"html", "md", "json", "text"}, default="html"
             A page that needs nothing else, Markdown, JSON or plain text. All say the
             same.
+
+        Returns
+        -------
+        str
+            The whole file.
         """
         check_choice(format, "format", FORMATS)
         if format == "json":
@@ -161,7 +166,13 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain lists, texts and numbers, for JSON."""
+        """Return the content as plain lists, texts and numbers, for JSON.
+
+        Returns
+        -------
+        dict
+            The parts of the report by their names, and its `values`.
+        """
         from argmetric._ground.saving import plain
 
         said = asdict(self)

@@ -41,7 +41,7 @@ ASK_WHY = (
     "Trust this estimate only if positives and negatives still look as they did. Ask "
     "what changed if it leaves the line of the reference."
 )
-CARDS = ("verdict", "score", "prevalence", "share moved most")  # lines of a period
+CARDS = ("verdict", "score", "prevalence", "moved most")  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -317,9 +317,9 @@ def report_comparison(found: Comparison) -> Report:
         Card("Probability", f"{best.probability:.3f}", sure),
         Card("Labels", f"{found.n_labels:,}", f"of {counted(found.n, 'row')}"),
     )
-    chances = dict(zip(found.names, found.to_dict()["p_best"], strict=True))
+    p_best = dict(zip(found.names, found.to_dict()["p_best"], strict=True))
     table = [
-        (name, number(x.mean), scores(*x.interval), f"{chances[name]:.3f}")
+        (name, number(x.mean), scores(*x.interval), f"{p_best[name]:.3f}")
         for name, x in models.items()
     ]
     header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")

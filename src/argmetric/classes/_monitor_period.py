@@ -74,7 +74,7 @@ class ClassPeriod(OnePeriod):
         return self.moved
 
     def fields(self) -> list[Field]:
-        share, still = ("share moved most", self.moved), "all rows count the same"
+        share, still = ("moved most", self.moved), "all rows count the same"
         known = (self.values() | self.answer._asdict()).items()
         lines = self._in_lines("", share, still)
         return [*only_shown(lines), *(Field(*pair) for pair in known)]

@@ -51,7 +51,8 @@ def decide_table(
 
     Returns
     -------
-    table of the kind given
+    pyarrow.Table, pandas or Polars DataFrame
+        A table of the same kind, its rows in the same order.
 
     Raises
     ------
@@ -93,6 +94,15 @@ def decide_batches(
     ------
     table
         The table of each batch with its decisions.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> import pyarrow as pa
+    >>> batches = [pa.table({"user": [i, i], "score": [0.9, 0.2]}) for i in (1, 2)]
+    >>> tables = am.integrations.decide_batches(batches, p="score", groups="user")
+    >>> [table["decision"].to_pylist() for table in tables]
+    [[1, 0], [1, 0]]
     """
     settings = read_settings(settings)
     seen: set[Any] = set()
@@ -195,18 +205,18 @@ def _label_table(
 class PassageChoice:
     """Choose the passages of a query to pass on, by their scores and lengths.
 
-    Attributes
+    Parameters
     ----------
-    metric : str or Metric
+    metric : str or Metric, default="f1"
         Metric of the passages that are passed on.
-    reference : pair (y, p), Calibrator or None
+    reference : pair (y, p) or Calibrator, optional
         Labelled queries, or a calibrator fitted on them, as for `decide`; rerankers
         are rarely calibrated.
-    logits : bool
+    logits : bool, default=False
         Whether scores are log-odds, such as those of most cross-encoders.
-    max_tokens : float or None
+    max_tokens : float, optional
         Maximum number of tokens per query.
-    count_tokens : callable or None
+    count_tokens : callable, optional
         Function that counts the tokens of a text; by default its words.
 
     Examples

@@ -43,6 +43,7 @@ def decide(
     Returns
     -------
     pyspark.sql.DataFrame
+        The rows with the new column, computed when Spark needs it.
     """
     types = load_module("pyspark.sql.types")
     if not hasattr(df, "mapInArrow"):
