@@ -20,7 +20,13 @@ from argmetric._report._figures import Figure, Layer, axis, by_name, number, sho
 from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import Rule
-from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
+from argmetric.classes import (
+    ActualClassScore,
+    ClassCalibrationCheck,
+    ClassDecision,
+    codes_of,
+)
+from argmetric.metrics import ClassMetric
 
 AnyCheck = CalibrationCheck | ClassCalibrationCheck
 RELIABLE = "Are the probabilities reliable?"
@@ -251,14 +257,14 @@ def report_class_decision(
     )
 
 
-def _in_words(metric: Any, n_groups: int | None) -> str:
+def _in_words(metric: ClassMetric, n_groups: int | None) -> str:
     """Return the text of the metric, the groups, and the value of absent classes."""
     over = "" if n_groups is None else f", mean over {n_groups:,} groups"
     convention = f"; {metric.convention}" if metric.convention else ""
     return f"{metric_title(metric.name)}{over}{convention}"
 
 
-def _per_class(decision: ClassDecision, actual: Any) -> Section:
+def _per_class(decision: ClassDecision, actual: ActualClassScore | None) -> Section:
     """Return rows and scores of each class, the largest gain first."""
     own = metric_title(decision.metric.name.rpartition(" ")[2])
     values, usual = decision.per_class, decision.per_class_most_probable

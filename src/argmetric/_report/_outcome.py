@@ -15,7 +15,7 @@ from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import RARE, beside, probability_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._report import _figures as draw
 from argmetric._report._curves import Request
 from argmetric._report._figures import Figure, number, percent, scores, share
@@ -31,7 +31,7 @@ _TICKS = tuple((x, f"{x:g}") for x in QUARTILES)
 
 
 def groups_section(
-    asked: Request, labels: Any, units: str, scale: str, metric: str
+    asked: Request, labels: AnyArray, units: str, scale: str, metric: str
 ) -> Section:
     """Return sizes, cuts and scores of the groups, and the ten least certain.
 
@@ -102,7 +102,11 @@ class ActualScores:
     """
 
     def __init__(
-        self, asked: Request, cuts: tuple[float, float], labels: Any, found: Forecast
+        self,
+        asked: Request,
+        cuts: tuple[float, float],
+        labels: AnyArray,
+        found: Forecast,
     ) -> None:
         layout, p = asked.layout, asked.probabilities
         (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)

@@ -13,13 +13,18 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from argmetric._ground.arguments import check_choice, check_path, install
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import Result, metric_title
 from argmetric._ground.whole_files import FilePath, written_whole
 from argmetric._report import _figures as draw
+
+if TYPE_CHECKING:
+    from argmetric._forecast.result import Forecast
+    from argmetric.classes import ClassForecast
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -40,7 +45,9 @@ class Card:
     interval: tuple[float, float] | None = None
 
     @classmethod
-    def of_forecast(cls, title: str, found: Any, actual: float = math.nan) -> Card:
+    def of_forecast(
+        cls, title: str, found: Forecast | ClassForecast, actual: float = math.nan
+    ) -> Card:
         """Return the forecast score, its interval beside the actual one if known."""
         low, high = found.interval
         _, *ends = beside(actual, low, high, draw.number)
@@ -215,7 +222,7 @@ def format_of(path: FilePath, otherwise: str = ", or pass `format`") -> Format:
     return _SUFFIXES[suffix]
 
 
-def require_page() -> Any:
+def require_page() -> ModuleType:
     """Import the template engine; called before any work where a page is wanted."""
     try:
         import jinja2

@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._compare import VERDICTS, Comparison
 from argmetric._ground.display import ALARM, PERIOD, counted, metric_title
-from argmetric._ground.types import ArrayLike, Label, ReferenceLike
+from argmetric._ground.types import AnyArray, ArrayLike, Label, ReferenceLike
 from argmetric._monitor import BETTER, Monitoring, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._check import report_check, report_class_decision, report_rule
@@ -69,7 +69,7 @@ def report_monitoring(found: Monitoring) -> Report:
 
 
 def _page(
-    found: Any,
+    found: Monitoring | ClassMonitoring,
     periods: list[PeriodValues],
     prevalence: tuple[str, float],
     more: list[Section],
@@ -115,7 +115,7 @@ def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
 
-def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
+def _cards(found: Monitoring | ClassMonitoring, one: PeriodValues) -> Iterator[Card]:
     """Return cards of the last period and its verdict, and of all periods."""
     own = dict(found.periods[-1].lines())
     verdict, score, *others = make_cards((x, own[x]) for x in CARDS if x in own)
@@ -223,7 +223,7 @@ def _histogram(
     first = np.searchsorted(bins, np.arange(1, bins.max() + 1))
     between = watch.bins.edges[first - 1]
 
-    def shares(cells: Any) -> list[float]:
+    def shares(cells: AnyArray) -> list[float]:
         counts = np.bincount(bins, cells)
         return list((counts / counts.sum()).tolist())
 

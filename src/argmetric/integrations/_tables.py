@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
 
+Table = TypeVar("Table")
 # Options of `decide` that do not depend on the rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
@@ -22,14 +23,14 @@ SETTINGS = {
 
 
 def decide_table(
-    table: object,
+    table: Table,
     *,
     p: str,
     groups: str,
     metric: MetricLike = "f1",
     output: str = "decision",
-    **settings: Any,
-) -> Any:
+    **settings: object,
+) -> Table:
     """Return a table with one more column: the labels that `decide` chooses.
 
     Every group must be whole in the table. Its labels then do not depend on the other
@@ -68,19 +69,19 @@ def decide_table(
     >>> labelled["decision"].to_pylist()
     [1, 0, 1]
     """
-    settings = read_settings(settings)
-    return _label_table(table, p, groups, metric, output=output, settings=settings)
+    options = read_settings(settings)
+    return _label_table(table, p, groups, metric, output=output, settings=options)
 
 
 def decide_batches(
-    batches: Iterable[Any],
+    batches: Iterable[Table],
     *,
     p: str,
     groups: str,
     metric: MetricLike = "f1",
     output: str = "decision",
-    **settings: Any,
-) -> Iterator[Any]:
+    **settings: object,
+) -> Iterator[Table]:
     """Yield tables as `decide_table` returns them; refuse a group in two of them.
 
     Parameters
@@ -104,7 +105,7 @@ def decide_batches(
     >>> [table["decision"].to_pylist() for table in tables]
     [[1, 0], [1, 0]]
     """
-    settings = read_settings(settings)
+    options = read_settings(settings)
     seen: set[Any] = set()
     for number, batch in enumerate(batches):
         frame = _frame(batch)
@@ -117,10 +118,10 @@ def decide_batches(
                 "earlier one: partition the rows by group, so that each is whole"
             )
         seen.update(ids)
-        yield _label_table(batch, p, groups, metric, output=output, settings=settings)
+        yield _label_table(batch, p, groups, metric, output=output, settings=options)
 
 
-def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Check options for groups on their own; fit a reference once, to a calibrator."""
     unknown = sorted(settings.keys() - SETTINGS)
     if unknown:
@@ -160,14 +161,14 @@ def _frame(table: object) -> Any:
 
 
 def _label_table(
-    table: object,
+    table: Table,
     p: str,
     groups: str,
     metric: MetricLike,
     *,
     output: str,
     settings: dict[str, Any],
-) -> Any:
+) -> Table:
     """Return the table with a column of decisions.
 
     Parameters
@@ -189,7 +190,10 @@ def _label_table(
     check_columns(frame.columns, p, groups, output=output)
     scores = frame[p]
     if not len(frame):
-        return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
+        empty: Table = frame.with_columns(
+            scores.cast(nw.Int64).alias(output)
+        ).to_native()
+        return empty
     budget = settings.get("budget")
     if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
         check_columns(frame.columns, budget[0], output=output)
@@ -198,7 +202,8 @@ def _label_table(
     how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
     decision = decide(scores.to_native(), metric, **how)
     column = nw.from_native(decision.labels, series_only=True).alias(output)
-    return frame.with_columns(column).to_native()
+    labelled: Table = frame.with_columns(column).to_native()
+    return labelled
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def log_rule(
     name: str = "rule",
     *,
     model: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Any:
     """Log a pyfunc model that labels rows by a rule, and return what MLflow returns.
 
@@ -64,7 +64,7 @@ def log_rule(
         )
 
 
-def predictor() -> Any:
+def predictor() -> object:
     """Return a pyfunc model that loads the rule, and any model behind it."""
     pyfunc = load_module("mlflow.pyfunc")
 
