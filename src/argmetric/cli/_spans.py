@@ -137,7 +137,7 @@ def spans(o: Arguments) -> int:
     plain = found.to_dict()
     same = "expected_spans", "expected", "method", "proven", "bound"
     types = "one measure per type" if o.per_type else "all types together"
-    known = None if share is None else f"{100 * share:.1f} % known to the model"
+    known = None if share is None else f"{100 * share:.1f} % of them known to the model"
     line = (fit and f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}") or None
     together = None if actual is None else f"{number(actual)} (all spans together)"
     values, facts = values_and_lines(
