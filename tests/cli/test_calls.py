@@ -23,9 +23,13 @@ DATA = {
     "SEEN": np.where(np.arange(N) < 30, Y.astype(float), np.nan),
     "KIND": KIND,
     "CALLED": np.roll(KIND, 1),
+    "SPAM": np.where(Y == 1, "spam", "ham"),
+    "W": np.arange(N) % 3 + 1,
     "TRUE": (RNG.random((N, 3)) < Q).astype(int),
     "TAKEN": (Q >= 0.3).astype(int),
 }
+KEYS = {"decide": "decision", "forecast": "forecast", "evaluate": "actual"}
+KEYS |= {"calibrate": "check"}
 CALLS = [
     tuple(line.split(" -> "))
     for line in Path(__file__).with_name("calls.txt").read_text().splitlines()
@@ -37,6 +41,7 @@ def write_rows():
     seen = ["" if np.isnan(x) else int(x) for x in DATA["SEEN"]]
     columns = {"y": Y, "order": ORDER, "half": DATA["HALF"], "kind": KIND, "seen": seen}
     columns |= {"logit": DATA["LOGITS"], "called": DATA["CALLED"]}
+    columns |= {"spam": DATA["SPAM"], "w": DATA["W"]}
     for prefix, matrix in (("p", Q), ("y", DATA["TRUE"]), ("t", DATA["TAKEN"])):
         columns |= {f"{prefix}_{x}": matrix[:, i] for i, x in enumerate(NAMES)}
     write_csv("rows.csv", **columns)
@@ -51,8 +56,8 @@ def test_a_command_says_what_the_call_says(answer, place):
     verb, layout, *more = typed.split(" ", 2)
     found = answer(" ".join([verb, "rows.csv", LAYOUTS.get(layout, layout), *more]))
     wanted = eval(call, {**DATA, "d": decision}).to_dict()
-    key = {"decide": "decision", "forecast": "forecast", "evaluate": "actual"}[verb]
-    assert rounded(found[key]) == rounded(plain(wanted))
+    said = found["rules"][0] if verb == "tune" else found[KEYS[verb]]
+    assert rounded(said) == rounded(plain(wanted))
 
 
 def rounded(value):
