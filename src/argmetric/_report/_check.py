@@ -20,12 +20,7 @@ from argmetric._report._figures import Figure, Layer, axis, by_name, number, sho
 from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import Rule
-from argmetric.classes import (
-    ActualClassScore,
-    ClassCalibrationCheck,
-    ClassDecision,
-    codes_of,
-)
+from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 from argmetric.metrics import ClassMetric
 
 AnyCheck = CalibrationCheck | ClassCalibrationCheck
@@ -264,7 +259,9 @@ def _in_words(metric: ClassMetric, n_groups: int | None) -> str:
     return f"{metric_title(metric.name)}{over}{convention}"
 
 
-def _per_class(decision: ClassDecision, actual: ActualClassScore | None) -> Section:
+def _per_class(
+    decision: ClassDecision, actual: verbs.ActualClassScore | None
+) -> Section:
     """Return rows and scores of each class, the largest gain first."""
     own = metric_title(decision.metric.name.rpartition(" ")[2])
     values, usual = decision.per_class, decision.per_class_most_probable

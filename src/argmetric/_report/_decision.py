@@ -323,6 +323,7 @@ class _Page:
         curves, own, k = self.curves, self.asked.metric.name, self.curves["k"]
         view, values = curves["views"][own], curves["scores"][own]
         inside, name = sum(x <= view["most"] for x in k), f"Expected {self.metric}"
+        across = "rows predicted positive"
         layers = [draw.line(k[:inside], values[:inside])]
         for called, look, _, cut, place in reversed(self.rivals):
             y = cut.expected if look == "chosen" or place is None else values[place]
@@ -342,9 +343,7 @@ class _Page:
             flat = "The dashed line is the expected score of these labels."
         return Figure(
             f"{first} {flat}",
-            draw.FigureAxis(
-                "rows predicted positive", 0.0, view["most"], view["x_ticks"]
-            ),
+            draw.FigureAxis(across, 0.0, view["most"], view["x_ticks"]),
             draw.FigureAxis(name, view["low"], view["high"], view["y_ticks"]),
             tuple(layers),
             id="curve",
@@ -371,6 +370,7 @@ class _Page:
             caught = share(found, total)
             text += f" {caught} of them are among the rows predicted positive."
         floor, name = in_options("min_recall=0.8", self.shell), "probability"
+        up = "expected positives"
         name = "calibrated " * self.calibrated + name
         missed = ("bar", "predicted negative", held, positives)
         taken = ("bar taken", "predicted positive", [0.0] * BINS, held)
@@ -378,9 +378,7 @@ class _Page:
             "Positives in the light bars will be missed. To catch more of them, ask "
             f"for a minimum recall ({floor}) or choose a metric such as F2.",
             draw.axis(name, 0.0, end),
-            draw.axis(
-                "expected positives", 0.0, max(positives), 4, text=draw.count_text
-            ),
+            draw.axis(up, 0.0, max(positives), 4, text=draw.count_text),
             (draw.bars(edges, titles, missed, taken),),
         )
         title = "Where the positives are"

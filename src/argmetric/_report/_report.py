@@ -253,12 +253,11 @@ def as_html(report: Report) -> str:
         scored, recall = data["scores"], data["recall"]
         betas = [(f"{beta:g}", f"f{beta:g}") for beta in draw.BETAS]  # one choice
         others = [name for name in scored if name not in dict(betas).values()]
-        floors = {}
+        controls = {"betas": betas, "others": others, "size": len(data["k"])}
+        controls["floors"] = floors = {}
         for name in () if recall is None else ("recall", "precision"):
             own = data["limits"].get(f"min_{name}", 0.0)
             floors[name] = sorted({0.0, *draw.FLOORS, own}), own
-        controls = {"betas": betas, "others": others, "floors": floors}
-        controls["size"] = len(data["k"])
         # The script works with all numbers at all places: there is nothing to compute
         unused = ("thresholds", "best_cut", "near", "limits")
         data = {name: x for name, x in data.items() if name not in unused} | {

@@ -188,21 +188,18 @@ def _label_table(
 
     frame = _frame(table)
     check_columns(frame.columns, p, groups, output=output)
-    scores = frame[p]
-    if not len(frame):
-        empty: Table = frame.with_columns(
-            scores.cast(nw.Int64).alias(output)
-        ).to_native()
-        return empty
     budget = settings.get("budget")
     if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
         check_columns(frame.columns, budget[0], output=output)
         costs = frame[budget[0]].to_native()
         settings = settings | {"budget": (costs, budget[1])}
-    how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
-    decision = decide(scores.to_native(), metric, **how)
-    column = nw.from_native(decision.labels, series_only=True).alias(output)
-    labelled: Table = frame.with_columns(column).to_native()
+    if not len(frame):
+        column = frame[p].cast(nw.Int64)
+    else:
+        how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
+        labels = decide(frame[p].to_native(), metric, **how).labels
+        column = nw.from_native(labels, series_only=True)
+    labelled: Table = frame.with_columns(column.alias(output)).to_native()
     return labelled
 
 

@@ -79,11 +79,8 @@ def predictor() -> object:
             before = self.model
             output = model_input if before is None else before.predict(model_input)
             scores = np.asarray(output, dtype=np.float64)
-            if (
-                before is not None
-                and scores.ndim == 1
-                and np.isin(scores, (0, 1)).all()
-            ):
+            like_labels = scores.ndim == 1 and np.isin(scores, (0, 1)).all()
+            if before is not None and like_labels:
                 warnings.warn(
                     "the model returns only 0 and 1, which look like labels: log it "
                     "with pyfunc_predict_fn='predict_proba'",
