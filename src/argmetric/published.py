@@ -39,6 +39,7 @@ def decide(
     Returns
     -------
     Decision
+        As `argmetric.decide` returns it.
 
     Examples
     --------

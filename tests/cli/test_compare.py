@@ -8,33 +8,14 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from cli_files import NEW, OLD, P, Y, write_columns, write_models
 
-RNG = np.random.default_rng(6)
-X = RNG.normal(-1.2, 1.6, 1400)
-Y = (RNG.random(1400) < 1 / (1 + np.exp(-X))).astype(int)
-P = {
-    name: (1 / (1 + np.exp(-X - RNG.normal(0, s, 1400)))).round(6)
-    for name, s in (("a", 1.5), ("b", 0.4))
-}
-OLD, NEW = slice(0, 500), slice(500, None)
 GIVEN = ("compare", "new.csv", "--scores", "p_*", "--reference", "old.csv")
 
 
-def write(path, columns):
-    with open(path, "w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
-
-
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write("old.csv", {"p_a": P["a"][OLD], "p_b": P["b"][OLD], "y": Y[OLD]})
-    ids = [f"{i:04d}" for i in range(900)]
-    called = {f"d_{name}": (p[NEW] >= 0.4).astype(int) for name, p in P.items()}
-    scores = {f"p_{name}": p[NEW] for name, p in P.items()}
-    write("new.csv", {"id": ids, **scores, **called})
+def folder():
+    write_models("old.csv", "new.csv")
 
 
 def compared():
@@ -69,7 +50,7 @@ def test_rows_are_labelled_in_batches(run):
     np.testing.assert_array_equal(numbers - 1, found.next_rows(40))
     assert [row["id"] for row in rows] == [f"{i - 1:04d}" for i in numbers]
     y = Y[NEW][numbers - 1]
-    write("found.csv", {"row": numbers, "y": y})
+    write_columns("found.csv", {"row": numbers, "y": y})
     more = found.add(numbers - 1, y)
     end = run(*GIVEN, "--known", "found.csv", "--next", "5", "-o", "n.csv", "--json")
     values = json.loads(end.out)
@@ -82,7 +63,7 @@ def test_rows_are_labelled_in_batches(run):
 def test_a_judge_and_labels_of_people(run):
     known = [str(y) if i % 9 == 0 else "" for i, y in enumerate(Y[NEW])]
     called = {f"d_{name}": (p[NEW] >= 0.4).astype(int) for name, p in P.items()}
-    write("judged.csv", {"judge": P["b"][NEW], "human": known, **called})
+    write_columns("judged.csv", {"judge": P["b"][NEW], "human": known, **called})
     given = ("--score", "judge", "--decisions", "d_*", "--json")
     values = json.loads(run("compare", "judged.csv", *given, "--known", "human").out)
     assert values["columns"]["known"] == "human"
@@ -90,7 +71,7 @@ def test_a_judge_and_labels_of_people(run):
     same = json.loads(run("compare", "judged.csv", *given, "--label", "human").out)
     assert same["models"] == values["models"]
     seen = np.flatnonzero(np.array(known) != "")
-    write("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
+    write_columns("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
     apart = json.loads(
         run("compare", "judged.csv", *given, "--known", "people.csv").out
     )
@@ -104,8 +85,8 @@ def test_a_judge_and_labels_of_people(run):
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc", "jaccard"])
 def test_one_system_and_a_judge(run, metric):
     seen = np.arange(0, 900, 9)
-    write("one.csv", {"judge": P["b"][NEW], "d_bot": (P["a"][NEW] >= 0.4) * 1})
-    write("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
+    write_columns("one.csv", {"judge": P["b"][NEW], "d_bot": (P["a"][NEW] >= 0.4) * 1})
+    write_columns("people.csv", {"row": seen + 1, "y": Y[NEW][seen]})
     given = ("--score", "judge", "--decisions", "d_*", "--known", "people.csv")
     ended = run("compare", "one.csv", *given, "--metric", metric, "--json")
     values = json.loads(ended.out)
@@ -134,32 +115,3 @@ def test_the_page_has_verdict_picture_and_rows(run):
     assert report.values["comparison"]["mean"] == found.mean
     same = am.compare(P["a"], [P["a"] > 0.5] * 2)
     assert [one.key for one in am.report(same).sections] == ["models", "labels"]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("--next", "5"), "--next writes rows: pass -o FILE"),
-        (("-o", "x.csv"), "-o takes the rows of --next"),
-        (("--known", "who"), "--known 'who' is neither a file nor a column of new.csv"),
-        (("--decisions", "q_*"), "no column matches --decisions 'q_*'"),
-        (("--decisions", "d_*", "--threshold", "0.5"), "exclude each other"),
-        (("--score", "p_a"), "--scores and --score exclude each other"),
-        (
-            ("--known", "twice.csv"),
-            "twice.csv: row 4 is labelled twice, once 0 and once 1",
-        ),
-        (
-            ("--known", "odd.csv"),
-            "row 1: 0 in the column 'row' is no number of the 900",
-        ),
-        (("--known", "far.csv"), "row 1: 5000 in the column 'row' is no number"),
-    ],
-)
-def test_what_is_refused(run, given, message):
-    write("twice.csv", {"row": [4, 4], "y": [0, 1]})
-    write("odd.csv", {"row": [0], "y": [1]})
-    write("far.csv", {"row": [5000], "y": [1]})
-    ended = run(*GIVEN, *given)
-    assert ended.code in (1, 2)
-    assert message in ended.err

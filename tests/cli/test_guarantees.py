@@ -57,21 +57,6 @@ def test_decide_proves_it_on_the_reference(run, answer):
     assert found["decision"]["guarantee"] == wanted.guarantee.to_dict()
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (f"decide new.csv {LIMITS}", "pass --reference FILE"),
-        ("tune known.csv --for-rows 5", "--for-rows goes with --confidence"),
-        ("tune known.csv --min-precision .999 --confidence .95", "no threshold is"),
-        ("tune known.csv --confidence 2", "--confidence"),
-    ],
-)
-def test_what_is_not_proven_is_refused(run, line, words):
-    ended = run(*line.split())
-    assert ended.code != 0
-    assert words in ended.err
-
-
 def test_the_prevalence_of_a_promise_is_told(run, answer):
     line = "--min-precision .7 --prior .2 --confidence .9"
     wanted = am.tune(Y, P, min_precision=0.7, prior=0.2, confidence=0.9).guarantee

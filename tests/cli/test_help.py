@@ -14,7 +14,7 @@ import argmetric as am
 from argmetric.cli._command import app, first_lines
 from argmetric.cli._errors import with_flags
 from argmetric.cli._options import OPTIONS
-from argmetric.cli._values import marked_streams
+from argmetric.cli._values import mark_streams
 from argmetric.cli.scores._rows import REFUSALS
 from argmetric.scale import files as aio
 
@@ -66,7 +66,7 @@ def test_examples_parse_and_are_shown(run, command, monkeypatch):
         program, *tokens = shlex.split(line)
         assert program == "argmetric"
         assert " ".join(tokens).startswith(command)
-        app.parse_args(marked_streams(tokens), exit_on_error=False, print_error=False)
+        app.parse_args(mark_streams(tokens), exit_on_error=False, print_error=False)
 
 
 def test_no_option_is_there_for_the_parser_alone():

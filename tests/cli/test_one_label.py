@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pc
-import pytest
 
 import argmetric as am
-from command import plain
+from command import plain, words
 
 NAMES = "cat", "dog", "bird"
 RNG = np.random.default_rng(29)
@@ -38,36 +37,18 @@ def write(name="pets.csv", p=P, y=Y):
     return name
 
 
-@pytest.mark.parametrize(
-    ("options", "how"),
-    [
-        ((), {}),
-        (("-m", "jaccard", "--zero-division", "0"), {"zero_division": 0.0}),
-        (("--average", "weighted"), {"average": "weighted"}),
-        (("-m", "mcc"), {}),
-        (("-m", "quadratic_kappa"), {}),
-        (("--group", "g"), {"groups": np.arange(60) % 3}),
-    ],
-)
-def test_decide_and_evaluate_are_those_of_the_package(run, answer, options, how):
-    metric = options[1] if "-m" in options else "f1"
-    asked = *ASK, "--label", "kind", *options, "--json"
+def test_decisions_are_written_and_judged(run, answer):
+    asked = *ASK, "--label", "kind", "--group", "g", "--json"
     found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
-    d = am.classes.decide(P, metric, classes=NAMES, **how)
+    how = {"classes": NAMES, "groups": np.arange(60) % 3}
+    d = am.classes.decide(P, **how)
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
-    assert found["decision"] == plain(d.to_dict())
-    assert found["forecast"] == plain(d.forecast().to_dict())
-    real = am.classes.evaluate(Y, d.labels, metric, classes=NAMES, **how)
-    assert found["actual"] == plain(real.to_dict())
-    assert found["file"] == "pets.csv"
-    assert found["rows"] == 60
-    columns = {"scores": "p_*", "label": "kind"}
-    columns |= {"group": "g"} if "groups" in how else {}
-    assert found["columns"] == columns
-
-    judged = "evaluate", "o.csv", "--one-label", "--label", "kind", *options
-    found = answer(*judged, "--scores", "p_*")
-    assert found["actual"] == plain(real.to_dict())
+    actual = plain(am.classes.evaluate(Y, d.labels, **how).to_dict())
+    assert found["actual"] == actual
+    assert (found["file"], found["rows"]) == ("pets.csv", 60)
+    assert found["columns"] == {"scores": "p_*", "label": "kind", "group": "g"}
+    judged = "evaluate", "o.csv", "--one-label", "--label", "kind", "--group", "g"
+    assert answer(*judged, "--scores", "p_*")["actual"] == actual
     assert run(*judged, "--fail-under", "0.999").code == 3
 
 
@@ -81,19 +62,17 @@ def test_without_columns_of_scores_the_classes_are_those_that_occur(run):
     assert found["actual"]["score"] == float(score)
 
 
-@pytest.mark.parametrize("prior", [None, "estimate"])
-def test_a_reference_recalibrates_and_goes_by_names(run, prior):
+def test_a_reference_recalibrates_and_goes_by_names(run):
     p, codes = REFERENCE
     write("val.csv", p, np.array(NAMES)[codes])
     text = Path("val.csv").read_text()
     lines = [line.split(",") for line in text.splitlines()]
     swapped = "\n".join(",".join([g, c, b, a, y]) for g, a, b, c, y in lines)
     Path("val.csv").write_text(swapped + "\n")
-    more = () if prior is None else ("--prior", prior)
-    asked = *ASK, "--label", "kind", "--reference", "val.csv", *more, "--json"
+    asked = *ASK, "--label", "kind", "--reference", "val.csv", "--json"
     found = json.loads(run("decide", write(), *asked).out)
     reference = np.array(NAMES)[codes], p
-    d = am.classes.decide(P, classes=NAMES, reference=reference, prior=prior)
+    d = am.classes.decide(P, classes=NAMES, reference=reference)
     assert found["decision"] == plain(d.to_dict())
     assert found["notes"] == list(d.notes)
 
@@ -111,27 +90,13 @@ def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run):
     )
 
 
-def test_forecast_is_that_of_the_package(run, answer):
-    asked = "forecast", write(), *ASK, "--label", "kind", "--json"
-    found = json.loads(run(*asked).out)
-    d = am.classes.decide(P, classes=NAMES)
-    own = plain(d.forecast().to_dict())
-    assert found["forecast"] == own
+def test_a_forecast_is_told_and_judged(run, answer):
+    asked = "forecast", write(), *ASK, "--label", "kind"
+    found, d = answer(*asked), am.classes.decide(P, classes=NAMES)
+    own = d.forecast()
     assert found["source"] == "optimal for macro f1"
-    real = am.classes.evaluate(Y, d.labels, classes=NAMES)
-    assert (found["actual"]["score"], found["notes"]) == (float(real), own["notes"])
-    run("decide", "pets.csv", *ASK, "-m", "accuracy", "-o", "o.csv")
-    asked = "forecast", "o.csv", *ASK, "--coverage", "0.8", "-m", "mcc", "--group", "g"
-    found = answer(*asked)
-    labels, groups = (
-        am.classes.decide(P, "accuracy", classes=NAMES).labels,
-        np.arange(60) % 3,
-    )
-    own = am.classes.forecast(P, labels, "mcc", 0.8, classes=NAMES, groups=groups)
-    assert found["forecast"] == plain(own.to_dict())
-    assert found["columns"]["decision"] == "decision"
-    told = " ".join(run(*asked).out.split())
-    assert f"forecast {own.mean:.4f}, 80 % interval" in told
+    assert found["notes"] == plain(own.to_dict())["notes"]
+    assert f"forecast {own.mean:.4f}, 90 % interval" in words(run(*asked).out)
     assert run(*asked, "--fail-under", f"{own.mean + 1e-6}").code == 3
     low = f"{own.interval[0] + 1e-6}"
     assert run(*asked, "--fail-under", low).code == 0
@@ -155,7 +120,7 @@ def test_calibrate_checks_and_its_map_is_applied(run, answer):
     assert found["check"] == plain(am.classes.check(y, p, classes=NAMES).to_dict())
     own = am.classes.calibrate(y, p, classes=NAMES)
     assert am.Calibrator.load("map.json") == own
-    told = " ".join(run(*asked).out.split())
+    told = words(run(*asked).out)
     assert "reliable classes 3 of 3 cat yes; forecast" in told
     mapped = "decide", write(), *ASK, "--reference", "map.json", "--json"
     d = am.classes.decide(P, classes=NAMES, reference=own)
@@ -174,8 +139,8 @@ def test_a_rule_of_classes_decides_and_is_forecast(run, answer):
     labels = rule.apply(P)
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == labels.tolist()
     own = am.classes.forecast(P, labels, "f1", classes=NAMES)
-    assert f"forecast {own.mean:.4f}" in " ".join(ended.err.split())
-    assert "metric macro f1; a class that is neither" in " ".join(ended.err.split())
+    assert f"forecast {own.mean:.4f}" in words(ended.err)
+    assert "metric macro f1; a class that is neither" in words(ended.err)
     for command in ("decide", "forecast"):
         found = answer(command, "pets.csv", *asked)
         assert found["forecast"] == plain(own.to_dict())

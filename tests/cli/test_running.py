@@ -38,7 +38,7 @@ def shown(monkeypatch):
     monkeypatch.setattr("rich.console.Console.status", status)
     terminal = SimpleNamespace(isatty=lambda: True)
     streams = SimpleNamespace(stderr=terminal, stdin=terminal)
-    monkeypatch.setattr("argmetric.cli._progress.sys", streams)
+    monkeypatch.setattr("argmetric.cli._report.sys", streams)
     return texts
 
 

@@ -9,38 +9,13 @@ from pathlib import Path
 import pytest
 
 from argmetric.search import score_summaries
-
-REVIEWS = {
-    "a.txt": "The room was big and clean. Breakfast was cold. We would come again!",
-    "b.txt": "A big room, and clean. The lift did not work. Breakfast was cold, too.",
-    "c.txt": "The room was clean. Staff was kind & helpful.\n\nThe lift did not work.",
-}
-REFERENCES = ["The rooms are big and clean.", "Big room; the lift did not work."]
-
-
-def put(path, text, encoding="utf-8"):
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_bytes(text.encode(encoding))
+from cli_files import REFERENCES, put, write_texts
 
 
 @pytest.fixture
 def run(run):
     """Run `argmetric summarize` in a folder with small files."""
-    for name, text in REVIEWS.items():
-        put(f"reviews/{name}", text)
-    put("gold/1.txt", REFERENCES[0])
-    put("gold/2.txt", REFERENCES[1])
-    documents = list(REVIEWS.values())
-    rows = [
-        {"documents": documents, "references": REFERENCES, "name": f"hotel {i}"}
-        for i in range(4)
-    ]
-    put("data.jsonl", "\n".join(map(json.dumps, rows)))
-    for i in range(3):
-        for name, text in REVIEWS.items():
-            put(f"topics/t{i}/{name}", text)
-        put(f"people/t{i}.1.txt", REFERENCES[0])
-        put(f"people/t{i}.2.txt", REFERENCES[1])
+    write_texts()
     return functools.partial(run, "summarize")
 
 
@@ -90,49 +65,6 @@ def test_other_encodings(run):
     assert message in ended.err
     ended = run("latin", "--words", "4", "--encoding", "latin-1")
     assert (ended.code, ended.out) == (0, "Très bien. Voilà tout.\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("", 2, "a folder or files are needed"),
-        ("nix", 1, "cannot read nix: No such file or directory"),
-        ("reviews --words 5 --chars 9", 2, "--words and --chars exclude each other"),
-        ("reviews --words 0", 2, 'Invalid value "0" for --words'),
-        ("reviews --words 1", 1, "reviews"),
-        ("reviews --mode headlines", 2, 'Invalid value "headlines" for --mode'),
-        ("reviews --redundancy 2", 2, 'Invalid value "2.0" for --redundancy'),
-        ("reviews --min-words 99", 1, "there is nothing to take"),
-        ("reviews --model nix", 1, "nix"),
-        ("reviews --model -", 2, "a summarizer is read from a file"),
-        ("reviews --model m --mode sentences", 2, "--mode is part of the model"),
-        ("reviews --must unicorn", 1, "--must 'unicorn': no sentence of the sources"),
-        ("reviews --encoding klingon", 2, "--encoding klingon: there is no such"),
-        ("reviews --report -", 2, "a report is written to a file"),
-        ("reviews --report nix/p.html", 1, "cannot write nix/p.html: there is no"),
-        ("reviews --output nix/s.txt", 1, "cannot write nix/s.txt: there is no folder"),
-        ("- -", 2, "standard input can be read once only"),
-        ("train data.jsonl", 2, "--model"),
-        ("train data.jsonl -o -", 2, "a summarizer is written to a file"),
-        ("train data.jsonl -o nix/m", 1, "cannot write nix/m: there is no folder nix"),
-        ("train topics -o m", 2, "topics is a folder: pass --references"),
-        (
-            "train data.jsonl --references people -o m",
-            2,
-            "is about a folder of clusters",
-        ),
-        ("train topics --references gold -o m", 1, "topics/t0 has no reference"),
-        ("train nix.jsonl -o m", 1, "cannot read nix.jsonl"),
-        ("train reviews/a.txt -o m", 1, "reviews/a.txt, line 1: not JSON"),
-        ("evaluate data.jsonl --model nix", 1, "nix"),
-        ("evaluate data.jsonl --model m --mode compressed", 2, "--mode is part of"),
-        ("train data.jsonl -o m --policy magic", 2, 'Invalid value "magic"'),
-        ("train data.jsonl -o m --oracle-beam 2", 2, "--oracle-beam is about"),
-    ],
-)
-def test_what_is_wrong_is_told(run, arguments, code, message):
-    run(*arguments.split()).failed(code, message)
-    assert not Path("m").exists()
 
 
 # -- train and evaluate --------------------------------------------------------
@@ -294,28 +226,3 @@ def test_folders_and_lines_are_clusters_with_references(run, answer):
     assert names == ["food", "rooms", "v2.1.txt"]
     found = json.loads(run("train", "sorts", *options, "-o", "m").out)
     assert (found["documents"], found["reference_count"], found["notes"]) == (4, 5, [])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("outer", "outer has no files, only folders such as outer/empty"),
-        ("outer/empty", "outer/empty/a.txt is empty: there is nothing to summarise"),
-        ("outer/two", "every file of outer/two is empty: there is nothing"),
-        ("bare", "bare has no files\n"),
-        ("evaluate tops --references gold", "tops/b.txt has no reference: there is ne"),
-        ("evaluate tops --references data.jsonl", "data.jsonl must be a folder of ref"),
-        ("evaluate bare --references gold", "bare has no files; needed: a folder"),
-        ("evaluate tops --references said", "said/b.txt: reference 0 is empty"),
-        ("evaluate tops --references none", "none/b has no files: references are miss"),
-    ],
-)
-def test_what_is_wrong_with_folders_is_told(run, arguments, message):
-    put("outer/empty/a.txt", "")
-    put("outer/two/a.txt", "\n")
-    put("outer/two/b.txt", " ")
-    put("tops/b.txt", "two")
-    put("said/b.txt", " ...")
-    for name in ("bare", "none/b"):
-        Path(name).mkdir(parents=True)
-    run(*arguments.split()).failed(1, message)

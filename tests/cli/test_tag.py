@@ -4,8 +4,6 @@ import contextlib
 import functools
 import io
 import json
-import random
-import re
 import signal
 import subprocess
 import sys
@@ -18,45 +16,10 @@ from hypothesis import strategies as st
 from argmetric.cli import main
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
+from cli_files import QUICK, SMALL, TEST, TEXTS, columns, corpus
 from command import PATIENCE
 
-SMALL = "--hash-bits", "14"
-QUICK = *SMALL, "--epochs", "3"
 TRAINED = "train", "train.txt", "--task", "chunk", "--model", "m.tag", *QUICK
-
-
-def corpus(n, seed=0):
-    """Sentences of a small grammar: words, parts of speech, chunk labels."""
-    draw = random.Random(seed)
-    nouns, verbs = ["cat", "dog", "fish", "señal"], ["sees", "eats", "likes"]
-    sentences = []
-    for _ in range(n):
-        rows = []
-        for verb in (False, True):
-            if verb:
-                rows.append((draw.choice(verbs), "VBZ", "B-VP"))
-            rows.append((draw.choice(["the", "a"]), "DT", "B-NP"))
-            if draw.random() < 0.5:
-                rows.append((draw.choice(["big", "red"]), "JJ", "I-NP"))
-            rows.append((draw.choice(nouns), "NN", "I-NP"))
-        sentences.append([*rows, (".", ".", "O")])
-    return sentences
-
-
-def columns(sentences, *chosen):
-    chosen = chosen or range(len(sentences[0][0]))
-    rows = ([" ".join(row[c] for c in chosen) for row in s] for s in sentences)
-    return "".join("".join(f"{line}\n" for line in own) + "\n" for own in rows)
-
-
-TRAIN, TEST = corpus(40), corpus(10, seed=1)
-TEXTS = {
-    "train.txt": columns(TRAIN),
-    "test.txt": columns(TEST),
-    "pos.txt": columns(TRAIN, 0, 1),
-    "two.txt": columns(TEST, 0, 2),
-    "words.txt": columns(TEST, 0),
-}
 
 
 def write(name, text, encoding="utf-8"):
@@ -253,78 +216,6 @@ def begun(labels):
 
 
 # -- bad input ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("the DT B-NP\nred JJ\n", "line 2: 2 columns, but line 1 has 3"),
-        ("the\tDT\tB-NP\nred\t\tO\n", "line 2: an empty column"),
-        *((text, " has no sentences") for text in ("", "\n\n \n", "-DOCSTART- O\n\n")),
-        ("Ann NNP S-PER\n", "line 1: 'S-PER' in column 3 is no label"),
-        ("a DT B-NP\n\nb NN X\n", "line 3: 'X' in column 3 is no label of IOB2"),
-        ("the\n", "needs words and labels, 2 columns or more; there is 1"),
-    ],
-)
-def test_bad_files(run, text, message):
-    write("train.txt", text)
-    write("m.tag", "old")
-    ended = run(*TRAINED)
-    assert (ended.code, ended.out) == (1, "")
-    assert re.match(rf"argmetric: train\.txt.*{re.escape(message)}.*\n\Z", ended.err)
-    assert read("m.tag") == "old"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("train.txt --task pos", 1, "column 3, where --task pos has its tags"),
-        ("pos.txt --task chunk", 1, "line 1: 'DT' in column 2 is no label"),
-        ("pos.txt --task joint", 1, "needs words, tags and chunk labels, 3"),
-        ("nobody.txt --task pos", 1, "cannot read nobody.txt: No such file"),
-        ("train.txt --task chunk --dev pos.txt", 1, "has 2 columns, but"),
-        ("train.txt --task sing", 2, "--task"),
-        ("pos.txt --task pos --memory both", 2, "memory is for spans"),
-        ("train.txt --task chunk --beam 0", 2, "--beam"),
-        ("train.txt --task chunk --templates t.txt", 1, "t.txt: template 2"),
-        ("train.txt --task joint --templates t.txt", 1, "under a line [tag]"),
-        ("train.txt --task chunk --templates e.txt", 1, "has no templates"),
-        ("train.txt --task chunk --templates no", 1, "cannot read no:"),
-        ("train.txt --task chunk --model -", 2, "a tagger is written to a file"),
-        ("train.txt --task chunk --model no/m", 1, "there is no folder no"),
-    ],
-)
-def test_what_does_not_fit(run, arguments, code, message):
-    write("t.txt", "w[0]\nsound[0]\n")
-    write("e.txt", "# nothing\n")
-    target = () if "--model" in arguments else ("--model", "m.tag")
-    run("train", *arguments.split(), *target, *SMALL).failed(code, message)
-    assert not Path("m.tag").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("predict words.txt", "reads 2 columns, words first; there is 1"),
-        ("predict two.txt", "holds the labels that it should find: a column seems"),
-        ("predict empty.txt", "empty.txt has no sentences"),
-        ("predict nobody.txt", "cannot read nobody.txt"),
-        ("predict test.txt -o no/out.txt", "there is no folder no"),
-        ("evaluate two.txt", "3 for --task chunk"),
-        ("evaluate test.txt", "line 1: 'DT' in column 2 is no label of IOB2"),
-        ("evaluate test.txt", "the last column is predicted, the one before it gold"),
-        ("evaluate test.txt --task joint", "5 for --task joint"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(run, models, arguments, message):
-    write("empty.txt", "\n")
-    write("out.txt", "old")
-    verb, *rest = arguments.split()
-    if verb == "predict":
-        target = () if "-o" in rest else ("-o", "out.txt")
-        rest = [str(models / "chunk.tag"), *rest, *target]
-    run(verb, *rest).failed(1, message)
-    assert read("out.txt") == "old"
 
 
 # -- interrupts, real data ------------------------------------------------------

@@ -68,31 +68,3 @@ def test_a_model_of_onnx(run):
     onnx = pytest.importorskip("onnx")
     assert run("export", "rule.json", "--to", "onnx", "-o", "rule.onnx").code == 0
     assert onnx.load("rule.onnx") == am.Rule.load("rule.json").to_onnx()
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        ("expect p.csv z.csv -u pk", 2, "--utility pk needs --window"),
-        ("expect p.csv z.csv --window 3", 2, "--window is for pk and windowdiff"),
-        ("expect p.csv z.csv -u nonsense", 2, "unknown metric 'nonsense'"),
-        ("expect p.csv z.csv -u pk --window 0", 2, "window must be a positive integer"),
-        ("expect p.csv z.csv --beam wide", 2, "--beam takes a positive whole number"),
-        ("expect p.csv z.csv -u pk --window 31", 1, "no window fits"),
-        ("expect p.csv z.csv --label nobody", 1, "no column 'nobody'"),
-        ("expect p.csv s.csv", 1, "s.csv has 2 rows but p.csv has 30"),
-        (
-            "expect p.csv z.csv -u hamming --zero-division 1",
-            2,
-            "is for metrics of coun",
-        ),
-        ("export rule.json", 2, "requires an argument"),
-        ("export rule.json --to cobol", 2, "Choose from"),
-        ("export rule.json --to onnx", 2, "a model of ONNX is a file: pass -o FILE"),
-        ("export none.json --to sql", 1, "cannot read none.json: No such file"),
-        ("export rule.json --to sql -o no/x", 1, "there is no folder no"),
-        ("export rule.json --to python --name 1", 1, "must be a name of Python"),
-    ],
-)
-def test_mistakes(run, line, code, message):
-    run(*line.split()).failed(code, message)

@@ -65,31 +65,6 @@ def test_tune_writes_the_rule_of_the_function(run):
     assert np.array_equal(float(digits) <= P, rule.applies(P))
 
 
-def test_tune_options_reach_the_function(run):
-    arguments = [
-        "--label", "kind", "--pos-label", "spam", "--groups", "group", "--weight", "w",
-        "--min-recall", "0.6", "--min-precision", "0.3", "--max-positives", "60%",
-        "--choice", "one-se", "--zero-division", "1", "-o", "rule.json",
-    ]  # fmt: skip
-    assert run("tune", "val.parquet", *arguments).code == 0
-    rule = am.tune(
-        KIND,
-        P,
-        am.get_metric("f1", zero_division=1.0),
-        pos_label="spam",
-        groups=GROUP,
-        sample_weight=WEIGHT,
-        min_recall=0.6,
-        min_precision=0.3,
-        max_positives="60%",
-        choice="one_se",
-    )
-    assert am.Rule.load("rule.json") == rule
-    count = ["--label", "y", "--max-positives", "20", "-o", "rule.json"]
-    assert run("tune", "val.parquet", *count).code == 0
-    assert am.Rule.load("rule.json").applies(P).sum() <= 20
-
-
 def test_tune_several_metrics(run):
     arguments = ["val.parquet", "--label", "y", "-m", "f1", "-m", "f2", "-m", "mcc"]
     ended = run("tune", *arguments, "-o", "rule-{metric}.json")
@@ -98,11 +73,6 @@ def test_tune_several_metrics(run):
         expected = am.tune(Y, P, [name])[name]
         assert am.Rule.load(f"rule-{name}.json").threshold == expected.threshold
         assert f"written: rule-{name}.json" in ended.out
-    ended = run("tune", *arguments, "-o", "rule.json")
-    assert ended.code == 2
-    assert "put {metric} into the name of the file" in ended.err
-    ended = run("tune", *arguments, "-m", "f1")
-    assert ended == Ended(2, "", "argmetric: --metric names the same metric twice\n")
 
 
 @pytest.mark.parametrize("zero", [0, 1, "nan"])
@@ -115,25 +85,12 @@ def test_metrics_that_obey_zero_division_do(run, zero):
     assert {name: am.Rule.load(f"{name}.json") for name in rules} == rules
 
 
-def test_tune_without_labels(run):
-    ended = run("tune", "val.parquet", "--no-label", "-o", "rule.json")
-    assert ended.code == 0
-    assert am.Rule.load("rule.json").threshold == am.tune(None, P, "f1").threshold
+def test_rules_of_no_label_and_of_costs_tell_what_they_are(run):
+    ended = run("tune", "val.parquet", "--no-label")
     assert "if the probabilities are right" in ended.out
-    run("tune", "val.parquet", "--no-label", "--metric", "gmean").failed(1, "decide")
-
-
-def test_tune_costs(run):
-    arguments = ["val.parquet", "--label", "y", "--cost-fp", "1", "--cost-fn", "4"]
-    ended = run("tune", *arguments, "-o", "rule.json")
-    rule = am.tune(Y, P, cost={"fp": 1, "fn": 4})
-    assert am.Rule.load("rule.json").threshold == rule.threshold
+    costs = "--cost-fp", "1", "--cost-fn", "4"
+    ended = run("tune", "val.parquet", "--label", "y", *costs)
     assert "minus the cost of all rows; false alarm 1, miss 4" in ended.out
-    ended = run("tune", *arguments, "--metric", "f1")
-    assert ended.code == 2
-    assert "take the place of --metric" in ended.err
-    ended = run("tune", "val.parquet", "--label", "y", "--cost-fp", "1")
-    assert ended.err == "argmetric: --cost-fp and --cost-fn go together\n"
 
 
 # decide and forecast by a rule
@@ -241,9 +198,7 @@ def test_calibrate_prints_the_check(run, answer):
         "written: m.json",
     ):
         assert line in shown
-    found = answer("calibrate", *arguments)
-    assert found["check"] == json.loads(json.dumps(check.to_dict()))
-    assert found["output"] is None
+    assert answer("calibrate", *arguments)["output"] is None
 
 
 @pytest.mark.parametrize(
@@ -255,8 +210,6 @@ def test_calibrate_methods_and_their_use(run, answer, method):
     assert run("calibrate", *arguments, "-o", "m.json").code == 0
     calibrator = am.calibrate(Y, P, method, sample_weight=WEIGHT)
     assert am.Calibrator.load("m.json") == calibrator
-    found = answer("calibrate", *arguments)
-    assert found["check"]["method"] == calibrator.method
     ended = run("calibrate", "new.csv", "--map", "m.json", "-o", "out.csv")
     assert ended.code == 0
     mended = [float(x) for x in column("out.csv", "calibrated")]

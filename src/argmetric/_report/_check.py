@@ -21,6 +21,7 @@ from argmetric._report._report import Card, PageTable, Report, Row, Section, mak
 from argmetric._verbs.check import CalibrationCheck, reword
 from argmetric._verbs.tune import Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
+from argmetric.metrics import ClassMetric
 
 AnyCheck = CalibrationCheck | ClassCalibrationCheck
 RELIABLE = "Are the probabilities reliable?"
@@ -51,7 +52,7 @@ class CheckPage:
     shell: bool = False
     calibrated: bool = False  # whether the page has recalibrated scores
 
-    def how(self, route: str = "recalibrate") -> str:
+    def advice(self, route: str = "recalibrate") -> str:
         """Return what to do about p, by the recommended way to decide."""
         reference = self.on == "the labelled reference"
         if route == "tune" and (self.calibrated or reference):
@@ -73,7 +74,7 @@ class CheckPage:
         check = self.check
         assert check is not None
         table = PageTable(f"The check on {self.on}", ("", ""), check.lines()[VERDICTS:])
-        text = verdict_text(check, self.how(), self.how("tune")) if told else ()
+        text = verdict_text(check, self.advice(), self.advice("tune")) if told else ()
         bins, cut = check.positive_bins.to_dict(), check.threshold
         cuts = [] if cut is None or not math.isfinite(cut) else [cut]
         means, rates, high = bins["mean"], bins["rate"], bins["rate_high"]
@@ -91,12 +92,12 @@ class CheckPage:
         ends: Any = {"low": bins["rate_low"], "high": high, "titles": titles}
         words = "actual share in a bin, 95 % interval"
         layers.append(draw.points(means, rates, name=words, **ends))
-        how = " (done here)." if self.calibrated else f": {self.how()}."
+        how = " (done here)." if self.calibrated else f": {self.advice()}."
         diagram = Figure(
             "Points on the dotted line: the probabilities are right. Below it they are "
             "too high, above it too low. If the bars miss the line, recalibrate" + how,
             x,
-            axis("actual share of positives", 0.0, most),
+            axis("actual prevalence", 0.0, most),
             tuple(layers),
         )
         return Section("calibration", title, text, (table,), (diagram,))
@@ -251,14 +252,16 @@ def report_class_decision(
     )
 
 
-def _in_words(metric: Any, n_groups: int | None) -> str:
+def _in_words(metric: ClassMetric, n_groups: int | None) -> str:
     """Return the text of the metric, the groups, and the value of absent classes."""
     over = "" if n_groups is None else f", mean over {n_groups:,} groups"
     convention = f"; {metric.convention}" if metric.convention else ""
     return f"{metric_title(metric.name)}{over}{convention}"
 
 
-def _per_class(decision: ClassDecision, actual: Any) -> Section:
+def _per_class(
+    decision: ClassDecision, actual: verbs.ActualClassScore | None
+) -> Section:
     """Return rows and scores of each class, the largest gain first."""
     own = metric_title(decision.metric.name.rpartition(" ")[2])
     values, usual = decision.per_class, decision.per_class_most_probable

@@ -21,7 +21,7 @@ from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.pictures import reach
-from argmetric._ground.types import Booleans, Floats, Integers, ReferenceLike
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._report._figures import BETAS, FLOORS, axis, count_text
 from argmetric._verbs.decide import Decision, decide, threshold_between
@@ -91,7 +91,7 @@ class Request:
         """Return the decision on these rows for another metric or other limits."""
         return decide(self.scores, metric, **self.how, **(limits or self.limits))
 
-    def shaped(self, values: Floats | Booleans) -> Any:
+    def restore_shape(self, values: Floats | Booleans) -> AnyArray:
         """Return one value for each score, in the shape of the input."""
         return np.asarray(self.layout.restore(values))
 
@@ -120,7 +120,7 @@ class PageForecasts:
     """
 
     def __init__(
-        self, asked: Request, labels: Any, expected: float, mean: float
+        self, asked: Request, labels: AnyArray, expected: float, mean: float
     ) -> None:
         self.asked, found = asked, asked.calibrator
         self._shifts: dict[str, float] = {}

@@ -81,7 +81,7 @@ class _Page:
         mean = self.forecast.mean
         expected = mean if self.given else decision.expected
         if self.given and self.calibrated:
-            p = asked.shaped(asked.probabilities)
+            p = asked.restore_shape(asked.probabilities)
             expected = forecast(p, self.labels, metric, **asked.grouping).mean
         # Every score of the page is a forecast, from the same draws
         self.forecasts = forecasts = PageForecasts(asked, self.labels, expected, mean)
@@ -125,7 +125,7 @@ class _Page:
             "cut": None if is_best_cut else curves["best_cut"],
             "level": mean,
         }
-        self.check, self.unchecked = self.checked()
+        self.check, self.unchecked = self.run_check()
         self.truth = None
         if asked.y is not None:
             self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
@@ -237,10 +237,10 @@ class _Page:
             yield (
                 f"The probabilities are not reliable: on {said.on} this costs "
                 f"{number(check.loss)} {self.metric}, and the expected scores on this "
-                f"page do not hold: {said.how(check.route)}."
+                f"page do not hold: {said.advice(check.route)}."
             )
         elif self.truth is not None and self.truth.far:
-            why = f"The probabilities may be off: {said.how()}."
+            why = f"The probabilities may be off: {said.advice()}."
             if self.calibrated:
                 why = "The data may have changed since the scores were calibrated."
             yield f"Actual {self.metric} lies far outside the forecast. {why}"
@@ -270,7 +270,7 @@ class _Page:
         if 2.0 * positives >= MOSTLY:
             del cases[1]
         for what, changed, times in cases:
-            other = Probabilities(asked.shaped(changed(times)))
+            other = Probabilities(asked.restore_shape(changed(times)))
             try:
                 best = decide(other, **judged, **asked.limits)
             except ValueError:  # floors that cannot be met any more
@@ -323,6 +323,7 @@ class _Page:
         curves, own, k = self.curves, self.asked.metric.name, self.curves["k"]
         view, values = curves["views"][own], curves["scores"][own]
         inside, name = sum(x <= view["most"] for x in k), f"Expected {self.metric}"
+        across = "rows predicted positive"
         layers = [draw.line(k[:inside], values[:inside])]
         for called, look, _, cut, place in reversed(self.rivals):
             y = cut.expected if look == "chosen" or place is None else values[place]
@@ -342,9 +343,7 @@ class _Page:
             flat = "The dashed line is the expected score of these labels."
         return Figure(
             f"{first} {flat}",
-            draw.FigureAxis(
-                "rows predicted positive", 0.0, view["most"], view["x_ticks"]
-            ),
+            draw.FigureAxis(across, 0.0, view["most"], view["x_ticks"]),
             draw.FigureAxis(name, view["low"], view["high"], view["y_ticks"]),
             tuple(layers),
             id="curve",
@@ -371,6 +370,7 @@ class _Page:
             caught = share(found, total)
             text += f" {caught} of them are among the rows predicted positive."
         floor, name = in_options("min_recall=0.8", self.shell), "probability"
+        up = "expected positives"
         name = "calibrated " * self.calibrated + name
         missed = ("bar", "predicted negative", held, positives)
         taken = ("bar taken", "predicted positive", [0.0] * BINS, held)
@@ -378,9 +378,7 @@ class _Page:
             "Positives in the light bars will be missed. To catch more of them, ask "
             f"for a minimum recall ({floor}) or choose a metric such as F2.",
             draw.axis(name, 0.0, end),
-            draw.axis(
-                "expected positives", 0.0, max(positives), 4, text=draw.count_text
-            ),
+            draw.axis(up, 0.0, max(positives), 4, text=draw.count_text),
             (draw.bars(edges, titles, missed, taken),),
         )
         title = "Where the positives are"
@@ -404,7 +402,7 @@ class _Page:
         table = PageTable("Best decisions by metric", header, rows)
         return Section("metrics", "What other metrics would choose", (), (table,))
 
-    def checked(self) -> tuple[CheckPage | None, list[str]]:
+    def run_check(self) -> tuple[CheckPage | None, list[str]]:
         """Return the check on labelled rows, or a note if there is none."""
         asked, on = self.asked, "these rows"
         given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}

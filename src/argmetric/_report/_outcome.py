@@ -15,7 +15,7 @@ from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import RARE, beside, probability_outside
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import adaptive_edges
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._report import _figures as draw
 from argmetric._report._curves import Request
 from argmetric._report._figures import Figure, number, percent, scores, share
@@ -31,7 +31,7 @@ _TICKS = tuple((x, f"{x:g}") for x in QUARTILES)
 
 
 def groups_section(
-    asked: Request, labels: Any, units: str, scale: str, metric: str
+    asked: Request, labels: AnyArray, units: str, scale: str, metric: str
 ) -> Section:
     """Return sizes, cuts and scores of the groups, and the ten least certain.
 
@@ -98,23 +98,27 @@ class ActualScores:
 
     `score` has the counts of the labels, `expected_counts` are those to expect, and
     `outside` is how rarely a score lies as far outside of its forecast (None inside),
-    `far` whether that is too rare for chance.
+    `far` whether that is too rare to be an accident.
     """
 
     def __init__(
-        self, asked: Request, cuts: tuple[float, float], labels: Any, found: Forecast
+        self,
+        asked: Request,
+        cuts: tuple[float, float],
+        labels: AnyArray,
+        found: Forecast,
     ) -> None:
         layout, p = asked.layout, asked.probabilities
         (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)
         true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
         judged = {"metric": asked.metric, **asked.grouping}
-        score: Any = partial(evaluate, asked.shaped(true), **judged)
-        self.score: Any = score(asked.shaped(chosen))
+        score: Any = partial(evaluate, asked.restore_shape(true), **judged)
+        self.score: Any = score(asked.restore_shape(chosen))
         self.half, self.best_cut = math.nan, math.nan
         with contextlib.suppress(UndefinedScoreError):
-            self.half = score(asked.shaped(asked.given.scores >= cuts[0]))
+            self.half = score(asked.restore_shape(asked.given.scores >= cuts[0]))
         with contextlib.suppress(UndefinedScoreError):
-            self.best_cut = score(asked.shaped(layout.scores >= cuts[1]))
+            self.best_cut = score(asked.restore_shape(layout.scores >= cuts[1]))
         self.outside = probability_outside(found, self.score)
         self.far = self.outside is not None and self.outside < RARE
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
@@ -178,7 +182,7 @@ def ranked_figures(
     mean = float(np.diff(y) @ precision)
     tp, called = counts["tp"], counts["tp"] + counts["fp"]
     rate, own = n_positives / true.size, tp / n_positives
-    roc = _ranked(
+    roc = _ranked_figure(
         f"ROC curve, AUC {number(area)}",
         "Up and to the left is better; the dotted line is guessing. With few positives "
         "this curve looks better than the decisions are: judge by the next one.",
@@ -186,17 +190,17 @@ def ranked_figures(
         (0.0, 1.0),
         [(counts["fp"] / n_negatives, own)],
     )
-    return roc, _ranked(
+    return roc, _ranked_figure(
         f"Precision–recall curve, average precision {number(mean)}",
-        "Up and to the right is better; the dotted line is guessing, the share of "
-        f"positives ({share(rate)}). A higher threshold moves the point left.",
+        "Up and to the right is better; the dotted line is guessing, the "
+        f"prevalence ({share(rate)}). A higher threshold moves the point left.",
         {"recall": recall, "precision": precision},
         (rate, rate),
         [(own, tp / called)] if called else [],
     )
 
 
-def _ranked(
+def _ranked_figure(
     title: str,
     caption: str,
     curve: dict[str, Floats],

@@ -13,13 +13,18 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from argmetric._ground.arguments import check_choice, check_path, install
 from argmetric._ground.discrete import beside
 from argmetric._ground.display import Result, metric_title
 from argmetric._ground.whole_files import FilePath, written_whole
 from argmetric._report import _figures as draw
+
+if TYPE_CHECKING:
+    from argmetric._forecast.result import Forecast
+    from argmetric.classes import ClassForecast
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -40,7 +45,9 @@ class Card:
     interval: tuple[float, float] | None = None
 
     @classmethod
-    def of_forecast(cls, title: str, found: Any, actual: float = math.nan) -> Card:
+    def of_forecast(
+        cls, title: str, found: Forecast | ClassForecast, actual: float = math.nan
+    ) -> Card:
         """Return the forecast score, its interval beside the actual one if known."""
         low, high = found.interval
         _, *ends = beside(actual, low, high, draw.number)
@@ -104,7 +111,7 @@ class Section:
 class Report:
     """What was decided, what to expect of it and what would change it, to be shown.
 
-    Attributes
+    Parameters
     ----------
     kind : str
         "decision", "labels", "rule", "check", "classes", "compare", "monitor", "tags",
@@ -151,6 +158,11 @@ class Report:
         format : {"html", "md", "json", "text"}, default="html"
             A page that needs nothing else, Markdown, JSON or plain text. All say the
             same.
+
+        Returns
+        -------
+        str
+            The whole file.
         """
         check_choice(format, "format", FORMATS)
         if format == "json":
@@ -161,7 +173,13 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain lists, texts and numbers, for JSON."""
+        """Return the content as plain lists, texts and numbers, for JSON.
+
+        Returns
+        -------
+        dict
+            The parts of the report by their names, and its `values`.
+        """
         from argmetric._ground.saving import plain
 
         said = asdict(self)
@@ -204,7 +222,7 @@ def format_of(path: FilePath, otherwise: str = ", or pass `format`") -> Format:
     return _SUFFIXES[suffix]
 
 
-def require_page() -> Any:
+def require_page() -> ModuleType:
     """Import the template engine; called before any work where a page is wanted."""
     try:
         import jinja2
@@ -235,12 +253,11 @@ def as_html(report: Report) -> str:
         scored, recall = data["scores"], data["recall"]
         betas = [(f"{beta:g}", f"f{beta:g}") for beta in draw.BETAS]  # one choice
         others = [name for name in scored if name not in dict(betas).values()]
-        floors = {}
+        controls = {"betas": betas, "others": others, "size": len(data["k"])}
+        controls["floors"] = floors = {}
         for name in () if recall is None else ("recall", "precision"):
             own = data["limits"].get(f"min_{name}", 0.0)
             floors[name] = sorted({0.0, *draw.FLOORS, own}), own
-        controls = {"betas": betas, "others": others, "floors": floors}
-        controls["size"] = len(data["k"])
         # The script works with all numbers at all places: there is nothing to compute
         unused = ("thresholds", "best_cut", "near", "limits")
         data = {name: x for name, x in data.items() if name not in unused} | {

@@ -28,7 +28,7 @@ PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, capti
         "If the recent score falls below the score so far, the data may have changed: "
         "check the input, then train again.",
         "A threshold that settles has learned; one that drifts follows the data.",
-        "If the two lines part, the threshold lags behind the share of positives.",
+        "If the two lines part, the threshold lags behind the prevalence.",
     ),
 )
 
@@ -45,7 +45,7 @@ def report_stream(
     """Return a report of how a stream of `rows` rows went, by its records.
 
     `lines` are what the command says, as cards; `recent` is the score of the rows of
-    late (a fortieth of all), `predicted` and `actual` are shares of positives among
+    late (a fortieth of all), `predicted` and `actual` are prevalences among
     these.
     """
     seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
@@ -69,14 +69,14 @@ def report_stream(
             now = [number(over[name][i]) for name in ("score", "recent", "threshold")]
             now += [share(over[name][i]) for name in ("predicted", "actual")]
             points.append((f"{over['rows'][i]:,}", *now))
-        names = (title, "threshold", "recent share of positives")
+        names = (title, "threshold", "recent prevalence")
         figures = (_figure(over, *one) for one in zip(names, *PICTURES, strict=True))
         table = PageTable("Ten points in time", header, points)
         text = "Recent means the last fortieth of all rows."
         sections = (Section("over", "Over time", (text,), (table,), (*figures,)),)
     alarms = [
         f"Alarm at row {one['rows']:,}: {share(one['now'])} of the recent predictions "
-        f"were wrong, {share(one['before'])} before; this is more than chance."
+        f"were wrong, {share(one['before'])} before; this is no accident."
         for one in reversed(over["alarms"])
     ]
     return Report(

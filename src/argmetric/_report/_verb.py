@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._compare import VERDICTS, Comparison
 from argmetric._ground.display import ALARM, PERIOD, counted, metric_title
-from argmetric._ground.types import ArrayLike, Label, ReferenceLike
+from argmetric._ground.types import AnyArray, ArrayLike, Label, ReferenceLike
 from argmetric._monitor import BETTER, Monitoring, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._check import report_check, report_class_decision, report_rule
@@ -74,7 +74,7 @@ def report_monitoring(found: Monitoring) -> Report:
 
 
 def _page(
-    found: Any,
+    found: Monitoring | ClassMonitoring,
     periods: list[PeriodValues],
     prevalence: tuple[str, float],
     more: list[Section],
@@ -120,7 +120,7 @@ def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
 
-def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
+def _cards(found: Monitoring | ClassMonitoring, one: PeriodValues) -> Iterator[Card]:
     """Return cards of the last period and its verdict, and of all periods."""
     own = dict(found.periods[-1].lines())
     verdict, score, *others = make_cards((x, own[x]) for x in CARDS if x in own)
@@ -202,11 +202,9 @@ def _plot_values(
 ) -> Iterator[tuple[Any, ...]]:
     """Return place, mean and ends of a period; both readings if it is unclear."""
     both = columns[0] == "mean" and _kind(one) == "unknown"
-    readings = (
-        {"if_prevalence_shift": -0.15, "if_covariate_shift": 0.15}
-        if both
-        else {"": 0.0}
-    )
+    readings = {"": 0.0}
+    if both:
+        readings = {"if_prevalence_shift": -0.15, "if_covariate_shift": 0.15}
     for name, aside in readings.items():
         mean, interval = (name, f"{name}_interval") if name else columns
         values = [one[mean], *one[interval]]
@@ -228,7 +226,7 @@ def _histogram(
     first = np.searchsorted(bins, np.arange(1, bins.max() + 1))
     between = watch.bins.edges[first - 1]
 
-    def shares(cells: Any) -> list[float]:
+    def shares(cells: AnyArray) -> list[float]:
         counts = np.bincount(bins, cells)
         return list((counts / counts.sum()).tolist())
 
@@ -242,16 +240,12 @@ def _histogram(
     names.append(f"score {ends[-1]} and above" if ends else "all scores")
     none, step = [0.0] * size, max(1, size // 5)
     ticks = tuple((float(i), ends[i - 1]) for i in range(step, size, step))
+    x = draw.FigureAxis("score", 0.0, float(size), ticks)
     own = ("bar taken own", "period", none, new[-1])
     layer = draw.bars(range(size + 1), names, ("bar", "reference", none, old), own)
-    figure = Figure(
-        "All bars shifted towards one end: more or fewer positives. A new bump in the "
-        "middle: a different kind of row.",
-        draw.FigureAxis("score", 0.0, float(size), ticks),
-        y,
-        (layer,),
-        id="histogram",
-    )
+    caption = "All bars shifted towards one end: more or fewer positives. A new bump "
+    caption += "in the middle: a different kind of row."
+    figure = Figure(caption, x, y, (layer,), id="histogram")
     return {
         "shares": [[round(x, 5) for x in row] for row in new],
         "reference": [round(x, 5) for x in old],
@@ -270,26 +264,20 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     watch, (*_, last) = found.watch, found.periods
     c = int(np.argmax(np.abs(np.array(last.prevalences) - watch.prevalences)))
     keys = {"prevalence": "prevalences", "prevalence_interval": "prevalence_intervals"}
+    own = (
+        {key: getattr(x, many)[c] for key, many in keys.items()} for x in found.periods
+    )
     periods = [
-        {key: getattr(one, many)[c] for key, many in keys.items()}
-        | one.values()
-        | one.answer._asdict()
-        for one in found.periods
+        values | one.values() | one.answer._asdict()
+        for values, one in zip(own, found.periods, strict=True)
     ]
+    old_and_new = watch.prevalences.tolist(), last.prevalences
+    ends = zip(*last.prevalence_intervals, strict=True)
+    columns = zip(watch.classes, *old_and_new, *ends, last.counts, strict=True)
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
         ("class", "reference", "prevalence", "from", "to", "rows given it"),
-        tuple(
-            (str(one), *map(in_percent, prevalences), f"{given:,}")
-            for one, *prevalences, given in zip(
-                watch.classes,
-                watch.prevalences.tolist(),
-                last.prevalences,
-                *zip(*last.prevalence_intervals, strict=True),
-                last.counts,
-                strict=True,
-            )
-        ),
+        tuple((str(x), *map(in_percent, p), f"{n:,}") for x, *p, n in columns),
     )
     names = [str(one) for one in watch.classes]
     values = {"classes": names, "reference_prevalences": watch.prevalences.tolist()}
@@ -322,9 +310,9 @@ def report_comparison(found: Comparison) -> Report:
         Card("Probability", f"{best.probability:.3f}", sure),
         Card("Labels", f"{found.n_labels:,}", f"of {counted(found.n, 'row')}"),
     )
-    chances = dict(zip(found.names, found.to_dict()["p_best"], strict=True))
+    p_best = dict(zip(found.names, found.to_dict()["p_best"], strict=True))
     table = [
-        (name, number(x.mean), scores(*x.interval), f"{chances[name]:.3f}")
+        (name, number(x.mean), scores(*x.interval), f"{p_best[name]:.3f}")
         for name, x in models.items()
     ]
     header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")
@@ -416,10 +404,9 @@ def report(
             "result must be what decide, tune, calibration_check, compare or monitor "
             f"gave back: there is no page on {kind}"
         )
-    made, takes = _PAGES[known[0]]
-    given: dict[str, Any] = {"y": y, "pos_label": pos_label, "coverage": coverage}
-    given |= {"reference": reference}
-    told = {name: value for name, value in given.items() if value is not None}
-    for name in told.keys() - takes:
+    make, takes = _PAGES[known[0]]
+    how: dict[str, Any] = {"y": y, "pos_label": pos_label, "coverage": coverage}
+    how = {k: x for k, x in (how | {"reference": reference}).items() if x is not None}
+    for name in how.keys() - takes:
         raise ValueError(f"{name} tells nothing about a {kind}: leave it out")
-    return made(result, **told)
+    return make(result, **how)

@@ -16,7 +16,7 @@ from argmetric.cli._options import OPTIONS, MoreFiles, Options, RowsFile, read_d
 from argmetric.cli._values import refuse_bad_report
 
 
-class Given:
+class Arguments:
     """The options of a command, each by its name; `more` and `file` are its files."""
 
     def __init__(self, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -39,15 +39,15 @@ class Given:
         """All options that the command has."""
         return list(self._defaults)
 
-    def but(self, **values: Any) -> Given:
+    def but(self, **values: object) -> Arguments:
         """Return the same options, some with other values."""
-        return Given(self._defaults, {**vars(self), **values})
+        return Arguments(self._defaults, {**vars(self), **values})
 
     def only(self, *names: str) -> dict[str, Any]:
         """Return some options by their names."""
         return {name: getattr(self, name) for name in names}
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def with_value(self, *names: str) -> dict[str, Any]:
         """Return those of some options that have a value."""
         return {name: x for name, x in self.only(*names).items() if x is not None}
 
@@ -68,10 +68,10 @@ ROWS_ENDINGS = (
 def command(
     options: str,
     *own: type[Options],
-    files: Mapping[str, Any] | None = None,
-    first: Mapping[str, Any] | None = None,
+    files: Mapping[str, object] | None = None,
+    first: Mapping[str, object] | None = None,
     ending: str = ROWS_ENDINGS,
-) -> Callable[[Callable[[Given], int]], App]:
+) -> Callable[[Callable[[Arguments], int]], App]:
     """Make a command of a function that takes all options at once.
 
     Its docstring is the help, with examples of what is typed.
@@ -95,10 +95,12 @@ def command(
         files = {**(first or {}), "file": RowsFile, "*more": MoreFiles}
     of = inspect.Parameter
 
-    def make(function: Callable[[Given], int]) -> App:
+    def make(function: Callable[[Arguments], int]) -> App:
         text, helps, examples = read_docstring(function)
 
-        def parameter(name: str, type_: Any, kind: Any, **default: Any) -> Any:
+        def parameter(
+            name: str, type_: object, kind: inspect._ParameterKind, **default: object
+        ) -> inspect.Parameter:
             if name in helps:
                 type_ = Annotated[type_, Parameter(help=helps[name])]
             return of(name, kind, annotation=type_, **default)
@@ -112,10 +114,10 @@ def command(
         defaults = {name: default for name, (_, default) in named.items()}
         signature = inspect.Signature(found)
 
-        def run(*paths: str, **given: Any) -> int:
+        def run(*paths: str, **given: object) -> int:
             bound = signature.bind_partial(*paths)
             bound.apply_defaults()
-            o = Given(defaults, {**bound.arguments, **given})
+            o = Arguments(defaults, {**bound.arguments, **given})
             if o.report is not None:
                 refuse_bad_report(o.report)
             return function(o)

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import argmetric as am
 from argmetric._ground.discrete import beside
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import DONE
-from argmetric.cli._progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +44,7 @@ class Shop(NamedTuple):
 
 
 @command("report", files={})
-def demo(o: Given) -> int:
+def demo(o: Arguments) -> int:
     """Decide and forecast on generated data, then compare with the actual score.
 
     The data are orders of a shop, with the probability that each item is bought again.
@@ -66,7 +65,7 @@ def demo(o: Given) -> int:
     target = _report.console(stderr=False)
     columns = (np.split(column, _BATCHES) for column in shop)
     batches = [Shop(*parts) for parts in zip(*columns, strict=True)]
-    with progress("compiling, the first time only"):
+    with _report.progress("compiling, the first time only"):
         _forecast(batches[0])
     items = f"{shop.p.size:,} items in {_ORDERS:,} orders, with p(bought again)"
     title = "1. F1 of all items together"
@@ -92,7 +91,7 @@ def demo(o: Given) -> int:
     return DONE
 
 
-def _by_order(shop: Shop, zero_division: float) -> Any:
+def _by_order(shop: Shop, zero_division: float) -> Decision:
     how: Any = {"groups": shop.order, "average": "groups"}
     return am.decide(shop.p, "f1", zero_division=zero_division, **how)
 

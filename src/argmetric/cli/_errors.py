@@ -16,13 +16,13 @@ import sys
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from argmetric._ground.whole_files import DataError, remove_unfinished
 from argmetric.scale.files import ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from argmetric.metrics import Metric
 
@@ -51,6 +51,13 @@ _MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 class UsageError(Exception):
     """The command line itself is wrong, whatever the data may be."""
+
+
+def refuse_usage(wrong: Mapping[str, bool]) -> None:
+    """Raise a UsageError with the first message whose condition holds."""
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise UsageError(message)
 
 
 def say(message: str) -> None:
@@ -84,7 +91,7 @@ def hide_warnings_of_libraries() -> None:
     """Print the warnings of this package in one line each, and no others."""
     package = os.path.dirname(os.path.dirname(__file__))
 
-    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+    def show(message: Warning | str, *place: object, **more: object) -> None:
         frame = sys._getframe(1)
         while frame.f_back and frame.f_code.co_filename == warnings.__file__:
             frame = frame.f_back

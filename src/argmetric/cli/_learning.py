@@ -8,20 +8,23 @@ import re
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from cyclopts import Group, Parameter
 
 from argmetric import metrics
 from argmetric._ground.display import Field
+from argmetric._ground.layout import Average
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
-from argmetric.cli._progress import progress, reading
 from argmetric.cli._values import check_encoding, refuse_bad_target
 from argmetric.cli.scores._rows import refuse_shared_output
+
+if TYPE_CHECKING:
+    from argmetric.search import Summarizer, Tagger
 
 
 class OfTexts(opt.Options):
@@ -70,6 +73,10 @@ class Recipe(opt.Options, group=Group("Recipe", sort_key=2)):
     roll_in: Literal["mixed", "gold", "own", "none"] | None
     memory: Literal["none", "past", "both"] | None
     seed: opt.Seed = 0
+
+
+Answer = TypeVar("Answer")
+Loaded = TypeVar("Loaded", "Tagger", "Summarizer")
 
 
 _KEYS = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
@@ -129,11 +136,11 @@ def warnings_in(notes: list[str]) -> Iterator[None]:
 def train(
     command: str,
     what: str,
-    model: Any,
-    o: Given,
+    model: Tagger | Summarizer,
+    o: Arguments,
     answer: Callable[[_report.Values], Iterable[Field]],
     /,
-    *data: Any,
+    *data: Sequence[Any],
     notes: list[str],
     table: Callable[[_report.Values], _report.Table | None] | None = None,
     **how: Any,
@@ -147,7 +154,10 @@ def train(
     started = time.perf_counter()
     with ends_in_order(signal.SIGINT):
         try:
-            with progress(f"training on {len(data[0]):,} {items}"), warnings_in(notes):
+            with (
+                _report.progress(f"training on {len(data[0]):,} {items}"),
+                warnings_in(notes),
+            ):
                 model.fit(*data, **how)
         except KeyboardInterrupt:
             said = "interrupted before anything was learned"
@@ -179,26 +189,28 @@ def refuse_target(what: str, path: str) -> None:
     refuse_bad_target(path)
 
 
-def load_learned(kind: Any, what: str, path: str) -> Any:
+def load_learned(kind: type[Loaded], what: str, path: str) -> Loaded:
     """Load a model of a class of `argmetric.search`, which people call `what`."""
     if path == "-":
         raise UsageError(f"a {what} is read from a file, not from standard input")
-    with reading(path):
+    with _report.reading(path):
         return kind.load(path)
 
 
-def read_text_file(read: Callable[..., Any], path: str, encoding: str) -> Any:
+def read_text_file(read: Callable[..., Answer], path: str, encoding: str) -> Answer:
     """Read a file of text; one in another encoding is refused with what to do."""
     check_encoding(encoding)
-    with reading(path):
+    with _report.reading(path):
         return read(path, encoding=encoding, otherwise=opt.OTHER_ENCODING)
 
 
-def time_call(doing: str, call: Callable[..., Any], *given: Any, **how: Any) -> Any:
+def time_call(
+    doing: str, call: Callable[..., Answer], *data: object, **how: object
+) -> tuple[Answer, float]:
     """Return an answer and the seconds it took."""
-    with progress(doing):
+    with _report.progress(doing):
         started = time.perf_counter()
-        return call(*given, **how), time.perf_counter() - started
+        return call(*data, **how), time.perf_counter() - started
 
 
 def refuse_two_streams(*files: str | None) -> None:
@@ -207,7 +219,7 @@ def refuse_two_streams(*files: str | None) -> None:
         raise UsageError("only one of the files can be standard input")
 
 
-def text_target(o: Given) -> str | None:
+def text_target(o: Arguments) -> str | None:
     """Return where lines go, None for nowhere; what cannot be is refused."""
     refuse_shared_output(o.output, json=o.json)
     if o.output not in (None, "-"):
@@ -216,7 +228,7 @@ def text_target(o: Given) -> str | None:
 
 
 def print_prediction(
-    command: str, o: Given, fields: Iterable[Field], unwritten: str = "lines"
+    command: str, o: Arguments, fields: Iterable[Field], unwritten: str = "lines"
 ) -> int:
     """Tell what became of text that was written, and how long it took."""
     values, facts = values_and_lines(fields)
@@ -256,25 +268,19 @@ def class_metric(
     name: str | None, average: str | None, zero_division: str | None, n_classes: int = 2
 ) -> metrics.ClassMetric:
     """Return the metric of one label per row, with its convention."""
-    given = name or "f1"
-    name = given
-    if averaged := metrics.averaged_name(given):
-        name, average = averaged
-        if average in get_args(opt.ClassAverage):
-            raise UsageError(
-                f"--metric {given}: pass --metric {name} --average {average}"
-            )
-    if average not in (None, *get_args(opt.ClassAverage)):
+    known, given = get_args(opt.ClassAverage), name or "f1"
+    both = metrics.averaged_name(given)
+    name, average = both or (given, average)
+    if both and average in known:
+        raise UsageError(f"--metric {given}: pass --metric {name} --average {average}")
+    if average not in (None, *known):
         raise UsageError(
             f"--average {average}: with --one-label it is macro or weighted"
         )
+    zero = None if zero_division is None else float(zero_division)
+    how: dict[str, Any] = {"average": average, "zero_division": zero}
     try:
-        return metrics.get_class_metric(
-            name,
-            average=average,
-            zero_division=None if zero_division is None else float(zero_division),
-            n_classes=n_classes,
-        )
+        return metrics.get_class_metric(name, **how, n_classes=n_classes)
     except (ValueError, TypeError) as error:
         raise UsageError(metric_error(error)) from error
 
@@ -285,24 +291,22 @@ def metric_error(error: Exception) -> str:
     return re.sub(r"above (\d+) pass", r"commands take up to f\1, Python also", text)
 
 
-def average_of(average: str | None, group: str | None, *, wide: bool = False) -> Any:
+def average_of(
+    average: str | None, group: str | None, *, wide: bool = False
+) -> Average | None:
     """Return how groups or several labels are averaged, None where there are none."""
     if average == "weighted":
         raise UsageError(
             "--average weighted is for one label per row: pass --one-label"
         )
-    over_groups = average in get_args(opt.Average)
+    over_groups, why = average in get_args(opt.Average), ""
     if wide and over_groups:
-        raise UsageError(
-            f"--average {average} is for groups; for several labels, pass macro, micro "
-            "or samples"
-        )
-    if wide:
-        return average or "macro"
-    if average is not None and not over_groups:
-        raise UsageError(
-            f"--average {average} needs several labels: pass --scores 'p_*'"
-        )
-    if group is None and average is not None:
-        raise UsageError(f"--average {average} needs groups: pass --group COLUMN too")
-    return None if group is None else average or "groups"
+        why = "is for groups; for several labels, pass macro, micro or samples"
+    elif average is not None and not wide and not over_groups:
+        why = "needs several labels: pass --scores 'p_*'"
+    elif average is not None and not wide and group is None:
+        why = "needs groups: pass --group COLUMN too"
+    if why:
+        raise UsageError(f"--average {average} {why}")
+    known: Any = average or ("macro" if wide else "groups")
+    return known if wide or group is not None else None

@@ -111,7 +111,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     app.config = (values.check_arguments,)
     try:
         result = app(
-            values.marked_streams(tokens),
+            values.mark_streams(tokens),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",

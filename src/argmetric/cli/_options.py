@@ -183,13 +183,13 @@ class Columns(Options, group=COLUMNS):
     drop: Annotated[list[str] | None, shown("COLUMN", negative="")]
 
 
-class Learned(Options, group=COLUMNS):
+class TargetLabel(Options, group=COLUMNS):
     """The label of commands that learn."""
 
     label: Annotated[ColumnName | None, Parameter(alias="--target")]
 
 
-class Judged(Options, group=METRIC):
+class Metrics(Options, group=METRIC):
     """What decisions are judged by.
 
     Attributes
@@ -295,7 +295,7 @@ class Reference(Options, group=CALIBRATION):
     ----------
     reference
         What is known of these scores: labelled rows with scores of the same model that
-        it was not trained on, or a map of `argmetric calibrate`. The map, or the one
+        it was not trained on, or a calibrator of `argmetric calibrate`. It, or the one
         that is fitted on the rows, is applied to the scores first.
     reference_score
         The column of scores of the reference. By default the same as in the rows, or
@@ -304,7 +304,7 @@ class Reference(Options, group=CALIBRATION):
         The column of labels of the reference. By default that of --label, or the one
         called label, y, y_true or target.
     prior
-        The current share of positives, if it differs from the one in training;
+        The current prevalence, if it differs from the one in training;
         "estimate" estimates it by comparing the scores with those of --reference,
         assuming that each class still has the scores it had there.
     """
@@ -444,5 +444,5 @@ class Summary(Options, group=OUTPUT):
     json: bool
 
 
-_TABLES = Columns, Judged, Limits, Rules, Reference, Forecasts, Working, Many, Writing
+_TABLES = Columns, Metrics, Limits, Rules, Reference, Forecasts, Working, Many, Writing
 OPTIONS = {name: one for table in _TABLES for name, one in table.table.items()}

@@ -1,4 +1,4 @@
-"""What a command found, as plain values for ``--json`` and as lines for people.
+"""What people see: answers as lines or as JSON, and a sign of life.
 
 docs/results.rst lists the keys of every command with their types and meanings; a test
 holds what is printed to it.
@@ -6,11 +6,13 @@ holds what is printed to it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +24,11 @@ from argmetric.metrics import Metric, convention_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
+
+    from argmetric import Forecast
+    from argmetric.classes import ClassForecast
+
 
 Values = dict[str, Any]  # what a command found, by the keys of docs/results.rst
 _SMALL = 0.001  # four decimals would leave nothing of it
@@ -30,7 +37,7 @@ Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
 
 
-def surprises(forecast: Any, real: float) -> list[str]:
+def surprises(forecast: Forecast | ClassForecast, real: float) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     if (said := forecast.surprise(real)) is None:
         return []
@@ -45,7 +52,7 @@ def short_threshold(p: Floats, threshold: float) -> str:
     return shortest_cut(threshold, float(low), float(high))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Return a value in which what is not finite is None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
@@ -150,7 +157,7 @@ def rows_text(summary: Values) -> str:
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
-def forecast_line(forecast: Any) -> tuple[str, str]:
+def forecast_line(forecast: Forecast | ClassForecast) -> tuple[str, str]:
     """Return the line on a forecast: its mean, and the interval around that."""
     mean, low, high = map(number, (forecast.mean, *forecast.interval))
     within = f"{100 * forecast.coverage:g} % interval {low} to {high}"
@@ -199,9 +206,41 @@ def print_table(
         print_notes(target, "and", [more])
 
 
-def print_notes(target: Console, kind: str, notes: Iterable[Any]) -> None:
+def print_notes(target: Console, kind: str, notes: Iterable[object]) -> None:
     """Print sentences, one on a line."""
     from rich.text import Text
 
     for note in notes:
         target.print(Text.assemble((f"{kind}: ", "dim"), str(note)))
+
+
+PATIENCE_SECONDS = 2.0
+
+
+@contextlib.contextmanager
+def progress(doing: str) -> Iterator[Status | None]:
+    """Show a spinner on standard error if the work takes long and may be seen."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(doing)
+    waiting = threading.Timer(PATIENCE_SECONDS, status.start)
+    waiting.daemon = True
+    waiting.start()
+    try:
+        yield status
+    finally:
+        waiting.cancel()
+        waiting.join()
+        status.stop()
+
+
+@contextlib.contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Show a spinner while a file is read, but not to someone who types it."""
+    typed = file == "-" and sys.stdin is not None and sys.stdin.isatty()
+    name = "standard input" if file == "-" else file
+    with contextlib.nullcontext() if typed else progress(f"reading {name}"):
+        yield

@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from argmetric._ground.display import Field
+from argmetric._ground.display import Field, only_shown
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import UsageError
-from argmetric.cli._learning import metric_named, sizes, values_and_lines
-from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import count, number, print_answer
+from argmetric.cli._learning import (
+    metric_named,
+    sizes,
+    text_target,
+    values_and_lines,
+)
+from argmetric.cli._report import count, number, print_answer, progress, reading
 from argmetric.search.corpus.files import HasLabels, read_sentences, write_sentences
 from argmetric.search.corpus.labels import SchemeName, count_chunks
 from argmetric.search.corpus.sentences import CorpusFormat, Sentence
 
 if TYPE_CHECKING:
-    from argmetric.sequence import LinearChainCRF
+    from argmetric.sequence import LinearChainCRF, Recalibration
 
 
 class _Model(opt.Options, group=Group("Model", sort_key=1)):
@@ -58,7 +62,7 @@ _OWN = _Model, _Measure, _Form, opt.Text, opt.Summary
     *_OWN,
     files={"file": opt.FilePath},
 )
-def spans(o: Given) -> int:
+def spans(o: Arguments) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
 
     A span counts if its borders and its type are right. The output has the input
@@ -101,75 +105,61 @@ def spans(o: Given) -> int:
     argmetric spans tagged.jsonl --names O,B-PER,I-PER -o chosen.jsonl
     argmetric spans text.conll --model text.crfsuite --dev dev.conll
     """
-    if o.json and o.output == "-":
-        raise UsageError("--json and sentences cannot share standard output: -o FILE")
+    target = text_target(o)
     metric = metric_named(o.metric, o.zero_division)
     with reading(o.file):
         sentences = read_sentences(o.file, **o.only("format", "labels", "scheme"))
     gold = [sentence.labels for sentence in sentences if sentence.labels is not None]
+    documents = [str(s.document) for s in sentences] if o.level == "document" else None
     with progress(f"decoding {len(sentences):,} sentences"):
         from argmetric.sequence import decode_spans
 
         chains, share = _chains(sentences, o, o.file)
         fit = None if o.dev is None else _recalibration(o)
-        documents = [str(s.document) for s in sentences]
-        found = decode_spans(
-            chains,
-            [sentence.tokens for sentence in sentences],
-            metric,
-            documents=documents if o.level == "document" else None,
-            reference=fit,
-            **o.only("scheme", "level", "per_type"),
-        )
-        real = None
+        tokens = [sentence.tokens for sentence in sentences]
+        how: dict[str, Any] = {"documents": documents, "reference": fit}
+        how |= o.only("scheme", "level", "per_type")
+        found = decode_spans(chains, tokens, metric, **how)
+        actual = None
         if len(gold) == len(sentences):
             there, chosen, hits = count_chunks(gold, found.labels, o.scheme)
-            real = float(metric.value(hits, chosen, there, max(chosen, there)))
-    target = None if o.output is None and o.json else o.output or "-"
+            actual = float(metric.value(hits, chosen, there, max(chosen, there)))
     if target is not None:
         format = o.output_format or (o.format if target == "-" else None)
-        how: dict[str, Any] = {"spans": found.spans, "format": format}
-        write_sentences(target, sentences, found.labels, **how)
+        more: Any = {"spans": found.spans, "format": format}
+        write_sentences(target, sentences, found.labels, **more)
     notes = []
     if found.cut_length is not None:
         many = f"{count(found.n_cut, 'sentence')} with too many candidates"
         cut = f"spans of more than {count(found.cut_length, 'token')} were left out"
         empty = "are empty lines missing between sentences?"
         notes = [("note", f"{many}: {cut}; {empty}")]
+    plain = found.to_dict()
+    same = "expected_spans", "expected", "method", "proven", "bound"
     types = "one measure per type" if o.per_type else "all types together"
-    measure = f"{metric.name} of spans, {o.scheme} strict; {types}, --level {o.level}"
-    what = "E[F]" if found.method == "exact" else "F of expected counts"
-    sure = "" if found.proven else f", at most {number(found.bound)}"
-    counted = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
-    known = None
-    if share is not None:
-        known = f"{100 * share:.1f} % of them known to the model"
-    line = fit and f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}"
-    together = None if real is None else f"{number(real)} (all spans together)"
+    known = None if share is None else f"{100 * share:.1f} % of them known to the model"
+    line = (fit and f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}") or None
+    together = None if actual is None else f"{number(actual)} (all spans together)"
     values, facts = values_and_lines(
         [
             *sizes(o.file, len(sentences), sum(map(len, sentences))),
             Field("known_features", share, "features", known),
-            Field("metric", metric.name, "metric", measure),
+            Field("metric", metric.name, "judged", f"{types}, --level {o.level}"),
             *(Field(*one) for one in o.only("scheme", "level", "per_type").items()),
-            Field("spans", found.n_spans, "spans", counted),
-            Field("expected_spans", found.expected_spans),
-            Field(
-                *("expected", found.expected, "expected"),
-                f"{number(found.expected)} ({what}{sure})",
-            ),
-            *(Field(key, getattr(found, key)) for key in ("method", "proven", "bound")),
+            Field("spans", found.n_spans),
+            *only_shown(found.lines()),
+            *(Field(key, plain[key]) for key in same),
             Field("cut_sentences", found.n_cut),
             Field("cut_length", found.cut_length),
             Field("recalibration", fit and fit.to_dict(), "recalibrated", line),
-            Field("real", real, "real", together),
+            Field("real", actual, "actual", together),
             Field("output", target),
         ]
     )
     return print_answer("spans", values, facts, json=o.json, stderr=True, notes=notes)
 
 
-def _recalibration(o: Given) -> Any:
+def _recalibration(o: Arguments) -> Recalibration:
     """Fit a recalibration on labelled sentences that the model has not seen."""
     from argmetric.sequence import recalibrate
 
@@ -182,7 +172,7 @@ def _recalibration(o: Given) -> Any:
 
 
 def _chains(
-    sentences: list[Sentence], o: Given, file: str
+    sentences: list[Sentence], o: Arguments, file: str
 ) -> tuple[list[LinearChainCRF], float | None]:
     """Return the chain of every sentence, from a model or from probabilities.
 

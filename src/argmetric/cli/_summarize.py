@@ -13,9 +13,8 @@ from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import ENDINGS, Given, add, command
-from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._progress import progress
+from argmetric.cli._command import ENDINGS, Arguments, add, command
+from argmetric.cli._errors import gate, refuse_usage
 from argmetric.cli._values import check_encoding, refuse_bad_target
 from argmetric.cli.scores._rows import check
 from argmetric.metrics import get_metric
@@ -32,7 +31,7 @@ _CLUSTERS = Annotated[opt.FilePath, opt.shown("FILE|FOLDER")]
 _Texts = Annotated[list[str] | None, opt.shown("TEXT", negative="")]
 
 
-class _Known(opt.Options):
+class _References(opt.Options):
     """Summaries that are known.
 
     Attributes
@@ -94,22 +93,22 @@ class _Sources(opt.Options):
     references: Annotated[opt.FilePath | None, opt.shown("FOLDER|FILE")]
 
 
-class _Kept(opt.Options):
+class _ModelFile(opt.Options):
     model: Annotated[opt.WrittenPath, Parameter(alias=("-o", "--out"))] = opt.REQUIRED
 
 
-_OWN = learning.OfTexts, _Known, _Budget, _Choice, learning.Gate, opt.Text
+_OWN = learning.OfTexts, _References, _Budget, _Choice, learning.Gate, opt.Text
 
 
 @command(
     "model references words mode policy iterations oracle_beam beta min_words "
     "redundancy encoding json",
     *_OWN,
-    _Kept,
+    _ModelFile,
     files={"data": _CLUSTERS},
     ending=ENDINGS,
 )
-def train(o: Given) -> int:
+def train(o: Arguments) -> int:
     """Train a summarizer on documents with summaries that people wrote.
 
     The answer goes to standard output. Ctrl-C ends the training of "dagger" and "vine"
@@ -142,12 +141,14 @@ def train(o: Given) -> int:
     --------
     argmetric summarize train clusters.jsonl --words 60 --out model
     """
+    from argmetric.search import Summarizer
+
     learning.refuse_target("summarizer", o.model)
     check_encoding(o.encoding)
-    policy = "dagger" if o.policy == "searn" else o.policy
+    policy: Any = "dagger" if o.policy == "searn" else o.policy
     check("summarize-train", {policy}, o)
-    names = "iterations", "oracle_beam", "beta", "min_words", "redundancy"
-    summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
+    how = o.with_value("iterations", "oracle_beam", "beta", "min_words", "redundancy")
+    summarizer = Summarizer(o.mode or "sentences", policy=policy, **how)
     known = _read_clusters(o)
 
     def answer(learned: _report.Values) -> list[Field]:
@@ -170,7 +171,7 @@ def train(o: Given) -> int:
             Field(words="took", text=f"{learned['seconds']:.1f} s"),
         ]
 
-    how = _given(o, "words")
+    how = o.with_value("words")
     if known.queries is not None:
         how["queries"] = known.queries
     return learning.train(
@@ -180,10 +181,6 @@ def train(o: Given) -> int:
         table=_history,
         **how,
     )
-
-
-def _given(o: Given, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in o.only(*names).items() if value is not None}
 
 
 def _history(values: _report.Values) -> _report.Table | None:
@@ -200,41 +197,32 @@ def _history(values: _report.Values) -> _report.Table | None:
     return (header, rows) if rows else None
 
 
-def _new_summarizer(o: Given, **how: Any) -> Summarizer:
-    """Make a summarizer that has learned nothing."""
-    from argmetric.search import Summarizer
-
-    return Summarizer(o.mode or "sentences", **how)
-
-
-def _summarizer(o: Given) -> Summarizer:
+def _summarizer(o: Arguments) -> Summarizer:
     """Load the model, or make a summarizer that has learned nothing."""
-    given = _given(o, "min_words", "redundancy")
-    if o.model is None:
-        return _new_summarizer(o, **given)
-    check("summarize", {"model"}, o)
     from argmetric.search import Summarizer
 
+    limits = o.with_value("min_words", "redundancy")
+    if o.model is None:
+        return Summarizer(o.mode or "sentences", **limits)
+    check("summarize", {"model"}, o)
     loaded: Summarizer = learning.load_learned(Summarizer, "summarizer", o.model)
-    return loaded.set_params(**given)
+    return loaded.set_params(**limits)
 
 
-def _read_clusters(o: Given) -> ClusterFiles:
+def _read_clusters(o: Arguments) -> ClusterFiles:
     """Read clusters with references; options that contradict the file are told."""
     from argmetric.search.summaries.read import read_labelled
 
-    is_folder = o.data != "-" and os.path.isdir(o.data)
-    if is_folder and o.references is None:
-        raise UsageError(
-            f"{o.data} is a folder: pass --references, that of the summaries"
-        )
-    if not is_folder and o.references is not None:
-        raise UsageError(
-            f"--references is about a folder of clusters; {o.data} is to have JSON "
-            "lines with their references"
-        )
+    is_folder, named = os.path.isdir(o.data), o.references is not None
+    wrong = {
+        f"{o.data} is a folder: pass --references, that of the summaries": is_folder
+        and not named,
+        f"--references is about a folder of clusters; {o.data} is to have JSON lines "
+        "with their references": named and not is_folder,
+    }
+    refuse_usage(wrong)
     how = {"encoding": o.encoding, "otherwise": opt.OTHER_ENCODING}
-    with progress(f"reading {o.data}"):
+    with _report.progress(f"reading {o.data}"):
         return read_labelled(o.data, o.references, **how)
 
 
@@ -246,7 +234,7 @@ def _read_clusters(o: Given) -> ClusterFiles:
     files={"*files": Annotated[opt.FilePath, opt.shown("FOLDER|FILES")]},
     ending=f"{_HINT}\n\n{ENDINGS}",
 )
-def summarize(o: Given) -> int:
+def summarize(o: Arguments) -> int:
     """Summarise texts in their own words, within a word limit.
 
     All files, and all files in folders, are the documents of one summary. It takes
@@ -284,13 +272,13 @@ def summarize(o: Given) -> int:
     check_encoding(o.encoding)
     summarizer = _summarizer(o)
     how = {"encoding": o.encoding, "otherwise": opt.OTHER_ENCODING}
-    with progress("reading"):
+    with _report.progress("reading"):
         sources = read_sources(o.files, **how)
     cluster, notes = sources.clusters[0], sources.notes
-    wanted, gold, scores = _given(o, "words"), None, None
+    wanted, gold, scores = o.with_value("words"), None, None
     if o.chars is not None:
         wanted["characters"] = o.chars
-    for name, texts in _given(o, "must", "never").items():
+    for name, texts in o.with_value("must", "never").items():
         wanted[name] = [_with_text(cluster, texts, name)]
     if o.query is not None:
         wanted["queries"] = [o.query]
@@ -329,7 +317,7 @@ def summarize(o: Given) -> int:
     return learning.print_prediction("summarize", o, fields, unwritten="")
 
 
-def _refuse_files(o: Given) -> None:
+def _refuse_files(o: Arguments) -> None:
     """Refuse files that cannot be read or written before the work."""
     is_page = str(o.output).lower().endswith((".html", ".htm"))
     both = o.has("words") and o.has("chars")
@@ -342,9 +330,7 @@ def _refuse_files(o: Given) -> None:
         f"-o writes plain text: pass --report {o.output} for a page": is_page,
         "--words and --chars exclude each other: pass one of them": both,
     }
-    for message, is_wrong in wrong.items():
-        if is_wrong:
-            raise UsageError(message)
+    refuse_usage(wrong)
     if o.output not in (None, "-"):
         refuse_bad_target(o.output)
 
@@ -367,10 +353,10 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _recall(name: str, score: _report.Values, interval: str = "") -> tuple[str, str]:
+def _recall(name: str, score: _report.Values) -> tuple[str, str]:
     """Return the line on ROUGE recall."""
     mean, best = _report.number(score["mean"]), _report.number(score["best"])
-    text = f"recall {mean}, {interval}with the best reference {best}"
+    text = f"recall {mean}, with the best reference {best}"
     return name.upper().replace("_", "-"), text
 
 
@@ -380,7 +366,7 @@ def _recall(name: str, score: _report.Values, interval: str = "") -> tuple[str, 
     files={"data": _CLUSTERS},
     ending=ENDINGS,
 )
-def evaluate(o: Given) -> int:
+def evaluate(o: Arguments) -> int:
     """Summarise documents and compare with summaries that people wrote.
 
     ROUGE recall is the share of a reference's words (ROUGE-1) or pairs of words
@@ -408,7 +394,7 @@ def evaluate(o: Given) -> int:
     summarizer = _summarizer(o)
     known = _read_clusters(o)
     doing = f"summarising {len(known.clusters):,} clusters"
-    with progress(doing), learning.warnings_in(known.notes):
+    with _report.progress(doing), learning.warnings_in(known.notes):
         how = {"words": o.words, "queries": known.queries}
         summaries = summarizer.predict(known.clusters, **how)
     scores = score_summaries(summaries, known.references)
@@ -422,29 +408,21 @@ def evaluate(o: Given) -> int:
         **scores.to_dict(),
         "notes": known.notes,
     }
+    keys = "rouge_2", "rouge_2_best", "rouge_1", "rouge_1_best"
+    rows = [
+        (x["name"], *(_report.number(x[key]) for key in keys), f"{x['words']:,}")
+        for x in values["clusters"]
+    ]
     if not o.json:
         header = "cluster", "ROUGE-2", "best", "ROUGE-1", "best", "words"
-        keys = "rouge_2", "rouge_2_best", "rouge_1", "rouge_1_best"
-        rows = [
-            (
-                one["name"],
-                *(_report.number(one[key]) for key in keys),
-                f"{one['words']:,}",
-            )
-            for one in values["clusters"]
-        ]
         _report.print_table(_report.console(stderr=False), header, rows)
     facts = [
-        ("clusters", f"{len(values['clusters']):,} of {known.name}"),
+        ("clusters", f"{len(rows):,} of {known.name}"),
         ("model", o.model or "none"),
         ("chosen", f"{summarizer.mode}, by {summarizer.policy_}"),
         ("budget", _report.count(values["limit"], "word")),
+        *scores.lines(),
     ]
-    for name in ("rouge_2", "rouge_1"):
-        low, high = map(_report.number, values[name]["interval"])
-        share = f"{100 * values['coverage']:g} % interval {low} to {high}, "
-        facts.append(_recall(name, values[name], share))
-    facts.append(("words", f"{values['words']:.1f} on average"))
     notes = [("note", note) for note in (values["convention"], *known.notes)]
     _report.print_answer("summarize evaluate", values, facts, json=o.json, notes=notes)
     recall, judged = get_metric("recall"), "the mean ROUGE-2 recall"

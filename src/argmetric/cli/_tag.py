@@ -15,7 +15,7 @@ from argmetric._ground.display import Field
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import TRAINING_ENDINGS, Given, add, command, epilogue
+from argmetric.cli._command import TRAINING_ENDINGS, Arguments, add, command, epilogue
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._report import Values, count, number
 from argmetric.cli._tag_evaluate import TagTask, evaluate, read_labelled
@@ -36,11 +36,11 @@ class _Task(opt.Options):
     task: TagTask = opt.REQUIRED
 
 
-class _Marked(opt.Options, group=opt.OUTPUT):
+class _TextFormat(opt.Options, group=opt.OUTPUT):
     output_format: Literal["text", "jsonl"] | None
 
 
-_OWN = _Task, _Marked, learning.OfTexts, learning.Recipe, opt.Text
+_OWN = _Task, _TextFormat, learning.OfTexts, learning.Recipe, opt.Text
 
 
 @command(
@@ -50,7 +50,7 @@ _OWN = _Task, _Marked, learning.OfTexts, learning.Recipe, opt.Text
     ending=TRAINING_ENDINGS,
     files={"file": opt.FilePath},
 )
-def train(o: Given) -> int:
+def train(o: Arguments) -> int:
     """Train a tagger and save it to a file.
 
     Omitted options take the task's defaults. The answer goes to standard output, a line
@@ -154,7 +154,7 @@ def _sizes(text: corpus.PlainText | corpus.ColumnFile) -> list[Field]:
 
 
 @command("", ending=TRAINING_ENDINGS, files={"task": TagTask})
-def templates(o: Given) -> int:
+def templates(o: Arguments) -> int:
     """Print the templates of a task, to be extended and passed to `train`.
 
     Parameters
@@ -175,7 +175,7 @@ def templates(o: Given) -> int:
     return DONE
 
 
-def _read_table(path: str, task: TagTask) -> Any:
+def _read_table(path: str, task: TagTask) -> str | dict[str, list[str]]:
     """Read and check a table; that of a joint task has a part for each tier."""
     from argmetric.search import Tagger
 
@@ -227,7 +227,7 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     ending=TRAINING_ENDINGS,
     files={"model": opt.FilePath, "file": opt.FilePath},
 )
-def predict(o: Given) -> int:
+def predict(o: Arguments) -> int:
     """Tag sentences with a tagger from `argmetric tag train`.
 
     The output has the input lines with the predicted tag as last column (tag and chunk
@@ -276,7 +276,7 @@ def predict(o: Given) -> int:
     columns, entities, told = [], None, ""
     if o.raw:
         tags = list(added[0]) if task in ("pos", "joint") else None
-        marked = Marked(text, None if task == "pos" else list(added[-1]), tags)
+        marked = MarkedText(text, None if task == "pos" else list(added[-1]), tags)
         by_name = "jsonl" if str(o.output).lower().endswith(_LINES) else "text"
         as_lines = (o.output_format or by_name) == "jsonl"
         written = marked.as_lines() if as_lines else marked.as_text()
@@ -301,7 +301,7 @@ def predict(o: Given) -> int:
     return learning.print_prediction("tag predict", o, fields)
 
 
-def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
+def _columns(o: Arguments, tagger: Tagger) -> corpus.ColumnFile:
     """Read a file of tokens; one that lacks a column of the tagger is refused."""
     text: corpus.ColumnFile = learning.read_text_file(
         corpus.read_columns, o.file, o.encoding
@@ -323,7 +323,7 @@ def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
     return text
 
 
-def _plain_text(o: Given, tagger: Tagger) -> corpus.PlainText:
+def _plain_text(o: Arguments, tagger: Tagger) -> corpus.PlainText:
     if tagger.n_columns_ > 1:
         raise DataError(
             f"{o.model} reads {tagger.n_columns_} columns, and plain text has words "
@@ -336,7 +336,7 @@ def _plain_text(o: Given, tagger: Tagger) -> corpus.PlainText:
     return plain
 
 
-class Marked:
+class MarkedText:
     """Plain text with the labels of chunks and the tags that a tagger found."""
 
     def __init__(

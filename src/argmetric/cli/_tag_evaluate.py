@@ -11,10 +11,9 @@ from argmetric._ground.types import Integers
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import TRAINING_ENDINGS, Given, command
+from argmetric.cli._command import TRAINING_ENDINGS, Arguments, command
 from argmetric.cli._errors import gate
-from argmetric.cli._progress import progress
-from argmetric.cli._report import Table, Values, count, number, print_answer
+from argmetric.cli._report import Table, Values, count, number, print_answer, progress
 from argmetric.cli.scores._lines import save
 from argmetric.metrics import get_metric
 from argmetric.search.corpus import labels as chunked
@@ -44,7 +43,7 @@ class _Task(opt.Options):
     files={"file": opt.FilePath},
     ending=TRAINING_ENDINGS,
 )
-def evaluate(o: Given) -> int:
+def evaluate(o: Arguments) -> int:
     """Compare predicted with true labels, the last two columns of a file.
 
     A chunk or entity is right if its borders and its type are. The strict score lets
@@ -75,7 +74,11 @@ def evaluate(o: Given) -> int:
             f"needed, {least} for --task {kind}"
         )
     n = text.width  # the right tag and chunk come before the predicted ones
-    places = Compared(n - 3, n - 1, n - 4, n - 2) if joint else Compared(n - 2, n - 1)
+    places = (
+        LabelColumns(n - 3, n - 1, n - 4, n - 2)
+        if joint
+        else LabelColumns(n - 2, n - 1)
+    )
     chunks: Values = dict.fromkeys(("strict", "lenient", "types"))
     tag = None
     with progress(f"comparing {text.n_tokens:,} tokens"):
@@ -117,7 +120,7 @@ def evaluate(o: Given) -> int:
     return gate(score[name], o.fail_under, get_metric(name), judged)
 
 
-class Compared(NamedTuple):
+class LabelColumns(NamedTuple):
     """Columns that are compared, from 0; of a joint task those of the tags too."""
 
     gold: int
@@ -131,7 +134,7 @@ def _noun_of(task: str) -> str:
 
 
 def _save_report(
-    text: ColumnFile, values: Values, places: Compared, judged: str, path: str
+    text: ColumnFile, values: Values, places: LabelColumns, judged: str, path: str
 ) -> None:
     from argmetric._report import report_tags
 
@@ -199,7 +202,7 @@ def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> Values:
     }
 
 
-def _chunk_scores(text: ColumnFile, places: Compared) -> tuple[Values, list[str]]:
+def _chunk_scores(text: ColumnFile, places: LabelColumns) -> tuple[Values, list[str]]:
     """Return the scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
     both = places.gold, places.predicted
@@ -208,9 +211,9 @@ def _chunk_scores(text: ColumnFile, places: Compared) -> tuple[Values, list[str]
         name: right.counts(found, len(types), lenient=name == "lenient")
         for name in ("strict", "lenient")
     }
-    scores: Values = {name: _scored(n.sum(axis=0)) for name, n in each.items()}
+    scores: Values = {name: _chunk_values(n.sum(axis=0)) for name, n in each.items()}
     scores["types"] = {
-        kind: {name: _scored(n[i]) for name, n in each.items()}
+        kind: {name: _chunk_values(n[i]) for name, n in each.items()}
         for kind, i in sorted(types.items())
     }
     iob1 = "gold: read as B-X (IOB1 becomes IOB2)"
@@ -220,7 +223,7 @@ def _chunk_scores(text: ColumnFile, places: Compared) -> tuple[Values, list[str]
     ]
 
 
-def _scored(counts: Integers) -> Values:
+def _chunk_values(counts: Integers) -> Values:
     found = chunked.ChunkCounts(*counts.tolist())
     values = dict(zip(_SIZES, found, strict=True))
     return values | {share: getattr(found, share) for share in _SHARES}

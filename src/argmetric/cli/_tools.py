@@ -13,10 +13,9 @@ from cyclopts import Parameter
 from argmetric._ground.whole_files import writing, written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import ENDINGS, Given, command
+from argmetric.cli._command import ENDINGS, Arguments, command
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._learning import metric_error
-from argmetric.cli._progress import progress
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as load
 from argmetric.metrics import get_metric, metric_names
@@ -40,7 +39,7 @@ _SPELLINGS = {"p_k": "pk", "window_diff": "windowdiff"}
 
 
 @command("json", files={})
-def metrics(o: Given) -> int:
+def metrics(o: Arguments) -> int:
     """List the metrics: formulas, what an empty answer counts, how they are computed.
 
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
@@ -93,7 +92,7 @@ class _Quantiles(opt.Options, group=opt.OUTPUT):
     _Quantiles,
     files={"probabilities": opt.FilePath, "reference": opt.FilePath},
 )
-def expect(o: Given) -> int:
+def expect(o: Arguments) -> int:
     """Expect the utility of one label sequence when the other is drawn from a model.
 
     The labels of the first file are independent with the given probabilities; the
@@ -148,7 +147,7 @@ def expect(o: Given) -> int:
     from argmetric.sequence import Independent, distribution, expectation
 
     model = Independent(expit(p) if o.logits else p)
-    with progress(f"expecting {utility.name} of {p.size:,} labels"):
+    with _report.progress(f"expecting {utility.name} of {p.size:,} labels"):
         found = expectation(utility, z, model, width)
         mass = distribution(utility, z, model) if o.quantiles else None
     cuts = None if mass is None else {f"{q:g}": mass.quantile(q) for q in _QUANTILES}
@@ -224,7 +223,7 @@ class _Completing(opt.Options):
     opt.Text,
     files={"rule": Annotated[opt.FilePath, opt.shown("RULE")]},
 )
-def export(o: Given) -> int:
+def export(o: Arguments) -> int:
     """Write a rule for a program that does not have argmetric.
 
     Nothing but numbers is left of the rule: a cut on calibrated scores becomes a cut
@@ -278,7 +277,7 @@ def export(o: Given) -> int:
 
 
 @command("shell output", _Completing, files={}, ending=ENDINGS)
-def install_completion(o: Given) -> int:
+def install_completion(o: Arguments) -> int:
     """Let the shell complete commands, options and their values.
 
     The script goes where the shell looks for it, and a line that loads it to the file

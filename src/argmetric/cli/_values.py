@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from inspect import cleandoc
 from itertools import chain, combinations
 from typing import Any
 
@@ -43,12 +42,6 @@ def flag_of(option: str) -> str:
     return "-o" if option == "output" else f"--{option.replace('_', '-')}"
 
 
-def entries(text: str) -> list[list[str]]:
-    """Return names and texts of lines "name: text", which may go on indented."""
-    found = re.split(r"\n(?=\S)", cleandoc(text))
-    return [" ".join(one.split()).split(": ", 1) for one in found]
-
-
 def jobs(type_: object, value: int | None) -> None:
     if value == 0:
         raise ValueError("Must not be 0.")
@@ -56,23 +49,23 @@ def jobs(type_: object, value: int | None) -> None:
         raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
 
 
-def marked_streams(tokens: Sequence[str]) -> list[str]:
+def mark_streams(tokens: Sequence[str]) -> list[str]:
     """Return tokens in which a lone ``-`` cannot be taken for an option."""
     return [_MARKED_STREAM if token == "-" else token for token in tokens]
 
 
-def unmarked(token: str) -> str:
+def restore_stream(token: str) -> str:
     """Return a token as the user wrote it."""
     return "-" if token == _MARKED_STREAM else token
 
 
 def path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
-    return unmarked(tokens[0].value)
+    return restore_stream(tokens[0].value)
 
 
 def written_path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
     """Return the path; `check_arguments` knows written files by this function."""
-    return unmarked(tokens[0].value)
+    return restore_stream(tokens[0].value)
 
 
 def _files(
@@ -80,7 +73,7 @@ def _files(
 ) -> list[tuple[str, str]]:
     """Return options as they were typed and their files, of those a converter reads."""
     return [
-        (token.keyword or one.name, unmarked(token.value))
+        (token.keyword or one.name, restore_stream(token.value))
         for one in arguments
         if one.parameter.converter is converter
         for token in one.tokens
@@ -252,7 +245,7 @@ def refuse_bad_report(path: str) -> None:
 def message(error: cyclopts.CycloptsError) -> str:
     """Return what is wrong with a command line, in one or two sentences."""
     if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
-        unused = unmarked(error.unused_tokens[0])
+        unused = restore_stream(error.unused_tokens[0])
         return f"This command takes one file; leave {unused!r} out."
     if isinstance(error, cyclopts.UnknownOptionError):
         given = (error.token.keyword or error.token.value).split("=")[0]

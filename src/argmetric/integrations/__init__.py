@@ -9,7 +9,7 @@ DuckDB, Polars and Ray `decide_table` labels one table, and `decide_batches` man
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from argmetric._ground.lazy import lazy_names
 
@@ -27,7 +27,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
         __name__, {"_tables": ("PassageChoice", "decide_batches", "decide_table")}
     )
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name in _ENGINES:
             return importlib.import_module(f"{__name__}.{name}")
         return _load(name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
 
+Table = TypeVar("Table")
 # Options of `decide` that do not depend on the rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
@@ -22,14 +23,14 @@ SETTINGS = {
 
 
 def decide_table(
-    table: object,
+    table: Table,
     *,
     p: str,
     groups: str,
     metric: MetricLike = "f1",
     output: str = "decision",
-    **settings: Any,
-) -> Any:
+    **settings: object,
+) -> Table:
     """Return a table with one more column: the labels that `decide` chooses.
 
     Every group must be whole in the table. Its labels then do not depend on the other
@@ -51,7 +52,8 @@ def decide_table(
 
     Returns
     -------
-    table of the kind given
+    pyarrow.Table, pandas or Polars DataFrame
+        A table of the same kind, its rows in the same order.
 
     Raises
     ------
@@ -67,19 +69,19 @@ def decide_table(
     >>> labelled["decision"].to_pylist()
     [1, 0, 1]
     """
-    settings = read_settings(settings)
-    return _label_table(table, p, groups, metric, output=output, settings=settings)
+    options = read_settings(settings)
+    return _label_table(table, p, groups, metric, output=output, settings=options)
 
 
 def decide_batches(
-    batches: Iterable[Any],
+    batches: Iterable[Table],
     *,
     p: str,
     groups: str,
     metric: MetricLike = "f1",
     output: str = "decision",
-    **settings: Any,
-) -> Iterator[Any]:
+    **settings: object,
+) -> Iterator[Table]:
     """Yield tables as `decide_table` returns them; refuse a group in two of them.
 
     Parameters
@@ -93,8 +95,17 @@ def decide_batches(
     ------
     table
         The table of each batch with its decisions.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> import pyarrow as pa
+    >>> batches = [pa.table({"user": [i, i], "score": [0.9, 0.2]}) for i in (1, 2)]
+    >>> tables = am.integrations.decide_batches(batches, p="score", groups="user")
+    >>> [table["decision"].to_pylist() for table in tables]
+    [[1, 0], [1, 0]]
     """
-    settings = read_settings(settings)
+    options = read_settings(settings)
     seen: set[Any] = set()
     for number, batch in enumerate(batches):
         frame = _frame(batch)
@@ -107,10 +118,10 @@ def decide_batches(
                 "earlier one: partition the rows by group, so that each is whole"
             )
         seen.update(ids)
-        yield _label_table(batch, p, groups, metric, output=output, settings=settings)
+        yield _label_table(batch, p, groups, metric, output=output, settings=options)
 
 
-def read_settings(settings: dict[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Check options for groups on their own; fit a reference once, to a calibrator."""
     unknown = sorted(settings.keys() - SETTINGS)
     if unknown:
@@ -150,14 +161,14 @@ def _frame(table: object) -> Any:
 
 
 def _label_table(
-    table: object,
+    table: Table,
     p: str,
     groups: str,
     metric: MetricLike,
     *,
     output: str,
     settings: dict[str, Any],
-) -> Any:
+) -> Table:
     """Return the table with a column of decisions.
 
     Parameters
@@ -177,36 +188,37 @@ def _label_table(
 
     frame = _frame(table)
     check_columns(frame.columns, p, groups, output=output)
-    scores = frame[p]
-    if not len(frame):
-        return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
     budget = settings.get("budget")
     if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
         check_columns(frame.columns, budget[0], output=output)
         costs = frame[budget[0]].to_native()
         settings = settings | {"budget": (costs, budget[1])}
-    how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
-    decision = decide(scores.to_native(), metric, **how)
-    column = nw.from_native(decision.labels, series_only=True).alias(output)
-    return frame.with_columns(column).to_native()
+    if not len(frame):
+        column = frame[p].cast(nw.Int64)
+    else:
+        how = {"groups": frame[groups].to_native(), "average": "groups", **settings}
+        labels = decide(frame[p].to_native(), metric, **how).labels
+        column = nw.from_native(labels, series_only=True)
+    labelled: Table = frame.with_columns(column.alias(output)).to_native()
+    return labelled
 
 
 @dataclass(frozen=True)
 class PassageChoice:
     """Choose the passages of a query to pass on, by their scores and lengths.
 
-    Attributes
+    Parameters
     ----------
-    metric : str or Metric
+    metric : str or Metric, default="f1"
         Metric of the passages that are passed on.
-    reference : pair (y, p), Calibrator or None
+    reference : pair (y, p) or Calibrator, optional
         Labelled queries, or a calibrator fitted on them, as for `decide`; rerankers
         are rarely calibrated.
-    logits : bool
+    logits : bool, default=False
         Whether scores are log-odds, such as those of most cross-encoders.
-    max_tokens : float or None
+    max_tokens : float, optional
         Maximum number of tokens per query.
-    count_tokens : callable or None
+    count_tokens : callable, optional
         Function that counts the tokens of a text; by default its words.
 
     Examples

@@ -8,7 +8,7 @@ from argmetric.integrations._tables import PassageChoice
 
 
 @cache
-def _define_classes() -> Any:
+def _define_classes() -> type[Any]:
     """Define `PassageFilter`, which needs Haystack as its base."""
     haystack = load_module("haystack")
     documents_type = list[haystack.Document]  # type: ignore[name-defined]
@@ -31,7 +31,7 @@ def _define_classes() -> Any:
     return PassageFilter
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Any]:
     if name == "PassageFilter":
         return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -29,7 +29,7 @@ def _define_classes() -> type[Any]:
     return PassageFilter
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Any]:
     if name == "PassageFilter":
         return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

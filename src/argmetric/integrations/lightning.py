@@ -36,7 +36,7 @@ def _define_classes() -> type[Any]:
             self.best, self.path = BestAchievable(metric, logits=logits), path
             self.rule: Rule | None = None
 
-        def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        def on_validation_epoch_start(self, trainer: object, pl_module: Any) -> None:
             self.best = self.best.to(pl_module.device)
             self.best.reset()
 
@@ -72,7 +72,7 @@ def _define_classes() -> type[Any]:
     return RuleCallback
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Any]:
     if name == "RuleCallback":
         return _define_classes()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

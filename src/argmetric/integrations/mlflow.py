@@ -27,7 +27,7 @@ def log_rule(
     name: str = "rule",
     *,
     model: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Any:
     """Log a pyfunc model that labels rows by a rule, and return what MLflow returns.
 
@@ -64,7 +64,7 @@ def log_rule(
         )
 
 
-def predictor() -> Any:
+def predictor() -> object:
     """Return a pyfunc model that loads the rule, and any model behind it."""
     pyfunc = load_module("mlflow.pyfunc")
 
@@ -79,11 +79,8 @@ def predictor() -> Any:
             before = self.model
             output = model_input if before is None else before.predict(model_input)
             scores = np.asarray(output, dtype=np.float64)
-            if (
-                before is not None
-                and scores.ndim == 1
-                and np.isin(scores, (0, 1)).all()
-            ):
+            like_labels = scores.ndim == 1 and np.isin(scores, (0, 1)).all()
+            if before is not None and like_labels:
                 warnings.warn(
                     "the model returns only 0 and 1, which look like labels: log it "
                     "with pyfunc_predict_fn='predict_proba'",

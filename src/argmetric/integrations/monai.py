@@ -52,7 +52,7 @@ def _define_classes() -> dict[str, type[Any]]:
     return {"BestMasks": BestMasks, "BestMasksd": BestMasksd}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Any]:
     if name in ("BestMasks", "BestMasksd"):
         return _define_classes()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

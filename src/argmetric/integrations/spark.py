@@ -19,7 +19,7 @@ def decide(
     metric: MetricLike = "f1",
     output: str = "decision",
     repartition: bool = True,
-    **settings: Any,
+    **settings: object,
 ) -> Any:
     """Return a Spark DataFrame with one more column: the labels of `decide`.
 
@@ -43,6 +43,7 @@ def decide(
     Returns
     -------
     pyspark.sql.DataFrame
+        The rows with the new column, computed when Spark needs it.
     """
     types = load_module("pyspark.sql.types")
     if not hasattr(df, "mapInArrow"):
@@ -50,8 +51,8 @@ def decide(
             f"df must be a DataFrame of Spark, not {type(df).__name__}: "
             "integrations.decide_table takes others"
         )
-    settings = read_settings(settings)
-    budget = settings.get("budget")
+    options = read_settings(settings)
+    budget = options.get("budget")
     cost = [budget[0]] if isinstance(budget, tuple | list) else []
     check_columns(df.columns, p, groups, *cost, output=output)
     metric = get_metric(metric)
@@ -59,7 +60,7 @@ def decide(
         df = df.repartition(groups)
     else:
         _refuse_split_groups(df, groups)
-    options = {"p": p, "groups": groups, "metric": metric, "output": output, **settings}
+    options |= {"p": p, "groups": groups, "metric": metric, "output": output}
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa

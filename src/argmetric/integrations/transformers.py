@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class RuleMetrics:
         self.average, self.path, self.logits = average, path, logits
         self.rule: Rule | MultiLabelRule | None = None
 
-    def __call__(self, prediction: Any) -> dict[str, float]:
+    def __call__(self, prediction: Iterable[object]) -> dict[str, float]:
         """Return the scores of an `EvalPrediction`, or of (predictions, labels)."""
         scores, y = prediction
         p, y = self._read(scores, y)

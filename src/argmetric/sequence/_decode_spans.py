@@ -121,7 +121,7 @@ class SpanDecision(Result):
         metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
         return [
             *metric_fields(self.metric, metric),
-            self._field("n_spans", "chosen", "{:,} spans"),
+            self._field("n_spans", "chosen", lambda n: counted(n, "span")),
             self._field("expected_spans", "true", "{:,.1f} spans expected"),
             self._field(
                 "expected", "expected", lambda x: f"{number(x)} ({what}, {known})"

@@ -26,7 +26,7 @@ from argmetric.metrics import Metric
 class SetDecision(Result):
     """Sets chosen from samples, with a forecast of their score.
 
-    Attributes
+    Parameters
     ----------
     labels : frozenset, list or dict of those, or array
         The chosen sets, in the form of the samples.
@@ -35,7 +35,7 @@ class SetDecision(Result):
     expected_each, bound_each : ndarray of shape (n_questions,)
         Mean score over the samples, which was maximised, and an upper bound on that of
         any set. They are equal if the maximum is exact.
-    vote_share : float or None
+    vote_share : float, optional
         Minimum share of the samples that name an item, if sets were chosen by votes
         because that scores more on the reference; inf if empty sets score most.
     mean_each : ndarray of shape (n_questions,)
@@ -43,12 +43,21 @@ class SetDecision(Result):
         on the reference if there is one.
     interval : (float, float)
         Interval that holds the actual mean score with probability `coverage`.
+    coverage : float
+        Nominal coverage of the interval.
     sizes : ndarray of shape (n_questions,)
         Number of items of each set.
     n_samples, n_labelled : int
         Smallest number of samples of a question; number of answers in the reference.
-    notes : tuple of str
+    notes : tuple of str, default=()
         Warnings about the forecast.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> decision = am.sets.decide([{"rome", "paris"}, {"rome"}, {"rome", "oslo"}])
+    >>> decision.labels, decision.sizes.tolist(), decision.n_samples
+    (frozenset({'rome'}), [1], 3)
     """
 
     labels: Any
@@ -95,6 +104,7 @@ class SetDecision(Result):
         return ("the true set is distributed as the samples of the model are",)
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result, in the order of its summary."""
         gap = self.bound - self.expected
         exact = "the best of all sets" if gap < 1e-9 else f"at most {gap:.3f} below it"
         one = self.n == 1

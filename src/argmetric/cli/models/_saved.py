@@ -20,7 +20,7 @@ import numpy as np
 from argmetric import __version__
 from argmetric._ground.arguments import install
 from argmetric._ground.saving import check_version, parse_json
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._ground.whole_files import read_whole, written_whole
 from argmetric.scale import files
 
@@ -351,7 +351,7 @@ def _refuse(path: str, names: set[str]) -> None:
     )
 
 
-def _parts(whole: Any) -> Iterator[Any]:
+def _parts(whole: object) -> Iterator[Any]:
     """Yield an object and all that hangs on it."""
     seen: set[int] = set()
     waiting = [whole]
@@ -369,7 +369,7 @@ def _parts(whole: Any) -> Iterator[Any]:
             waiting.extend(vars(part).values())
 
 
-def _check_trees(part: Any) -> None:
+def _check_trees(part: object) -> None:
     """Refuse a boosted model whose nodes lead out of a tree, or round in circles.
 
     Compiled code follows the numbers in them without looking. Children come after
@@ -389,7 +389,7 @@ def _check_trees(part: Any) -> None:
             raise ValueError("its trees are damaged")
 
 
-def _is_sound(nodes: Any, n_features: int) -> bool:
+def _is_sound(nodes: AnyArray, n_features: int) -> bool:
     if nodes.ndim != 1 or nodes.size == 0 or nodes["is_categorical"].any():
         return False
     inner = np.flatnonzero(nodes["is_leaf"] == 0)

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._ground.groups import Groups
+from argmetric._ground.types import AnyArray, Floats
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._learning import average_of, metric_named, warnings_in
-from argmetric.cli._progress import progress, reading
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.models import _saved as models
 from argmetric.cli.scores import _lines as lines
@@ -37,7 +38,7 @@ class _Scores(opt.Options, group=opt.OUTPUT):
     score_column: opt.ColumnName = "score"
 
 
-_OWN = opt.Learned, opt.OverGroups, _Route, _Scores, _Kind
+_OWN = opt.TargetLabel, opt.OverGroups, _Route, _Scores, _Kind
 _READ = "format", "encoding", "max_line", "decimal"
 
 
@@ -47,7 +48,7 @@ _READ = "format", "encoding", "max_line", "decimal"
     "output json jobs",
     *_OWN,
 )
-def train(o: Given, source: load.Input) -> Answer:
+def train(o: Arguments, source: load.Input) -> Answer:
     """Train a classifier that decides for the metric, and keep it in a file.
 
     All other columns are features: numbers as they are, words as categories, empty
@@ -122,7 +123,11 @@ def train(o: Given, source: load.Input) -> Answer:
     # With few rows, threads mostly wait for each other
     threads = threadpool_limits(1 if table.n_rows < _MANY_ROWS else None)
     said: list[str] = []
-    with progress(f"training on {table.n_rows:,} rows"), warnings_in(said), threads:
+    with (
+        _report.progress(f"training on {table.n_rows:,} rows"),
+        warnings_in(said),
+        threads,
+    ):
         # The pipeline has no weights of its own; its last step gets them by name
         warnings.filterwarnings("ignore", message=".* takes no sample_weight")
         learner.fit(features.matrix(table), y, **how)
@@ -130,7 +135,7 @@ def train(o: Given, source: load.Input) -> Answer:
     version = models.sklearn_version()
     saved = models.SavedModel(learner, features, label, ignored, o.model, version)
     if o.output is not None:
-        with progress("writing"):
+        with _report.progress("writing"):
             models.save_model(saved, o.output)
     rows = TableRows(table, "one", metric, average, groups=groups)
     rows.used = {"target": label}
@@ -162,9 +167,9 @@ def train(o: Given, source: load.Input) -> Answer:
     return Answer(rows, results, facts, [*left_out, *rule.notes, *said], values)
 
 
-def _fit_options(groups: Any, weights: Any) -> dict[str, Any]:
+def _fit_options(groups: Groups | None, weights: Floats | None) -> dict[str, Any]:
     """Return groups and weights as `fit` takes them, where there are some."""
-    how = {} if groups is None else {"groups": groups.codes}
+    how: dict[str, Any] = {} if groups is None else {"groups": groups.codes}
     if weights is not None:
         how |= {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
     return how
@@ -180,7 +185,7 @@ def _fit_options(groups: Any, weights: Any) -> dict[str, Any]:
     opt.Summary,
     first={"model": opt.FilePath},
 )
-def predict(o: Given, source: load.Input) -> Answer:
+def predict(o: Arguments, source: load.Input) -> Answer:
     """Score and label new rows by a model of `argmetric train`.
 
     The rows come out as they went in, in the same order, with the calibrated
@@ -216,7 +221,7 @@ def predict(o: Given, source: load.Input) -> Answer:
         raise UsageError("a model is read from a file, not from standard input")
     if o.score_column == o.new_decisions:
         raise UsageError("--score-column and --decision-column must differ")
-    with reading(o.model):
+    with _report.reading(o.model):
         saved = models.load_model(o.model)
     table = load.read_rows(source, **o.only(*_READ))
     models.check_columns(table, saved.features)
@@ -225,18 +230,20 @@ def predict(o: Given, source: load.Input) -> Answer:
     out = load.rows_out(table, o, new)
     rule = saved.model.rule_
     rows = TableRows(table, "one", rule.metric, average, groups=groups)
-    with progress(f"predicting {table.n_rows:,} rows"):
+    with _report.progress(f"predicting {table.n_rows:,} rows"):
         X = saved.features.matrix(table)
         place = saved.model.classes_.tolist().index(saved.classes[1])
         p = saved.model.predict_proba(X)[:, place]
         if o.joint:
             limits: dict[str, Any] = {**o.only("max_positives"), "n_jobs": o.jobs}
-            decision = saved.model.decide(X, **rows.how, **limits)
+            decision = saved.model.decide(X, **rows.layout_options, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:
             chosen = saved.model.predict(X) == saved.classes[1]
         rows.y, notes = _target(table, saved)
-        forecast = saved.model.forecast(X, chosen, coverage=o.coverage, **rows.how)
+        forecast = saved.model.forecast(
+            X, chosen, coverage=o.coverage, **rows.layout_options
+        )
         score = rows.evaluate(chosen)
     rows.use("target", None if rows.y is None else saved.target)
     rows.use("group", o.group)
@@ -265,7 +272,9 @@ def predict(o: Given, source: load.Input) -> Answer:
     return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
-def _target(table: files.Table, saved: models.SavedModel) -> tuple[Any, list[str]]:
+def _target(
+    table: files.Table, saved: models.SavedModel
+) -> tuple[AnyArray | None, list[str]]:
     """Return what came true, if the rows know it already, or why not: no failure."""
     if table.names.count(saved.target) != 1:
         return None, []

@@ -10,17 +10,18 @@ import numpy as np
 
 import argmetric as am
 from argmetric._compare import refuse_two_labels
+from argmetric._ground.types import Integers
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import UsageError, naming
 from argmetric.cli._learning import average_of, metric_named, warnings_in
-from argmetric.cli._progress import progress
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import READING, TableRows
 from argmetric.cli.scores._lines import save
 from argmetric.cli.scores._rows import check, exclude
+from argmetric.metrics import Metric
 from argmetric.scale import files
 
 ROW = "row"  # the column of numbers of rows, from 1
@@ -69,7 +70,7 @@ class _Next(opt.Options, group=opt.OUTPUT):
     _Next,
     opt.OverGroups,
 )
-def compare(o: Given) -> int:
+def compare(o: Arguments) -> int:
     """Say which model is better on the same rows, and which labels would tell.
 
     The answer is the paired difference of the scores with an interval, and the
@@ -120,7 +121,7 @@ def compare(o: Given) -> int:
             "nothing decides: pass --decisions, --threshold or --reference"
         )
     notes: list[str] = []
-    doing = progress(f"comparing on {rows.table.n_rows:,} rows")
+    doing = _report.progress(f"comparing on {rows.table.n_rows:,} rows")
     with doing, warnings_in(notes), naming(rows.table.source):
         groups: Any = io.load_groups(rows.table, o.group)  # coded already
         found = am.compare(
@@ -143,7 +144,7 @@ def compare(o: Given) -> int:
     save(found, o.report)
     plain, several = found.to_dict(), len(found.names) > 1
     kept = ("metric", "zero_division", "n_labels", "coverage", "best", "assumptions")
-    values = rows.described() | {key: plain[key] for key in kept}
+    values = rows.description() | {key: plain[key] for key in kept}
     values |= {
         "answer": found._title(),
         "models": found.to_frame("pyarrow").to_pylist(),
@@ -162,25 +163,20 @@ def compare(o: Given) -> int:
 
 
 def _read(
-    o: Given, source: io.Input, metric: Any, new: TableRows | None = None
+    o: Arguments, source: io.Input, metric: Metric, new: TableRows | None = None
 ) -> TableRows:
     """Read scores and labels of rows, or of the reference of `new` ones."""
     table = io.read_rows(source, **o.only(*READING.split()))
     rows = TableRows(table, "wide", metric, logits=bool(o.logits))
     if o.scores is not None:
-        rows.columns = (
-            rows.matched(o.scores, "--scores") if new is None else new.columns
-        )
-        if new is not None:
-            rows.columns = rows.partners(o.scores, "--scores", o.scores)
-        rows.use("scores", o.scores)
+        rows.columns = {} if new is None else new.columns
+        rows.read_scores(o, None, "probabilities")
+        rows.p = dict(zip(rows.columns, rows.p.T, strict=True))
     else:
         name = o.score if new is None else new.used["score"]
         name = io.find_score(table, name, logits=rows.logits, taken=[o.label, o.group])
         rows.use("score", name)
-    names = rows.columns or {"": rows.used["score"]}
-    read = (files.probabilities(table, x, logits=rows.logits) for x in names.values())
-    rows.p = dict(zip(rows.columns, read, strict=True)) if rows.columns else next(read)
+        rows.p = files.probabilities(table, name, logits=rows.logits)
     label = o.label if new is None else o.reference_label or o.label
     is_known = new is None and o.known in table.names
     if is_known:
@@ -201,11 +197,11 @@ def _read(
 
 
 def _decisions(
-    o: Given, rows: TableRows, reference: TableRows | None, notes: list[str]
-) -> Any:
-    """Decisions of each model, or the cuts that decide."""
+    o: Arguments, rows: TableRows, reference: TableRows | None, notes: list[str]
+) -> dict[str, Any]:
+    """Return the decisions of each model, or the cuts that decide."""
     if o.decisions is not None:
-        found = rows.matched(o.decisions, "--decisions")
+        found = rows.matching_columns(o.decisions, "--decisions")
         if rows.columns:
             found = rows.partners(o.decisions, "--decisions", o.scores)
         rows.use("decisions", o.decisions)
@@ -218,13 +214,15 @@ def _decisions(
         return dict.fromkeys(names, o.threshold)
     assert reference is not None
     scores = reference.p if rows.columns else {names[0]: reference.p}
-    rules: Any = {x: am.tune(reference.y, p, rows.metric) for x, p in scores.items()}
+    rules: dict[str, Any] = {
+        x: am.tune(reference.y, p, rows.metric) for x, p in scores.items()
+    }
     cuts = ", ".join(f"{name} {rule.threshold:.4g}" for name, rule in rules.items())
     notes.append(f"models decide by the cuts that are best on the reference: {cuts}")
     return rules
 
 
-def _with_labels_of_file(o: Given, found: am.Comparison) -> am.Comparison:
+def _with_labels_of_file(o: Arguments, found: am.Comparison) -> am.Comparison:
     """Add the labels of the file of --known, whose rows are counted from 1."""
     table = io.read_rows(o.known, **o.only("encoding", "max_line", "decimal"))
     numbers = files.numbers(table, files.named_column(table, ROW))
@@ -243,7 +241,7 @@ def _with_labels_of_file(o: Given, found: am.Comparison) -> am.Comparison:
     return found.add(rows - 1, y)
 
 
-def _write(table: files.Table, some: Any, o: Given) -> None:
+def _write(table: files.Table, some: Integers, o: Arguments) -> None:
     """Write some rows, with their numbers from 1."""
     lines = None if table.lines is None else table.lines.take(some)
     part = replace(table, columns=table.columns.take(some), lines=lines, parts=())

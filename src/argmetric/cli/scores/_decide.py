@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from argmetric.cli import _report
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -31,7 +30,7 @@ _NO_REFERENCE = (
     "coverage output output_format new_decisions report json jobs "
     f"{pieces.GROUPED} resume"
 )
-def decide(o: Given, source: io.Input) -> Answer:
+def decide(o: Arguments, source: io.Input) -> Answer:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
@@ -65,17 +64,17 @@ def decide(o: Given, source: io.Input) -> Answer:
             f"--max-positives {o.max_positives} is below --min-positives "
             f"{o.min_positives}"
         )
-    if pieces.asked("decide", o, source):
+    if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
-    names, decision = rows.named(o.new_decisions), None
+    names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
-    with progress(f"deciding {rows.table.n_rows:,} rows"):
+    with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
-            limits = o.given("min_recall", "prior")
+            limits = o.with_value("min_recall", "prior")
             if rows.way != "classes":  # the others are refused
-                limits |= o.given(*LIMITS.split(), "confidence", "per_row")
+                limits |= o.with_value(*LIMITS.split(), "confidence", "per_row")
             decision = rows.decide(**limits, n_jobs=o.jobs)
             labels = chosen = decision.labels
         else:
@@ -105,7 +104,7 @@ def decide(o: Given, source: io.Input) -> Answer:
     return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
-def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
+def _read(o: Arguments, source: io.Input) -> tuple[TableRows, Any]:
     """Return the rows, and the rule if there is one."""
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read_table_rows(o, source, rule=rule), rule
@@ -129,9 +128,9 @@ def _has_forecast(rows: TableRows, rule: Any) -> bool:
 
 
 def _forecast_and_score(
-    rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
+    rows: TableRows, o: Arguments, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the score to expect of labels, the actual one, the map, and notes."""
+    """Return the forecast and actual scores, the calibrator, and notes."""
     forecast: Any = None
     cuts: dict[str, float] = {}
     score, notes = rows.evaluate(chosen), []
@@ -162,7 +161,7 @@ def _forecast_and_score(
     return {**results, "cuts": cuts}, [*notes, *rows.notes]
 
 
-def _decide_pieces(o: Given, source: io.Input) -> Answer:
+def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
     """Decide about all rows of many files, and write a folder of the same files."""
     if o.output in (None, "-") or pieces.names_a_file(o.output):
         raise UsageError(
@@ -178,7 +177,9 @@ def _decide_pieces(o: Given, source: io.Input) -> Answer:
     rule = None if o.rule is None else io.load_rule(o.rule)
     how: Any = {"reference": found_map, "decision_column": o.new_decisions}
     how |= {"rule": rule}
-    rows, found, _ = pieces.answered("decide", o, source, metric, average, **how)
+    rows, found, _ = pieces.answer_in_pieces(
+        "decide", o, source, metric, average, **how
+    )
     rows.metric = found.metric
     own = dict(lines.lines_of(found), plan=found.plan)
     facts = [("files", _report.count(found.n_files)), *own.items()]
@@ -196,7 +197,7 @@ def _decide_pieces(o: Given, source: io.Input) -> Answer:
     f"report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
-def forecast(o: Given, source: io.Input) -> Answer:
+def forecast(o: Arguments, source: io.Input) -> Answer:
     """Forecast the score of a decision before its labels are known.
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
@@ -218,10 +219,10 @@ def forecast(o: Given, source: io.Input) -> Answer:
     """
     results: dict[str, Any] = {"actual": None, "calibrator": None}
     n_known = None
-    if pieces.asked("forecast", o, source):
+    if pieces.works_in_pieces("forecast", o, source):
         metric, average = layout.metric_of(o, "one")
         used = "score decision_column"
-        rows, result, notes = pieces.answered(
+        rows, result, notes = pieces.answer_in_pieces(
             "forecast", o, source, metric, average, named=used
         )
         named = rows.used.get("decision")
@@ -229,8 +230,8 @@ def forecast(o: Given, source: io.Input) -> Answer:
         results["forecast"] = result
     else:
         rows, rule = _read(o, source)
-        known = pieces.arrived(rows, o)
-        with progress(f"forecasting {rows.table.n_rows:,} rows"):
+        known = pieces.read_known_labels(rows, o)
+        with _report.progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
             where, labels = _decision_source(rows, rule, o)
             more = {} if rows.way == "classes" else o.only("overdispersion")
@@ -253,7 +254,7 @@ def forecast(o: Given, source: io.Input) -> Answer:
     return Answer(rows, results, facts, notes, values, judged=judged)
 
 
-def _decision_source(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
+def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
     if rule is not None:
         where, way_out = f"the rule of {o.rule}", "there is no forecast"
@@ -268,7 +269,7 @@ def _decision_source(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
         return f"{rows.score} >= {o.threshold:g}", labels
-    if given := pieces.decided(rows, o):
+    if given := pieces.read_decisions(rows, o):
         return given
     decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
     if rows.way == "wide":
@@ -284,7 +285,7 @@ def _decision_source(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
     f"score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )
-def evaluate(o: Given, source: io.Input) -> Answer:
+def evaluate(o: Arguments, source: io.Input) -> Answer:
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
@@ -312,8 +313,10 @@ def evaluate(o: Given, source: io.Input) -> Answer:
     metric, average = layout.metric_of(o, way)  # wrong usage comes before the file
     rule: _report.Facts = []
     empty = None
-    if pieces.asked("evaluate", o, source):
-        rows, score, notes = pieces.answered("evaluate", o, source, metric, average)
+    if pieces.works_in_pieces("evaluate", o, source):
+        rows, score, notes = pieces.answer_in_pieces(
+            "evaluate", o, source, metric, average
+        )
         total, empty = score.score, score.n_groups_without_positives
     else:
         behind: Any = "none" if o.score is None else "probabilities"
@@ -330,7 +333,7 @@ def evaluate(o: Given, source: io.Input) -> Answer:
             rule = [("rule", where)]
         elif rows.p is not None and way == "one":
             del rows.used["score"]
-        with progress(f"evaluating {rows.table.n_rows:,} rows"):
+        with _report.progress(f"evaluating {rows.table.n_rows:,} rows"):
             score = rows.evaluate(labels)
             total = float(score)
             if rows.p is not None and o.threshold is None and way != "classes":

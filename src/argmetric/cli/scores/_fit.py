@@ -12,9 +12,8 @@ from argmetric._calibrate.fit import METHOD_WORDS, Method
 from argmetric._ground.whole_files import writing
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming
-from argmetric.cli._progress import progress
 from argmetric.cli._values import refuse_bad_target, refuse_inputs, refuse_same_file
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
@@ -32,6 +31,10 @@ _METHOD = (
 _METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
 _CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
+_LIMITS = (
+    "max_positives min_precision min_recall min_specificity min_npv confidence "
+    "for_rows prior coverage"
+)
 
 
 class _Calibrating(opt.Options, group=opt.CALIBRATION):
@@ -53,7 +56,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
     _Tuning,
     exclusive="no_label label",
 )
-def tune(o: Given, source: io.Input) -> Answer:
+def tune(o: Arguments, source: io.Input) -> Answer:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
     Every cut between two different scores is tried. The answer goes to standard output:
@@ -80,7 +83,7 @@ def tune(o: Given, source: io.Input) -> Answer:
     min_recall
         Keep the recall on these rows at or above this.
     prior
-        With --confidence: the share of positives among new rows, where it moves.
+        With --confidence: the prevalence among new rows, where it moves.
     output
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
@@ -98,17 +101,11 @@ def tune(o: Given, source: io.Input) -> Answer:
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
-    how = {
-        **o.only("min_precision", "min_recall", "max_positives", "coverage"),
-        **o.only("min_specificity", "min_npv", "confidence", "for_rows", "prior"),
-        "choice": o.choice.replace("-", "_"),
-        "random_state": o.seed,
-        "cost": cost,
-    }
-    if pieces.asked("tune", o, source):
-        rows, rules, notes = _tune_in_pieces(o, source, metrics, how)
-    else:
-        (rows, rules), notes = _tune_whole(o, source, metrics, how), []
+    how = {**o.only(*_LIMITS.split()), "random_state": o.seed, "cost": cost}
+    how["choice"] = o.choice.replace("-", "_")
+    in_pieces = pieces.works_in_pieces("tune", o, source)
+    work = _tune_in_pieces if in_pieces else _tune_whole
+    rows, rules, notes = work(o, source, metrics, how)
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)
@@ -121,15 +118,15 @@ def tune(o: Given, source: io.Input) -> Answer:
 
 
 def _tune_whole(
-    o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
-) -> tuple[TableRows, list[Any]]:
-    """Return rows, and a rule for each metric, or for the costs."""
+    o: Arguments, source: io.Input, metrics: list[Any], how: dict[str, Any]
+) -> tuple[TableRows, list[Any], list[str]]:
+    """Return rows, a rule for each metric or for the costs, and notes."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
     labels: Any = "none" if o.no_label else "classes"
     rows = layout.read_table_rows(
         o.but(metric=None), source, labels=labels, scores=numbers
     )
-    with progress(f"tuning on {rows.table.n_rows:,} rows"):
+    with _report.progress(f"tuning on {rows.table.n_rows:,} rows"):
         if o.one_label:  # the others are refused
             how = {name: how[name] for name in _CLASS_OPTIONS} | _average_options(o)
             metrics = o.metric or ["f1"]
@@ -142,24 +139,24 @@ def _tune_whole(
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
         rules = [kind(one.rules, names, one.average) for one in rules]
-    return rows, rules
+    return rows, rules, []
 
 
-def _metrics(o: Given, way: layout.Way) -> list[Any]:
+def _metrics(o: Arguments, way: layout.Way) -> list[Any]:
     """Return the metrics; --zero-division is for those of them that obey it."""
-    given, refused = [o.but(metric=one) for one in o.metric or ["f1"]], []
-    found = [layout.metric_of(one.but(zero_division=None), way)[0] for one in given]
-    for place, one in enumerate(given):
+    metrics, refused = [], []
+    for one in (o.but(metric=name) for name in o.metric or ["f1"]):
+        metrics.append(layout.metric_of(one.but(zero_division=None), way)[0])
         try:
-            found[place] = layout.metric_of(one, way)[0]
+            metrics[-1], _ = layout.metric_of(one, way)
         except UsageError as error:
             refused.append(error)
-    if len(refused) == len(given):
+    if len(refused) == len(metrics):
         raise refused[0]
-    return found
+    return metrics
 
 
-def _average_options(o: Given) -> dict[str, Any]:
+def _average_options(o: Arguments) -> dict[str, Any]:
     """How the metric of several classes is averaged, where it goes by its name."""
     zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
     return {"average": o.average or "macro", **zero}
@@ -171,7 +168,7 @@ def _notes(rule: Any) -> list[str]:
     return [note for one in kept for note in one.notes]
 
 
-def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
+def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
     """Return the lines on one rule, or one line for each."""
     first, where = rules[0], "such rows, expected" if o.no_label else "these rows"
     if len(rules) > 1:
@@ -185,26 +182,22 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
         return [*facts, *lines.promise_lines(*rules)]
     if rows.way != "one":
         return lines.lines_of(first)
-    share = f"{100 * first.prevalence:.1f} % positive"
-    sure = ", if the probabilities are right" if o.no_label else ""
-    return [
-        *([] if o.cost_fp is None else [("metric", _costs(o))]),
-        *lines.rule_facts(first, rows.score, rows.p, rows=where),
-        ("truth", share + sure),
-    ]
-
-
-def _costs(o: Given) -> str:
-    costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
-    return f"minus the cost of all rows; {costs}"
+    facts = lines.rule_facts(first, rows.score, rows.p, rows=where)
+    if o.cost_fp is not None:
+        costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
+        facts.insert(0, ("metric", f"minus the cost of all rows; {costs}"))
+    sure = ", if the probabilities are right" * o.no_label
+    return [*facts, ("truth", f"{100 * first.prevalence:.1f} % positive{sure}")]
 
 
 def _tune_in_pieces(
-    o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
+    o: Arguments, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
     found = [
-        pieces.answered("tune", o, source, one, None, named="score label", **how)
+        pieces.answer_in_pieces(
+            "tune", o, source, one, None, named="score label", **how
+        )
         for one in ([None] if how["cost"] else metrics)
     ]
     rows, _, read = found[0]
@@ -212,7 +205,7 @@ def _tune_in_pieces(
     return rows, [rule for _, rule, _ in found], read
 
 
-def _cost(o: Given) -> tuple[float, float] | None:
+def _cost(o: Arguments) -> tuple[float, float] | None:
     if o.cost_fp is None and o.cost_fn is None:
         return None
     if o.cost_fp is None or o.cost_fn is None:
@@ -247,13 +240,13 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
     f"seed output output_format calibrated_column report json {pieces.RUNNING}",
     _Calibrating,
 )
-def calibrate(o: Given, source: io.Input) -> Answer:
+def calibrate(o: Arguments, source: io.Input) -> Answer:
     """Check probabilities against labels; fit or apply a map that recalibrates them.
 
     Without --map, the command prints how much score is lost by deciding with the
-    probabilities as they are, and writes the map to --output. Use labels that the model
-    was not trained on. `argmetric decide --reference` and `argmetric forecast
-    --reference` apply the map.
+    probabilities as they are, and writes the calibrator to --output. Use labels that
+    the model was not trained on. `argmetric decide --reference` and `argmetric forecast
+    --reference` apply it.
 
     With --map, the rows are written with a column of calibrated probabilities added.
 
@@ -265,8 +258,8 @@ def calibrate(o: Given, source: io.Input) -> Answer:
     map
         Apply this map, which an earlier call wrote, instead of fitting one.
     output
-        The file for the map (JSON), or with --map for the rows; replaced whole or not
-        at all. Rows go to standard output by default.
+        The file for the calibrator (JSON), or with --map for the rows; replaced whole
+        or not at all. Rows go to standard output by default.
     output_format
         With --map: the format of the rows, where the name of the file does not say it.
     calibrated_column
@@ -284,7 +277,7 @@ def calibrate(o: Given, source: io.Input) -> Answer:
         )
     if way == "one" and o.method == "matrix":
         raise UsageError("--method matrix is for class probabilities: --one-label")
-    in_pieces = pieces.asked("calibrate", o, source)
+    in_pieces = pieces.works_in_pieces("calibrate", o, source)
     if o.map is not None:
         io.refuse_shared_output(o.output, json=o.json)
         return _apply(o, source)
@@ -297,18 +290,18 @@ def calibrate(o: Given, source: io.Input) -> Answer:
         with writing(o.output):
             calibrator.save(o.output)
     save(check, o.report)
-    facts = lines.check_facts(check, calibrator)
+    facts = lines.check_facts(check, calibrator.formula)
     results = {"calibrator": calibrator, "check": check}
     values = {"formula": calibrator.formula, "output": o.output}
     return Answer(rows, results, facts, check.notes, values)
 
 
-def _fit_whole(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
-    """Return rows, the map that is fitted on them, and the check of both."""
+def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
+    """Return rows, the calibrator that is fitted on them, and the check of both."""
     rows = layout.read_table_rows(o, source, labels="required")
     if rows.way == "one":
         layout.require_both_classes(rows.table.source, rows.y)
-    doing = progress(f"calibrating on {rows.table.n_rows:,} rows")
+    doing = _report.progress(f"calibrating on {rows.table.n_rows:,} rows")
     with doing, naming(rows.table.source):
         how: dict[str, Any] = {"method": o.method}
         if rows.way != "classes":
@@ -324,9 +317,9 @@ def _fit_whole(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     return rows, calibrator, check
 
 
-def _fit_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
+def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
-    used = pieces.columns(o, source, "score", "label", logits=True)
+    used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
     how = {**used, "method": o.method or DEFAULT}
     with pieces.running(o, source) as run:
@@ -337,12 +330,12 @@ def _fit_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     return pieces.rows_of(source, calibrator.n, metric, **used), calibrator, check
 
 
-def _apply(o: Given, source: io.Input) -> Answer:
+def _apply(o: Arguments, source: io.Input) -> Answer:
     """Write rows with a column of calibrated probabilities."""
     calibrator = io.load_saved(o.map, "map")
     rows = layout.read_table_rows(o, source, labels="none")
     out = io.rows_out(rows.table, o, {o.calibrated_column: "--calibrated-column"})
-    with progress(f"calibrating {rows.table.n_rows:,} rows"):
+    with _report.progress(f"calibrating {rows.table.n_rows:,} rows"):
         new = calibrator.apply(rows.p, logits=rows.logits)
     mean, was = float(new.mean()), None if rows.logits else float(rows.p.mean())
     out.write(rows.table, {o.calibrated_column: new}, rows.columns.values())

@@ -18,16 +18,17 @@ from typing import Any, Literal
 import numpy as np
 
 import argmetric as am
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _learning
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, naming, with_flags
-from argmetric.cli._progress import progress
+from argmetric.cli._report import progress
 from argmetric.cli.scores import _rows as load
 from argmetric.scale import files
 
 Way = Literal["one", "wide", "classes"]
+AnyRule = Any  # Rule, MultiLabelRule or MultiClassRule, by the way
 COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
@@ -83,7 +84,7 @@ class TableRows:
         return self.used.get("scores") or self.used["score"]
 
     @property
-    def checked_scores(self) -> Any:
+    def checked_scores(self) -> Floats | Probabilities:
         """The scores as the functions of the package take them."""
         return Probabilities(self.p, self.logits) if self.in_range else self.p
 
@@ -96,7 +97,7 @@ class TableRows:
         return apply(self.checked_scores)
 
     @property
-    def how(self) -> dict[str, Any]:
+    def layout_options(self) -> dict[str, Any]:
         """How rows lie, as the functions of the package take it."""
         if self.way == "wide":
             return {"average": self.average}
@@ -105,34 +106,34 @@ class TableRows:
         average = None if self.groups is None else self.average
         return {"groups": self.groups, "average": average}
 
-    def call(self, verb: str, *columns: Any, **options: Any) -> Any:
+    def call(self, verb: str, *columns: object, **options: object) -> Any:
         """Call a verb of the package, which takes what it knows of these rows."""
         module = am.classes if self.way == "classes" else am
         function, known_of = getattr(module, verb), self.reference
         if known_of is None:
             known_of = self.calibrator
-        how = {**self.how, "logits": self.logits, "reference": known_of}
+        how = {**self.layout_options, "logits": self.logits, "reference": known_of}
         known = signature(function).parameters
         return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
-    def decide(self, **options: Any) -> Any:
+    def decide(self, **options: object) -> Any:
         """Return the decision with the highest expected score."""
         if self.way == "classes":
             options.pop("n_jobs", None)  # refused where it is given
         return self.call("decide", self.checked_scores, self.metric, **options)
 
-    def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
+    def forecast(self, labels: object, coverage: float, **options: object) -> Any:
         """Return the score to expect of a decision."""
         given = self.checked_scores, labels, self.metric, coverage
         return self.call("forecast", *given, **options)
 
-    def evaluate(self, labels: Any) -> Any:
+    def evaluate(self, labels: object) -> Any:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
         return self.call("evaluate", self.y, labels, self.metric)
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""
         return {
             "file": self.table.source,
@@ -141,7 +142,7 @@ class TableRows:
             "columns": {k: self.used[k] for k in _ROLES.split() if k in self.used},
         }
 
-    def named(self, decision: str) -> list[str]:
+    def column_names(self, decision: str) -> list[str]:
         """Return the names of the columns that decisions are written to."""
         if self.way != "wide":
             return [decision]
@@ -153,8 +154,8 @@ class TableRows:
         if name is not None:
             self.used[role] = name
 
-    def recalibrate(self, o: Given) -> None:
-        """Take the map that the options ask for, if any."""
+    def recalibrate(self, o: Arguments) -> None:
+        """Take the calibrator that the options ask for, if any."""
         if o.reference is None:
             return
         if load.is_saved(o.reference):
@@ -169,7 +170,7 @@ class TableRows:
 
     # ------------------------------------------------------------------- columns
 
-    def matched(self, pattern: str, option: str) -> dict[str, str]:
+    def matching_columns(self, pattern: str, option: str) -> dict[str, str]:
         """Return the columns that a pattern matches, each by what ``*`` stands for."""
         if pattern.count(STAR) != 1:
             raise UsageError(
@@ -194,7 +195,7 @@ class TableRows:
 
     def partners(self, pattern: str, option: str, first: str) -> dict[str, str]:
         """Return columns in the order of those of a first pattern that they go with."""
-        found = self.matched(pattern, option)
+        found = self.matching_columns(pattern, option)
         both = (self.columns, found, pattern), (found, self.columns, first)
         for columns, others, wanted in both:
             for name in columns:
@@ -206,15 +207,15 @@ class TableRows:
         return {name: found[name] for name in self.columns}
 
     def label_matrix(
-        self, pattern: str, option: str, o: Given, *, missing: bool = False
-    ) -> Any:
+        self, pattern: str, option: str, o: Arguments, *, missing: bool = False
+    ) -> AnyArray:
         """Return labels of several columns as 0 and 1, nan where one is missing."""
         columns = self.partners(pattern, option, o.scores or o.labels).values()
         how: Any = {"pos_label": o.pos_label, "missing": missing}
         read = [files.labels(self.table, name, **how) for name in columns]
         return np.stack(read, axis=1).astype(float if missing else np.int64)
 
-    def class_labels(self, column: str, *, missing: bool = False) -> Any:
+    def class_labels(self, column: str, *, missing: bool = False) -> AnyArray:
         """Return a column of classes, among those of the scores; None where missing."""
         how: Any = {"missing": missing}
         codes, found = files.class_names(self.table, column, self.names, **how)
@@ -239,7 +240,7 @@ class TableRows:
                 "--one-label if a row can have several labels"
             )
 
-    def read_scores(self, o: Given, rule: Any, scores: str) -> None:
+    def read_scores(self, o: Arguments, rule: AnyRule | None, scores: str) -> None:
         """Find the columns of scores and read them, "numbers", or "none" at all.
 
         Columns that are there already are those of rows that these go with.
@@ -255,7 +256,7 @@ class TableRows:
             if self.columns:
                 self.columns = self.partners(o.scores, "--scores", o.scores)
             else:
-                self.columns = self.matched(o.scores, "--scores")
+                self.columns = self.matching_columns(o.scores, "--scores")
             if rule is not None:
                 self._order_by(rule.names if way == "wide" else rule.classes)
             self.use("scores", o.scores)
@@ -271,7 +272,7 @@ class TableRows:
             if way == "classes" and read:
                 self.check_sums(o.scores)
         elif way == "wide":
-            self.columns = self.matched(o.labels, "--labels")
+            self.columns = self.matching_columns(o.labels, "--labels")
         else:  # classes are those that occur
             decision = self.used["decision"]
             label = load.find_label(table, o.label, taken=[decision, o.group])
@@ -290,8 +291,8 @@ class TableRows:
             )
         self.columns = {name: found[name] for name in wanted}
 
-    def _find_one(self, o: Given, rule: Any, scores: str) -> None:
-        """Find the one column of scores, and the map that a rule brings for it."""
+    def _find_one(self, o: Arguments, rule: AnyRule | None, scores: str) -> None:
+        """Find the one column of scores, and the calibrator of its rule."""
         named, score = o.only("group", "label", "weight"), o.score
         if scores != "none":
             how: Any = {"logits": self.logits, "prefix": self.prefix}
@@ -307,7 +308,7 @@ class TableRows:
                 self.calibrator = rule.reference.calibrator
                 self.reference = rule.reference
 
-    def read_labels(self, o: Given, rule: Any, labels: str) -> None:
+    def read_labels(self, o: Arguments, rule: AnyRule | None, labels: str) -> None:
         """Find the columns of true labels, if they are there, and read them."""
         if self.way == "wide":
             if o.labels is not None:
@@ -340,7 +341,9 @@ class TableRows:
             named = {"label": self.used.get("label"), "group": o.group}
             load.refuse_shared(decision_column=other, **named)
 
-    def _label_values(self, name: str, pos_label: Any, labels: str, o: Given) -> Any:
+    def _label_values(
+        self, name: str, pos_label: str | None, labels: str, o: Arguments
+    ) -> AnyArray:
         """Return a column of labels: classes, as in the file, or 0 and 1."""
         if self.way == "classes":
             return self.class_labels(name)
@@ -351,7 +354,7 @@ class TableRows:
         found, self.positive = files.classes(self.table, name, **how)
         return found
 
-    def find_decision(self, o: Given) -> None:
+    def find_decision(self, o: Arguments) -> None:
         """Find the column of decisions that are judged."""
         try:
             self.use("decision", load.find_decisions(self.table, o.decision_column))
@@ -363,19 +366,19 @@ class TableRows:
             raise files.DataError(f"{error}, {more}") from None
 
 
-def is_named(rule: Any) -> bool:
+def is_named(rule: am.Rule) -> bool:
     """Whether a rule gives other labels than 0 and 1."""
     return (rule.neg_label, rule.pos_label) != (0, 1)
 
 
-def way_of(o: Given) -> Way:
+def way_of(o: Arguments) -> Way:
     """Return the layout that options ask for."""
     if o.one_label:
         return "classes"
     return "wide" if o.scores is not None or o.labels is not None else "one"
 
 
-def metric_of(o: Given, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
+def metric_of(o: Arguments, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
     """Return the metric and the average that options name, checked."""
     if way == "classes":
         found = _learning.class_metric(o.metric, o.average, o.zero_division, n_classes)
@@ -385,10 +388,10 @@ def metric_of(o: Given, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
 
 
 def read_table_rows(
-    o: Given,
-    source: Any,
+    o: Arguments,
+    source: load.Input,
     *,
-    rule: Any = None,
+    rule: AnyRule | None = None,
     labels: Literal["optional", "required", "classes", "none"] = "optional",
     scores: Literal["probabilities", "numbers", "none"] = "probabilities",
     judged: bool = False,
@@ -431,7 +434,9 @@ def read_table_rows(
     return rows
 
 
-def _scores_of(rule: Any, o: Given, way: Way) -> Literal["probabilities", "numbers"]:
+def _scores_of(
+    rule: AnyRule, o: Arguments, way: Way
+) -> Literal["probabilities", "numbers"]:
     """Return what the scores are that a rule was tuned on."""
     if way == "classes":
         return "probabilities"
@@ -446,8 +451,8 @@ def _scores_of(rule: Any, o: Given, way: Way) -> Literal["probabilities", "numbe
 # ---------------------------------------------------------------------------- maps
 
 
-def fit_reference(o: Given, table: files.Table, y: Any, p: Any) -> Any:
-    """Return the map of labelled rows, with these rows."""
+def fit_reference(o: Arguments, table: files.Table, y: AnyArray, p: Floats) -> Any:
+    """Return the calibrator of labelled rows, with these rows."""
     from argmetric._calibrate.resolve import resolve_reference
 
     logits = bool(o.logits)
@@ -455,7 +460,7 @@ def fit_reference(o: Given, table: files.Table, y: Any, p: Any) -> Any:
         return resolve_reference((y, Probabilities(p, logits)), logits=logits)
 
 
-def require_both_classes(place: str, y: Any) -> None:
+def require_both_classes(place: str, y: AnyArray) -> None:
     """Refuse labels of one class: nothing can be learned from them."""
     if y.min() == y.max():
         raise files.DataError(
@@ -464,8 +469,8 @@ def require_both_classes(place: str, y: Any) -> None:
 
 
 def read_reference(
-    o: Given, score: str, columns: dict[str, str] | None = None
-) -> tuple[files.Table, Any, Floats]:
+    o: Arguments, score: str, columns: dict[str, str] | None = None
+) -> tuple[files.Table, AnyArray, Floats]:
     """Read labels and scores of --reference, in columns of the rows where it can be."""
     given = o.only("encoding", "max_line", "decimal").items()
     neither = f"--reference {o.reference} is neither labelled rows nor a map of "

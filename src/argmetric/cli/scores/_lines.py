@@ -6,19 +6,18 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 from cyclopts import App
 
 import argmetric as am
-from argmetric._ground.display import part_text
+from argmetric._ground.display import Result, part_text
 from argmetric._ground.types import Floats
 from argmetric._verbs.guarantees import promise_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import DONE, gate, say
-from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, count, number
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _rows as io
@@ -45,7 +44,7 @@ def question_lines(rows: TableRows) -> Facts:
     """Return the first lines: what was asked of which rows."""
     metric, average, classes = rows.metric, rows.average, rows.way == "classes"
     groups = None if rows.groups is None else len(rows.groups.ids)
-    facts = [("rows", _report.rows_text(rows.described()))]
+    facts = [("rows", _report.rows_text(rows.description()))]
     some = len(rows.names) if rows.way == "wide" else groups
     if some is not None and (classes or average is not None):
         how = "" if classes else f" (--average {average})"
@@ -61,7 +60,7 @@ def question_lines(rows: TableRows) -> Facts:
     return [*facts, ("metric", f"{metric.name}{told}")]
 
 
-def lines_of(result: Any, *but: str) -> Facts:
+def lines_of(result: Result, *but: str) -> Facts:
     """Return the lines of a result, without those that are told before it."""
     return [line for line in result.lines() if line[0] not in (*_BEFORE, *but)]
 
@@ -91,8 +90,11 @@ class Answer(NamedTuple):
 
 
 def verb(
-    options: str, *own: type[opt.Options], exclusive: str = "", **how: Any
-) -> Callable[[Callable[[Given, io.Input], Answer]], App]:
+    options: str,
+    *own: type[opt.Options],
+    exclusive: str = "",
+    **how: Any,
+) -> Callable[[Callable[[Arguments, io.Input], Answer]], App]:
     """Make a command of a function that answers about rows.
 
     What all verbs have in common is done here: files are listed, options that do not go
@@ -100,16 +102,16 @@ def verb(
     its score judged.
     """
 
-    def make(answer: Callable[[Given, io.Input], Answer]) -> App:
+    def make(answer: Callable[[Arguments, io.Input], Answer]) -> App:
         @wraps(answer)
-        def run(o: Given) -> int:
+        def run(o: Arguments) -> int:
             source = io.join_inputs(o.file, o.more, writes="output" in o.names)
             io.exclude(o, *exclusive.split())
             io.check_options(answer.__name__, o)
             found = answer(o, source)
             rows = found.rows
             values = {
-                **rows.described(),
+                **rows.description(),
                 **{key: _plain(one) for key, one in found.results.items()},
                 **found.values,
                 "notes": [*dict.fromkeys(found.notes)],
@@ -128,11 +130,11 @@ def verb(
     return make
 
 
-def _plain(result: Any) -> Any:
+def _plain(result: Result | list[Any] | None) -> object:
     return result if result is None or isinstance(result, list) else result.to_dict()
 
 
-def actual_lines(score: Any) -> Facts:
+def actual_lines(score: SupportsFloat | None) -> Facts:
     """Return the line on the score by the labels, none without labels."""
     return [] if score is None else [("actual score", number(float(score)))]
 
@@ -173,14 +175,14 @@ def decision_facts(rows: TableRows, decision: Any, cuts: dict[str, float]) -> Fa
     return [*own, ("threshold", why)]
 
 
-def check_facts(check: Any, calibrator: Any) -> Facts:
+def check_facts(check: Result, formula: str) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
     from argmetric._verbs.check import reword
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*lines_of(check), strict=True)
-    texts = reword(texts, "pass the map as --reference", cut)
-    return [*zip(names, texts, strict=True), ("map", calibrator.formula)]
+    texts = reword(texts, "pass the calibrator as --reference", cut)
+    return [*zip(names, texts, strict=True), ("map", formula)]
 
 
 # ------------------------------------------------------------------------- rules
@@ -227,7 +229,7 @@ def tuned_on(rule: Any) -> str:
     f"min_recall coverage report {layout.READING}",
     opt.OverGroups,
 )
-def report(o: Given) -> int:
+def report(o: Arguments) -> int:
     """Report on a decision: its forecast, and what would change it.
 
     The report has the decision with its interval and assumptions, the score against the
@@ -252,7 +254,7 @@ def report(o: Given) -> int:
     source = io.join_inputs(o.file, o.more)
     io.check_options("report", o)
     rows = layout.read_table_rows(o, source)
-    with progress(f"reporting on {rows.table.n_rows:,} rows"):
+    with _report.progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         require_scores(rows.scale, logits=rows.logits)
         page = _page(rows, o, rows.decide(**o.only(*io.LIMITS.split()), prior=o.prior))
@@ -270,17 +272,17 @@ def save(result: Any, path: str | None) -> None:
     if path is None:
         return
     if not hasattr(result, "render"):
-        with progress("reporting"):
+        with _report.progress("reporting"):
             result = am.report(result)
     result.save(path)
     say(f"written: {path}")
 
 
-def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
+def save_report(rows: TableRows, o: Arguments, decision: Any, labels: object) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
     if o.report is None:
         return
-    with progress("reporting"):
+    with _report.progress("reporting"):
         if decision is not None:
             page = _page(rows, o, decision)
         else:
@@ -288,7 +290,7 @@ def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
         save(page, o.report)
 
 
-def _page(rows: TableRows, o: Given, decision: Any, **labels: Any) -> Report:
+def _page(rows: TableRows, o: Arguments, decision: Any, **labels: object) -> Report:
     from argmetric import _report as pages
 
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}

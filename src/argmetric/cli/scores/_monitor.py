@@ -15,10 +15,9 @@ from argmetric import _monitor as watching
 from argmetric._monitor import values_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import Arguments, command
 from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, naming, say
 from argmetric.cli._learning import average_of, metric_named, warnings_in
-from argmetric.cli._progress import reading
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _rows as io
@@ -72,7 +71,7 @@ class _Periods(opt.Options, group=opt.FORECAST):
     false_alarms: opt.InnerFraction = 0.05
 
 
-class _Kept(opt.Options, group=opt.OUTPUT):
+class _Files(opt.Options, group=opt.OUTPUT):
     """What is kept and written.
 
     Attributes
@@ -89,7 +88,7 @@ class _Kept(opt.Options, group=opt.OUTPUT):
     output: opt.Target
 
 
-_OWN = _Rows, _Periods, _Kept, opt.OverGroups
+_OWN = _Rows, _Periods, _Files, opt.OverGroups
 
 
 @command(
@@ -100,7 +99,7 @@ _OWN = _Rows, _Periods, _Kept, opt.OverGroups
     "max_line decimal",
     *_OWN,
 )
-def monitor(o: Given) -> int:
+def monitor(o: Arguments) -> int:
     """Say whether the model is still good, period by period, before the labels come.
 
     Each period has a forecast of the score and a verdict: no shift, prevalence shift,
@@ -144,7 +143,7 @@ def monitor(o: Given) -> int:
     return _answer(o, source, work(o, source, every))
 
 
-class _Found(NamedTuple):
+class _MonitorRun(NamedTuple):
     """Periods, None without rows, of so many files, and those known `before`."""
 
     periods: Any
@@ -153,7 +152,7 @@ class _Found(NamedTuple):
     before: am.Monitoring | None = None
 
 
-def _in_blocks(o: Given, source: io.Input, every: int | str) -> _Found:
+def _in_blocks(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
     """Count rows file by file, on top of what --append keeps."""
     decider, metric = o.threshold, metric_named(o.metric, o.zero_division)
     if o.rule is not None:
@@ -167,12 +166,12 @@ def _in_blocks(o: Given, source: io.Input, every: int | str) -> _Found:
     labelled = True if o.decision_column else None if decider is None else False
     reader, reference = RowReader(o, labelled), _reference(o)
     count = _Count(reader, metric, decider, reference, options)
-    late = [] if o.late_labels is None else io.listed(o.late_labels, remote=True)
+    late = [] if o.late_labels is None else io.list_files(o.late_labels, remote=True)
     alone = only_run(o.append) if o.append else nullcontext()
     with alone, warnings_in(reader.notes):
-        paths = io.listed(source, remote=True)
+        paths = io.list_files(source, remote=True)
         if o.append is None:
-            return _Found(count.periods(paths, late), reader, len(paths))
+            return _MonitorRun(count.periods(paths, late), reader, len(paths))
         same = o.only("zero_division", "threshold", "decision_column")
         same |= {**options, **o.only("time", "by", "group")}
         fixed = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
@@ -188,10 +187,10 @@ def _in_blocks(o: Given, source: io.Input, every: int | str) -> _Found:
         found = count.periods(paths, late, before)
         if names and found is not None:
             state.save(o.append, found, fresh, reader.zoned)
-    return _Found(found, reader, len(paths), before)
+    return _MonitorRun(found, reader, len(paths), before)
 
 
-def _checked_rule(o: Given) -> am.Rule:
+def _checked_rule(o: Arguments) -> am.Rule:
     """Read the rule; one that was tuned on another kind of scores is refused."""
     rule: am.Rule = io.load_rule(o.rule)
     if rule.probabilities == o.logits:
@@ -205,16 +204,19 @@ def _checked_rule(o: Given) -> am.Rule:
     return rule
 
 
-def _of_classes(o: Given, source: io.Input, every: int | str) -> _Found:
+def _of_classes(o: Arguments, source: io.Input, every: int | str) -> _MonitorRun:
     """Return periods of rows of one of several classes, which are read at once."""
     metric, _ = layout.metric_of(o, "classes")  # wrong usage comes before the files
     rule = None if o.rule is None else io.load_rule(o.rule, "classes")
     labelled = True if o.decision_column else None if rule is None else False
-    reader, paths = RowReader(o, labelled, rule=rule), io.listed(source, remote=True)
-    with reading(io.shown_input(source)), warnings_in(reader.notes):
+    reader, paths = (
+        RowReader(o, labelled, rule=rule),
+        io.list_files(source, remote=True),
+    )
+    with _report.reading(io.shown_input(source)), warnings_in(reader.notes):
         rows = reader.at_once(paths)
         if rows is None:
-            return _Found(None, reader, len(paths))
+            return _MonitorRun(None, reader, len(paths))
         classes = io.as_classes([*reader.columns])
         if rule is not None and o.metric is None:
             metric = rule.metric
@@ -227,10 +229,10 @@ def _of_classes(o: Given, source: io.Input, every: int | str) -> _Found:
         with naming(io.shown_input(source)):
             decided = rule if labels is None else labels
             found = am.classes.monitor(p, decided, metric, **how)
-    return _Found(found, reader, len(paths))
+    return _MonitorRun(found, reader, len(paths))
 
 
-def _answer(o: Given, source: io.Input, counted: _Found) -> int:
+def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
     """Print the periods, write them, and say which alarms are new."""
     found, reader, n_files, before = counted
     if found is None:
@@ -285,7 +287,7 @@ def _length(every: str | None, time: str | None) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _reference(o: Given) -> tuple[Any, ...] | None:
+def _reference(o: Arguments) -> tuple[Any, ...] | None:
     """Return labels and scores of --reference, and segments if it has the column."""
     if o.reference is None:
         return None
@@ -321,12 +323,12 @@ class _Count:
             reader.labelled = found.watch.rule is None
         if self.reference is not None:
             overlap = watching.Overlap(self.reference[1])
-        with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+        with _report.reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
             for path, block in ((x, one) for x in paths for one in reader.blocks(x)):
                 if overlap is not None:
                     overlap.add(block["p"])
                 with naming(path):
-                    found = self._begun(block) if found is None else found.add(**block)
+                    found = self._begin(block) if found is None else found.add(**block)
         if found is not None:
             for path, block in ((x, one) for x in late for one in reader.blocks(x)):
                 found = _add_labels(found, with_labels(block, path), path)
@@ -335,7 +337,7 @@ class _Count:
             reader.notes += [overlap.message] * (overlap.message not in reader.notes)
         return found
 
-    def _begun(self, block: dict[str, Any]) -> am.Monitoring:
+    def _begin(self, block: dict[str, Any]) -> am.Monitoring:
         """Monitor first rows."""
         reader = self.reader
         if not reader.labelled and self.decider is None:
@@ -412,13 +414,10 @@ def _values(found: Any, reader: RowReader, source: str, n_files: int) -> _report
 def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
     """Return alarms of periods with new rows; of the last one where there are none."""
     alarms: dict[str, list[Any]] = {}
-    for name, one in (("", found), *getattr(found, "segments", {}).items()):
-        old = before
-        if before is not None and name:
-            old = before.segments.get(name)
-        counted = {} if old is None else {x.start: x.n for x in old.periods}
-        new = [x for x in one.periods if counted.get(x.start) != x.n]
-        raised = [x for x in new or one.periods[-1:] if x.alarm]
-        if raised:
+    old = {} if before is None else {"": before, **before.segments}
+    for name, one in {"": found, **getattr(found, "segments", {})}.items():
+        counts = {x.start: x.n for x in old[name].periods} if name in old else {}
+        new = [x for x in one.periods if counts.get(x.start) != x.n]
+        if raised := [x for x in new or one.periods[-1:] if x.alarm]:
             alarms[f" in {name}" if name else ""] = raised
     return alarms

@@ -26,12 +26,12 @@ from argmetric._ground.groups import Groups
 from argmetric._ground.saving import check_version, parse_json
 from argmetric._ground.types import AnyArray
 from argmetric._monitor import read_times
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import TableRows, way_of
-from argmetric.cli.scores._pieces import arrived, decided
+from argmetric.cli.scores._pieces import read_decisions, read_known_labels
 from argmetric.scale import files
 
 _NAMED = ("time", "by", "group")
@@ -50,7 +50,7 @@ class RowReader:
     them. Times are `zoned`, or not; None before the first.
     """
 
-    o: Given
+    o: Arguments
     labelled: bool | None
     zoned: bool | None = None
     names: dict[str, str] = field(default_factory=dict)
@@ -72,11 +72,11 @@ class RowReader:
             rows.columns = {} if not o.one_label else self.columns
             rows.read_scores(here.but(known=None), self.rule, "probabilities")
             self.columns = rows.columns
-            given = decided(rows, here) if self.labelled else None
+            given = read_decisions(rows, here) if self.labelled else None
             yield {
                 "p": rows.p,
                 "labels": None if given is None else given[1],
-                "known": self._known(rows, here),
+                "known": self._known_labels(rows, here),
                 "time": self._times(table),
                 "by": self._named_groups(table, "by"),
                 "groups": self._named_groups(table, "group"),
@@ -135,7 +135,7 @@ class RowReader:
         found, scores = {}, []
         if o.one_label:
             rows = TableRows(table, "classes", None)
-            scores = [*rows.matched(o.scores, "--scores").values()]
+            scores = [*rows.matching_columns(o.scores, "--scores").values()]
             self.names |= {"scores": o.scores}
         else:
             score = load.find_score(table, o.score, logits=o.logits, taken=taken)
@@ -168,11 +168,11 @@ class RowReader:
         codes, ids = files.groups(table, self._found[role])
         return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
-    def _known(self, rows: TableRows, o: Given) -> Any:
+    def _known_labels(self, rows: TableRows, o: Arguments) -> AnyArray | None:
         if self._bad_label:
             return None
         try:
-            return arrived(rows, o)
+            return read_known_labels(rows, o)
         except files.DataError as error:
             if self.o.label is not None or o.pos_label is not None:
                 raise
@@ -186,7 +186,9 @@ class RowReader:
         column = table.columns.column(table.names.index(self._found["time"]))
         place = f"{table.source}: column {self.o.time!r}"
         try:
-            found, zone = read_times(_parsed(column), table.n_rows, table.first + 1)
+            found, zone = read_times(
+                _parse_times(column), table.n_rows, table.first + 1
+            )
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{place}: {error}") from None
         if self.zoned not in (None, bool(zone)):
@@ -210,7 +212,7 @@ def with_labels(block: dict[str, Any], place: str) -> dict[str, Any]:
     return some
 
 
-def _parsed(column: Any) -> Any:
+def _parse_times(column: Any) -> Any:
     """Return a column of ISO text or plain times as times; others as they are."""
     import pyarrow as pa
 

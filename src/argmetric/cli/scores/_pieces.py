@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,17 +14,20 @@ from typing import Any
 
 from argmetric._ground.arguments import check_bytes
 from argmetric._ground.label_words import LabelText
-from argmetric.cli._command import Given
+from argmetric._ground.types import AnyArray
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._progress import progress
+from argmetric.cli._report import progress
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
 from argmetric.cli.scores._rows import check
+from argmetric.metrics import ClassMetric, Metric
 from argmetric.scale import files
 
+AnyMetric = Metric | ClassMetric | None
 RUNNING = "memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
 # Options by the parameters of verbs over files; the others have the same names
@@ -53,7 +56,7 @@ _UNPACKED, _PACKED = 6, 30
 _ALWAYS_READ = 1 << 28  # bytes that every machine has
 
 
-def asked(verb: str, o: Given, source: io.Input) -> bool:
+def works_in_pieces(verb: str, o: Arguments, source: io.Input) -> bool:
     """Return whether the rows are worked on in pieces.
 
     Refuse an option that needs all rows at once, if the memory does not hold them.
@@ -96,7 +99,7 @@ def asked(verb: str, o: Given, source: io.Input) -> bool:
     return False
 
 
-def _is_large(o: Given, source: io.Input) -> bool:
+def _is_large(o: Arguments, source: io.Input) -> bool:
     """Return whether files take more memory than there is, if read at once."""
     needed = _memory_of(source)
     return (o.memory is not None or needed > _ALWAYS_READ) and needed > _limit(o)
@@ -112,7 +115,7 @@ def suffix(path: str) -> str:
     return os.path.splitext(path)[1]
 
 
-def _limit(o: Given) -> int:
+def _limit(o: Arguments) -> int:
     """Return the bytes that --memory grants."""
     from argmetric.scale import check_memory
 
@@ -125,14 +128,16 @@ def _limit(o: Given) -> int:
 def _memory_of(source: io.Input) -> int:
     """Return about how many bytes files take that are read at once; 0 of a stream."""
     total = 0
-    for path in io.listed(source) if source != "-" else ():
+    for path in io.list_files(source) if source != "-" else ():
         packed = path.lower().endswith((".gz", ".zst"))
         if os.path.isfile(path):
             total += (_PACKED if packed else _UNPACKED) * os.path.getsize(path)
     return total
 
 
-def columns(o: Given, source: io.Input, *names: str, logits: bool = False) -> Any:
+def columns(
+    o: Arguments, source: io.Input, *names: str, logits: bool = False
+) -> dict[str, str]:
     """Return the columns of files by the options that name them."""
     from argmetric.scale import columns_of
 
@@ -141,7 +146,7 @@ def columns(o: Given, source: io.Input, *names: str, logits: bool = False) -> An
     return columns_of(source, wanted, _reading(o), "decision_column")
 
 
-def _reading(o: Given) -> dict[str, Any]:
+def _reading(o: Arguments) -> dict[str, Any]:
     """Return how text is written, by the options that say it."""
     how = o.only(*(name for name in _READING if name in o.names))
     if how:
@@ -151,7 +156,7 @@ def _reading(o: Given) -> dict[str, Any]:
 
 
 @contextmanager
-def running(o: Given, source: io.Input) -> Iterator[Any]:
+def running(o: Arguments, source: io.Input) -> Iterator[Any]:
     """Yield what calls a verb with the options that it takes, with a sign of life."""
     from argmetric import scale
 
@@ -160,11 +165,11 @@ def running(o: Given, source: io.Input) -> Iterator[Any]:
     given |= {"n_jobs": -1 if o.jobs is None else o.jobs}
     given |= {"zero_division": None, "reference": None, "rule": None}  # made use of
 
-    def call(function: Any, how: dict[str, Any]) -> Any:
+    def call(function: Callable[..., Any], how: dict[str, object]) -> Any:
         known = signature(function).parameters
         return function(**{name: how[name] for name in known if name in how})
 
-    def run(verb: str, metric: Any = None, **more: Any) -> Any:
+    def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
         how = {**given, **more}
         how |= {} if metric is None else {"metric": metric}
         opened = call(partial(scale.open, source), how)
@@ -177,8 +182,8 @@ def running(o: Given, source: io.Input) -> Iterator[Any]:
 def rows_of(
     source: io.Input,
     n: int,
-    metric: Any,
-    average: Any = None,
+    metric: AnyMetric,
+    average: str | None = None,
     groups: int | None = None,
     **used: str | None,
 ) -> TableRows:
@@ -191,15 +196,15 @@ def rows_of(
     return rows
 
 
-def answered(
+def answer_in_pieces(
     verb: str,
-    o: Given,
+    o: Arguments,
     source: io.Input,
-    metric: Any,
-    average: Any,
+    metric: AnyMetric,
+    average: str | None,
     *,
     named: str = "",
-    **how: Any,
+    **how: object,
 ) -> tuple[TableRows, Any, list[str]]:
     """Return rows that were read in pieces, the answer of a verb, and notes.
 
@@ -220,7 +225,7 @@ def answered(
     return rows, found, [*notes, *getattr(found, "skipped", ())]
 
 
-def decided(rows: TableRows, o: Given) -> tuple[str, Any] | None:
+def read_decisions(rows: TableRows, o: Arguments) -> tuple[str, AnyArray] | None:
     """Return decisions that are in the file, in words and values, if there are some."""
     table, name = rows.table, rows.used.get("decision") or o.decision_column
     if rows.way == "wide":
@@ -244,7 +249,7 @@ def decided(rows: TableRows, o: Given) -> tuple[str, Any] | None:
     return f"column {name!r}", load.load_decisions(table, name, pos_label)
 
 
-def arrived(rows: TableRows, o: Given) -> Any:
+def read_known_labels(rows: TableRows, o: Arguments) -> AnyArray | None:
     """Return labels that are known already, nan where they are not."""
     if o.known is None:
         return None

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pkgutil import get_data
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +22,11 @@ import argmetric as am
 from argmetric._ground.arguments import check_bytes
 from argmetric._ground.groups import Groups
 from argmetric._ground.types import Floats, Integers
-from argmetric.cli._command import Given
+from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
-from argmetric.cli._progress import progress, reading
-from argmetric.cli._values import check_encoding, entries, flag_of, refuse_same_column
+from argmetric.cli._report import progress, reading
+from argmetric.cli._values import check_encoding, flag_of, refuse_same_column
 from argmetric.scale import files
 from argmetric.scale.files import Format
 
@@ -61,7 +62,7 @@ def join_inputs(file: str, more: Sequence[str], *, writes: bool = True) -> Input
         if not os.path.splitext(path)[1]:
             hint = "a value with a space needs quotes, as in --metric 'F1 score'"
         raise files.DataError(f"{path}: no such file; {hint}")
-    found = [path for one in given for path in _expanded(one)]
+    found = [path for one in given for path in _expand(one)]
     _refuse_twice(found)
     columnar = [one for one in found if in_pieces(one)]
     if not columnar:
@@ -85,7 +86,7 @@ def _refuse_twice(paths: list[str]) -> None:
         seen[place] = path
 
 
-def listed(source: Input, *, remote: bool = False) -> list[str]:
+def list_files(source: Input, *, remote: bool = False) -> list[str]:
     """Return the files of an input, of folders too, and if asked for of addresses."""
     found: list[str] = []
     for path in (source,) if isinstance(source, str) else source:
@@ -94,7 +95,7 @@ def listed(source: Input, *, remote: bool = False) -> list[str]:
 
             found += [one for one, _ in find_files(path)]
         else:
-            found += _expanded(path)
+            found += _expand(path)
     return found
 
 
@@ -117,7 +118,7 @@ def is_pattern(path: str) -> bool:
     return "://" not in path and glob.has_magic(path) and not os.path.exists(path)
 
 
-def _expanded(path: str) -> list[str]:
+def _expand(path: str) -> list[str]:
     """Return the files that match a pattern, or the path itself."""
     if not is_pattern(path):
         return [path]
@@ -144,7 +145,7 @@ def read_rows(
     except ValueError as error:
         raise UsageError(str(error)) from None
     how: dict[str, Any] = {"encoding": encoding, "max_line": most, "decimal": decimal}
-    paths, name = listed(source), shown_input(source)
+    paths, name = list_files(source), shown_input(source)
     with reading(name):
         if len(paths) == 1:
             return files.read_table(paths[0], format, **how)
@@ -313,7 +314,7 @@ def refuse_shared_output(output: str | None, *, json: bool) -> None:
         raise UsageError("--json and the rows cannot share standard output: -o FILE")
 
 
-def rows_out(table: files.Table, o: Given, new: dict[str, str]) -> RowsOut:
+def rows_out(table: files.Table, o: Arguments, new: dict[str, str]) -> RowsOut:
     """Settle where rows go; what cannot be is refused before the work.
 
     `new` has the names of the columns that will be added, each with its option.
@@ -339,98 +340,16 @@ def rows_out(table: files.Table, o: Given, new: dict[str, str]) -> RowsOut:
 
 
 LIMITS = "min_positives max_positives min_precision min_recall"
-# A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
-# many files at once), an option, one with "no " before it, or two; the options that it
-# refuses, "verb:option" for one command alone; what is said; and why
-_TABLE = (
-    # labels go with the scores of the same names
-    "no scores: decide:labels forecast:labels tune:labels calibrate:labels = {} "
-    "goes with --scores: pass the pattern of both; --label names one column of "
-    "labels\n"
-    # --scores names the columns, and the functions take the others for one column
-    "wide: score group threshold tune:no_label tune:report = {} is about one "
-    "column; --scores and --labels are about several\n"
-    # several labels per row have no periods on the command line
-    "wide: monitor:scores = {} goes with --one-label here: pass it too, if each "
-    "row has one of several classes\n"
-    # each label has a column of its own
-    "wide: label = {} names one column: with --scores, pass --labels 'y_*' for "
-    "several labels per row; if each row has one of several classes, add "
-    "--one-label\n"
-    # a row has one label
-    "classes: labels = {} is for several labels per row; with --one-label, "
-    "--label names the column of true classes\n"
-    # no class is positive, there is no single cut, or the command does not pass it on
-    "classes: pos_label score threshold reference_score overdispersion "
-    "min_positives max_positives per_row min_precision no_label cost_fp known "
-    "tune:group jobs monitor:group monitor:by monitor:floor monitor:append "
-    "monitor:late_labels min_specificity min_npv confidence tune:choice "
-    "tune:report forecast:report calibrate:weight map = --one-label does not "
-    "support {}: leave one out\n"
-    # a rule is a threshold that was tuned for a metric
-    "rule: decide:metric forecast:metric decide:zero_division "
-    f"forecast:zero_division {LIMITS} per_row confidence = --rule brings its own "
-    "threshold and metric; {} has no effect beside it\n"
-    # nothing is fitted or judged
-    "map: method weight label pos_label group metric average zero_division scores "
-    "= --map is applied as it is; {} has no effect beside it\n"
-    # a page on labels compares them with decisions, which take none of these
-    "report: forecast:known forecast:overdispersion forecast:prior = --report "
-    "does not support {}: leave one out\n"
-    # the same
-    "rule+report: prior = --report does not support {}: leave one out\n"
-    # without it nothing is promised for other rows
-    "no confidence: tune:for_rows = {} goes with --confidence: pass it too\n"
-    # a promise for new rows rests on labels
-    "no reference: decide:confidence = {} needs labelled rows that prove the "
-    "limits: pass --reference FILE\n"
-    # rows that are labelled one by one have no batch
-    "no joint: predict:max_positives = {} is about the whole batch: pass "
-    "--joint too\n"
-    # without --map no rows are written
-    "no map: calibrate:output_format = {} is about rows: pass --map too\n"
-    # they name columns of the reference
-    "no reference: reference_score reference_label = {} goes with --reference: "
-    "pass it too\n"
-    # a map has no columns, and keeps no labelled rows
-    "saved-map: reference_score reference_label confidence = --reference is a "
-    "map; {} needs labelled rows there\n"
-    # a rule was tuned on scores that went through its own
-    "rule+saved-map: reference = --rule brings its own map; a map as "
-    "{} has no effect beside it\n"
-    # it is where the rows of --next go, which go nowhere else
-    "no output: compare:next = {} writes rows: pass -o FILE\n"
-    "no next: compare:output = {} takes the rows of --next: pass --next 50, say\n"
-    # classes have cuts on probabilities
-    "classes: tune:logits = tune takes probabilities: leave out {}\n"
-    # without labels the scores are all there is
-    "no_label: tune:logits = --no-label works on probabilities, not on {}\n"
-    # it says which label the others are not
-    "no pos_label: stream:neg_label stream:one_vs_rest = {} is about "
-    "--pos-label: pass it too\n"
-    # there is nothing to go on from
-    "no checkpoint: stream:resume = {} is about --checkpoint: pass the folder "
-    "too\n"
-    # with one column of scores a row has one label
-    "no scores: decide:per_row = {} is a number of labels in every row: pass "
-    "their columns, --scores 'p_*'\n"
-    # lines of tokens are written as they were read
-    "no raw: tag-predict:output_format = {} is about --raw: pass it too\n"
-    # a summarizer keeps what it was trained with
-    "model: summarize:mode = {} is part of the model: leave it out\n"
-    # weights are learned at once
-    "weights: summarize-train:iterations summarize-train:oracle_beam = {} is about "
-    "--policy dagger or vine: pass one of them too\n"
-    # no other policy is a mixture
-    "no vine: summarize-train:beta = {} is about --policy vine: pass that too\n"
-    # rows that are read at once need no workers, folders or second start
-    "whole: on_error work_dir missing_groups resume = {} is "
-    "about files that are read in pieces: another option needs all rows\n"
-)
-REFUSALS = [(way, *text.split(" = ", 1)) for way, text in entries(_TABLE)]
+_TEXT = (get_data("argmetric.cli.scores", "refusals.txt") or b"").decode()
+REFUSALS = [
+    (way, *text.split(" = ", 1))
+    for way, text in (
+        line.split(": ", 1) for line in _TEXT.splitlines() if line[:1] not in ("", "#")
+    )
+]
 
 
-def check(verb: str, ways: set[str], given: Given) -> None:
+def check(verb: str, ways: set[str], given: Arguments) -> None:
     """Refuse the first option that has no meaning for one of the ways."""
     for way, options, message in REFUSALS:
         absent = way.removeprefix("no ")
@@ -442,7 +361,7 @@ def check(verb: str, ways: set[str], given: Given) -> None:
                 raise UsageError(message.format(flag_of(option)))
 
 
-def check_options(verb: str, o: Given) -> None:
+def check_options(verb: str, o: Arguments) -> None:
     """Refuse options that contradict each other or have nothing to act on."""
     is_map = is_saved(o.reference)
     if o.prior == "estimate" and (o.reference is None or is_map):
@@ -457,10 +376,10 @@ def check_options(verb: str, o: Given) -> None:
     ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
-        raise UsageError(f"--prior {o.prior:g} is a share of positives, not of classes")
+        raise UsageError(f"--prior {o.prior:g} is the prevalence of one class of two")
 
 
-def exclude(given: Given, *names: str) -> None:
+def exclude(given: Arguments, *names: str) -> None:
     """Refuse two of these options together."""
     found = [flag_of(name) for name in names if given.has(name)]
     if len(found) > 1:

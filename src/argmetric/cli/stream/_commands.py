@@ -19,10 +19,16 @@ from argmetric._ground.saving import DAMAGE
 from argmetric._ground.whole_files import written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import ENDINGS, Given, command
-from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, with_flags
+from argmetric.cli._command import ENDINGS, Arguments, command
+from argmetric.cli._errors import (
+    DONE,
+    INTERRUPTED,
+    TERMINATED,
+    UsageError,
+    refuse_usage,
+    with_flags,
+)
 from argmetric.cli._learning import metric_named, text_target
-from argmetric.cli._progress import progress, reading
 from argmetric.cli._values import refuse_bad_target
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
@@ -70,7 +76,7 @@ class _Checkpoints(opt.Options, group=Group("Checkpoints", sort_key=6)):
     resume: bool
 
 
-_OWN = _Rows, _Learner, _Checkpoints, opt.Learned, opt.Text
+_OWN = _Rows, _Learner, _Checkpoints, opt.TargetLabel, opt.Text
 
 
 @command(
@@ -81,7 +87,7 @@ _OWN = _Rows, _Learner, _Checkpoints, opt.Learned, opt.Text
     files={"file": opt.FilePath},
     ending=f"A file that is called predict is ./predict.\n\n{ENDINGS}",
 )
-def stream(o: Given) -> int:
+def stream(o: Arguments) -> int:
     """Learn from a stream in one pass, for the metric; every row is predicted first.
 
     Model and threshold are learned together. Each row is predicted before its label is
@@ -141,6 +147,7 @@ def stream(o: Given) -> int:
     """
     metric = metric_named(o.metric, o.zero_division)
     _check_options(o, metric)
+    named = o.pos_label, o.neg_label, o.pos_label is not None, o.one_vs_rest
     configuration: dict[str, Any] = {
         **o.only("pos_label", "neg_label", "one_vs_rest", "features", "hash_bits"),
         **o.only("zero_based", "learner", "step", "memory"),
@@ -158,8 +165,7 @@ def stream(o: Given) -> int:
         folder = found = None
         if o.checkpoint is not None:
             folder = stack.enter_context(runs.checkpoint_folder(o.checkpoint))
-            resume = {"resume": o.resume}
-            found = runs.checkpoint_to_resume(folder, configuration, **resume)
+            found = runs.checkpoint_to_resume(folder, configuration, resume=o.resume)
         request = blocks.Request(
             o.label,
             tuple(o.drop or ()),
@@ -167,9 +173,11 @@ def stream(o: Given) -> int:
             o.every if folder is not None else None,
             decimal=o.decimal,
         )
-        named = o.pos_label, o.neg_label, o.pos_label is not None, o.one_vs_rest
         try:
-            with reading(o.file), _unpacked("- …"):  # features are counted first
+            with (
+                _report.reading(o.file),
+                _say_how_to_unpack("- …"),
+            ):  # features are counted first
                 rows = blocks.open_rows(
                     o.file,
                     request,
@@ -204,7 +212,7 @@ def stream(o: Given) -> int:
 
 
 @contextlib.contextmanager
-def _unpacked(again: str) -> Iterator[None]:
+def _say_how_to_unpack(again: str) -> Iterator[None]:
     """Let the refusal of a compressed file say how to unpack it."""
     try:
         yield
@@ -213,23 +221,22 @@ def _unpacked(again: str) -> Iterator[None]:
         raise files.DataError(f"{error.name} is compressed: {unpacked}") from None
 
 
-def _check_options(o: Given, metric: Metric) -> None:
+def _check_options(o: Arguments, metric: Metric) -> None:
     """Refuse what contradicts itself, has nothing to act on, or cannot be written."""
     from argmetric.stream import get_rule
 
     load.refuse_shared_output(o.output, json=o.json)
-    if o.learner in _OWN_DECISION and o.rule is not None:
-        raise UsageError(f"{o.learner} carries its own decision: no --rule")
     load.exclude(o, "features", "hash_bits")
     load.check("stream", {n for n in ("pos_label", "checkpoint") if o.has(n)}, o)
     load.exclude(o, "one_vs_rest", "neg_label")
-    if o.pos_label is not None and o.pos_label == o.neg_label:
-        raise UsageError("--pos-label and --neg-label are the same")
-    if o.checkpoint is not None and o.output == "-":
-        raise UsageError(
-            "standard output cannot be cut back to a checkpoint: -o FILE, or no "
-            "--checkpoint"
-        )
+    own, same = f"{o.learner} carries its own decision", "--pos-label and --neg-label"
+    cut = "standard output cannot be cut back to a checkpoint: -o FILE, or no"
+    wrong = {
+        f"{own}: no --rule": o.learner in _OWN_DECISION and o.rule is not None,
+        f"{same} are the same": o.pos_label is not None and o.pos_label == o.neg_label,
+        f"{cut} --checkpoint": o.checkpoint is not None and o.output == "-",
+    }
+    refuse_usage(wrong)
     try:
         get_rule(o.rule or "histogram").init_state(metric)
     except ValueError as error:  # no threshold can be learned for it
@@ -242,16 +249,12 @@ def _check_options(o: Given, metric: Metric) -> None:
 
 
 def _summary(
-    run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Given
+    run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Arguments
 ) -> int:
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
     values: _report.Values = {
-        "file": run.rows.source.name,
-        "format": layout.format,
-        "rows": n,
-        "skipped": position.skipped,
-        "errors": [with_flags(error) for error in position.errors],
+        **_rows_values(run.rows, position, n),
         "features": None if options["hash_bits"] else layout.n_features,
         "hash_bits": options["hash_bits"],
         "target": layout.target,
@@ -271,35 +274,31 @@ def _summary(
     width = f"hashed to {options['hash_bits']} bits"
     if values["features"] is not None:
         width = _report.count(values["features"], "feature")
-    facts = [
-        ("rows", f"{_rows_of(values)} ({layout.format}, {width})"),
-        ("metric", metric.name),
-        ("model", f"{options['learner']}{by_rule}"),
-    ]
+    facts = _rows_lines(values, f"{layout.format}, {width}")
+    facts.append(("model", f"{options['learner']}{by_rule}"))
     notes = [("skipped", error) for error in values["errors"]]
     if values["skipped"] > len(notes):
         notes.append(("skipped", f"{values['skipped'] - len(notes):,} more"))
-    if values["signal"]:
-        notes.append(("note", f"stopped by {values['signal']} before the end"))
-    truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
-    score, threshold = map(_report.number, (values["score"], values["threshold"]))
-    shares = [f"{100 * part / max(n, 1):.1f} %" for part in (truth, chosen)]
+    stop = f"stopped by {values['signal']} before the end"
+    notes += [("note", stop)] if values["signal"] else []
+    results: _report.Facts = []
     if n:
-        facts += [
-            ("truth", f"{truth:,} positive ({shares[0]} of the rows)"),
-            ("predicted", f"{chosen:,} positive ({shares[1]})"),
+        true, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
+        score = _report.number(values["score"])
+        results = [
             ("score", f"{score}, every row predicted before its label was seen"),
-            ("threshold", threshold),
+            ("threshold", _report.number(values["threshold"])),
+            ("truth", f"{true:,} positive ({100 * true / n:.1f} % of the rows)"),
+            ("predicted", f"{chosen:,} positive ({100 * chosen / n:.1f} %)"),
         ]
+        facts += [*results[2:], *results[:2]]
     if run.history is not None:
         from argmetric._report import report_stream
 
-        said = [f"skipped: {error}" for error in values["errors"]]
-        said += [note for kind, note in notes if kind == "note"]
-        how = {"metric": metric, "rows": n, "file": values["file"], "notes": said}
-        how["lines"] = [*facts[-2:], *facts[-4:-2]]  # the score first
-        lines.save(report_stream(run.history.looks, **how), o.report)
-    facts += _skipped(values)
+        said = [f"skipped: {x}" if kind == "skipped" else x for kind, x in notes]
+        how = {"metric": metric, "rows": n, "file": values["file"], "lines": results}
+        lines.save(report_stream(run.history.looks, **how, notes=said), o.report)
+    facts += _skipped_line(values)
     if values["rows_per_second"]:
         facts.append(("rate", f"{values['rows_per_second']:,.0f} rows a second"))
     if run.kept is not None:
@@ -309,11 +308,26 @@ def _summary(
     return stopped.code or DONE
 
 
-def _rows_of(values: _report.Values) -> str:
-    return f"{_report.count(values['rows'], 'row')} of {values['file']}"
+def _rows_values(
+    rows: blocks.OpenRows, position: blocks.Position, n: int
+) -> _report.Values:
+    """Return the values on the rows that were read."""
+    return {
+        "file": rows.source.name,
+        "format": rows.reader.layout.format,
+        "rows": n,
+        "skipped": position.skipped,
+        "errors": [with_flags(error) for error in position.errors],
+    }
 
 
-def _skipped(values: _report.Values) -> _report.Facts:
+def _rows_lines(values: _report.Values, kind: str) -> _report.Facts:
+    """Return the lines on the rows and on the metric."""
+    rows = f"{_report.count(values['rows'], 'row')} of {values['file']} ({kind})"
+    return [("rows", rows), ("metric", values["metric"])]
+
+
+def _skipped_line(values: _report.Values) -> _report.Facts:
     n = values["skipped"]
     return [("skipped", _report.count(n, "bad row"))] if n else []
 
@@ -331,7 +345,7 @@ def _skipped(values: _report.Values) -> _report.Facts:
     },
     ending=ENDINGS,
 )
-def predict(o: Given) -> int:
+def predict(o: Arguments) -> int:
     """Predict rows without labels by the model of a checkpoint; nothing is learned.
 
     Features are found by their names, so that columns may come in another order and
@@ -366,19 +380,15 @@ def predict(o: Given) -> int:
         known=known,
         **o.only("on_error", "decimal"),
     )
-    # Any label, of svmlight, where one stands before each row
-    how: dict[str, Any] = {
-        "format": o.format,
-        "classes": blocks.StreamClasses(rest=True),
-    }
-    with _unpacked("predict CHECKPOINT -"):
-        rows = blocks.open_rows(o.file, request, **how)
+    any_label = blocks.StreamClasses(rest=True)  # of svmlight, before each row
+    with _say_how_to_unpack("predict CHECKPOINT -"):
+        rows = blocks.open_rows(o.file, request, format=o.format, classes=any_label)
     layout, position = rows.reader.layout, rows.start
     order = [layout.names.index(name) for name in known.names]
     n_rows, positives, started = 0, 0, time.monotonic()
     with contextlib.ExitStack() as stack:
         stack.enter_context(closing(rows.source))
-        stack.enter_context(progress("predicting"))
+        stack.enter_context(_report.progress("predicting"))
         out: Any = sys.stdout.buffer if target == "-" else None
         if target not in (None, "-"):
             out = stack.enter_context(written_whole(target))
@@ -390,20 +400,15 @@ def predict(o: Given) -> int:
             decisions = np.asarray(model.predict(X)) == model.classes_[1]
             scores = np.ascontiguousarray(model.predict_proba(X)[:, 1])
             if out is not None:
-                out.write(
-                    runs.prediction_lines(options, block.numbers, scores, decisions)
-                )
+                rows_of = block.numbers, scores, decisions
+                out.write(runs.prediction_lines(options, *rows_of))
             n_rows += decisions.size
             positives += int(decisions.sum())
         if not n_rows:
             raise files.DataError(f"no row of {rows.source.name} could be used")
     sys.stdout.flush()
     values: _report.Values = {
-        "file": rows.source.name,
-        "format": layout.format,
-        "rows": n_rows,
-        "skipped": position.skipped,
-        "errors": [with_flags(error) for error in position.errors],
+        **_rows_values(rows, position, n_rows),
         "checkpoint": found.path,
         "learned": sum(found.manifest["counts"].values()),
         "metric": options["metric"],
@@ -412,14 +417,13 @@ def predict(o: Given) -> int:
         "seconds": time.monotonic() - started,
         "output": target,
     }
-    learned = _report.count(values["learned"], "row")
+    learned = f"which has learned from {_report.count(values['learned'], 'row')}"
     facts = [
-        ("rows", f"{_rows_of(values)} ({layout.format})"),
-        ("metric", options["metric"]),
-        ("model", f"{found.path}, which has learned from {learned}"),
+        *_rows_lines(values, layout.format),
+        ("model", f"{found.path}, {learned}"),
         ("threshold", _report.number(model.threshold_)),
         lines.positives_line(positives, n_rows),
-        *_skipped(values),
+        *_skipped_line(values),
     ]
     notes = [("skipped", error) for error in values["errors"]]
     told: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": "rows"}
@@ -428,9 +432,9 @@ def predict(o: Given) -> int:
 
 def _checkpoint(path: Path) -> runs.Checkpoint:
     """Read a checkpoint that a model can be made from."""
+    read = runs.newest_checkpoint if path.is_dir() else runs.read_checkpoint
     try:
-        is_folder = path.is_dir()
-        found = (runs.newest_checkpoint if is_folder else runs.read_checkpoint)(path)
+        found = read(path)
     except FileNotFoundError:
         raise files.DataError(f"there is no checkpoint {path}") from None
     except files.DataError:

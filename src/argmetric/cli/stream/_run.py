@@ -20,6 +20,13 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from argmetric._ground import saving
+from argmetric._ground.types import (
+    AnyArray,
+    Booleans,
+    Floats,
+    Integers,
+    SparseMatrix,
+)
 from argmetric._ground.whole_files import held_alone, read_whole, writing, written_whole
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, ends_in_order, say
@@ -83,13 +90,13 @@ def checkpoint_to_resume(
         if before != now:
             raise DataError(
                 f"{newest.path} is of a run with --{name.replace('_', '-')} "
-                f"{_shown(before)}, not {_shown(now)}: pass the same options, or "
-                "another folder"
+                f"{_option_text(before)}, not {_option_text(now)}: pass the same "
+                "options, or another folder"
             )
     return newest
 
 
-def _shown(value: object) -> str:
+def _option_text(value: object) -> str:
     if value is None or value is False:
         return "left out"
     return "given" if value is True else str(value)
@@ -192,7 +199,11 @@ class Interruption:
 
 
 def prediction_lines(
-    options: dict[str, Any], numbers: Any, scores: Any, decisions: Any, labels: Any = ()
+    options: dict[str, Any],
+    numbers: Integers,
+    scores: Floats,
+    decisions: Integers | Booleans,
+    labels: AnyArray | tuple[()] = (),
 ) -> memoryview:
     """Return a JSON object for each row, as bytes; labels where they are known.
 
@@ -237,9 +248,9 @@ class Predictions:
 
     def __init__(self, target: str | None, length: int | None = None) -> None:
         self.target, self.length = target, length or 0
-        self._file = self._opened(length)
+        self._file = self._open(length)
 
-    def _opened(self, length: int | None) -> IO[bytes] | None:
+    def _open(self, length: int | None) -> IO[bytes] | None:
         if self.target is None or self.target == "-":
             return None if self.target is None else sys.stdout.buffer
         if length is None:
@@ -264,14 +275,14 @@ class Predictions:
 
     def write(self, data: memoryview) -> None:
         if self._file is not None:
-            with self._named():
+            with self._name_in_errors():
                 self._file.write(data)
             self.length += len(data)
 
     def sync(self) -> None:
         if self._file is None:
             return
-        with self._named():
+        with self._name_in_errors():
             self._file.flush()
         if self.target != "-":
             with contextlib.suppress(OSError):  # a pipe has no disk
@@ -279,10 +290,10 @@ class Predictions:
 
     def close(self) -> None:
         if self._file is not None:
-            with self._named():
+            with self._name_in_errors():
                 self._file.flush() if self.target == "-" else self._file.close()
 
-    def _named(self) -> contextlib.AbstractContextManager[None]:
+    def _name_in_errors(self) -> contextlib.AbstractContextManager[None]:
         """Let an error tell which file it is about; of a pipe the caller knows."""
         return contextlib.nullcontext() if self.target == "-" else writing(self.target)
 
@@ -379,7 +390,7 @@ class StreamRun:
             known = self.model.score_, self.model.threshold_
             self.history.look(StreamMoment(self.n_rows, *known, tp, tp + fp, tp + fn))
 
-    def _learn(self, X: Any, y: Any, numbers: Any) -> None:
+    def _learn(self, X: Floats | SparseMatrix, y: AnyArray, numbers: Integers) -> None:
         found, scores = self.model.progressive(X, y, classes=[0, 1], return_proba=True)
         decisions = np.asarray(found).astype(np.int64)
         counts = np.bincount(2 * decisions + y, minlength=4).tolist()
