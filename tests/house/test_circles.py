@@ -11,7 +11,6 @@ SUBPACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 LEFT = {
     "_ground": [2],
     "_verbs": [11, 2, 2],
-    "search": [2],
 }
 
 

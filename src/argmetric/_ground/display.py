@@ -100,6 +100,7 @@ _SECTIONS = {  # what the methods of all results document alike
         Returns
         -------
         matplotlib Axes
+            The axes drawn on.
         """,
     "backend": """
 

@@ -45,7 +45,7 @@ LONG_SEQUENCE = 300
 class Expectation(Shown):
     """The expected utility of a hypothesis.
 
-    Attributes
+    Parameters
     ----------
     mean : float
         What is forecast: the mean of the utility. With a beam, an estimate within the
@@ -64,6 +64,13 @@ class Expectation(Shown):
         paper calls the approximate expectation.
     beam : int or None
         Width of the beam.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, expectation
+    >>> result = expectation("f1", [1, 1], Independent([0.9, 0.5]))
+    >>> round(result.mean, 4), result.exact
+    (0.7833, True)
     """
 
     mean: float
@@ -82,7 +89,7 @@ class Expectation(Shown):
 class VectorExpectation(Shown):
     """The expected utilities of a hypothesis, for a `VectorFunction`.
 
-    Attributes
+    Parameters
     ----------
     mean : ndarray of shape (components,)
         What is forecast: the mean of each; with a beam, an estimate within the bounds.
@@ -96,6 +103,19 @@ class VectorExpectation(Shown):
         Probability of the dropped states.
     beam : int or None
         Width of the beam.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, VectorFunction, expectation
+    >>> class Counts(VectorFunction):
+    ...     def start(self):
+    ...         return 0, 0
+    ...     def transition(self, state, z, i, y_i):
+    ...         return state[0] + z[i] * y_i, state[1] + y_i
+    ...     def value(self, state, z):
+    ...         return state
+    >>> expectation(Counts(), [1, 0], Independent([0.9, 0.5])).mean
+    array([0.9, 1.4])
     """
 
     mean: Floats
@@ -117,6 +137,11 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
         The hypothesis.
     y : array-like of {0, 1}
         The outcome.
+
+    Returns
+    -------
+    float
+        The utility; nan if it is undefined.
 
     Examples
     --------
@@ -202,8 +227,7 @@ def expectation(
     Returns
     -------
     Expectation or VectorExpectation
-        With `value`, `lower`, `upper`, `n_states` and `exact`; arrays for a
-        `VectorFunction`.
+        With `mean`, `bounds`, `n_states` and `exact`; arrays for a `VectorFunction`.
 
     Examples
     --------
@@ -325,12 +349,18 @@ COVERAGE = 0.9  # of the interval that is shown
 class UtilityDistribution(Result, DiscreteDistribution):
     """Distribution of a utility.
 
-    Attributes
+    Parameters
     ----------
     values, probabilities : ndarray
         Distinct values in ascending order, and the probability of each.
     p_undefined : float
         Probability that the utility is undefined and left out.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, ZeroOne, distribution
+    >>> distribution(ZeroOne(), [1, 0], Independent([0.9, 0.2])).mean
+    0.28
     """
 
     values: Floats
@@ -374,6 +404,13 @@ class UtilityDistribution(Result, DiscreteDistribution):
         return distribution_columns(self)
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         median = self.quantile(0.5)
         if not self.values.size:
             shown = [("never defined", "")]
@@ -409,6 +446,11 @@ def distribution(
         Distribution of the outcome.
     max_states : int, optional
         Limit on the states of one position.
+
+    Returns
+    -------
+    UtilityDistribution
+        Values and their probabilities.
 
     Examples
     --------

@@ -103,7 +103,13 @@ class Independent:
         return f"Independent({self.n} labels)"
 
     def chain(self) -> Chain:
-        """Return the chain of order 0."""
+        """Return the chain of order 0.
+
+        Returns
+        -------
+        Chain
+            The steps of all labels.
+        """
         return Chain(0, np.stack([1.0 - self.p, self.p], axis=1)[:, None, :].copy())
 
 
@@ -168,11 +174,23 @@ class MarkovChain:
         return f"MarkovChain(order {self.order}, {self.n} labels)"
 
     def marginals(self) -> Floats:
-        """Return P(y_i = 1) of every label."""
+        """Return P(y_i = 1) of every label.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Probabilities.
+        """
         return self.chain().marginals()
 
     def chain(self) -> Chain:
-        """Return the steps of all labels, those of the first m from `initial`."""
+        """Return the steps of all labels, those of the first m from `initial`.
+
+        Returns
+        -------
+        Chain
+            The steps of all labels.
+        """
         size = 1 << self.order
         steps = np.zeros((self.n, size, 2))
         steps[:, :, 0] = 1.0

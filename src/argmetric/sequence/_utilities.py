@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.search.learning import complete_docstrings
 
 
 class SimpleFunction:
@@ -45,29 +46,92 @@ class SimpleFunction:
         return type(self).__name__
 
     def start(self) -> Any:
-        """Return the state before the first label."""
+        """Return the state before the first label.
+
+        Returns
+        -------
+        object
+            A value that can be a key of a dict, or a list, set, dict or array.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `start`")
 
     def transition(self, state: Any, z: Integers, i: int, y_i: int) -> Any:
-        """Return the state after label y_i at position i (from 0)."""
+        """Return the state after label y_i at position i (from 0).
+
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+        i : int
+            A position.
+        y_i : int
+            The label of the outcome there.
+
+        Returns
+        -------
+        object
+            The next state.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `transition`")
 
     def value(self, state: Any, z: Integers) -> float:
-        """Return the utility of a final state; nan if it is undefined and left out."""
+        """Return the utility of a final state; nan if it is undefined and left out.
+
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        float
+            The utility.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> tuple[float, float]:
         """Return the smallest and largest utility of any sequence for z.
 
         A beam needs them to bound the dropped states. By default they are infinite.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        tuple of two floats
+            The bounds.
         """
         return -math.inf, math.inf
 
     def check(self, n: int) -> None:
-        """Raise an error for a length that this utility is not defined for."""
+        """Raise an error for a length that this utility is not defined for.
+
+        Parameters
+        ----------
+        n : int
+            Number of labels.
+        """
 
     def tables(self, z: Integers) -> AutomatonTables | None:
-        """Return arrays for compiled code, or None for an automaton in plain Python."""
+        """Return arrays for compiled code, or None for an automaton in plain Python.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        AutomatonTables or None
+            The arrays.
+        """
         return None
 
 
@@ -97,14 +161,35 @@ class VectorFunction(SimpleFunction):
     """
 
     def value(self, state: Any, z: Integers) -> Any:
-        """Return the utilities of a final state.
+        """Return the utilities of a final state; nan if one is undefined and left out.
 
-        Nan if one is undefined and left out.
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        array-like of shape (n_components,)
+            The utilities.
         """
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> Any:
-        """Return the smallest and largest utilities of each component, for beams."""
+        """Return the smallest and largest utilities of each component, for beams.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        pair of float or array-like of shape (n_components,)
+            The bounds.
+        """
         return -math.inf, math.inf
 
 
@@ -141,6 +226,7 @@ def remaining(increments: Integers) -> Integers:
     return np.cumsum(increments[::-1])[::-1].copy()
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class CountUtility(SimpleFunction):
     """A metric of counts; its states are (A, T): hits so far, and ones of y so far.
@@ -231,6 +317,7 @@ class CountUtility(SimpleFunction):
         return AutomatonTables(z, follow, gain, values.size, **known)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class Hamming(SimpleFunction):
     """Number of positions at which z and y differ; a loss.
@@ -239,6 +326,12 @@ class Hamming(SimpleFunction):
     ----------
     normalise : bool, default=False
         Divide by the number of positions.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Hamming, evaluate
+    >>> evaluate(Hamming(), z=[0, 1, 0, 0], y=[0, 0, 1, 0])
+    2.0
     """
 
     normalise: bool = False
@@ -272,9 +365,17 @@ class Hamming(SimpleFunction):
         return AutomatonTables(z, np.zeros_like(gain), gain, z.size + 1, **known)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class ZeroOne(SimpleFunction):
-    """0 if z and y are equal, 1 if not; a loss."""
+    """0 if z and y are equal, 1 if not; a loss.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import ZeroOne, evaluate
+    >>> evaluate(ZeroOne(), z=[0, 1], y=[0, 0])
+    1.0
+    """
 
     greater_is_better = False
 

@@ -159,6 +159,11 @@ class OMMARule(StreamRule):
             Number of classes, where each row has one of them.
         n_labels : int, optional
             Number of labels, where a row may have several.
+
+        Returns
+        -------
+        ndarray of float
+            The state, for `run` and `decide`.
         """
         from argmetric.stream.kernels import confusions as kernels
 
@@ -234,11 +239,37 @@ class OMMARule(StreamRule):
         return self._rows(state, p, y, sample_weight)[0]
 
     def decide(self, state: Floats, p: ArrayLike) -> Labels:
-        """Return labels at the counts of the state, which does not change."""
+        """Return labels at the counts of the state, which does not change.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+        p : array-like or sparse matrix of shape (n_samples, n_classes or n_labels)
+            Probabilities.
+
+        Returns
+        -------
+        ndarray or sparse matrix
+            Numbers of classes, or labels 0 and 1 of the shape of p.
+        """
         return self._rows(state, p, None, None)[0]
 
     def gains_of(self, state: Floats, p: ArrayLike) -> Floats | SparseMatrix:
-        """Return the gain of each class or label of a row, up to a positive factor."""
+        """Return the gain of each class or label of a row, up to a positive factor.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+        p : array-like or sparse matrix of shape (n_samples, n_classes or n_labels)
+            Probabilities.
+
+        Returns
+        -------
+        ndarray or sparse matrix of the shape of p
+            Gains.
+        """
         return self._rows(state, p, None, None)[1]
 
     def counts_of(self, state: Floats) -> Floats:
@@ -246,6 +277,16 @@ class OMMARule(StreamRule):
 
         Rows of the table are true classes, columns predicted ones. The prior is left
         out.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_classes) or (4, n_labels)
+            Counts so far.
         """
         from argmetric.stream.kernels import confusions as kernels
 

@@ -208,6 +208,13 @@ class NewtonRule(ThresholdRule):
     ----------
     forget : float, optional
         Sums fade by 1/e for every `forget` positives.
+
+    Examples
+    --------
+    >>> from argmetric.stream import NewtonRule
+    >>> rule = NewtonRule()
+    >>> rule.run(rule.init_state("f1"), [0.2, 0.4], [0, 1]).labels
+    array([0, 1])
     """
 
     forget: float | None = None
@@ -330,6 +337,16 @@ _RULES: dict[str, type[ThresholdRule]] = {
 
 def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     """Return the rule of a name or of a saved dict, or the rule itself.
+
+    Parameters
+    ----------
+    rule : str, dict or ThresholdRule
+        A name such as "histogram", or what `to_dict` returned.
+
+    Returns
+    -------
+    ThresholdRule
+        The rule.
 
     Examples
     --------

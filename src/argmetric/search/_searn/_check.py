@@ -15,7 +15,14 @@ from argmetric._ground.arguments import check_count, check_seed
 from argmetric._ground.display import Field, Result, only_shown
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
-from argmetric.search._searn._task import Task, check_is_task, quote
+from argmetric.search._searn._task import (
+    Action,
+    Output,
+    State,
+    Task,
+    check_is_task,
+    quote,
+)
 
 _SMALL = 1e-9  # losses and costs that differ by less are equal
 
@@ -36,7 +43,7 @@ class TaskProblem:
 class TaskReport(Result):
     """The result of `check_task`.
 
-    Attributes
+    Parameters
     ----------
     problems : tuple of TaskProblem
         The first of each kind; none if all is well.
@@ -44,6 +51,12 @@ class TaskReport(Result):
         States that were looked at.
     n_exact : int
         Decisions whose least loss was found among all outputs in reach.
+
+    Examples
+    --------
+    >>> from argmetric.search import SequenceLabelling, check_task
+    >>> check_task(SequenceLabelling("ab"), ["aa"], ["ab"])
+    TaskReport: no problem found in 6 states, 3 decisions against all outputs
     """
 
     problems: tuple[TaskProblem, ...]
@@ -66,6 +79,13 @@ class TaskReport(Result):
         )
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         lines = ((one.check, f"{one.what} ({one.where})") for one in self.problems)
         problems = [vars(one) for one in self.problems]
         figures = self._keys("n_states", "n_exact")
@@ -82,7 +102,7 @@ class TaskReport(Result):
 def check_task(
     task: Task,
     X: Iterable[Any],
-    Y: Sequence[Any] | None = None,
+    Y: Sequence[Output] | None = None,
     *,
     n_paths: int = 3,
     max_outputs: int = 2000,
@@ -337,7 +357,7 @@ class _Kit:
             raise self.stop_path("loss", f"the loss is {loss}")
         return loss
 
-    def features(self, x: object, state: object, legal: tuple[Any, ...]) -> None:
+    def features(self, x: object, state: object, legal: tuple[Action, ...]) -> None:
         """Check that features do not change, and can be learned from."""
         self.call("features", x, state)
         for action in legal:
@@ -352,8 +372,8 @@ class _Kit:
         x: object,
         y: object,
         state: object,
-        legal: tuple[Any, ...],
-        children: list[Any],
+        legal: tuple[Action, ...],
+        children: list[State],
     ) -> None:
         """Compare costs and reference with losses at the ends of paths."""
         costs = self.call("costs", x, y, state)
@@ -389,7 +409,7 @@ class _Kit:
             what = f"{who} to a loss of {ends[best]:g} where {least:g} is in reach"
             self.note("best", what)
 
-    def rises(self, costs: object, legal: tuple[Any, ...]) -> Any:
+    def rises(self, costs: object, legal: tuple[Action, ...]) -> Any:
         """Return costs above the least, or None if they do not fit the actions."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
