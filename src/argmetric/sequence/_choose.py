@@ -214,7 +214,7 @@ WANTED = "a list of (start, stop, type, probability) for each sentence"
 
 
 def candidate_marginals(
-    candidates: Any, tokens: Any, scheme: SchemeName
+    candidates: object, tokens: object, scheme: SchemeName
 ) -> SpanMarginals:
     """Return the candidates (start, stop, type, probability) in the form of marginals.
 

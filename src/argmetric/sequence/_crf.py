@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_items
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import place, to_floats, to_numpy
 from argmetric.sequence._crfsuite import CrfsuiteWeights
 
@@ -165,7 +165,7 @@ class LinearChainCRF:
     """
 
     def __init__(
-        self, unary: Any, pairwise: Any, labels: Sequence[str] | None = None
+        self, unary: ArrayLike, pairwise: ArrayLike, labels: Sequence[str] | None = None
     ) -> None:
         self.unary: Floats = to_floats(unary, "unary")
         if self.unary.ndim != 2 or self.unary.shape[1] == 0:

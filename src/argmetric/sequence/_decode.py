@@ -23,8 +23,13 @@ from argmetric.sequence._exact import (
     most_probable,
 )
 from argmetric.sequence._expectation import UtilityDistribution, distribution, expected
-from argmetric.sequence._models import Chain, Independent, as_chain
-from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_scalar
+from argmetric.sequence._models import Chain, Independent, Model, as_chain
+from argmetric.sequence._utilities import (
+    CountUtility,
+    SimpleFunction,
+    Utility,
+    as_scalar,
+)
 
 ALL_COUNTS = 12  # maximum length to enumerate all hypotheses, for metrics of counts
 ALL_OTHERS = 9  # the same for other utilities
@@ -310,8 +315,8 @@ class SequenceDecision(Result):
 
 
 def decode(
-    metric: Any,
-    model: Any,
+    metric: Utility,
+    model: Model,
     *,
     zero_division: float | None = None,
     budget: int = 2000,

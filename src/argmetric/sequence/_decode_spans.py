@@ -178,7 +178,7 @@ def decode_spans(
     tokens: Sequence[Any] | None = None,
     metric: str | Metric = "f1",
     *,
-    candidates: Any = None,
+    candidates: object = None,
     scheme: SchemeName = "IOB2",
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,

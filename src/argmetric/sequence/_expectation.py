@@ -25,11 +25,12 @@ from argmetric._ground.pictures import draw_distribution, drawing, small_distrib
 from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
-from argmetric.sequence._models import Chain, as_chain, check_sequence
+from argmetric.sequence._models import Chain, Model, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, mean_if_defined, run, run_mean
 from argmetric.sequence._utilities import (
     CountUtility,
     SimpleFunction,
+    Utility,
     VectorFunction,
     as_scalar,
     as_utility,
@@ -126,7 +127,7 @@ class VectorExpectation(Shown):
     beam: int | None = None
 
 
-def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
+def evaluate(utility: Utility, z: ArrayLike, y: ArrayLike) -> float:
     """Return the utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
@@ -159,7 +160,7 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
     return float(function.value(state, hypothesis))
 
 
-def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
+def check_hypothesis(z: ArrayLike, chain: Chain | None) -> Integers:
     """Return the hypothesis as an array, or raise an error if its length is wrong."""
     size = to_numpy(z, "z").size if chain is None else chain.n
     hypothesis = check_sequence(z, "z", size, "the model")
@@ -171,8 +172,8 @@ def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
 @overload
 def expectation(
     utility: VectorFunction,
-    z: Any,
-    model: Any,
+    z: ArrayLike,
+    model: Model,
     beam: int | None = None,
     *,
     tol: float = ...,
@@ -182,9 +183,9 @@ def expectation(
 
 @overload
 def expectation(
-    utility: Any,
-    z: Any,
-    model: Any,
+    utility: Utility,
+    z: ArrayLike,
+    model: Model,
     beam: int | Literal["auto"] | None = None,
     *,
     tol: float = ...,
@@ -193,9 +194,9 @@ def expectation(
 
 
 def expectation(
-    utility: Any,
-    z: Any,
-    model: Any,
+    utility: Utility,
+    z: ArrayLike,
+    model: Model,
     beam: int | Literal["auto"] | None = None,
     *,
     tol: float = 1e-6,
@@ -432,7 +433,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
 
 def distribution(
-    utility: Any, z: Any, model: Any, *, max_states: int | None = None
+    utility: Utility, z: ArrayLike, model: Model, *, max_states: int | None = None
 ) -> UtilityDistribution:
     """Return the exact distribution of the utility of a hypothesis.
 

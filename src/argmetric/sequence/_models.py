@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import check_scores, to_floats
 
 TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
@@ -222,7 +222,10 @@ def _check_rows(rows: Floats, name: str) -> Floats:
     return np.asarray(rows / totals[..., None])
 
 
-def as_chain(model: Any) -> Chain:
+Model: TypeAlias = Chain | Independent | MarkovChain | SequenceModel
+
+
+def as_chain(model: Model) -> Chain:
     """Return the steps of a model of labels 0 and 1."""
     if isinstance(model, Chain):
         return model
@@ -236,7 +239,7 @@ def as_chain(model: Any) -> Chain:
     )
 
 
-def check_sequence(values: Any, name: str, n: int, other: str) -> Integers:
+def check_sequence(values: ArrayLike, name: str, n: int, other: str) -> Integers:
     """0/1 labels of the right number, or a message that says which is wrong."""
     array = to_floats(values, name)
     if array.ndim != 1:

@@ -136,14 +136,14 @@ class SpanMarginals(Shown):
 
 
 def token_model(
-    p: Any,
+    p: object,
     labels: Sequence[str] | dict[Any, str],
     *,
     scheme: SchemeName = "IOB2",
     well_formed_only: bool = True,
     logits: bool = False,
-    word_ids: Any = None,
-    mask: Any = None,
+    word_ids: object = None,
+    mask: object = None,
     subwords: Subwords = "first",
 ) -> Any:
     """Build a chain from label probabilities of tokens, such as a tagger's softmax.
@@ -303,7 +303,7 @@ def span_marginals(
     )
 
 
-def check_models(model: Any) -> list[LinearChainCRF]:
+def check_models(model: object) -> list[LinearChainCRF]:
     if isinstance(model, LinearChainCRF):
         return [model]
     wanted = "a LinearChainCRF or a list of them"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.search.learning import complete_docstrings
+
+State: TypeAlias = Any  # each utility has a kind of its own
 
 
 class SimpleFunction:
@@ -45,7 +47,7 @@ class SimpleFunction:
         """Return the name for messages and tables."""
         return type(self).__name__
 
-    def start(self) -> Any:
+    def start(self) -> State:
         """Return the state before the first label.
 
         Returns
@@ -55,7 +57,7 @@ class SimpleFunction:
         """
         raise TypeError(f"{type(self).__name__} must define the method `start`")
 
-    def transition(self, state: Any, z: Integers, i: int, y_i: int) -> Any:
+    def transition(self, state: State, z: Integers, i: int, y_i: int) -> State:
         """Return the state after label y_i at position i (from 0).
 
         Parameters
@@ -76,7 +78,7 @@ class SimpleFunction:
         """
         raise TypeError(f"{type(self).__name__} must define the method `transition`")
 
-    def value(self, state: Any, z: Integers) -> float:
+    def value(self, state: State, z: Integers) -> float:
         """Return the utility of a final state; nan if it is undefined and left out.
 
         Parameters
@@ -160,7 +162,7 @@ class VectorFunction(SimpleFunction):
     array([1.4, 0.2, 0.6])
     """
 
-    def value(self, state: Any, z: Integers) -> Any:
+    def value(self, state: State, z: Integers) -> Any:
         """Return the utilities of a final state; nan if one is undefined and left out.
 
         Parameters
@@ -288,7 +290,7 @@ class CountUtility(SimpleFunction):
             return math.nan, math.nan
         return float(known.min()), float(known.max())
 
-    def _values(self, z: Integers) -> Any:
+    def _values(self, z: Integers) -> Floats:
         """Return the metric for every number of hits (rows) and misses (columns)."""
         k = int(z.sum())
         hits, misses = np.arange(k + 1)[:, None], np.arange(z.size - k + 1)[None, :]
@@ -402,7 +404,10 @@ class ZeroOne(SimpleFunction):
         return AutomatonTables(z, follow, none, cells=1, table=values)
 
 
-def as_utility(utility: Any) -> SimpleFunction:
+Utility: TypeAlias = MetricLike | SimpleFunction | type[SimpleFunction]
+
+
+def as_utility(utility: Utility) -> SimpleFunction:
     """Return a utility unchanged, or the counting automaton of a metric."""
     if isinstance(utility, SimpleFunction):
         return utility
@@ -411,7 +416,7 @@ def as_utility(utility: Any) -> SimpleFunction:
     return CountUtility(utility)
 
 
-def as_scalar(utility: Any, what: str) -> SimpleFunction:
+def as_scalar(utility: Utility, what: str) -> SimpleFunction:
     """Return a utility whose values are numbers; `what` is the caller, for messages."""
     function = as_utility(utility)
     if isinstance(function, VectorFunction):

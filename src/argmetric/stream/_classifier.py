@@ -249,7 +249,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predicted, expit(scores) if scores.ndim == 1 else scores
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
+        self,
+        X: Features,
+        y: ArrayLike,
+        classes: ClassNames | None,
+        sample_weight: ArrayLike | None,
+        *,
+        whole: bool = False,
     ) -> tuple[AnyArray, Floats]:
         """Read the rows and learn from them.
 
@@ -267,12 +273,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start()
         return self._model.learn(rows, truth, weights)
 
-    def _decide_rows(self, X: Any) -> tuple[AnyArray, Floats]:
+    def _decide_rows(self, X: Features) -> tuple[AnyArray, Floats]:
         """Return labels and scores by the current model."""
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> AnyArray:
         """Return labels by the current model and threshold.
 
         Parameters
@@ -346,7 +352,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- labels that come later ---------------------------------------------------
 
-    def predict_id(self, X: Features) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def predict_id(self, X: Features) -> tuple[npt.NDArray[np.int64], AnyArray]:
         """Predict, and keep the rows until `feedback` brings their labels.
 
         Parameters
@@ -485,7 +491,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the constant of the log-odds, of shape (1,) or (n_classes,)."""
         return np.atleast_2d(self._coefficients(self._width()))[:, 0]
 
-    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+    def get_state(self) -> dict[str, AnyArray]:
         """Return the whole state as plain arrays, for `numpy.savez`.
 
         A model with the same parameters continues from them exactly (`set_state`).
@@ -498,7 +504,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return save_state(self)
 
-    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
+    def set_state(self, state: Mapping[str, AnyArray]) -> Self:
         """Continue from a state of `get_state`; the parameters must be equal.
 
         Parameters
@@ -533,18 +539,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("delayed labels only support binary classification")
         return self._model
 
-    def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
+    def _rows(self, X: Features, *, reset: bool = False, least: int = 0) -> FeatureRows:
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
 
     def _read_truth(
         self,
-        y: Any,
+        y: ArrayLike | None,
         n: int,
-        classes: Any = None,
+        classes: ClassNames | None = None,
         *,
         whole: bool = False,
         other: str = "X",
-    ) -> Any:
+    ) -> AnyArray:
         """Return labels as 0 and 1, or as class numbers; learn the classes at first.
 
         Parameters

@@ -299,7 +299,11 @@ class OMMARule(StreamRule):
         )
 
     def _rows(
-        self, state: Floats, p: Any, y: Any, sample_weight: Any
+        self,
+        state: Floats,
+        p: ArrayLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> tuple[Labels, Floats | SparseMatrix]:
         """Return labels; and gains if there is no y, so that nothing is learned.
 
@@ -371,7 +375,7 @@ def _class_state(metric: ClassMetric, width: int) -> Floats:
     return state
 
 
-def _layout(state: Any) -> tuple[int, bool]:
+def _layout(state: Floats) -> tuple[int, bool]:
     """Return the number of classes or labels, and which.
 
     Refuse arrays that are no state.
@@ -443,7 +447,7 @@ def _csr(given: Any, name: str, width: int) -> Any:
     return matrix
 
 
-def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
+def read_matrix(p: ArrayLike, width: int, *, of_classes: bool) -> Floats:
     """Return probabilities (n_rows, width); rows of classes must sum to 1."""
     values = np.ascontiguousarray(read_scores(p, "p", logits=False))
     if values.ndim != 2 or values.shape[1] != width:
@@ -462,7 +466,7 @@ def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
     return values
 
 
-def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
+def read_codes(y: ArrayLike | None, n: int, n_classes: int) -> npt.NDArray[np.int64]:
     """Return the numbers of the true classes, of shape (n,)."""
     values = to_numpy(y, "y")
     check_length(values, "y", n)
@@ -479,7 +483,9 @@ def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def decide_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
+def decide_rows(
+    p: Floats, metric: Metric, per_row: int | None
+) -> npt.NDArray[np.int64]:
     """Return the labels with the highest expected metric of each row on its own."""
     from argmetric._expected import CountRange, Tables, choose_counts
     from argmetric._ground.groups import Segments

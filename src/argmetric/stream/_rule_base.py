@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -282,7 +283,7 @@ class ThresholdRule(StreamRule):
         """Return the length of the state behind its header."""
         return 0
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         """Set the slots of the state that are particular to the rule."""
         raise NotImplementedError
 
@@ -416,7 +417,7 @@ class ThresholdRule(StreamRule):
         return float(expit(state[kernels.CUT]))
 
 
-def check_state(state: Any) -> None:
+def check_state(state: object) -> None:
     """Raise an error if the state is not an array of floats."""
     if not isinstance(state, np.ndarray) or state.dtype != np.float64:
         raise TypeError(

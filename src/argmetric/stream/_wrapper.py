@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +15,7 @@ from argmetric._ground.arguments import check_label, install
 from argmetric._ground.features import check_features_with_hint
 from argmetric._ground.odds import logit
 from argmetric._ground.types import (
+    AnyArray,
     ArrayLike,
     ClassNames,
     Estimator,
@@ -43,7 +43,7 @@ _BLOCK = 256  # rows of `fit` between two steps of the model
 class ThresholdAnswers(TwoAnswers):
     """Decisions of two classes by a rule, from the log-odds of a user's model."""
 
-    def __init__(self, owner: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
+    def __init__(self, owner: OnlineThreshold, classes: AnyArray) -> None:
         super().__init__(owner, classes)
         self.rule = get_rule(owner.rule)  # type: ignore[arg-type]  # of two classes
         self.state, self.counts = self.rule.init_state(self.metric), np.zeros(4)
@@ -169,7 +169,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def progressive(
         self, X: Features, y: ArrayLike, *, classes: ClassNames | None = None
-    ) -> npt.NDArray[Any]:
+    ) -> AnyArray:
         """Predict a block before its labels are seen, and learn from it.
 
         The model learns from the whole block at once, as its `partial_fit` does: the
@@ -209,12 +209,12 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._trained = True
         return answers.to_labels(answers.learn(scores, truth))
 
-    def _decide_rows(self, X: Any) -> Codes:
+    def _decide_rows(self, X: Features) -> Codes:
         """Return decisions by the current model and rule."""
         check_is_fitted(self, "model_")
         return self._answers.decide(self._scores(X))
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> AnyArray:
         """Return labels by the current model and threshold.
 
         Parameters
@@ -340,7 +340,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model, "partial_fit"
         )
 
-    def _start(self, y: Any, n: int, classes: Any, *, whole: bool = False) -> None:
+    def _start(
+        self, y: ArrayLike, n: int, classes: ClassNames | None, *, whole: bool = False
+    ) -> None:
         """Reset, with the classes of the first labels or those in `classes`."""
         answers: Any = build_answers(
             self, y, n, classes, two=ThresholdAnswers, whole=whole
@@ -357,7 +359,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self.model, "get_params"):
             self.model_ = clone(self.model)
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: Features) -> Floats:
         """Return log-odds of the positive class, or probabilities of all classes."""
         answers = self._answers
         if self._is_river:

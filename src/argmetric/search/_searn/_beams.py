@@ -28,6 +28,7 @@ from argmetric.search._searn._task import (
     Action,
     Features,
     Input,
+    Named,
     Output,
     State,
     Task,
@@ -39,7 +40,6 @@ from argmetric.search.learning import complete_docstrings
 _MOST_LISTS = 200_000  # of features that are kept
 _MOST_INPUTS = 100_000  # whose least losses are kept
 
-_Named = list[tuple[Any, float]]
 Prediction = Literal["draw", "mean"]
 _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
@@ -98,7 +98,7 @@ class QueueTask(Task):
         self.width = width
         self._initial = InitialPolicy(task, search_width)
         self._known: dict[tuple[int, int], tuple[Any, Any, dict[Any, float]]] = {}
-        self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, _Named]] = {}
+        self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, Named]] = {}
 
     def _open(self, x: object, parents: tuple[_Member, ...]) -> _Queue:
         """Return a queue that offers all children of its members."""
@@ -153,7 +153,7 @@ class QueueTask(Task):
         rank, move = action
         parent = state.parents[rank]
         path = parent.path if move is None else (*parent.path, move)
-        found: _Named = [("path", 1.0)]
+        found: Named = [("path", 1.0)]
         for n in range(self._n_common(state), len(path)):
             found += self._local(x, path[: n + 1])
         return found
@@ -168,7 +168,7 @@ class QueueTask(Task):
                 return i
         return n
 
-    def _local(self, x: object, path: tuple[Any, ...]) -> _Named:
+    def _local(self, x: object, path: tuple[Any, ...]) -> Named:
         """Return the features of the last decision on a path."""
         key = id(x), path
         if key not in self._lists:
@@ -176,7 +176,7 @@ class QueueTask(Task):
             for action in path[:-1]:
                 state = self.task.step(x, state, action)
             move = path[-1]
-            found: _Named = [(("bias", move), 1.0)]
+            found: Named = [(("bias", move), 1.0)]
             features = self.task.features(x, state)
             if features is not None:
                 found += [((n, move), value) for n, value in read_features(features)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count, check_seed
 from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.types import Floats
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import (
@@ -180,7 +181,7 @@ def unzip_pairs(pairs: Iterable[Any]) -> Data:
     return [x for x, _ in pairs], [y for _, y in pairs]
 
 
-def same(one: Any, other: Any, *, inside: bool = False) -> bool:
+def same(one: object, other: object, *, inside: bool = False) -> bool:
     """Return whether two values are equal, also for arrays and nan.
 
     Objects whose class defines no equality are equal, unless `inside` compares their
@@ -384,7 +385,7 @@ class _Kit:
                 f"reference() gives {quote(reference)}; legal are {quote(legal)}",
             )
             return
-        rises: Any = None if costs is None else self.rises(costs, legal)
+        rises = None if costs is None else self.rises(costs, legal)
         if rises is None and (costs is not None or reference is None):
             return
         best = int(np.argmin(rises)) if reference is None else legal.index(reference)
@@ -409,7 +410,7 @@ class _Kit:
             what = f"{who} to a loss of {ends[best]:g} where {least:g} is in reach"
             self.note("best", what)
 
-    def rises(self, costs: object, legal: tuple[Action, ...]) -> Any:
+    def rises(self, costs: object, legal: tuple[Action, ...]) -> Floats | None:
         """Return costs above the least, or None if they do not fit the actions."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
@@ -474,6 +475,6 @@ class _Kit:
         return losses
 
 
-def _numbers(values: Any) -> str:
+def _numbers(values: Floats) -> str:
     shown_values = ", ".join(f"{value:.4g}" for value in values[:8])
     return f"[{shown_values}{', ...' if len(values) > 8 else ''}]"

@@ -43,7 +43,7 @@ from argmetric.search._searn._policy import (
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
 from argmetric.search._searn._sequences import Paths, PreparedInputs
-from argmetric.search._searn._task import Task
+from argmetric.search._searn._task import Input, Output, Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
 COSTS: tuple[str, ...] = get_args(CostKind)
@@ -269,7 +269,7 @@ def regrets_of(scores: Floats, examples: Examples) -> Floats:
     return np.asarray(cheapest_regrets(examples.costs, indptr)[indptr[:-1] + choices])
 
 
-def same_number(X: Any, Y: Any, what: str = "") -> Data:
+def same_number(X: Sequence[Input], Y: Sequence[Output], what: str = "") -> Data:
     """Raise an error if the numbers of inputs and labels differ."""
     check_sequence(X, f"{what}X")
     check_sequence(Y, f"{what}Y")

@@ -358,7 +358,7 @@ class Always:
 
     value: float
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Features) -> Floats:
         return np.full(X.shape[0], self.value)
 
 

@@ -14,6 +14,7 @@ from argmetric.search._searn._task import (
     Action,
     Features,
     Input,
+    Named,
     Output,
     State,
     Target,
@@ -179,7 +180,7 @@ class LearnedOrder(Task):
         i, label = action
         left = state[i - 1] if i > 0 else ("end",)
         right = state[i + 1] if i + 1 < len(state) else ("end",)
-        names: list[tuple[Any, float]] = [
+        names: Named = [
             (("left", left), 1.0),
             (("right", right), 1.0),
         ]

@@ -13,6 +13,7 @@ Output: TypeAlias = Any
 
 # A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
 Features = Mapping[Any, float] | Sequence[Any]
+Named = list[tuple[Any, float]]  # the second kind of them
 Target = Literal["cheapest", "reward"]
 TARGETS: tuple[str, ...] = get_args(Target)
 _MOST_SHOWN = 120
@@ -360,12 +361,12 @@ class Task:
         return -sum(losses) / len(losses) if losses else 0.0
 
 
-def check_is_task(value: Any, name: str = "task") -> None:
+def check_is_task(value: object, name: str = "task") -> None:
     if not isinstance(value, Task):
         raise TypeError(f"{name} must be a Task, not {type(value).__name__}")
 
 
-def quote(value: Any) -> str:
+def quote(value: object) -> str:
     """Return a value for an error message, cut to a line."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."

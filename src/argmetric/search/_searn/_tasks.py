@@ -14,6 +14,7 @@ from argmetric.search._searn._task import (
     Action,
     Features,
     Input,
+    Named,
     Output,
     State,
     Task,
@@ -26,7 +27,7 @@ ORDERS: tuple[str, ...] = get_args(Order)
 TokenFeatures = Callable[[Any, int], Features]
 
 
-def own_features(token: object) -> list[tuple[Any, float]]:
+def own_features(token: object) -> Named:
     """Return the features of a single token: word, vector, mapping or list."""
     if isinstance(token, str):
         return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
@@ -52,7 +53,7 @@ def check_tokens(x: Input) -> int:
     return len(x)
 
 
-def distinct_labels(labels: Any) -> tuple[Any, ...]:
+def distinct_labels(labels: Sequence[Any]) -> tuple[Any, ...]:
     """Return all labels of a task; a text stands for its letters."""
     text = isinstance(labels, str)
     found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
@@ -109,7 +110,7 @@ def token_features(x: Sequence[Any], i: int) -> Features:
     return found
 
 
-def history_features(labels: Sequence[Any], length: int) -> list[tuple[Any, float]]:
+def history_features(labels: Sequence[Any], length: int) -> Named:
     """Return the last labels: one, two, up to `length` of them."""
     tail = tuple(labels[-length:]) if length else ()
     return [(("last", *tail[-n:]), 1.0) for n in range(1, len(tail) + 1)]

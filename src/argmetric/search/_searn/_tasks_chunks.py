@@ -16,6 +16,7 @@ from argmetric.search._searn._task import (
     Action,
     Features,
     Input,
+    Named,
     Output,
     State,
     Task,
@@ -242,7 +243,7 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
         raise ValueError(
             f"start={start} to stop={stop} is not within the {n} tokens of x"
         )
-    found: list[tuple[Any, float]] = []
+    found: Named = []
     for i in range(start, stop):
         own = own_features(x[i])
         found += [(("in", name), value) for name, value in own]

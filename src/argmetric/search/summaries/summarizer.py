@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -292,15 +292,15 @@ class Summarizer(SavedEstimator):
 
     def predict(
         self,
-        clusters: Any,
+        clusters: object,
         *,
         words: int | None = None,
         characters: int | None = None,
         budget: int | None = None,
         count: Callable[[str], int] | None = None,
-        must: Any = None,
-        never: Any = None,
-        queries: Any = None,
+        must: object = None,
+        never: object = None,
+        queries: Sequence[str] | None = None,
     ) -> list[Summary]:
         """Return summaries of clusters.
 
