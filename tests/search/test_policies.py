@@ -48,9 +48,9 @@ def test_weights_of_nought_are_never_drawn():
     mixture = Mixture(first, tuple(parts), (1.0, 0.5))
     assert mixture.weights.tolist() == [0.0, 0.5, 0.5]
     edges = np.array([0.0, 0.5, np.nextafter(1, 0)])
-    assert mixture.drawn(edges).tolist() == [1, 2, 2]
+    assert mixture.component_numbers(edges).tolist() == [1, 2, 2]
     sure = Mixture(None, tuple(parts), (0.5, 1.0))
-    assert sure.drawn(edges).tolist() == [1, 1, 1]
+    assert sure.component_numbers(edges).tolist() == [1, 1, 1]
     assert sure.deterministic
     with pytest.raises(ValueError, match="nothing left"):
         Mixture(None, tuple(parts), (0.0, 0.0))

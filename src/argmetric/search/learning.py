@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 import time
 import warnings
@@ -10,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -21,7 +23,22 @@ from argmetric._ground.display import Lines, Shown, lines_of
 from argmetric._ground.saving import Arrays
 from argmetric._ground.types import Integers, SingleFloats
 
+Kind = TypeVar("Kind", bound=type)
+_SECTIONS = re.compile(r"(Parameters|Returns)\n-+\n.*", re.DOTALL)
 _CACHED = 1_000_000  # values of a column whose attributes are kept
+
+
+def complete_docstrings(kind: Kind) -> Kind:
+    """Add to docstrings of methods the sections on parameters of a base class."""
+    for name, method in vars(kind).items():
+        own = method.__doc__ if inspect.isfunction(method) else None
+        for base in kind.__mro__[1:] if own and not _SECTIONS.search(own) else ():
+            text = getattr(vars(base).get(name), "__doc__", None) or ""
+            sections = _SECTIONS.search(inspect.cleandoc(text))
+            if sections:
+                method.__doc__ = f"{inspect.cleandoc(own)}\n\n{sections[0]}"
+                break
+    return kind
 
 
 def word_shape(word: str) -> str:
@@ -209,6 +226,11 @@ class Parameters(Shown):
         ----------
         deep : bool, default=True
             Taken because scikit-learn passes it; it changes nothing.
+
+        Returns
+        -------
+        dict
+            Values by name.
         """
         return {name: getattr(self, name) for name in self._parameters()}
 
@@ -219,6 +241,11 @@ class Parameters(Shown):
         ----------
         **params
             New values by name.
+
+        Returns
+        -------
+        estimator
+            Itself.
         """
         known = self._parameters()
         for name in params:

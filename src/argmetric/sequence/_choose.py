@@ -214,7 +214,7 @@ WANTED = "a list of (start, stop, type, probability) for each sentence"
 
 
 def candidate_marginals(
-    candidates: Any, tokens: Any, scheme: SchemeName
+    candidates: object, tokens: object, scheme: SchemeName
 ) -> SpanMarginals:
     """Return the candidates (start, stop, type, probability) in the form of marginals.
 
@@ -282,7 +282,7 @@ _RIDGE = 2e-9  # keeps the fit finite on a separable development set
 class Recalibration(Result):
     """Recalibration P' = sigmoid(slope·logit(P) + intercept), Platt's on log-odds.
 
-    Attributes
+    Parameters
     ----------
     slope, intercept : float
         The two parameters; 1 and 0 change nothing.
@@ -291,6 +291,13 @@ class Recalibration(Result):
     missed : float
         Number of true spans in the development set, divided by the number above the
         floor; at least 1. It corrects the expected number of spans.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Recalibration
+    >>> reference = Recalibration(slope=0.8, intercept=0.0, floor=0.01, missed=1.0)
+    >>> reference([0.5, 0.9]).round(3)
+    array([0.5  , 0.853])
     """
 
     slope: float
@@ -303,6 +310,13 @@ class Recalibration(Result):
         return expit(self.slope * _log_odds(np.asarray(p, float)) + self.intercept)
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         text = f"logit P' = {{:.4g}} logit P {self.intercept:+.4g}"
         return [
             self._field("slope", "calibrator", text),
@@ -370,6 +384,18 @@ def recalibrate(
     floor : float, default=0.01
         Less probable spans are ignored: they are many, and no metric of interest would
         choose them.
+
+    Returns
+    -------
+    Recalibration
+        For `decode_spans(reference=)`.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import recalibrate, token_model
+    >>> model = token_model([[0.4, 0.6], [0.7, 0.3], [0.2, 0.8]], ["O", "B-X"])
+    >>> recalibrate([model] * 2, [["B-X", "O", "B-X"], ["O", "B-X", "B-X"]]).slope > 0
+    True
     """
     floor = check_fraction(floor, "floor")
     if not isinstance(model, SpanMarginals):

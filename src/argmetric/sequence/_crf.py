@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_items
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import place, to_floats, to_numpy
 from argmetric.sequence._crfsuite import CrfsuiteWeights
 
@@ -165,7 +165,7 @@ class LinearChainCRF:
     """
 
     def __init__(
-        self, unary: Any, pairwise: Any, labels: Sequence[str] | None = None
+        self, unary: ArrayLike, pairwise: ArrayLike, labels: Sequence[str] | None = None
     ) -> None:
         self.unary: Floats = to_floats(unary, "unary")
         if self.unary.ndim != 2 or self.unary.shape[1] == 0:
@@ -196,7 +196,7 @@ class LinearChainCRF:
             raise ValueError(f"labels has a name twice: {self.labels}")
 
     @classmethod
-    def _unchecked(
+    def _from_arrays(
         cls, unary: Floats, pairwise: Floats, labels: tuple[str, ...]
     ) -> LinearChainCRF:
         """Build a chain without checks, for scores computed by the package."""
@@ -252,7 +252,13 @@ class LinearChainCRF:
         return self._batch.pair_marginals()[1:]
 
     def viterbi(self) -> Integers:
-        """Return the most probable sequence, as numbers of labels."""
+        """Return the most probable sequence, as numbers of labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         return self._batch.viterbi()[0]
 
     def score(self, y: npt.ArrayLike) -> float:
@@ -262,6 +268,11 @@ class LinearChainCRF:
         ----------
         y : array-like of int or str
             One label for each position: its number or its name.
+
+        Returns
+        -------
+        float
+            The sum of the scores of labels and transitions.
         """
         given = to_numpy(y, "y")
         if given.shape != (len(self),):
@@ -299,6 +310,11 @@ class LinearChainCRF:
         """Return a chain of two labels as a Markov chain; exact, by backward messages.
 
         Label 1 is the positive one.
+
+        Returns
+        -------
+        MarkovChain
+            The same distribution.
         """
         if self.n_labels != 2:
             raise ValueError(f"needs two labels; this model has {self.n_labels}")
@@ -347,6 +363,13 @@ class CrfsuiteModel(CrfsuiteWeights):
         Names of the labels in the model's order.
     transitions : ndarray of shape (labels, labels)
         Weight of a label and its successor.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import CrfsuiteModel
+    >>> model = CrfsuiteModel("names.crfsuite")  # doctest: +SKIP
+    >>> model.sentence([["w=Ana"], ["w=vino"]]).viterbi()  # doctest: +SKIP
+    array([1, 0])
     """
 
     def __repr__(self) -> str:
@@ -363,6 +386,11 @@ class CrfsuiteModel(CrfsuiteWeights):
         features : sequence
             The features of every token, as for python-crfsuite: a list of names, or a
             dict of names and values (numbers, booleans, text, lists of text, dicts).
+
+        Returns
+        -------
+        LinearChainCRF
+            The chain.
         """
         return self.sentences([features])[0]
 
@@ -373,6 +401,11 @@ class CrfsuiteModel(CrfsuiteWeights):
         ----------
         sentences : iterable of sequences
             The features of each sentence, as `sentence` takes them.
+
+        Returns
+        -------
+        list of LinearChainCRF
+            One for each sentence.
 
         Raises
         ------
@@ -391,7 +424,14 @@ class CrfsuiteModel(CrfsuiteWeights):
         ----------
         sentences : iterable of sequences
             As `sentences` takes them.
+
+        Returns
+        -------
+        chains : list of LinearChainCRF
+            One for each sentence.
+        share : float
+            Known features by all features.
         """
         parts, share = self._unary_scores(sentences)
-        build = LinearChainCRF._unchecked
+        build = LinearChainCRF._from_arrays
         return [build(part, self.transitions, self.labels) for part in parts], share

@@ -23,8 +23,13 @@ from argmetric.sequence._exact import (
     most_probable,
 )
 from argmetric.sequence._expectation import UtilityDistribution, distribution, expected
-from argmetric.sequence._models import Chain, Independent, as_chain
-from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_scalar
+from argmetric.sequence._models import Chain, Independent, Model, as_chain
+from argmetric.sequence._utilities import (
+    CountUtility,
+    SimpleFunction,
+    Utility,
+    as_scalar,
+)
 
 ALL_COUNTS = 12  # maximum length to enumerate all hypotheses, for metrics of counts
 ALL_OTHERS = 9  # the same for other utilities
@@ -198,7 +203,7 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
 class SequenceDecision(Result):
     """The chosen labels of a sequence and their expected utility.
 
-    Attributes
+    Parameters
     ----------
     labels : ndarray of {0, 1}
         One for each position.
@@ -215,8 +220,17 @@ class SequenceDecision(Result):
         What was optimised.
     method : str
         How the labels were found.
+    _chain : Chain
+        The distribution of the labels, for `distribution()`.
     n_states : int or None
         States of the automaton that a beam visited.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, decode
+    >>> decision = decode("f1", Independent([0.9, 0.6, 0.2]))
+    >>> decision.labels, round(decision.expected, 3), decision.proven
+    (array([1, 1, 0]), 0.784, True)
     """
 
     labels: Integers
@@ -240,7 +254,13 @@ class SequenceDecision(Result):
         return int(self.labels.sum())
 
     def distribution(self) -> UtilityDistribution:
-        """Return the exact distribution of the utility of these labels."""
+        """Return the exact distribution of the utility of these labels.
+
+        Returns
+        -------
+        UtilityDistribution
+            Values and their probabilities.
+        """
         return distribution(self.utility, self.labels, self._chain)
 
     _told = ("positives", "expected", "utility")
@@ -258,6 +278,13 @@ class SequenceDecision(Result):
         return Headline(f"expected {self.utility.name}", number(self.expected), more)
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
             known += f", none beats {number(self.bound)}"
@@ -288,8 +315,8 @@ class SequenceDecision(Result):
 
 
 def decode(
-    metric: Any,
-    model: Any,
+    metric: Utility,
+    model: Model,
     *,
     zero_division: float | None = None,
     budget: int = 2000,

@@ -47,7 +47,7 @@ from argmetric.sequence._spans import (
 class SpanDecision(Result):
     """The chosen spans and their expected score.
 
-    Attributes
+    Parameters
     ----------
     spans : list of lists of Span
         For every sentence; one list if one sentence was given.
@@ -71,6 +71,8 @@ class SpanDecision(Result):
         `expected` for every document, type, or both (documents by types).
     metric : Metric
         The F-measure.
+    scheme : {"IOB2", "BIOES"}
+        How labels write spans.
     n_cut : int
         Number of sentences with more candidates than can be looked at, so that long
         ones were left out. `bound` allows for them.
@@ -80,6 +82,14 @@ class SpanDecision(Result):
     offsets : list of lists of pairs, or None
         From `decode_logits`: the first character of every span, and the one after its
         last.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import decode_spans, token_model
+    >>> model = token_model([[0.2, 0.8], [0.9, 0.1]], ["O", "B-X"])
+    >>> decision = decode_spans(model)
+    >>> decision.labels, decision.n_spans
+    (['B-X', 'O'], 1)
     """
 
     spans: list[Any]
@@ -116,6 +126,13 @@ class SpanDecision(Result):
         return Headline(name, number(self.expected), counted(self.n_spans, "span"))
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         what = "E[F]" if self.method == "exact" else "F of expected counts"
         known = "proven best" if self.proven else f"at most {number(self.bound)}"
         metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
@@ -161,7 +178,7 @@ def decode_spans(
     tokens: Sequence[Any] | None = None,
     metric: str | Metric = "f1",
     *,
-    candidates: Any = None,
+    candidates: object = None,
     scheme: SchemeName = "IOB2",
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
@@ -213,6 +230,7 @@ def decode_spans(
     Returns
     -------
     SpanDecision
+        With `spans`, `labels` and `expected`.
 
     Examples
     --------

@@ -25,11 +25,12 @@ from argmetric._ground.pictures import draw_distribution, drawing, small_distrib
 from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
-from argmetric.sequence._models import Chain, as_chain, check_sequence
+from argmetric.sequence._models import Chain, Model, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, mean_if_defined, run, run_mean
 from argmetric.sequence._utilities import (
     CountUtility,
     SimpleFunction,
+    Utility,
     VectorFunction,
     as_scalar,
     as_utility,
@@ -45,7 +46,7 @@ LONG_SEQUENCE = 300
 class Expectation(Shown):
     """The expected utility of a hypothesis.
 
-    Attributes
+    Parameters
     ----------
     mean : float
         What is forecast: the mean of the utility. With a beam, an estimate within the
@@ -64,6 +65,13 @@ class Expectation(Shown):
         paper calls the approximate expectation.
     beam : int or None
         Width of the beam.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, expectation
+    >>> result = expectation("f1", [1, 1], Independent([0.9, 0.5]))
+    >>> round(result.mean, 4), result.exact
+    (0.7833, True)
     """
 
     mean: float
@@ -82,7 +90,7 @@ class Expectation(Shown):
 class VectorExpectation(Shown):
     """The expected utilities of a hypothesis, for a `VectorFunction`.
 
-    Attributes
+    Parameters
     ----------
     mean : ndarray of shape (components,)
         What is forecast: the mean of each; with a beam, an estimate within the bounds.
@@ -96,6 +104,19 @@ class VectorExpectation(Shown):
         Probability of the dropped states.
     beam : int or None
         Width of the beam.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, VectorFunction, expectation
+    >>> class Counts(VectorFunction):
+    ...     def start(self):
+    ...         return 0, 0
+    ...     def transition(self, state, z, i, y_i):
+    ...         return state[0] + z[i] * y_i, state[1] + y_i
+    ...     def value(self, state, z):
+    ...         return state
+    >>> expectation(Counts(), [1, 0], Independent([0.9, 0.5])).mean
+    array([0.9, 1.4])
     """
 
     mean: Floats
@@ -106,7 +127,7 @@ class VectorExpectation(Shown):
     beam: int | None = None
 
 
-def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
+def evaluate(utility: Utility, z: ArrayLike, y: ArrayLike) -> float:
     """Return the utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
@@ -117,6 +138,11 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
         The hypothesis.
     y : array-like of {0, 1}
         The outcome.
+
+    Returns
+    -------
+    float
+        The utility; nan if it is undefined.
 
     Examples
     --------
@@ -134,7 +160,7 @@ def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
     return float(function.value(state, hypothesis))
 
 
-def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
+def check_hypothesis(z: ArrayLike, chain: Chain | None) -> Integers:
     """Return the hypothesis as an array, or raise an error if its length is wrong."""
     size = to_numpy(z, "z").size if chain is None else chain.n
     hypothesis = check_sequence(z, "z", size, "the model")
@@ -146,8 +172,8 @@ def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
 @overload
 def expectation(
     utility: VectorFunction,
-    z: Any,
-    model: Any,
+    z: ArrayLike,
+    model: Model,
     beam: int | None = None,
     *,
     tol: float = ...,
@@ -157,9 +183,9 @@ def expectation(
 
 @overload
 def expectation(
-    utility: Any,
-    z: Any,
-    model: Any,
+    utility: Utility,
+    z: ArrayLike,
+    model: Model,
     beam: int | Literal["auto"] | None = None,
     *,
     tol: float = ...,
@@ -168,9 +194,9 @@ def expectation(
 
 
 def expectation(
-    utility: Any,
-    z: Any,
-    model: Any,
+    utility: Utility,
+    z: ArrayLike,
+    model: Model,
     beam: int | Literal["auto"] | None = None,
     *,
     tol: float = 1e-6,
@@ -202,8 +228,7 @@ def expectation(
     Returns
     -------
     Expectation or VectorExpectation
-        With `value`, `lower`, `upper`, `n_states` and `exact`; arrays for a
-        `VectorFunction`.
+        With `mean`, `bounds`, `n_states` and `exact`; arrays for a `VectorFunction`.
 
     Examples
     --------
@@ -325,12 +350,18 @@ COVERAGE = 0.9  # of the interval that is shown
 class UtilityDistribution(Result, DiscreteDistribution):
     """Distribution of a utility.
 
-    Attributes
+    Parameters
     ----------
     values, probabilities : ndarray
         Distinct values in ascending order, and the probability of each.
     p_undefined : float
         Probability that the utility is undefined and left out.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent, ZeroOne, distribution
+    >>> distribution(ZeroOne(), [1, 0], Independent([0.9, 0.2])).mean
+    0.28
     """
 
     values: Floats
@@ -374,6 +405,13 @@ class UtilityDistribution(Result, DiscreteDistribution):
         return distribution_columns(self)
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         median = self.quantile(0.5)
         if not self.values.size:
             shown = [("never defined", "")]
@@ -395,7 +433,7 @@ class UtilityDistribution(Result, DiscreteDistribution):
 
 
 def distribution(
-    utility: Any, z: Any, model: Any, *, max_states: int | None = None
+    utility: Utility, z: ArrayLike, model: Model, *, max_states: int | None = None
 ) -> UtilityDistribution:
     """Return the exact distribution of the utility of a hypothesis.
 
@@ -409,6 +447,11 @@ def distribution(
         Distribution of the outcome.
     max_states : int, optional
         Limit on the states of one position.
+
+    Returns
+    -------
+    UtilityDistribution
+        Values and their probabilities.
 
     Examples
     --------

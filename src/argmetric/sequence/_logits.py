@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
-from argmetric._ground.types import Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import to_floats
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import SchemeName
@@ -27,18 +27,18 @@ from argmetric.sequence._subwords import (
 
 
 def decode_logits(
-    logits: Any,
+    logits: object,
     labels: Sequence[str] | dict[Any, str],
     metric: str | Metric = "f1",
     *,
-    word_ids: Any = None,
-    mask: Any = None,
-    offsets: Any = None,
+    word_ids: object = None,
+    mask: object = None,
+    offsets: object = None,
     text: Sequence[str] | None = None,
     subwords: Subwords = "first",
     probabilities: bool = False,
     scheme: SchemeName | None = None,
-    reference: Any = None,
+    reference: object = None,
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
     method: Method = "auto",
@@ -141,7 +141,7 @@ def decode_logits(
 
 
 def _fit_reference(
-    reference: Any, names: list[str], scheme: SchemeName, *, logits: bool
+    reference: object, names: list[str], scheme: SchemeName, *, logits: bool
 ) -> Recalibration:
     """Fit a recalibration on labelled sentences (gold, logits).
 
@@ -175,7 +175,7 @@ def _fit_reference(
 
 
 def _add_offsets(
-    found: SpanDecision, words: Words, places: Any, text: Sequence[str] | None
+    found: SpanDecision, words: Words, places: Floats, text: Sequence[str] | None
 ) -> SpanDecision:
     """Add the characters of every span, and its text, to the decision."""
     flat = places.reshape(-1, 2).astype(np.int64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import check_scores, to_floats
 
 TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
@@ -103,7 +103,13 @@ class Independent:
         return f"Independent({self.n} labels)"
 
     def chain(self) -> Chain:
-        """Return the chain of order 0."""
+        """Return the chain of order 0.
+
+        Returns
+        -------
+        Chain
+            The steps of all labels.
+        """
         return Chain(0, np.stack([1.0 - self.p, self.p], axis=1)[:, None, :].copy())
 
 
@@ -168,11 +174,23 @@ class MarkovChain:
         return f"MarkovChain(order {self.order}, {self.n} labels)"
 
     def marginals(self) -> Floats:
-        """Return P(y_i = 1) of every label."""
+        """Return P(y_i = 1) of every label.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Probabilities.
+        """
         return self.chain().marginals()
 
     def chain(self) -> Chain:
-        """Return the steps of all labels, those of the first m from `initial`."""
+        """Return the steps of all labels, those of the first m from `initial`.
+
+        Returns
+        -------
+        Chain
+            The steps of all labels.
+        """
         size = 1 << self.order
         steps = np.zeros((self.n, size, 2))
         steps[:, :, 0] = 1.0
@@ -204,7 +222,10 @@ def _check_rows(rows: Floats, name: str) -> Floats:
     return np.asarray(rows / totals[..., None])
 
 
-def as_chain(model: Any) -> Chain:
+Model: TypeAlias = Chain | Independent | MarkovChain | SequenceModel
+
+
+def as_chain(model: Model) -> Chain:
     """Return the steps of a model of labels 0 and 1."""
     if isinstance(model, Chain):
         return model
@@ -218,7 +239,7 @@ def as_chain(model: Any) -> Chain:
     )
 
 
-def check_sequence(values: Any, name: str, n: int, other: str) -> Integers:
+def check_sequence(values: ArrayLike, name: str, n: int, other: str) -> Integers:
     """0/1 labels of the right number, or a message that says which is wrong."""
     array = to_floats(values, name)
     if array.ndim != 1:

@@ -8,7 +8,7 @@ Python, for beams of a user's automaton and for automata with too many states to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from argmetric.sequence._models import Chain
 from argmetric.sequence._utilities import (
     AutomatonTables,
     SimpleFunction,
+    State,
     VectorFunction,
 )
 
@@ -134,8 +135,8 @@ def run_layers(
         return run_plain(utility, z, chain, None, max_states)
     layer, tables, widest, total = [utility.start()], [], 1, 0
     for i in range(z.size):
-        index: dict[Any, int] = {}
-        following: list[Any] = []
+        index: dict[Hashable, int] = {}
+        following: list[State] = []
         rows = []
         for state in layer:
             row = []
@@ -208,7 +209,7 @@ def run_plain(
     return Outcome(values, kept, total, dropped, least, most)
 
 
-def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Floats:
+def final_values(utility: SimpleFunction, states: list[State], z: Integers) -> Floats:
     """Return the utility of every final state: a number or a row of components."""
     if not isinstance(utility, VectorFunction):
         return np.array([float(utility.value(state, z)) for state in states])
@@ -225,12 +226,12 @@ def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Flo
 class _StateMap:
     """Entries [history, state, probability], merged where the states are equal."""
 
-    def __init__(self, key: Callable[[Any], Any] | None) -> None:
+    def __init__(self, key: Callable[[State], Hashable] | None) -> None:
         self.key = key
-        self.entries: list[list[Any]] = []
-        self._place: dict[Any, int] = {}
+        self.entries: list[list[State]] = []
+        self._place: dict[Hashable, int] = {}
 
-    def add(self, h: int, state: Any, mass: float) -> None:
+    def add(self, h: int, state: State, mass: float) -> None:
         """Add probability to an entry, or append a new one."""
         place = None
         if self.key is not None:
@@ -254,9 +255,9 @@ class _StateMap:
             self.entries[place][2] += mass
 
 
-def _choose_key(state: Any) -> Callable[[Any], Any] | None:
+def _choose_key(state: State) -> Callable[[State], Hashable] | None:
     """Return a function from states to keys of a dict, or None if there is none."""
-    ways: tuple[Callable[[Any], Any], ...] = (lambda own: own, freeze)
+    ways: tuple[Callable[[State], Hashable], ...] = (lambda own: own, freeze)
     for key in ways:
         try:
             hash(key(state))
@@ -266,7 +267,7 @@ def _choose_key(state: Any) -> Callable[[Any], Any] | None:
     return None
 
 
-def freeze(state: Any) -> Any:
+def freeze(state: State) -> Hashable:
     """Return a list, set, dict or array as something that can be hashed."""
     if isinstance(state, np.ndarray):
         return state.shape, state.dtype.str, state.tobytes()

@@ -9,13 +9,15 @@ import numpy as np
 
 from argmetric._ground.arguments import is_whole, shown
 from argmetric._ground.types import Floats, Integers
+from argmetric.search.learning import complete_docstrings
 from argmetric.sequence._utilities import AutomatonTables, SimpleFunction, remaining
 
 MAX_WINDOW = 20  # 2**window entries of a table
 
 
+@complete_docstrings
 @dataclass(frozen=True)
-class _Windowed(SimpleFunction):
+class _WindowFunction(SimpleFunction):
     """Mean over all windows of a loss of the labels in it."""
 
     window: int
@@ -34,7 +36,18 @@ class _Windowed(SimpleFunction):
             )
 
     def n_windows(self, z: Integers) -> int:
-        """Return the number of windows."""
+        """Return the number of windows.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        int
+            How many fit.
+        """
         return int(z.size) - self.window + 1
 
     def value(self, state: tuple[int, float], z: Integers) -> float:
@@ -69,8 +82,9 @@ class _Windowed(SimpleFunction):
         return np.asarray(total[ends] - total[np.maximum(ends - self.window, 0)])
 
 
+@complete_docstrings
 @dataclass(frozen=True)
-class Pk(_Windowed):
+class Pk(_WindowFunction):
     """Share of windows with a boundary in exactly one of z and y; a loss.
 
     Parameters
@@ -116,8 +130,9 @@ class Pk(_Windowed):
         return AutomatonTables(**(tables.__dict__ | {"start": w}))
 
 
+@complete_docstrings
 @dataclass(frozen=True)
-class WindowDiff(_Windowed):
+class WindowDiff(_WindowFunction):
     """Share of windows with unequal numbers of boundaries in z and y; a loss.
 
     Parameters
@@ -168,8 +183,9 @@ class WindowDiff(_Windowed):
         return self._tables(z, kind, follow, gain)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
-class WindowUtility(_Windowed):
+class WindowUtility(_WindowFunction):
     """Mean over all windows of a function of your own.
 
     Parameters
@@ -214,7 +230,18 @@ class WindowUtility(_Windowed):
         return float(worth.min()), float(worth.max())
 
     def losses(self, here: Integers) -> Floats:
-        """Return the function of some windows of z (rows) and all windows of y."""
+        """Return the function of some windows of z (rows) and all windows of y.
+
+        Parameters
+        ----------
+        here : ndarray of shape (n_windows,)
+            Windows of z as numbers; the last label is the lowest bit.
+
+        Returns
+        -------
+        ndarray of shape (n_windows, 2**window)
+            Values.
+        """
         if self.window > MAX_WINDOW:
             raise ValueError(f"window is {self.window}, more than {MAX_WINDOW}")
         theirs = [_bits(v, self.window) for v in range(1 << self.window)]
@@ -277,6 +304,7 @@ def _next_windows(window: int) -> Integers:
     return np.arange(1 << window).reshape(-1, 2)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class BoundarySimilarity(SimpleFunction):
     """Boundary similarity of two segmentations (Fournier 2013), near misses by one.

@@ -43,10 +43,18 @@ MOST_SPANS = 200_000  # per sentence
 class SpanMarginals(Shown):
     """Spans above a minimum probability, with their exact probabilities.
 
-    Attributes
+    Parameters
     ----------
-    types : tuple of str
-        Names of the types.
+    scheme : {"IOB2", "BIOES"}
+        How labels write spans.
+    roles : Roles
+        Types, and the labels that begin, continue and end a span of each.
+    batch : ChainBatch
+        The chains of the sentences.
+    flat : ndarray of int, shape (n_spans, 3)
+        First token, token after the last (both counted over all sentences), and type.
+    span_indptr : ndarray of int, shape (sentences + 1,)
+        Where the spans of each sentence begin.
     probability : ndarray
         Probability that a span with these borders and this type is true.
     expected : ndarray of shape (sentences, types)
@@ -58,6 +66,13 @@ class SpanMarginals(Shown):
         unless there were too many spans.
     unlisted : float
         The largest probability that a span which is not listed can have.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import span_marginals, token_model
+    >>> model = token_model([[0.2, 0.8], [0.9, 0.1]], ["O", "B-X"])
+    >>> span_marginals(model).probability
+    array([0.8, 0.1])
     """
 
     scheme: SchemeName
@@ -121,14 +136,14 @@ class SpanMarginals(Shown):
 
 
 def token_model(
-    p: Any,
+    p: object,
     labels: Sequence[str] | dict[Any, str],
     *,
     scheme: SchemeName = "IOB2",
     well_formed_only: bool = True,
     logits: bool = False,
-    word_ids: Any = None,
-    mask: Any = None,
+    word_ids: object = None,
+    mask: object = None,
     subwords: Subwords = "first",
 ) -> Any:
     """Build a chain from label probabilities of tokens, such as a tagger's softmax.
@@ -158,6 +173,7 @@ def token_model(
     Returns
     -------
     LinearChainCRF, or a list with one for each sentence of a batch
+        The chain.
 
     Examples
     --------
@@ -232,6 +248,11 @@ def span_marginals(
         Less probable spans are not listed; they still count in `expected`. If a
         sentence has more than 200,000 spans, the longest are not listed either.
 
+    Returns
+    -------
+    SpanMarginals
+        Spans and their probabilities.
+
     Examples
     --------
     >>> from argmetric.sequence import span_marginals, token_model
@@ -282,7 +303,7 @@ def span_marginals(
     )
 
 
-def check_models(model: Any) -> list[LinearChainCRF]:
+def check_models(model: object) -> list[LinearChainCRF]:
     if isinstance(model, LinearChainCRF):
         return [model]
     wanted = "a LinearChainCRF or a list of them"

@@ -28,12 +28,12 @@ class Words:
 
 
 def read_words(
-    p: Any,
+    p: object,
     n_labels: int,
     *,
     logits: bool = False,
-    word_ids: Any = None,
-    mask: Any = None,
+    word_ids: object = None,
+    mask: object = None,
     subwords: Subwords = "first",
     single: bool = False,
 ) -> Words:
@@ -125,14 +125,14 @@ def _check_rows(
     raise ValueError(f"p sums to {rows[i].sum():g} at {place}, not to 1{hint}")
 
 
-def on_host(values: Any) -> Any:
+def on_host(values: object) -> Any:
     """Return a tensor as an array of 64-bit floats; anything else unchanged."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         return values.detach().cpu().double().numpy()
     return values
 
 
-def _per_token(values: Any, name: str, shape: tuple[int, int]) -> Floats:
+def _per_token(values: object, name: str, shape: tuple[int, int]) -> Floats:
     """Return a number for every token, nan for None."""
     array = to_floats(on_host(values), name)
     if array.shape != shape:

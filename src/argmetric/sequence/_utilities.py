@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.search.learning import complete_docstrings
+
+State: TypeAlias = Any  # each utility has a kind of its own
 
 
 class SimpleFunction:
@@ -44,30 +47,93 @@ class SimpleFunction:
         """Return the name for messages and tables."""
         return type(self).__name__
 
-    def start(self) -> Any:
-        """Return the state before the first label."""
+    def start(self) -> State:
+        """Return the state before the first label.
+
+        Returns
+        -------
+        object
+            A value that can be a key of a dict, or a list, set, dict or array.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `start`")
 
-    def transition(self, state: Any, z: Integers, i: int, y_i: int) -> Any:
-        """Return the state after label y_i at position i (from 0)."""
+    def transition(self, state: State, z: Integers, i: int, y_i: int) -> State:
+        """Return the state after label y_i at position i (from 0).
+
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+        i : int
+            A position.
+        y_i : int
+            The label of the outcome there.
+
+        Returns
+        -------
+        object
+            The next state.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `transition`")
 
-    def value(self, state: Any, z: Integers) -> float:
-        """Return the utility of a final state; nan if it is undefined and left out."""
+    def value(self, state: State, z: Integers) -> float:
+        """Return the utility of a final state; nan if it is undefined and left out.
+
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        float
+            The utility.
+        """
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> tuple[float, float]:
         """Return the smallest and largest utility of any sequence for z.
 
         A beam needs them to bound the dropped states. By default they are infinite.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        tuple of two floats
+            The bounds.
         """
         return -math.inf, math.inf
 
     def check(self, n: int) -> None:
-        """Raise an error for a length that this utility is not defined for."""
+        """Raise an error for a length that this utility is not defined for.
+
+        Parameters
+        ----------
+        n : int
+            Number of labels.
+        """
 
     def tables(self, z: Integers) -> AutomatonTables | None:
-        """Return arrays for compiled code, or None for an automaton in plain Python."""
+        """Return arrays for compiled code, or None for an automaton in plain Python.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        AutomatonTables or None
+            The arrays.
+        """
         return None
 
 
@@ -96,15 +162,36 @@ class VectorFunction(SimpleFunction):
     array([1.4, 0.2, 0.6])
     """
 
-    def value(self, state: Any, z: Integers) -> Any:
-        """Return the utilities of a final state.
+    def value(self, state: State, z: Integers) -> Any:
+        """Return the utilities of a final state; nan if one is undefined and left out.
 
-        Nan if one is undefined and left out.
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `transition` returned.
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        array-like of shape (n_components,)
+            The utilities.
         """
         raise TypeError(f"{type(self).__name__} must define the method `value`")
 
     def bounds(self, z: Integers) -> Any:
-        """Return the smallest and largest utilities of each component, for beams."""
+        """Return the smallest and largest utilities of each component, for beams.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n,)
+            Labels 0 and 1 of the hypothesis.
+
+        Returns
+        -------
+        pair of float or array-like of shape (n_components,)
+            The bounds.
+        """
         return -math.inf, math.inf
 
 
@@ -141,6 +228,7 @@ def remaining(increments: Integers) -> Integers:
     return np.cumsum(increments[::-1])[::-1].copy()
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class CountUtility(SimpleFunction):
     """A metric of counts; its states are (A, T): hits so far, and ones of y so far.
@@ -202,7 +290,7 @@ class CountUtility(SimpleFunction):
             return math.nan, math.nan
         return float(known.min()), float(known.max())
 
-    def _values(self, z: Integers) -> Any:
+    def _values(self, z: Integers) -> Floats:
         """Return the metric for every number of hits (rows) and misses (columns)."""
         k = int(z.sum())
         hits, misses = np.arange(k + 1)[:, None], np.arange(z.size - k + 1)[None, :]
@@ -231,6 +319,7 @@ class CountUtility(SimpleFunction):
         return AutomatonTables(z, follow, gain, values.size, **known)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class Hamming(SimpleFunction):
     """Number of positions at which z and y differ; a loss.
@@ -239,6 +328,12 @@ class Hamming(SimpleFunction):
     ----------
     normalise : bool, default=False
         Divide by the number of positions.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Hamming, evaluate
+    >>> evaluate(Hamming(), z=[0, 1, 0, 0], y=[0, 0, 1, 0])
+    2.0
     """
 
     normalise: bool = False
@@ -272,9 +367,17 @@ class Hamming(SimpleFunction):
         return AutomatonTables(z, np.zeros_like(gain), gain, z.size + 1, **known)
 
 
+@complete_docstrings
 @dataclass(frozen=True)
 class ZeroOne(SimpleFunction):
-    """0 if z and y are equal, 1 if not; a loss."""
+    """0 if z and y are equal, 1 if not; a loss.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import ZeroOne, evaluate
+    >>> evaluate(ZeroOne(), z=[0, 1], y=[0, 0])
+    1.0
+    """
 
     greater_is_better = False
 
@@ -301,7 +404,10 @@ class ZeroOne(SimpleFunction):
         return AutomatonTables(z, follow, none, cells=1, table=values)
 
 
-def as_utility(utility: Any) -> SimpleFunction:
+Utility: TypeAlias = MetricLike | SimpleFunction | type[SimpleFunction]
+
+
+def as_utility(utility: Utility) -> SimpleFunction:
     """Return a utility unchanged, or the counting automaton of a metric."""
     if isinstance(utility, SimpleFunction):
         return utility
@@ -310,7 +416,7 @@ def as_utility(utility: Any) -> SimpleFunction:
     return CountUtility(utility)
 
 
-def as_scalar(utility: Any, what: str) -> SimpleFunction:
+def as_scalar(utility: Utility, what: str) -> SimpleFunction:
     """Return a utility whose values are numbers; `what` is the caller, for messages."""
     function = as_utility(utility)
     if isinstance(function, VectorFunction):

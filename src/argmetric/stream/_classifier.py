@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -53,6 +54,7 @@ def _attribute(name: str, words: str) -> Any:
     return property(get, doc=words)
 
 
+@dataclass(eq=False, repr=False)
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a logistic regression and the best threshold for a metric in one pass.
 
@@ -130,42 +132,25 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (0.55, 0.32)
     """
 
-    classes_: npt.NDArray[Any]
-    n_features_in_: int
-    _model: StreamModel | SeveralModel
-    _answers: TwoAnswers | Answers
-    _vocabulary: Vocabulary
-
-    def __init__(
-        self,
-        metric: MetricLike = "f1",
-        *,
-        rule: RuleName | ThresholdRule | OMMARule = "histogram",
-        learner: LearnerName = "mixture",
-        step: float | None = None,
-        average: AverageName | None = None,
-        memory: float | None = None,
-        fit_intercept: bool = True,
-        hash_bits: int | None = None,
-        detector: Detector | None = None,
-        waiting: int = 10_000,
-        expired: Literal["drop", "negative"] = "drop",
-        pos_label: Label | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.metric = metric
-        self.rule = rule
-        self.learner = learner
-        self.step = step
-        self.average = average
-        self.memory = memory
-        self.fit_intercept = fit_intercept
-        self.hash_bits = hash_bits
-        self.detector = detector
-        self.waiting = waiting
-        self.expired = expired
-        self.pos_label = pos_label
-        self.random_state = random_state
+    metric: MetricLike = "f1"
+    _: KW_ONLY
+    rule: RuleName | ThresholdRule | OMMARule = "histogram"
+    learner: LearnerName = "mixture"
+    step: float | None = None
+    average: AverageName | None = None
+    memory: float | None = None
+    fit_intercept: bool = True
+    hash_bits: int | None = None
+    detector: Detector | None = None
+    waiting: int = 10_000
+    expired: Literal["drop", "negative"] = "drop"
+    pos_label: Label | None = None
+    random_state: RandomState = 0
+    classes_: AnyArray = field(init=False)
+    n_features_in_: int = field(init=False)
+    _model: StreamModel | SeveralModel = field(init=False)
+    _answers: TwoAnswers | Answers = field(init=False)
+    _vocabulary: Vocabulary = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,6 +177,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels of classes, or a matrix of labels 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
+
+        Returns
+        -------
+        OnlineClassifier
+            Itself.
         """
         for name in ("_model", "classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -219,6 +209,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             and 1. The first block may then be empty, `X[:0]`.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; rows of weight 0 are skipped.
+
+        Returns
+        -------
+        OnlineClassifier
+            Itself.
         """
         self._learn(X, y, classes, sample_weight)
         return self
@@ -254,7 +249,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predicted, expit(scores) if scores.ndim == 1 else scores
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
+        self,
+        X: Features,
+        y: ArrayLike,
+        classes: ClassNames | None,
+        sample_weight: ArrayLike | None,
+        *,
+        whole: bool = False,
     ) -> tuple[AnyArray, Floats]:
         """Read the rows and learn from them.
 
@@ -272,28 +273,55 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start()
         return self._model.learn(rows, truth, weights)
 
-    def _decide_rows(self, X: Any) -> tuple[AnyArray, Floats]:
+    def _decide_rows(self, X: Features) -> tuple[AnyArray, Floats]:
         """Return labels and scores by the current model."""
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
-        """Return labels by the current model and threshold."""
+    def predict(self, X: Features) -> AnyArray:
+        """Return labels by the current model and threshold.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        """
         labels, _ = self._decide_rows(X)
         return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
-        """Return probabilities, one column per class.
+        """Return probabilities, one column per class; of two, the negative one first.
 
-        Of two, the negative one first.
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
         """
         _, scores = self._decide_rows(X)
         return self._answers.columns(scores)
 
     def decision_function(self, X: Features) -> Floats:
-        """Return log-odds minus those of the threshold.
+        """Return log-odds minus those of the threshold; of several classes, the gains.
 
-        With several classes, their gains.
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Above 0 for predicted labels.
         """
         decided = self._decide_rows(X)
         return self._model.margins(*decided)
@@ -301,7 +329,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the metric of `predict(X)`, negated if smaller is better."""
+        """Return the metric of `predict(X)`, negated if smaller is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
         labels, _ = self._decide_rows(X)
         truth = self._read_truth(y, len(labels))
         weights = check_weight(sample_weight, len(labels))
@@ -309,8 +352,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- labels that come later ---------------------------------------------------
 
-    def predict_id(self, X: Features) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def predict_id(self, X: Features) -> tuple[npt.NDArray[np.int64], AnyArray]:
         """Predict, and keep the rows until `feedback` brings their labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
 
         Returns
         -------
@@ -375,14 +423,36 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model.learn(rows, truth)
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
-        """Return probabilities by class; the model does not change."""
+        """Return probabilities by class; the model does not change.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; text counts as the feature "name=text" of value 1.
+
+        Returns
+        -------
+        dict of label to float
+            Probabilities.
+        """
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
         p = self._answers.columns(self._decide_row(x)[1])[0]
         return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
-        """Return the label of one row; the model does not change."""
+        """Return the label of one row; the model does not change.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; text counts as the feature "name=text" of value 1.
+
+        Returns
+        -------
+        label
+            The decision.
+        """
         if not hasattr(self, "_model"):
             return first_decision(self.rule, self.metric)
         label: Label = self._answers.to_labels(self._decide_row(x)[0]).tolist()[0]
@@ -421,16 +491,32 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the constant of the log-odds, of shape (1,) or (n_classes,)."""
         return np.atleast_2d(self._coefficients(self._width()))[:, 0]
 
-    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+    def get_state(self) -> dict[str, AnyArray]:
         """Return the whole state as plain arrays, for `numpy.savez`.
 
         A model with the same parameters continues from them exactly (`set_state`).
+
+        Returns
+        -------
+        dict of str to ndarray
+            Arrays by name.
         """
         check_is_fitted(self)
         return save_state(self)
 
-    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Continue from a state of `get_state`; the parameters must be equal."""
+    def set_state(self, state: Mapping[str, AnyArray]) -> Self:
+        """Continue from a state of `get_state`; the parameters must be equal.
+
+        Parameters
+        ----------
+        state : dict of str to ndarray
+            Arrays by name.
+
+        Returns
+        -------
+        OnlineClassifier
+            Itself.
+        """
         load_state(self, state)
         return self
 
@@ -453,18 +539,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("delayed labels only support binary classification")
         return self._model
 
-    def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
+    def _rows(self, X: Features, *, reset: bool = False, least: int = 0) -> FeatureRows:
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
 
     def _read_truth(
         self,
-        y: Any,
+        y: ArrayLike | None,
         n: int,
-        classes: Any = None,
+        classes: ClassNames | None = None,
         *,
         whole: bool = False,
         other: str = "X",
-    ) -> Any:
+    ) -> AnyArray:
         """Return labels as 0 and 1, or as class numbers; learn the classes at first.
 
         Parameters

@@ -149,6 +149,11 @@ class ProgressiveScore(Shown):
         ----------
         y_true, y_pred : array-like of shape (n_samples,), or one label each
             The size of the blocks does not change the counts.
+
+        Returns
+        -------
+        float
+            The metric of the remembered rows.
         """
         true = one_per_row(clear_labels(_column(y_true), "y_true"), "y_true")
         pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")

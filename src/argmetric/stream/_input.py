@@ -24,12 +24,12 @@ from argmetric._ground.features import (
 )
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import distinct, label_array, refuse_missing, usual_pair
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, ArrayLike, ClassNames, Floats, Label
 from argmetric._ground.validation import check_length, is_sparse, warn_of_common_class
 from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
 
-def read_classes(classes: Any) -> npt.NDArray[Any]:
+def read_classes(classes: ClassNames) -> AnyArray:
     """Return the classes that a caller names, or raise an error if one is missing."""
     names = label_array(classes, "classes")
     refuse_missing(names, "classes")
@@ -46,7 +46,7 @@ def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
     )
 
 
-def hash_columns(columns: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:
+def hash_columns(columns: AnyArray, bits: int) -> npt.NDArray[np.int32]:
     """Hash column numbers of any size to numbers below 2^bits (Fibonacci hashing)."""
     wide = columns.astype(np.uint64) + np.uint64(1)
     with np.errstate(over="ignore"):
@@ -169,7 +169,9 @@ def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray[Any]:
+def read_labels(
+    y: ArrayLike | None, n: int, *, first: bool, other: str = "X"
+) -> AnyArray:
     """Return one label per row, of any kind; the first labels are checked more.
 
     `other` is the name of the argument with `n` rows, for messages.
@@ -178,7 +180,7 @@ def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray
         raise ValueError(
             "requires y to be passed, but the target y is None: labels are needed"
         )
-    values: npt.NDArray[Any] = y
+    values: AnyArray = y
     is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind not in "cO"
     if first or not is_plain:
         values = column_or_1d(estimator_labels(y), warn=True)
@@ -187,8 +189,12 @@ def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray
 
 
 def first_classes(
-    values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool
-) -> npt.NDArray[Any]:
+    values: AnyArray,
+    classes: ClassNames | None,
+    pos_label: Label | None,
+    *,
+    whole: bool,
+) -> AnyArray:
     """Return the negative and the positive class, from the first labels or `classes`.
 
     Of 0/1 and similar pairs one may follow later, unless these are the `whole` labels.
@@ -213,7 +219,7 @@ def first_classes(
     return known[::-1] if class_number(known, pos_label) == 0 else known
 
 
-def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
+def check_same_classes(classes: ClassNames, known: AnyArray) -> None:
     """Raise an error if classes differ from those of the first call."""
     given = read_classes(classes).tolist()
     if len(given) != len(known) or any(one not in given for one in known.tolist()):

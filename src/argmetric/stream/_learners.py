@@ -145,7 +145,7 @@ class Learner:
         shape = self._shape(1 + n_features)
         return ModelState(model, np.zeros(shape), np.zeros((slots.RECORDS, 6)))
 
-    def _fill_linear(self, model: Floats, kernels: Any) -> None:
+    def _fill_linear(self, model: Floats, kernels: ModuleType) -> None:
         """Set the slots of SGD, AdaGrad and the mixture."""
         model[[kernels.LATE, kernels.LATE_GROWTH]] = 1.0
         model[[kernels.FACTOR_A, kernels.FACTOR_B]] = 1.0
@@ -162,7 +162,9 @@ class Learner:
         codes = {None: kernels.PLAIN, "polynomial": kernels.POLYNOMIAL}
         model[kernels.AVERAGE] = codes.get(self.average, kernels.SUFFIX)
 
-    def _fill_baseline(self, model: Floats, metric: Metric, kernels: Any) -> None:
+    def _fill_baseline(
+        self, model: Floats, metric: Metric, kernels: ModuleType
+    ) -> None:
         """Set the slots of STAMP and OMCSL; refuse metrics that they do not support."""
         ratio = coefficients(metric)
         if ratio is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_choice, check_count, check_seed, shown
 from argmetric._ground.odds import logit_of
-from argmetric._ground.types import BinaryLabels, Floats
+from argmetric._ground.types import AnyArray, BinaryLabels, Floats
 from argmetric.metrics import Metric, get_metric
 from argmetric.stream._learners import (
     LEARNERS,
@@ -62,7 +62,7 @@ class WaitingRows:
         self.expired_below = oldest[-1] + 1
         return self.take(np.array(oldest))
 
-    def is_waiting(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def is_waiting(self, ids: AnyArray) -> npt.NDArray[np.bool_]:
         """Return which ids still wait; raise an error for unknown or repeated ids."""
         keys = ids.tolist()
         for place, key in enumerate(keys):
@@ -80,11 +80,11 @@ class WaitingRows:
             raise ValueError(f"ids holds {twice} twice: a row has one label")
         return np.array([key in self.rows for key in keys], dtype=bool)
 
-    def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
+    def take(self, ids: AnyArray) -> tuple[SparseRows, BinaryLabels]:
         """Remove and return some rows."""
         return _stack_rows([self.rows.pop(key) for key in ids.tolist()])
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         rows, labels = _stack_rows(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
@@ -97,7 +97,7 @@ class WaitingRows:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+        cls, arrays: Mapping[str, AnyArray], n_features: int
     ) -> WaitingRows:
         """Rebuild the rows from `to_arrays`; none wait if the arrays are missing.
 
@@ -141,7 +141,7 @@ class Detector(Protocol):
 
     drift_detected: bool
 
-    def update(self, value: float) -> Any:
+    def update(self, value: float) -> object:
         """Process the next number."""
 
 
@@ -298,7 +298,7 @@ class StreamModel:
                 self._learn_late(*expired, np.zeros(expired[1].size, dtype=np.uint8))
         return ids, labels
 
-    def feedback(self, ids: npt.NDArray[Any], truth: BinaryLabels) -> int:
+    def feedback(self, ids: AnyArray, truth: BinaryLabels) -> int:
         """Learn from rows of `hold` that have not expired; return their number."""
         is_waiting = self.waiting.is_waiting(ids)
         self.n_late += int((~is_waiting).sum())
@@ -347,7 +347,7 @@ class StreamModel:
         counts = (columns[name] for name in ("tp", "k", "t", "n"))
         return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Return copies of the state as arrays."""
         model, weights, history = (array.copy() for array in self.state.arrays)
         return {
@@ -357,9 +357,7 @@ class StreamModel:
             "history": history,
         }
 
-    def take_arrays(
-        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
-    ) -> None:
+    def take_arrays(self, arrays: Mapping[str, AnyArray], n_features: int) -> None:
         """Restore the state from `to_arrays`, with the rows that wait for labels.
 
         Arrays that compiled code would read beyond their ends are refused.

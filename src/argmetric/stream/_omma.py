@@ -159,6 +159,11 @@ class OMMARule(StreamRule):
             Number of classes, where each row has one of them.
         n_labels : int, optional
             Number of labels, where a row may have several.
+
+        Returns
+        -------
+        ndarray of float
+            The state, for `run` and `decide`.
         """
         from argmetric.stream.kernels import confusions as kernels
 
@@ -234,11 +239,37 @@ class OMMARule(StreamRule):
         return self._rows(state, p, y, sample_weight)[0]
 
     def decide(self, state: Floats, p: ArrayLike) -> Labels:
-        """Return labels at the counts of the state, which does not change."""
+        """Return labels at the counts of the state, which does not change.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+        p : array-like or sparse matrix of shape (n_samples, n_classes or n_labels)
+            Probabilities.
+
+        Returns
+        -------
+        ndarray or sparse matrix
+            Numbers of classes, or labels 0 and 1 of the shape of p.
+        """
         return self._rows(state, p, None, None)[0]
 
     def gains_of(self, state: Floats, p: ArrayLike) -> Floats | SparseMatrix:
-        """Return the gain of each class or label of a row, up to a positive factor."""
+        """Return the gain of each class or label of a row, up to a positive factor.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+        p : array-like or sparse matrix of shape (n_samples, n_classes or n_labels)
+            Probabilities.
+
+        Returns
+        -------
+        ndarray or sparse matrix of the shape of p
+            Gains.
+        """
         return self._rows(state, p, None, None)[1]
 
     def counts_of(self, state: Floats) -> Floats:
@@ -246,6 +277,16 @@ class OMMARule(StreamRule):
 
         Rows of the table are true classes, columns predicted ones. The prior is left
         out.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_classes) or (4, n_labels)
+            Counts so far.
         """
         from argmetric.stream.kernels import confusions as kernels
 
@@ -258,7 +299,11 @@ class OMMARule(StreamRule):
         )
 
     def _rows(
-        self, state: Floats, p: Any, y: Any, sample_weight: Any
+        self,
+        state: Floats,
+        p: ArrayLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> tuple[Labels, Floats | SparseMatrix]:
         """Return labels; and gains if there is no y, so that nothing is learned.
 
@@ -330,7 +375,7 @@ def _class_state(metric: ClassMetric, width: int) -> Floats:
     return state
 
 
-def _layout(state: Any) -> tuple[int, bool]:
+def _layout(state: Floats) -> tuple[int, bool]:
     """Return the number of classes or labels, and which.
 
     Refuse arrays that are no state.
@@ -402,7 +447,7 @@ def _csr(given: Any, name: str, width: int) -> Any:
     return matrix
 
 
-def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
+def read_matrix(p: ArrayLike, width: int, *, of_classes: bool) -> Floats:
     """Return probabilities (n_rows, width); rows of classes must sum to 1."""
     values = np.ascontiguousarray(read_scores(p, "p", logits=False))
     if values.ndim != 2 or values.shape[1] != width:
@@ -421,7 +466,7 @@ def read_matrix(p: Any, width: int, *, of_classes: bool) -> Floats:
     return values
 
 
-def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
+def read_codes(y: ArrayLike | None, n: int, n_classes: int) -> npt.NDArray[np.int64]:
     """Return the numbers of the true classes, of shape (n,)."""
     values = to_numpy(y, "y")
     check_length(values, "y", n)
@@ -438,7 +483,9 @@ def read_codes(y: Any, n: int, n_classes: int) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def decide_rows(p: Floats, metric: Metric, per_row: int | None) -> Any:
+def decide_rows(
+    p: Floats, metric: Metric, per_row: int | None
+) -> npt.NDArray[np.int64]:
     """Return the labels with the highest expected metric of each row on its own."""
     from argmetric._expected import CountRange, Tables, choose_counts
     from argmetric._ground.groups import Segments

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -164,7 +165,22 @@ def rare_rule(state: Floats) -> bool | None:
 
 
 class RuleRun(NamedTuple):
-    """Labels and thresholds of each row, before the rule saw its label."""
+    """Labels and thresholds of each row, before the rule saw its label.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Decisions, 0 and 1.
+    thresholds : ndarray of shape (n_samples,)
+        Thresholds on probabilities that were used.
+
+    Examples
+    --------
+    >>> from argmetric.stream import FixedRule
+    >>> rule = FixedRule(0.3)
+    >>> rule.run(rule.init_state("f1"), [0.2, 0.4], [0, 1]).thresholds
+    array([0.3, 0.3])
+    """
 
     labels: npt.NDArray[np.int64]
     thresholds: Floats
@@ -189,6 +205,7 @@ class RuleRun(NamedTuple):
         Returns
         -------
         matplotlib Axes
+            The axes drawn on.
         """
         rows = np.arange(1.0, self.thresholds.size + 1)
         drawn: Axes = StreamDisplay(rows, self.thresholds).plot(ax).ax_
@@ -209,7 +226,13 @@ class StreamRule(Shown):
                 object.__setattr__(self, name, check(value, name, **options))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name and the parameters, for JSON."""
+        """Return the name and the parameters, for JSON.
+
+        Returns
+        -------
+        dict
+            For `get_rule`.
+        """
         return {"rule": self.name} | asdict(self)
 
 
@@ -219,6 +242,14 @@ class ThresholdRule(StreamRule):
 
     The state is one float64 array, made by `init_state` and changed in place by
     `update` and `run`; the rule itself is a value.
+
+    Examples
+    --------
+    >>> from argmetric.stream import get_rule
+    >>> rule = get_rule("newton")
+    >>> state = rule.init_state("f1")
+    >>> rule.update(state, 0.7, 1), rule.decide(state, [0.1, 0.9])
+    (1, array([0, 1]))
     """
 
     def init_state(self, metric: MetricLike = "f1") -> Floats:
@@ -229,6 +260,11 @@ class ThresholdRule(StreamRule):
         metric : str, Metric or callable, default="f1"
             A ratio of affine counts, MCC, kappa, a mean of the two rates or
             Fowlkes-Mallows.
+
+        Returns
+        -------
+        ndarray of float
+            The state, for `run`, `update` and `decide`.
         """
         from argmetric.stream.kernels import rules as kernels
 
@@ -247,14 +283,31 @@ class ThresholdRule(StreamRule):
         """Return the length of the state behind its header."""
         return 0
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         """Set the slots of the state that are particular to the rule."""
         raise NotImplementedError
 
     def update(
         self, state: Floats, score: float, y: int, *, logits: bool = False
     ) -> int:
-        """Decide one row, then learn from its label; return the decision."""
+        """Decide one row, then learn from its label; return the decision.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`; changed in place.
+        score : float
+            The probability, or log-odds with `logits=True`.
+        y : int
+            The label, 0 or 1.
+        logits : bool, default=False
+            Whether the score is log-odds.
+
+        Returns
+        -------
+        int
+            The decision, 0 or 1.
+        """
         return int(self.run(state, [score], [y], logits=logits).labels[0])
 
     def run(
@@ -319,7 +372,22 @@ class ThresholdRule(StreamRule):
     def decide(
         self, state: Floats, scores: npt.ArrayLike, *, logits: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Return labels by the current threshold; the state does not change."""
+        """Return labels by the current threshold; the state does not change.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+        scores : array-like of shape (n_samples,)
+            Probabilities, or log-odds with `logits=True`.
+        logits : bool, default=False
+            Whether the scores are log-odds.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels 0 and 1.
+        """
         values = to_floats(scores, "scores")
         zeros = np.zeros(values.size, dtype=bool)
         return self.run(
@@ -327,7 +395,18 @@ class ThresholdRule(StreamRule):
         ).labels
 
     def threshold_of(self, state: Floats) -> float:
-        """Return the threshold on probabilities for the next row."""
+        """Return the threshold on probabilities for the next row.
+
+        Parameters
+        ----------
+        state : ndarray
+            From `init_state`.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         from argmetric.stream.kernels import rules as kernels
 
         check_state(state)
@@ -338,7 +417,7 @@ class ThresholdRule(StreamRule):
         return float(expit(state[kernels.CUT]))
 
 
-def check_state(state: Any) -> None:
+def check_state(state: object) -> None:
     """Raise an error if the state is not an array of floats."""
     if not isinstance(state, np.ndarray) or state.dtype != np.float64:
         raise TypeError(

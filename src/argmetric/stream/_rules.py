@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ class FixedRule(ThresholdRule):
         threshold = check_number(self.threshold, "threshold", low=0.0, high=1.0)
         object.__setattr__(self, "threshold", threshold)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         state[kernels.RULE] = kernels.FIXED
         state[kernels.THETA] = self.threshold
 
@@ -92,7 +93,7 @@ class OFORule(ThresholdRule):
     def _extra(self) -> int:
         return 2 * (self.window or 0)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         a, b = self.prior
         scale = (1.0 + form.b2) / 2.0 if form.code == kernels.F_FAMILY else 1.0
         state[kernels.RULE] = kernels.OFO
@@ -142,7 +143,7 @@ class FOFORule(ThresholdRule):
         start = check_number(self.start, "start", low=0.0, high=1.0)
         object.__setattr__(self, "start", start)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         state[kernels.RULE] = {"fofo": kernels.FOFO, "sfo": kernels.SFO}[self.name]
         state[kernels.THETA] = min(self.start, form.ceiling)
         state[kernels.HORIZON] = 64 if self.n is None else self.n
@@ -187,7 +188,7 @@ class SFORule(FOFORule):
         super().__post_init__()
         self._read(check_number, "radius", low=0.0, strict=True)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         super()._fill(state, form, kernels)
         if self.radius is not None:
             state[kernels.RADIUS] = self.radius
@@ -208,6 +209,13 @@ class NewtonRule(ThresholdRule):
     ----------
     forget : float, optional
         Sums fade by 1/e for every `forget` positives.
+
+    Examples
+    --------
+    >>> from argmetric.stream import NewtonRule
+    >>> rule = NewtonRule()
+    >>> rule.run(rule.init_state("f1"), [0.2, 0.4], [0, 1]).labels
+    array([0, 1])
     """
 
     forget: float | None = None
@@ -216,7 +224,7 @@ class NewtonRule(ThresholdRule):
     def __post_init__(self) -> None:
         self._read(check_number, "forget", low=0.0, strict=True)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         state[kernels.RULE] = kernels.NEWTON
         if self.forget is not None:
             state[kernels.DECAY] = math.exp(-1.0 / self.forget)
@@ -303,7 +311,7 @@ class HistogramRule(ThresholdRule):
     def _extra(self) -> int:
         return 4 * self.bins + 2 * (self.window or 0)
 
-    def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
+    def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
         width = 2.0 * kernels.EDGE / self.bins
         state[kernels.RULE] = kernels.HISTOGRAM
         state[kernels.BINS], state[kernels.KAPPA] = self.bins, self.kappa
@@ -331,6 +339,16 @@ _RULES: dict[str, type[ThresholdRule]] = {
 def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     """Return the rule of a name or of a saved dict, or the rule itself.
 
+    Parameters
+    ----------
+    rule : str, dict or ThresholdRule
+        A name such as "histogram", or what `to_dict` returned.
+
+    Returns
+    -------
+    ThresholdRule
+        The rule.
+
     Examples
     --------
     >>> from argmetric.stream import get_rule
@@ -350,7 +368,7 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     return _RULES[rule]()
 
 
-def first_decision(rule: Any, metric: MetricLike) -> bool:
+def first_decision(rule: object, metric: MetricLike) -> bool:
     """Return the decision of an untrained rule for a row with probability ½.
 
     It is False for a rule for several classes, as none is known yet.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from argmetric._ground.arguments import shown
 from argmetric._ground.features import is_second
 from argmetric._ground.labels import clear_labels, label_array, plain_label
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Floats
+from argmetric._ground.types import AnyArray, ArrayLike, ClassNames, Floats
 from argmetric.metrics import ClassMetric, Metric, get_metric
 from argmetric.stream._input import (
     check_same_classes,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier
     from argmetric.stream._wrapper import OnlineThreshold
 
-Codes = npt.NDArray[Any]  # numbers of classes, or 0 and 1, of each label a column
+Codes = AnyArray  # numbers of classes, or 0 and 1, of each label a column
 
 
 def _is_default(rule: object) -> bool:
@@ -47,9 +47,9 @@ def takes_several(owner: OnlineClassifier | OnlineThreshold) -> bool:
 
 def build_answers(
     owner: OnlineClassifier | OnlineThreshold,
-    y: Any,
+    y: ArrayLike | None,
     n: int,
-    classes: Any = None,
+    classes: ClassNames | None = None,
     *,
     two: type[TwoAnswers] | None = None,
     whole: bool = False,
@@ -96,18 +96,24 @@ class TwoAnswers:
     labelled = False
 
     def __init__(
-        self, owner: OnlineClassifier | OnlineThreshold, classes: npt.NDArray[Any]
+        self, owner: OnlineClassifier | OnlineThreshold, classes: AnyArray
     ) -> None:
         self.metric, self.classes = get_metric(owner.metric), classes
 
-    def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
+    def code(
+        self,
+        y: ArrayLike | None,
+        n: int,
+        classes: ClassNames | None = None,
+        other: str = "X",
+    ) -> Codes:
         """Return 1 for the positive class and 0 for the negative one."""
         if classes is not None:
             check_same_classes(classes, self.classes)
         values = read_labels(y, n, first=False, other=other)
         return is_second(values, self.classes).astype(np.uint8)
 
-    def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
+    def to_labels(self, labels: Codes) -> AnyArray:
         """Return the classes of codes 0 and 1."""
         return np.asarray(self.classes.take(labels))
 
@@ -132,7 +138,7 @@ class Answers:
     def __init__(
         self,
         owner: OnlineClassifier | OnlineThreshold,
-        classes: npt.NDArray[Any],
+        classes: AnyArray,
         *,
         labelled: bool,
     ) -> None:
@@ -159,7 +165,13 @@ class Answers:
             self.counts = np.zeros((width, width))
             self.state = rule.init_state(metric, n_classes=width)
 
-    def code(self, y: Any, n: int, classes: Any = None, other: str = "X") -> Codes:
+    def code(
+        self,
+        y: ArrayLike | None,
+        n: int,
+        classes: ClassNames | None = None,
+        other: str = "X",
+    ) -> Codes:
         """Return the numbers of the true classes, or a matrix of 0 and 1."""
         if self.labelled:
             shape = n, len(self.classes)
@@ -178,7 +190,7 @@ class Answers:
             )
         return place
 
-    def to_labels(self, labels: Codes) -> npt.NDArray[Any]:
+    def to_labels(self, labels: Codes) -> AnyArray:
         """Return the classes of class numbers; labels 0 and 1 stay."""
         return labels if self.labelled else np.asarray(self.classes[labels])
 
@@ -205,7 +217,7 @@ class Answers:
         width = len(self.classes)
         return np.full((n, width), 0.5 if self.labelled else 1.0 / width)
 
-    def decide(self, p: Any) -> Codes:
+    def decide(self, p: Floats) -> Codes:
         if not self.by_row:
             return np.asarray(self.rule.decide(self.state, p))
         assert isinstance(self.metric, Metric)
@@ -213,7 +225,7 @@ class Answers:
         labels: Codes = decide_rows(rows, self.metric, self.rule.per_row)
         return labels
 
-    def gains(self, p: Any) -> Floats:
+    def gains(self, p: Floats) -> Floats:
         """Return gains.
 
         Above 0 for predicted labels, largest for the predicted class.
@@ -222,7 +234,7 @@ class Answers:
             return np.asarray(self.decide(p) - 0.5)
         return np.asarray(self.rule.gains_of(self.state, p))
 
-    def learn(self, p: Any, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
+    def learn(self, p: Floats, truth: Codes, weights: Weights = UNWEIGHTED) -> Codes:
         """Decide every row before it is counted; return the decisions."""
         weight, pace = weights
         if self.by_row:
@@ -331,16 +343,14 @@ class SeveralModel:
         """Return the metric of all predictions, each made before its label was seen."""
         return self.answers.score
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         each = [model.to_arrays() for model in self.models]
         arrays = {name: np.stack([one[name] for one in each]) for name in each[0]}
         arrays["rule"] = self.answers.state.copy()
         arrays["counts"] = self.answers.counts.copy()
         return arrays | {"labelled": np.array(self.answers.labelled)}
 
-    def take_arrays(
-        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
-    ) -> None:
+    def take_arrays(self, arrays: Mapping[str, AnyArray], n_features: int) -> None:
         """Restore the state from `to_arrays`; arrays of other shapes are refused."""
         answers = self.answers
         for name, own in (("rule", answers.state), ("counts", answers.counts)):

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.saving import parse_json
+from argmetric._ground.types import AnyArray
 from argmetric.metrics import get_metric
 from argmetric.stream._input import Vocabulary
 from argmetric.stream._learners import OWN_DECISION
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
 
 
-def save_state(owner: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
+def save_state(owner: OnlineClassifier) -> dict[str, AnyArray]:
     """Return the whole state of a classifier as arrays."""
     model, names = owner._model, getattr(owner, "feature_names_in_", None)
     counts = model.n_expired, model.n_late, model.n_drifts
@@ -41,7 +41,7 @@ def save_state(owner: OnlineClassifier) -> dict[str, npt.NDArray[Any]]:
     return model.to_arrays() | header | model.waiting.to_arrays()
 
 
-def load_state(owner: OnlineClassifier, state: Mapping[str, npt.NDArray[Any]]) -> None:
+def load_state(owner: OnlineClassifier, state: Mapping[str, AnyArray]) -> None:
     """Restore a classifier from `save_state`; it stays unchanged if that fails.
 
     A state that lacks arrays, or has other parameters, is refused.

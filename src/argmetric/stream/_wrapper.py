@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from argmetric._ground.arguments import check_label, install
 from argmetric._ground.features import check_features_with_hint
 from argmetric._ground.odds import logit
 from argmetric._ground.types import (
+    AnyArray,
     ArrayLike,
     ClassNames,
     Estimator,
@@ -42,7 +43,7 @@ _BLOCK = 256  # rows of `fit` between two steps of the model
 class ThresholdAnswers(TwoAnswers):
     """Decisions of two classes by a rule, from the log-odds of a user's model."""
 
-    def __init__(self, owner: OnlineThreshold, classes: npt.NDArray[Any]) -> None:
+    def __init__(self, owner: OnlineThreshold, classes: AnyArray) -> None:
         super().__init__(owner, classes)
         self.rule = get_rule(owner.rule)  # type: ignore[arg-type]  # of two classes
         self.state, self.counts = self.rule.init_state(self.metric), np.zeros(4)
@@ -65,6 +66,7 @@ class ThresholdAnswers(TwoAnswers):
         return float(self.metric.value(*self.counts))
 
 
+@dataclass(eq=False, repr=False)
 class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Add the best threshold for a metric to any online classifier.
 
@@ -109,30 +111,51 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     0.51
     """
 
-    def __init__(
-        self,
-        model: Estimator,
-        metric: MetricLike = "f1",
-        rule: RuleName | ThresholdRule | OMMARule = "histogram",
-        *,
-        pos_label: Label | None = None,
-    ) -> None:
-        self.model = model
-        self.metric = metric
-        self.rule = rule
-        self.pos_label = pos_label
+    model: Estimator
+    metric: MetricLike = "f1"
+    rule: RuleName | ThresholdRule | OMMARule = "histogram"
+    _: KW_ONLY
+    pos_label: Label | None = None
 
     # -- blocks -----------------------------------------------------------------
 
     def partial_fit(
         self, X: Features, y: ArrayLike, classes: ClassNames | None = None
     ) -> Self:
-        """Learn from a block, the rule before the model."""
+        """Learn from a block, the rule before the model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        classes : array-like of labels, optional
+            Needed at the first call if the block may lack a class.
+
+        Returns
+        -------
+        OnlineThreshold
+            Itself.
+        """
         self.progressive(X, y, classes=classes)
         return self
 
     def fit(self, X: Features, y: ArrayLike) -> Self:
-        """Reset, and learn from the rows in their order, in small blocks."""
+        """Reset, and learn from the rows in their order, in small blocks.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+
+        Returns
+        -------
+        OnlineThreshold
+            Itself.
+        """
         self._start(y, _n_rows(X), None, whole=True)
         values = self._answers.to_labels(self._answers.code(y, _n_rows(X)))
         rows: Any = X
@@ -146,11 +169,25 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def progressive(
         self, X: Features, y: ArrayLike, *, classes: ClassNames | None = None
-    ) -> npt.NDArray[Any]:
+    ) -> AnyArray:
         """Predict a block before its labels are seen, and learn from it.
 
         The model learns from the whole block at once, as its `partial_fit` does: the
         smaller the blocks, the fresher the probabilities that the rule sees.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        classes : array-like of labels, optional
+            Needed at the first call if the block may lack a class.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels predicted before theirs were seen.
         """
         if not hasattr(self, "model_"):
             self._start(y, _n_rows(X), classes)
@@ -172,26 +209,58 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._trained = True
         return answers.to_labels(answers.learn(scores, truth))
 
-    def _decide_rows(self, X: Any) -> Codes:
+    def _decide_rows(self, X: Features) -> Codes:
         """Return decisions by the current model and rule."""
         check_is_fitted(self, "model_")
         return self._answers.decide(self._scores(X))
 
-    def predict(self, X: Features) -> npt.NDArray[Any]:
-        """Return labels by the current model and threshold."""
+    def predict(self, X: Features) -> AnyArray:
+        """Return labels by the current model and threshold.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        """
         labels = self._decide_rows(X)
         return self._answers.to_labels(labels)
 
     def predict_proba(self, X: Features) -> Floats:
-        """Return probabilities, one column per class.
+        """Return probabilities, one column per class; of two, the negative one first.
 
-        Of two, the negative one first.
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
         """
         check_is_fitted(self, "model_")
         return self._answers.columns(self._scores(X))
 
     def score(self, X: Features, y: ArrayLike) -> float:
-        """Return the metric of `predict(X)`, negated if smaller is better."""
+        """Return the metric of `predict(X)`, negated if smaller is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
         labels = self._decide_rows(X)
         truth = self._answers.code(y, len(labels))
         return self._answers.evaluate(truth, labels)
@@ -199,20 +268,50 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- one row at a time ------------------------------------------------------
 
     def learn_one(self, x: Mapping[Label, object], y: Label) -> None:
-        """Learn from one row, the rule before the model."""
+        """Learn from one row, the rule before the model.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name, as the model of river takes them.
+        y : label
+            Its label.
+        """
         check_label(y, "y")
         rows: Any = [x]
         self.progressive(rows, np.asarray([y]))
 
     def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
-        """Return probabilities by class; nothing is learned."""
+        """Return probabilities by class; nothing is learned.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name, as the model of river takes them.
+
+        Returns
+        -------
+        dict of label to float
+            Probabilities.
+        """
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
         p = self._answers.columns(np.array([self._score_one(x)]))[0]
         return dict(zip(self.classes_.tolist(), p.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Label, object]) -> Label:
-        """Return the label of one row; nothing is learned."""
+        """Return the label of one row; nothing is learned.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name, as the model of river takes them.
+
+        Returns
+        -------
+        label
+            The decision.
+        """
         if not hasattr(self, "model_"):
             return first_decision(self.rule, self.metric)
         codes = self._answers.decide(np.array([self._score_one(x)]))
@@ -241,7 +340,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model, "partial_fit"
         )
 
-    def _start(self, y: Any, n: int, classes: Any, *, whole: bool = False) -> None:
+    def _start(
+        self, y: ArrayLike, n: int, classes: ClassNames | None, *, whole: bool = False
+    ) -> None:
         """Reset, with the classes of the first labels or those in `classes`."""
         answers: Any = build_answers(
             self, y, n, classes, two=ThresholdAnswers, whole=whole
@@ -258,7 +359,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self.model, "get_params"):
             self.model_ = clone(self.model)
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: Features) -> Floats:
         """Return log-odds of the positive class, or probabilities of all classes."""
         answers = self._answers
         if self._is_river:
@@ -337,7 +438,18 @@ except ModuleNotFoundError:
 class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])):  # type: ignore[misc]
     """`OnlineClassifier` for river's pipelines, metrics and evaluation.
 
-    Parameters and methods are those of `OnlineClassifier`; labels are booleans.
+    Methods are those of `OnlineClassifier`; labels are booleans.
+
+    Parameters
+    ----------
+    *args, **options
+        As for `OnlineClassifier`.
+
+    Examples
+    --------
+    >>> from argmetric.stream import RiverClassifier
+    >>> model = RiverClassifier("f1")  # doctest: +SKIP
+    >>> model.learn_one({"size": 2.0}, True)  # doctest: +SKIP
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Self:

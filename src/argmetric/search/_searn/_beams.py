@@ -24,12 +24,22 @@ from argmetric.search._searn._policy import (
 )
 from argmetric.search._searn._reference import InitialPolicy, endless
 from argmetric.search._searn._sequences import PreparedInputs
-from argmetric.search._searn._task import Features, Task, check_is_task, moves
+from argmetric.search._searn._task import (
+    Action,
+    Features,
+    Input,
+    Named,
+    Output,
+    State,
+    Task,
+    check_is_task,
+    moves,
+)
+from argmetric.search.learning import complete_docstrings
 
 _MOST_LISTS = 200_000  # of features that are kept
 _MOST_INPUTS = 100_000  # whose least losses are kept
 
-_Named = list[tuple[Any, float]]
 Prediction = Literal["draw", "mean"]
 _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
@@ -37,7 +47,7 @@ _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 class _Member(NamedTuple):
     """Path of a beam: its state, and the actions that led there."""
 
-    state: Any
+    state: State
     path: tuple[Any, ...]
 
 
@@ -50,6 +60,7 @@ class _Queue(NamedTuple):
     picked: _Member | None = None
 
 
+@complete_docstrings
 class QueueTask(Task):
     """Beam search of a task, seen as greedy search among queues (section 3.4.3).
 
@@ -87,7 +98,7 @@ class QueueTask(Task):
         self.width = width
         self._initial = InitialPolicy(task, search_width)
         self._known: dict[tuple[int, int], tuple[Any, Any, dict[Any, float]]] = {}
-        self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, _Named]] = {}
+        self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, Named]] = {}
 
     def _open(self, x: object, parents: tuple[_Member, ...]) -> _Queue:
         """Return a queue that offers all children of its members."""
@@ -106,7 +117,7 @@ class QueueTask(Task):
         """Return the queue with only the first state."""
         return self._open(x, (_Member(self.task.start(x), ()),))
 
-    def actions(self, x: object, state: _Queue) -> Sequence[Any]:
+    def actions(self, x: object, state: _Queue) -> Sequence[Action]:
         """Return what is on offer: the rank of a member and its action."""
         return state.offers
 
@@ -142,7 +153,7 @@ class QueueTask(Task):
         rank, move = action
         parent = state.parents[rank]
         path = parent.path if move is None else (*parent.path, move)
-        found: _Named = [("path", 1.0)]
+        found: Named = [("path", 1.0)]
         for n in range(self._n_common(state), len(path)):
             found += self._local(x, path[: n + 1])
         return found
@@ -157,7 +168,7 @@ class QueueTask(Task):
                 return i
         return n
 
-    def _local(self, x: object, path: tuple[Any, ...]) -> _Named:
+    def _local(self, x: object, path: tuple[Any, ...]) -> Named:
         """Return the features of the last decision on a path."""
         key = id(x), path
         if key not in self._lists:
@@ -165,7 +176,7 @@ class QueueTask(Task):
             for action in path[:-1]:
                 state = self.task.step(x, state, action)
             move = path[-1]
-            found: _Named = [(("bias", move), 1.0)]
+            found: Named = [(("bias", move), 1.0)]
             features = self.task.features(x, state)
             if features is not None:
                 found += [((n, move), value) for n, value in read_features(features)]
@@ -177,7 +188,7 @@ class QueueTask(Task):
             self._lists[key] = x, found  # x is held: no other object gets its id
         return self._lists[key][1]
 
-    def output(self, x: object, state: _Queue) -> Any:
+    def output(self, x: object, state: _Queue) -> Output:
         """Return the output of the picked path; of the first one before that."""
         member = state.parents[0] if state.picked is None else state.picked
         return self.task.output(x, member.state)
@@ -190,7 +201,7 @@ class QueueTask(Task):
         """Return the steps of a full beam for each decision, and the last pick."""
         return self.width * self.task.most_steps(x) + 1
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """Return the score of the task."""
         return self.task.score(Y, outputs)
 
@@ -218,7 +229,7 @@ class QueueTask(Task):
 
 class _Hypothesis(NamedTuple):
     total: float
-    state: Any
+    state: State
 
 
 _Children = dict[int, list[tuple[float, Any, Any]]]
@@ -226,7 +237,7 @@ _Children = dict[int, list[tuple[float, Any, Any]]]
 
 def beam_search(
     mixture: Mixture,
-    X: Sequence[Any],
+    X: Sequence[Input],
     *,
     width: int,
     form: BeamScores = "log",
@@ -332,7 +343,7 @@ class Decoder:
     prediction: Prediction
     seed: int  # of the draws, which depend on it and on the number of the input
 
-    def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
+    def outputs(self, mixture: Mixture, X: Sequence[Input]) -> list[Any]:
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
         if drawn and isinstance(X, PreparedInputs) and X.runs(mixture):
@@ -347,7 +358,9 @@ class Decoder:
             states = beam_search(mixture, X, keys=own, **options)
         return [self.task.output(x, s) for x, s in zip(X, states, strict=True)]
 
-    def mean_loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
+    def mean_loss(
+        self, mixture: Mixture, X: Sequence[Input], Y: Sequence[Output]
+    ) -> float:
         """Return the mean loss on development inputs.
 
         Refuse losses that are not finite.

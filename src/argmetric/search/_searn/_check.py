@@ -13,9 +13,17 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count, check_seed
 from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.types import Floats
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
-from argmetric.search._searn._task import Task, check_is_task, quote
+from argmetric.search._searn._task import (
+    Action,
+    Output,
+    State,
+    Task,
+    check_is_task,
+    quote,
+)
 
 _SMALL = 1e-9  # losses and costs that differ by less are equal
 
@@ -36,7 +44,7 @@ class TaskProblem:
 class TaskReport(Result):
     """The result of `check_task`.
 
-    Attributes
+    Parameters
     ----------
     problems : tuple of TaskProblem
         The first of each kind; none if all is well.
@@ -44,6 +52,12 @@ class TaskReport(Result):
         States that were looked at.
     n_exact : int
         Decisions whose least loss was found among all outputs in reach.
+
+    Examples
+    --------
+    >>> from argmetric.search import SequenceLabelling, check_task
+    >>> check_task(SequenceLabelling("ab"), ["aa"], ["ab"])
+    TaskReport: no problem found in 6 states, 3 decisions against all outputs
     """
 
     problems: tuple[TaskProblem, ...]
@@ -66,6 +80,13 @@ class TaskReport(Result):
         )
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         lines = ((one.check, f"{one.what} ({one.where})") for one in self.problems)
         problems = [vars(one) for one in self.problems]
         figures = self._keys("n_states", "n_exact")
@@ -82,7 +103,7 @@ class TaskReport(Result):
 def check_task(
     task: Task,
     X: Iterable[Any],
-    Y: Sequence[Any] | None = None,
+    Y: Sequence[Output] | None = None,
     *,
     n_paths: int = 3,
     max_outputs: int = 2000,
@@ -160,7 +181,7 @@ def unzip_pairs(pairs: Iterable[Any]) -> Data:
     return [x for x, _ in pairs], [y for _, y in pairs]
 
 
-def same(one: Any, other: Any, *, inside: bool = False) -> bool:
+def same(one: object, other: object, *, inside: bool = False) -> bool:
     """Return whether two values are equal, also for arrays and nan.
 
     Objects whose class defines no equality are equal, unless `inside` compares their
@@ -337,7 +358,7 @@ class _Kit:
             raise self.stop_path("loss", f"the loss is {loss}")
         return loss
 
-    def features(self, x: object, state: object, legal: tuple[Any, ...]) -> None:
+    def features(self, x: object, state: object, legal: tuple[Action, ...]) -> None:
         """Check that features do not change, and can be learned from."""
         self.call("features", x, state)
         for action in legal:
@@ -352,8 +373,8 @@ class _Kit:
         x: object,
         y: object,
         state: object,
-        legal: tuple[Any, ...],
-        children: list[Any],
+        legal: tuple[Action, ...],
+        children: list[State],
     ) -> None:
         """Compare costs and reference with losses at the ends of paths."""
         costs = self.call("costs", x, y, state)
@@ -364,7 +385,7 @@ class _Kit:
                 f"reference() gives {quote(reference)}; legal are {quote(legal)}",
             )
             return
-        rises: Any = None if costs is None else self.rises(costs, legal)
+        rises = None if costs is None else self.rises(costs, legal)
         if rises is None and (costs is not None or reference is None):
             return
         best = int(np.argmin(rises)) if reference is None else legal.index(reference)
@@ -389,7 +410,7 @@ class _Kit:
             what = f"{who} to a loss of {ends[best]:g} where {least:g} is in reach"
             self.note("best", what)
 
-    def rises(self, costs: object, legal: tuple[Any, ...]) -> Any:
+    def rises(self, costs: object, legal: tuple[Action, ...]) -> Floats | None:
         """Return costs above the least, or None if they do not fit the actions."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
@@ -454,6 +475,6 @@ class _Kit:
         return losses
 
 
-def _numbers(values: Any) -> str:
+def _numbers(values: Floats) -> str:
     shown_values = ", ".join(f"{value:.4g}" for value in values[:8])
     return f"[{shown_values}{', ...' if len(values) > 8 else ''}]"

@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.types import Floats, Hashes, Integers
-from argmetric.search._searn._task import Features, Task, quote
+from argmetric.search._searn._task import (
+    Action,
+    Features,
+    Input,
+    Output,
+    State,
+    Task,
+    quote,
+)
 
 BIAS = ("bias",)  # the constant that every state has among its features
 _MOST_NAMES = 4_000_000
@@ -26,10 +34,10 @@ class Situation(NamedTuple):
     """Decision to take: the input, the state, and the legal actions."""
 
     place: int  # row of X
-    x: Any
-    y: Any
-    state: Any
-    actions: tuple[Any, ...]
+    x: Input
+    y: Output
+    state: State
+    actions: tuple[Action, ...]
     depth: int = 0  # decisions taken before
     fold: int = -1  # -1: not an input of the training set
 

@@ -43,7 +43,7 @@ from argmetric.search._searn._policy import (
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
 from argmetric.search._searn._sequences import Paths, PreparedInputs
-from argmetric.search._searn._task import Task
+from argmetric.search._searn._task import Input, Output, Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
 COSTS: tuple[str, ...] = get_args(CostKind)
@@ -89,9 +89,10 @@ def _block_costs(
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     if once:
         states: list[Any] = [None] * len(walks)
-        drawn = policy.drawn(draw(keys, np.zeros(len(walks), dtype=np.int64)))
+        draws = draw(keys, np.zeros(len(walks), dtype=np.int64))
+        numbers = policy.component_numbers(draws)
         for number, component in enumerate(policy.components()):
-            rows = np.flatnonzero(drawn == number)
+            rows = np.flatnonzero(numbers == number)
             last = run(task, component, [walks[row] for row in rows], keys[rows])
             for row, state in zip(rows, last, strict=True):
                 states[row] = state
@@ -268,7 +269,7 @@ def regrets_of(scores: Floats, examples: Examples) -> Floats:
     return np.asarray(cheapest_regrets(examples.costs, indptr)[indptr[:-1] + choices])
 
 
-def same_number(X: Any, Y: Any, what: str = "") -> Data:
+def same_number(X: Sequence[Input], Y: Sequence[Output], what: str = "") -> Data:
     """Raise an error if the numbers of inputs and labels differ."""
     check_sequence(X, f"{what}X")
     check_sequence(Y, f"{what}Y")
@@ -391,7 +392,7 @@ class Iteration:
 class History(Shown):
     """All iterations of a fit, in order.
 
-    Attributes
+    Parameters
     ----------
     iterations : tuple of Iteration
         The figures of each iteration.
@@ -399,6 +400,14 @@ class History(Shown):
         Number of the iteration whose policy was kept.
     stopped : str
         Why the fit ended.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, SequenceLabelling
+    >>> searn = Searn(SequenceLabelling("cv"), beta=0.5, iterations=2)
+    >>> history = searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).history_
+    >>> len(history), history[0].examples, history.stopped
+    (2, 11, 'all iterations done')
     """
 
     iterations: tuple[Iteration, ...]
@@ -419,7 +428,13 @@ class History(Shown):
         return self.iterations[index]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Return one dict for each iteration."""
+        """Return one dict for each iteration.
+
+        Returns
+        -------
+        list of dict
+            Figures by name.
+        """
         return [asdict(one) for one in self.iterations]
 
     def _lines(self) -> list[tuple[str, ...]]:
@@ -463,6 +478,7 @@ class History(Shown):
         Returns
         -------
         matplotlib Axes
+            The axes drawn on.
         """
         numbers = [one.number for one in self.iterations]
         losses: list[Any] = [one.dev_loss for one in self.iterations]

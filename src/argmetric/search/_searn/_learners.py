@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -316,6 +316,11 @@ class LinearLearner(Shown):
             One cost for each action.
         rng : numpy.random.Generator
             For the order of the decisions.
+
+        Returns
+        -------
+        scorer
+            Its `scores(decisions)` are one score for each action, greater is better.
         """
         from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE, learn
 
@@ -353,7 +358,7 @@ class Always:
 
     value: float
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Features) -> Floats:
         return np.full(X.shape[0], self.value)
 
 
@@ -367,6 +372,7 @@ def check_estimator(estimator: object) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class Costing(Shown):
     """Importance weights by rejection: any classifier becomes one that takes weights.
 
@@ -393,12 +399,10 @@ class Costing(Shown):
     array([0., 0., 1., 1.])
     """
 
-    def __init__(
-        self, estimator: Estimator, *, n_draws: int = 10, random_state: int = 0
-    ) -> None:
-        self.estimator = estimator
-        self.n_draws = n_draws
-        self.random_state = random_state
+    estimator: Estimator
+    _: KW_ONLY
+    n_draws: int = 10
+    random_state: int = 0
 
     def __sklearn_clone__(self) -> Costing:
         return Costing(
@@ -421,6 +425,11 @@ class Costing(Shown):
             Labels.
         sample_weight : array-like, optional
             Importances; by default all equal.
+
+        Returns
+        -------
+        Costing
+            Itself.
         """
         clone = load_module("sklearn.base").clone
 
@@ -456,12 +465,34 @@ class Costing(Shown):
         return self
 
     def predict_proba(self, X: Features) -> Floats:
-        """Return the shares of votes for 0 and for 1."""
+        """Return the shares of votes for 0 and for 1.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Shares of the classifiers.
+        """
         check_features(X)
         votes = [np.asarray(one.predict(X)) > 0.5 for one in self.estimators_]
         ones = np.mean(votes, axis=0)
         return np.stack([1 - ones, ones], axis=1)
 
     def predict(self, X: Features) -> Floats:
-        """Return the label with most votes, 1 in a tie."""
+        """Return the label with most votes, 1 in a tie.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels 0 and 1.
+        """
         return np.asarray(self.predict_proba(X)[:, 1] >= 0.5, dtype=np.float64)

@@ -22,7 +22,6 @@ from argmetric.metrics import Metric, metric_to_dict
 from argmetric.search._searn._iterate import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
-from argmetric.search._searn._searn import check_options
 from argmetric.search._searn._task import Task, check_is_task, quote
 from argmetric.search.learning import dense, sparse
 
@@ -61,10 +60,8 @@ def save(searn: Searn, path: str | os.PathLike[str]) -> None:
     saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
 
 
-def load(path: str | os.PathLike[str], task: Task) -> Searn:
+def load(kind: type[Searn], path: str | os.PathLike[str], task: Task) -> Searn:
     """Read a Searn for the task that it was fitted to."""
-    from argmetric.search._searn._searn import Searn
-
     check_is_task(task)
     header, arrays = saving.read_archive(path, _FORMAT, _VERSION, _WHAT)
     with saving.whole(path, _WHAT):
@@ -72,9 +69,7 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
         learner = header["learner"]
         if not isinstance(learner, str):
             learner = LinearLearner(**learner)
-        searn = Searn(task, learner, **header["arguments"])
-        check_options(searn.get_params())
-        searn._search_task = searn._make_search_task()
+        searn = kind(task, learner, **header["arguments"])._start()
         learned = tuple(
             LearnedPolicy(searn._search_task, _scorer(f"policy{number}", arrays, **one))
             for number, one in enumerate(header["policies"])

@@ -11,7 +11,12 @@ from argmetric._ground.arguments import check_count, check_items, check_number
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import (
+    Action,
     Features,
+    Input,
+    Named,
+    Output,
+    State,
     Target,
     Task,
     check_is_task,
@@ -27,10 +32,27 @@ from argmetric.search._searn._tasks import (
     same_length,
     token_features,
 )
+from argmetric.search.learning import complete_docstrings
 
 
+@complete_docstrings
 class RightToLeft(Task):
-    """Run a task on sequences from the right."""
+    """Run a task on sequences from the right.
+
+    Parameters
+    ----------
+    task : Task
+        A task whose inputs can be reversed.
+    mirror : callable, optional
+        Reverses an output; by default `task.mirrored`, or `y[::-1]` without one.
+
+    Examples
+    --------
+    >>> from argmetric.search import RightToLeft, Searn, SequenceLabelling
+    >>> searn = Searn(RightToLeft(SequenceLabelling("cv")), beta=1.0, iterations=1)
+    >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).predict(["onion"])
+    [('v', 'c', 'v', 'v', 'c')]
+    """
 
     def __init__(
         self, task: Task, *, mirror: Callable[[Any], Any] | None = None
@@ -42,34 +64,36 @@ class RightToLeft(Task):
         own: Callable[[Any], Any] = getattr(task, "mirrored", lambda y: y[::-1])
         self.mirror = own if mirror is None else mirror
 
-    def start(self, x: Any) -> Any:
+    def start(self, x: Input) -> State:
         """As in the task."""
         return self.task.start(x[::-1])
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
         """As in the task."""
         return self.task.actions(x[::-1], state)
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x: Input, state: State, action: Action) -> State:
         """As in the task."""
         return self.task.step(x[::-1], state, action)
 
-    def copy(self, state: object) -> Any:
+    def copy(self, state: object) -> State:
         """As in the task."""
         return self.task.copy(state)
 
     def _in_place(self) -> bool:
         return self.task._in_place()
 
-    def features(self, x: Any, state: Any) -> Features | None:
+    def features(self, x: Input, state: State) -> Features | None:
         """As in the task."""
         return self.task.features(x[::-1], state)
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
+    def action_features(
+        self, x: Input, state: State, action: Action
+    ) -> Features | None:
         """As in the task."""
         return self.task.action_features(x[::-1], state, action)
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x: Input, state: State) -> Output:
         """Return the output, reversed."""
         return self.mirror(self.task.output(x[::-1], state))
 
@@ -77,27 +101,28 @@ class RightToLeft(Task):
         """As in the task."""
         return self.task.loss(y, output)
 
-    def final(self, x: Any, state: Any) -> bool:
+    def final(self, x: Input, state: State) -> bool:
         """As in the task."""
         return self.task.final(x[::-1], state)
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float] | None:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float] | None:
         """As in the task."""
         return self.task.costs(x[::-1], self.mirror(y), state)
 
-    def reference(self, x: Any, y: Any, state: Any) -> Any | None:
+    def reference(self, x: Input, y: Output, state: State) -> Action | None:
         """As in the task."""
         return self.task.reference(x[::-1], self.mirror(y), state)
 
-    def most_steps(self, x: Any) -> int:
+    def most_steps(self, x: Input) -> int:
         """As in the task."""
         return self.task.most_steps(x[::-1])
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """As in the task."""
         return self.task.score(Y, outputs)
 
 
+@complete_docstrings
 class LearnedOrder(Task):
     """Labels of a sequence, in the order that the policy chooses.
 
@@ -136,26 +161,26 @@ class LearnedOrder(Task):
         self.labels = distinct_labels(labels)
         self._token_features = features or token_features
 
-    def start(self, x: object) -> Any:
+    def start(self, x: object) -> State:
         """Return a state without labels."""
         return ((),) * check_tokens(x)
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
         """Return every label at every position without one."""
         free = [i for i, label in enumerate(state) if not label]
         return [(i, label) for i in free for label in self.labels]
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x: Input, state: State, action: Action) -> State:
         """Label one position; a label is stored in a tuple of its own."""
         i, label = action
         return (*state[:i], (label,), *state[i + 1 :])
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Features:
+    def action_features(self, x: Input, state: State, action: Action) -> Features:
         """Return features of the token and of labels around, joined with the label."""
         i, label = action
         left = state[i - 1] if i > 0 else ("end",)
         right = state[i + 1] if i + 1 < len(state) else ("end",)
-        names: list[tuple[Any, float]] = [
+        names: Named = [
             (("left", left), 1.0),
             (("right", right), 1.0),
         ]
@@ -163,15 +188,15 @@ class LearnedOrder(Task):
         names += read_features(self._token_features(x, i))
         return [((name, label), value) for name, value in names]
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x: Input, state: State) -> Output:
         """Return the labels, None where there is none."""
         return tuple(label[0] if label else None for label in state)
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: Output, output: Output) -> float:
         """Return the number of wrong labels."""
         return float(sum(a != b for a, b in zip(y, output, strict=True)))
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float]:
         """Return 1 for wrong labels, at any position."""
         same_length(x, y)
         unknown = set(y) - set(self.labels)
@@ -182,13 +207,14 @@ class LearnedOrder(Task):
             )
         return [float(label != y[i]) for i, label in self.actions(x, state)]
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """Return the accuracy over all tokens."""
         n = sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
 
 
+@complete_docstrings
 class JointTask(Task):
     """Two tasks on the same input, decided in turn.
 
@@ -234,12 +260,25 @@ class JointTask(Task):
         self.weights = tuple(check_number(x, "weights", low=0.0) for x in factors)
         self._initial = tuple(InitialPolicy(task, search_width) for task in self.tasks)
 
-    def start(self, x: object) -> Any:
+    def start(self, x: object) -> State:
         """Return both starts, the last decisions of each, and their numbers."""
         return tuple(task.start(x) for task in self.tasks), ((), ()), 0
 
-    def turn(self, x: Any, state: Any) -> tuple[int, tuple[Any, ...]]:
-        """Return whose turn it is, and its actions; the other's when it is finished."""
+    def turn(self, x: Input, state: State) -> tuple[int, tuple[Any, ...]]:
+        """Return whose turn it is, and its actions; the other's when it is finished.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : tuple
+            A state of both tasks.
+
+        Returns
+        -------
+        tuple of (int, tuple)
+            0 or 1 for the first or second task, and its legal actions.
+        """
         states, _, n = state
         for tier in (n % 2, 1 - n % 2):
             legal = moves(self.tasks[tier], x, states[tier])
@@ -247,12 +286,12 @@ class JointTask(Task):
                 return tier, legal
         return 0, ()
 
-    def actions(self, x: object, state: object) -> Sequence[Any]:
+    def actions(self, x: object, state: object) -> Sequence[Action]:
         """Return the actions of the task whose turn it is, with its number."""
         tier, legal = self.turn(x, state)
         return [(tier, action) for action in legal]
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x: Input, state: State, action: Action) -> State:
         """Take one decision of one task."""
         states, last, n = state
         tier, move = action
@@ -261,7 +300,7 @@ class JointTask(Task):
         last[tier] = (*last[tier][-1:], move)
         return tuple(states), tuple(last), n + 1
 
-    def copy(self, state: Any) -> Any:
+    def copy(self, state: State) -> State:
         """Return copies of both states."""
         states, last, n = state
         pairs = zip(self.tasks, states, strict=True)
@@ -270,7 +309,7 @@ class JointTask(Task):
     def _in_place(self) -> bool:
         return any(task._in_place() for task in self.tasks)
 
-    def features(self, x: Any, state: Any) -> Features | None:
+    def features(self, x: Input, state: State) -> Features | None:
         """Return the features of the task, and the last decisions of the other."""
         states, last, _ = state
         tier, _ = self.turn(x, state)
@@ -280,7 +319,9 @@ class JointTask(Task):
         named = [((tier, name), value) for name, value in read_features(found)]
         return named + [((tier, *one), 1.0) for one in self._crossing(last, tier)]
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
+    def action_features(
+        self, x: Input, state: State, action: Action
+    ) -> Features | None:
         """Return the features, and the action with the other's last decisions."""
         states, last, _ = state
         tier, move = action
@@ -301,12 +342,12 @@ class JointTask(Task):
             ("crossing", other[-1:], "own", own[-1:]),
         ]
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x: Input, state: State) -> Output:
         """Return both outputs."""
         pairs = zip(self.tasks, state[0], strict=True)
         return tuple(task.output(x, one) for task, one in pairs)
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: Output, output: Output) -> float:
         """Return the weighted sum of both losses."""
         parts = zip(self.weights, self.tasks, y, output, strict=True)
         return float(sum(w * task.loss(a, b) for w, task, a, b in parts))
@@ -315,7 +356,7 @@ class JointTask(Task):
         """Return the sum of the limits of both tasks."""
         return sum(task.most_steps(x) for task in self.tasks)
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float]:
         """Return the costs of the task whose turn it is; the other's do not change."""
         tier, legal = self.turn(x, state)
         one = Situation(-1, x, y[tier], state[0][tier], legal)

@@ -21,7 +21,7 @@ from argmetric.search._searn._decisions import (
 )
 from argmetric.search._searn._learners import Scorer
 from argmetric.search._searn._reference import InitialPolicy, endless, final_loss
-from argmetric.search._searn._task import Task, moves
+from argmetric.search._searn._task import Input, Output, State, Task, moves
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 BeamScores = Literal["log", "raw"]
@@ -45,9 +45,9 @@ class Walk:
     """Path through the states of an input, from `state` on."""
 
     place: int
-    x: Any
-    y: Any
-    state: Any
+    x: Input
+    y: Output
+    state: State
     depth: int = 0
     fold: int = -1
 
@@ -133,8 +133,8 @@ def run(
 
 def start_walks(
     task: Task,
-    X: Sequence[Any],
-    Y: Sequence[Any] | None = None,
+    X: Sequence[Input],
+    Y: Sequence[Output] | None = None,
     folds: Integers | None = None,
 ) -> list[Walk]:
     """Return walks from the first state of every input."""
@@ -225,16 +225,26 @@ class LearnedPolicy:
 class Mixture(Shown):
     """Mixture of policies: each decision is taken by one of them at random.
 
-    Attributes
+    Parameters
     ----------
     initial : InitialPolicy or None
         The policy made from the labels, None after its removal.
-    learned : tuple of LearnedPolicy
+    learned : tuple of LearnedPolicy, default=()
         In the order in which they were learned, those before a β of 1 left out.
-    betas : tuple of float
+    betas : tuple of float, default=()
         The interpolation that brought each of them in.
+
+    Attributes
+    ----------
     weights : ndarray
         Probabilities: of the initial policy, if there is one, then of the others.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, SequenceLabelling
+    >>> searn = Searn(SequenceLabelling("cv"), beta=0.5, iterations=2)
+    >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).policy_
+    Mixture(weights=[0.333, 0.667])
     """
 
     initial: InitialPolicy | None
@@ -264,20 +274,42 @@ class Mixture(Shown):
         return bool(self.weights.max() == 1.0)
 
     def interpolate(self, policy: LearnedPolicy, beta: float) -> Mixture:
-        """Return β of the new policy plus 1 - β of this mixture.
+        """Return β of a new policy plus 1 - β of this mixture; β = 1 leaves no others.
 
-        Β = 1 leaves no others.
+        Parameters
+        ----------
+        policy : LearnedPolicy
+            The new policy.
+        beta : float
+            Its share of decisions, above 0 and at most 1.
+
+        Returns
+        -------
+        Mixture
+            The next mixture.
         """
         if beta == 1:
             return Mixture(self.initial, (policy,), (beta,))
         return Mixture(self.initial, (*self.learned, policy), (*self.betas, beta))
 
     def without_initial(self) -> Mixture:
-        """Return the learned policies alone, weights divided by 1 - Π(1 - β_j)."""
+        """Return the learned policies alone, weights divided by 1 - Π(1 - β_j).
+
+        Returns
+        -------
+        Mixture
+            The mixture without its initial policy.
+        """
         return Mixture(None, self.learned, self.betas)
 
     def components(self) -> list[Any]:
-        """Return all policies, in the order of the weights."""
+        """Return all policies, in the order of the weights.
+
+        Returns
+        -------
+        list
+            The initial policy, if there is one, then the learned ones.
+        """
         first = [] if self.initial is None else [self.initial]
         return [*first, *self.learned]
 
@@ -288,8 +320,19 @@ class Mixture(Shown):
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
         return edges
 
-    def drawn(self, draws: Floats) -> Integers:
-        """Return the component for each random number in [0, 1)."""
+    def component_numbers(self, draws: Floats) -> Integers:
+        """Return the component for each random number.
+
+        Parameters
+        ----------
+        draws : ndarray of shape (n,)
+            Random numbers in [0, 1).
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            Indices of `components()`.
+        """
         return np.searchsorted(self._edges, draws, side="right")
 
     def choose(
@@ -298,14 +341,29 @@ class Mixture(Shown):
         draws: Floats,
         known: SituationCache | None = None,
     ) -> Integers:
-        """Return the actions of randomly chosen policies."""
-        drawn = self.drawn(draws)
+        """Return the actions of randomly chosen policies.
+
+        Parameters
+        ----------
+        situations : list of Situation
+            Inputs, states and legal actions.
+        draws : ndarray of shape (n_situations,)
+            Random numbers in [0, 1), which choose the policies.
+        known : SituationCache, optional
+            Features and costs that are known already.
+
+        Returns
+        -------
+        ndarray of int, shape (n_situations,)
+            Index of an action among the legal ones.
+        """
+        numbers = self.component_numbers(draws)
         components = self.components()
-        if known is not None and (drawn == drawn[0]).all():
-            return np.asarray(components[drawn[0]].choose(situations, draws, known))
+        if known is not None and (numbers == numbers[0]).all():
+            return np.asarray(components[numbers[0]].choose(situations, draws, known))
         choices = np.zeros(len(situations), dtype=np.int64)
-        for number in np.unique(drawn):
-            rows = np.flatnonzero(drawn == number)
+        for number in np.unique(numbers):
+            rows = np.flatnonzero(numbers == number)
             asked = [situations[row] for row in rows]
             more = () if known is None else (known.take(rows),)
             choices[rows] = components[number].choose(asked, draws[rows], *more)
@@ -316,8 +374,22 @@ class Mixture(Shown):
     ) -> tuple[Floats, Integers]:
         """Return scores that add up along a path, and the first of each situation.
 
-        Without `draws` they are those of the mean of the policies, else of a random
-        one.
+        Parameters
+        ----------
+        situations : sequence of Situation
+            Inputs, states and legal actions.
+        draws : ndarray of shape (n_situations,) or None
+            Random numbers in [0, 1), each of which chooses one policy; None for the
+            mean of all policies.
+        form : {"log", "raw"}
+            Whether scores are log probabilities.
+
+        Returns
+        -------
+        scores : ndarray
+            One score for each action of each situation.
+        indptr : ndarray of shape (n_situations + 1,)
+            Where the actions of each situation begin.
         """
         decisions = describe(self.task, situations)
         if draws is None:
@@ -327,14 +399,14 @@ class Mixture(Shown):
                     scores = policy.scores(situations, decisions)
                     total += weight * _in_form(scores, decisions.indptr, form)
         else:
-            drawn = self.drawn(draws)
+            numbers = self.component_numbers(draws)
             total = np.empty(decisions.codes.size)
-            for number in np.unique(drawn):
-                rows = np.flatnonzero(drawn == number)
+            for number in np.unique(numbers):
+                rows = np.flatnonzero(numbers == number)
                 part = decisions.take(rows)
                 asked = [situations[int(row)] for row in rows]
                 scores = self.components()[number].scores(asked, part)
-                inside = drawn[decisions.owners] == number
+                inside = numbers[decisions.owners] == number
                 total[inside] = _in_form(scores, part.indptr, form)
         if form == "log":
             total = np.log(np.maximum(total, 1e-300))

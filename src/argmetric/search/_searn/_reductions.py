@@ -210,7 +210,22 @@ class AllPairs(Shown):
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
     ) -> _PairModels | _DifferenceModel:
-        """Learn from decisions and the cost of each action."""
+        """Learn from decisions and the cost of each action.
+
+        Parameters
+        ----------
+        decisions : Decisions
+            What to learn from.
+        costs : ndarray
+            One cost for each action.
+        rng : numpy.random.Generator
+            Not used: the estimator has a seed of its own.
+
+        Returns
+        -------
+        scorer
+            Its `scores(decisions)` are one score for each action, greater is better.
+        """
         check_estimator(self.estimator)
         decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
@@ -334,7 +349,22 @@ class OneAgainstAll(Shown):
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
     ) -> _CostModels:
-        """Learn from decisions and the cost of each action."""
+        """Learn from decisions and the cost of each action.
+
+        Parameters
+        ----------
+        decisions : Decisions
+            What to learn from.
+        costs : ndarray
+            One cost for each action.
+        rng : numpy.random.Generator
+            Not used: the estimator has a seed of its own.
+
+        Returns
+        -------
+        scorer
+            Its `scores(decisions)` are one score for each action, greater is better.
+        """
         check_estimator(self.estimator)
         decisions = expand_features(decisions, check_flag(self.quadratic, "quadratic"))
         regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)

@@ -8,9 +8,9 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from argmetric.search._searn._learners import (
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._spans import prepare_spans
-from argmetric.search._searn._task import Task, check_is_task
+from argmetric.search._searn._task import Input, Output, Task, check_is_task
 from argmetric.search._searn._tasks_chunks import SpanChunking
 from argmetric.search.learning import Parameters
 
@@ -122,6 +122,7 @@ class _Best:
     loss: float
 
 
+@dataclass(eq=False, repr=False)
 class Searn(Parameters):
     """Learn a policy that builds structured outputs step by step, with low loss.
 
@@ -209,42 +210,23 @@ class Searn(Parameters):
     Mixture(weights=[0.143, 0.286, 0.571])
     """
 
-    def __init__(
-        self,
-        task: Task,
-        learner: Kind | CostSensitiveLearner = "logistic",
-        *,
-        costs: CostKind = "optimal",
-        beta: float | Literal["search"] = 0.3,
-        iterations: int | None = 10,
-        beam: int = 1,
-        train_beam: bool = False,
-        cross_validation: int | None = None,
-        patience: int = 5,
-        n_rollouts: int = 5,
-        prediction: Prediction = "draw",
-        beam_scores: BeamScores = "log",
-        algorithm: Algorithm = "searn",
-        search_width: int = 10,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.task = task
-        self.learner = learner
-        self.costs = costs
-        self.beta = beta
-        self.iterations = iterations
-        self.beam = beam
-        self.train_beam = train_beam
-        self.cross_validation = cross_validation
-        self.patience = patience
-        self.n_rollouts = n_rollouts
-        self.prediction = prediction
-        self.beam_scores = beam_scores
-        self.algorithm = algorithm
-        self.search_width = search_width
-        self.random_state = random_state
-        self.verbose = verbose
+    task: Task
+    learner: Kind | CostSensitiveLearner = "logistic"
+    _: KW_ONLY
+    costs: CostKind = "optimal"
+    beta: float | Literal["search"] = 0.3
+    iterations: int | None = 10
+    beam: int = 1
+    train_beam: bool = False
+    cross_validation: int | None = None
+    patience: int = 5
+    n_rollouts: int = 5
+    prediction: Prediction = "draw"
+    beam_scores: BeamScores = "log"
+    algorithm: Algorithm = "searn"
+    search_width: int = 10
+    random_state: int = 0
+    verbose: int = 0
 
     def __repr__(self) -> str:
         parameters = self._parameters()
@@ -256,7 +238,7 @@ class Searn(Parameters):
         return f"Searn({', '.join([type(self.task).__name__, *shown])})"
 
     def fit(
-        self, X: Sequence[Any], Y: Sequence[Any], dev: Data | float | None = None
+        self, X: Sequence[Input], Y: Sequence[Output], dev: Data | float | None = None
     ) -> Searn:
         """Learn a policy.
 
@@ -269,25 +251,33 @@ class Searn(Parameters):
         dev : (X, Y) or float, optional
             Development inputs, or the share of the inputs to take for it. Their loss
             decides which iteration is kept, when to stop, and β with `beta="search"`.
+
+        Returns
+        -------
+        Searn
+            Itself.
         """
-        check_options(self.get_params())
+        self._start()
         rng = np.random.default_rng(self.random_state)
         data, dev_data = split(same_number(X, Y), dev, rng)
         if self.beta == "search" and dev_data is None:
             raise ValueError('beta="search" needs development inputs: pass dev=(X, Y)')
-        self._search_task = self._make_search_task()
         data = self._prepare(data[0]), data[1]
         if dev_data is not None:
             dev_data = self._prepare(dev_data[0]), dev_data[1]
         self._loop(data, dev_data, rng)
         return self
 
-    def _make_search_task(self) -> Task:
-        if not self.train_beam:
-            return self.task
-        return QueueTask(self.task, self.beam, search_width=self.search_width)
+    def _start(self) -> Self:
+        """Check the options, and build the task whose decisions are learned."""
+        check_options(self.get_params())
+        self._search_task: Task = self.task
+        if self.train_beam:
+            width = self.search_width
+            self._search_task = QueueTask(self.task, self.beam, search_width=width)
+        return self
 
-    def _prepare(self, X: Sequence[Any]) -> Sequence[Any]:
+    def _prepare(self, X: Sequence[Input]) -> Sequence[Any]:
         """Return inputs as kernels take them, if learner and task allow."""
         learner, task = self.learner, self._search_task
         # Kernels know no mean of policies, and a table knows chunks only by kernels
@@ -402,25 +392,35 @@ class Searn(Parameters):
         )
         return mixture, row, examples.longest
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
+    def predict(self, X: Sequence[Input]) -> list[Any]:
         """Return outputs for inputs.
 
         Parameters
         ----------
         X : sequence
             Inputs.
+
+        Returns
+        -------
+        list
+            One output for each input.
         """
         policy = self._fitted_policy()
         check_sequence(X, "X")
         return self._decoder().outputs(policy, self._prepare(X))
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+    def score(self, X: Sequence[Input], Y: Sequence[Output]) -> float:
         """Return `task.score` of the predictions; by default minus the mean loss.
 
         Parameters
         ----------
         X, Y : sequence
             Inputs, and what outputs are compared with.
+
+        Returns
+        -------
+        float
+            The score; greater is better.
         """
         X, Y = same_number(X, Y)
         return float(self.task.score(Y, self.predict(X)))
@@ -454,4 +454,4 @@ class Searn(Parameters):
         """
         from argmetric.search._searn._model_file import load
 
-        return load(path, task)
+        return load(cls, path, task)

@@ -19,6 +19,7 @@ from argmetric.metrics import FBeta
 from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
 from argmetric.search._searn._learners import TableDecisions, TableScorer
 from argmetric.search._searn._policy import Mixture
+from argmetric.search._searn._task import Input, Output
 from argmetric.search._searn._tasks import SequenceLabelling, check_tokens, same_length
 from argmetric.search._searn._tasks_chunks import WordChunking, gold_chunks
 
@@ -55,7 +56,7 @@ class PreparedInputs(Sequence[Any]):
     rows: HashedRows
     longest: int  # words that a decision may be about
 
-    def __init__(self, task: Any, X: Sequence[Any]) -> None:
+    def __init__(self, task: Any, X: Sequence[Input]) -> None:
         self.task = task
         self.items = X
         self.longest = getattr(task, "max_length", 1)
@@ -98,7 +99,7 @@ class PreparedInputs(Sequence[Any]):
         return self.task._token_features
 
     @staticmethod
-    def _features(read: Any, x: Any, start: int, stop: int) -> Any:
+    def _features(read: Any, x: Input, start: int, stop: int) -> Any:
         return read(x, start)
 
     @property
@@ -180,7 +181,7 @@ class PreparedInputs(Sequence[Any]):
         """Return all features of decisions, and the columns."""
         return self._index[0], self.codes
 
-    def gold(self, Y: Sequence[Any]) -> tuple[Integers, ...]:
+    def gold(self, Y: Sequence[Output]) -> tuple[Integers, ...]:
         """Return right labels and right chunks, as kernels take them."""
         n = int(self.starts[-1])
         for x, y in zip(self.items, Y, strict=True):
@@ -261,7 +262,7 @@ class PreparedInputs(Sequence[Any]):
     def roll_in(
         self,
         mixture: Mixture,
-        Y: Sequence[Any],
+        Y: Sequence[Output],
         folds: Integers | None,
         paths: Paths | None,
         keys: Hashes,
@@ -341,7 +342,8 @@ class SequenceDecisions(TableDecisions):
     def numbers(self) -> Integers:
         """Return the number of each action among those of its token."""
         if self._legal is not None:
-            return np.nonzero(self._legal)[1]
+            # Columns of one array: numba 0.60 takes them for contiguous in a long tuple
+            return np.ascontiguousarray(np.nonzero(self._legal)[1])
         first = np.repeat(self.indptr[:-1], np.diff(self.indptr))
         return np.arange(self.indptr[-1]) - first
 

@@ -11,13 +11,14 @@ import numpy as np
 from argmetric._ground.types import Booleans, Integers
 from argmetric.metrics import FBeta
 from argmetric.search._searn._sequences import PreparedInputs, words_known
+from argmetric.search._searn._task import Input
 from argmetric.search._searn._tasks_chunks import SpanChunking
 from argmetric.search.corpus.labels import write_labels
 
 _OUT = "O"
 
 
-def prepare_spans(task: Any, X: Sequence[Any]) -> Sequence[Any]:
+def prepare_spans(task: Any, X: Sequence[Input]) -> Sequence[Any]:
     """Return inputs with their features read if kernels support the task."""
     spans = type(task) is SpanChunking and bool(task.types)
     known = spans and isinstance(task.metric, FBeta) and task.metric.beta == 1
@@ -39,7 +40,7 @@ class PreparedSpans(PreparedInputs):
         return self.task._span_features
 
     @staticmethod
-    def _features(read: Any, x: Any, start: int, stop: int) -> Any:
+    def _features(read: Any, x: Input, start: int, stop: int) -> Any:
         return read(x, start, stop)
 
     @property

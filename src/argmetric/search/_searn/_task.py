@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
+
+# Each task has its own kinds of these
+Input: TypeAlias = Any
+State: TypeAlias = Any
+Action: TypeAlias = Any
+Output: TypeAlias = Any
 
 # A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
 Features = Mapping[Any, float] | Sequence[Any]
+Named = list[tuple[Any, float]]  # the second kind of them
 Target = Literal["cheapest", "reward"]
 TARGETS: tuple[str, ...] = get_args(Target)
 _MOST_SHOWN = 120
@@ -88,29 +95,77 @@ class Task:
 
     target: Target = "cheapest"
 
-    def start(self, x: Any) -> Any:
-        """Return the first state."""
+    def start(self, x: Input) -> State:
+        """Return the first state.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+
+        Returns
+        -------
+        object
+            Hashable, or such that `copy` can copy it.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define start(x)")
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Return legal actions, always in the same order; none in a final state."""
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
+        """Return legal actions, always in the same order; none in a final state.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        sequence
+            Hashable actions, each of them once; None is no action.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} must define actions(x, state)"
         )
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
-        """Return the state after an action."""
+    def step(self, x: Input, state: State, action: Action) -> State:
+        """Return the state after an action.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+        action : object
+            One of `actions(x, state)`.
+
+        Returns
+        -------
+        object
+            The next state.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} must define step(x, state, action)"
         )
 
-    def copy(self, state: Any) -> Any:
+    def copy(self, state: State) -> State:
         """Return a state that does not change when `step` changes the other.
 
         By default it is the state itself, since steps change nothing. With a copy of
-        your
-        own, `step` may change states and `start` returns a new one each time; all other
-        methods still leave them unchanged.
+        your own, `step` may change states and `start` returns a new one each time; all
+        other methods still leave them unchanged.
+
+        Parameters
+        ----------
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        object
+            An equal state.
         """
         return state
 
@@ -118,68 +173,200 @@ class Task:
         """Return whether steps may change states, which then are never hashed."""
         return type(self).copy is not Task.copy
 
-    def features(self, x: Any, state: Any) -> Features | None:
-        """Return features of the state; None if only those of actions are used."""
+    def features(self, x: Input, state: State) -> Features | None:
+        """Return features of the state; None if only those of actions are used.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        mapping, list or None
+            Names and their values, or names (of value 1) and (name, value) pairs.
+        """
         return None
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
-        """Return features of an action, with weights that all actions share."""
+    def action_features(
+        self, x: Input, state: State, action: Action
+    ) -> Features | None:
+        """Return features of an action, with weights that all actions share.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+        action : object
+            One of `actions(x, state)`.
+
+        Returns
+        -------
+        mapping, list or None
+            Names and their values, or names (of value 1) and (name, value) pairs.
+        """
         return None
 
-    def output(self, x: Any, state: Any) -> Any:
-        """Return the output of a state."""
+    def output(self, x: Input, state: State) -> Output:
+        """Return the output of a state.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        object
+            What `loss` compares with y.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define output(x, state)")
 
-    def loss(self, y: Any, output: Any) -> float:
-        """Return how bad an output is."""
+    def loss(self, y: Output, output: Output) -> float:
+        """Return how bad an output is.
+
+        Parameters
+        ----------
+        y : object
+            What `loss` compares outputs with.
+        output : object
+            What `output` returned.
+
+        Returns
+        -------
+        float
+            The loss; the best output has the least.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define loss(y, output)")
 
-    def final(self, x: Any, state: Any) -> bool:
+    def final(self, x: Input, state: State) -> bool:
         """Return whether the output is complete.
 
         By default, whether no action is left.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        bool
+            Whether no decision follows.
         """
         return not self.actions(x, state)
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float] | None:
-        """Return the least loss in reach after each action, up to a constant."""
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float] | None:
+        """Return the least loss in reach after each action, up to a constant.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        y : object
+            What `loss` compares outputs with.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        sequence of float or None
+            One cost for each of `actions(x, state)`; None if they are not known.
+        """
         return None
 
-    def reference(self, x: Any, y: Any, state: Any) -> Any | None:
-        """Return a best action."""
+    def reference(self, x: Input, y: Output, state: State) -> Action | None:
+        """Return a best action.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        y : object
+            What `loss` compares outputs with.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        object
+            One of `actions(x, state)`; None if it is not known.
+        """
         return None
 
-    def estimate(self, x: Any, y: Any, state: Any) -> float:
+    def estimate(self, x: Input, y: Output, state: State) -> float:
         """Return an estimate of the least loss in reach, which guides beam search.
 
         By default it is the loss of the output so far, which `output` and `loss` must
-        then
-        support for unfinished states.
+        then support for unfinished states.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        y : object
+            What `loss` compares outputs with.
+        state : object
+            A state that `start` or `step` returned.
+
+        Returns
+        -------
+        float
+            The estimate; of two states the one with the smaller is tried first.
         """
         return float(self.loss(y, self.output(x, state)))
 
-    def most_steps(self, x: Any) -> int:
-        """Return how many decisions an output may take; a path with more is refused."""
+    def most_steps(self, x: Input) -> int:
+        """Return how many decisions an output may take; a path with more is refused.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+
+        Returns
+        -------
+        int
+            By default 20 for each element of x, but no fewer than 5,000.
+        """
         try:
             return max(_STEPS, _STEPS_FOR_EACH * len(x))
         except TypeError:  # a number; a sparse matrix, which has no single length
             return _STEPS
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """Return the value of `Searn.score`, greater is better.
 
         By default minus mean loss.
+
+        Parameters
+        ----------
+        Y, outputs : sequence
+            What outputs are compared with, and the outputs, in the same order.
+
+        Returns
+        -------
+        float
+            The score.
         """
         losses = [float(self.loss(y, o)) for y, o in zip(Y, outputs, strict=True)]
         return -sum(losses) / len(losses) if losses else 0.0
 
 
-def check_is_task(value: Any, name: str = "task") -> None:
+def check_is_task(value: object, name: str = "task") -> None:
     if not isinstance(value, Task):
         raise TypeError(f"{name} must be a Task, not {type(value).__name__}")
 
 
-def quote(value: Any) -> str:
+def quote(value: object) -> str:
     """Return a value for an error message, cut to a line."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
@@ -190,7 +377,7 @@ def name_input(place: int) -> str:
     return f"input {place}" if place >= 0 else "an input"
 
 
-def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
+def moves(task: Task, x: Input, state: State) -> tuple[Any, ...]:
     """Return the legal actions of a state, none of a final one."""
     if type(task).final is Task.final:
         found = task.actions(x, state)
@@ -206,7 +393,9 @@ def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
     return legal
 
 
-def find_action(legal: Sequence[Any], action: Any, place: int, state: Any) -> int:
+def find_action(
+    legal: Sequence[Action], action: Action, place: int, state: State
+) -> int:
     """Return the index of an action among the legal ones; refuse others by name."""
     try:
         return legal.index(action)

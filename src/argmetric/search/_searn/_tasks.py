@@ -10,14 +10,24 @@ import numpy as np
 from argmetric._ground.arguments import check_count, check_flag, check_items, is_sized
 from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
-from argmetric.search._searn._task import Features, Task, quote
+from argmetric.search._searn._task import (
+    Action,
+    Features,
+    Input,
+    Named,
+    Output,
+    State,
+    Task,
+    quote,
+)
+from argmetric.search.learning import complete_docstrings
 
 Order = Literal["left", "right"]
 ORDERS: tuple[str, ...] = get_args(Order)
 TokenFeatures = Callable[[Any, int], Features]
 
 
-def own_features(token: object) -> list[tuple[Any, float]]:
+def own_features(token: object) -> Named:
     """Return the features of a single token: word, vector, mapping or list."""
     if isinstance(token, str):
         return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
@@ -34,7 +44,7 @@ def own_features(token: object) -> list[tuple[Any, float]]:
     return [(("is", token), 1.0)]
 
 
-def check_tokens(x: Any) -> int:
+def check_tokens(x: Input) -> int:
     """Return the number of tokens of an input."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
     other = hasattr(x, "columns") or hasattr(x, "tocsr")  # a table, a sparse matrix
@@ -43,7 +53,7 @@ def check_tokens(x: Any) -> int:
     return len(x)
 
 
-def distinct_labels(labels: Any) -> tuple[Any, ...]:
+def distinct_labels(labels: Sequence[Any]) -> tuple[Any, ...]:
     """Return all labels of a task; a text stands for its letters."""
     text = isinstance(labels, str)
     found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
@@ -75,6 +85,11 @@ def token_features(x: Sequence[Any], i: int) -> Features:
     i : int
         Which one.
 
+    Returns
+    -------
+    list of tuple
+        Names and values.
+
     Examples
     --------
     >>> from argmetric.search import token_features
@@ -95,12 +110,13 @@ def token_features(x: Sequence[Any], i: int) -> Features:
     return found
 
 
-def history_features(labels: Sequence[Any], length: int) -> list[tuple[Any, float]]:
+def history_features(labels: Sequence[Any], length: int) -> Named:
     """Return the last labels: one, two, up to `length` of them."""
     tail = tuple(labels[-length:]) if length else ()
     return [(("last", *tail[-n:]), 1.0) for n in range(1, len(tail) + 1)]
 
 
+@complete_docstrings
 class SequenceLabelling(Task):
     """One label for each token of a sequence; the loss is the number of wrong ones.
 
@@ -147,32 +163,45 @@ class SequenceLabelling(Task):
         self.order = order
         self._token_features = features or token_features
 
-    def start(self, x: object) -> Any:
+    def start(self, x: object) -> State:
         """Return a state without labels."""
         return ()
 
-    def position(self, x: Any, state: Any) -> int:
-        """Return the token that is labelled next."""
+    def position(self, x: Input, state: State) -> int:
+        """Return the token that is labelled next.
+
+        Parameters
+        ----------
+        x : sequence
+            Tokens.
+        state : tuple
+            The labels so far.
+
+        Returns
+        -------
+        int
+            Its index in x.
+        """
         return len(state) if self.order == "left" else len(x) - 1 - len(state)
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
         """Return all labels."""
         return self.labels if len(state) < check_tokens(x) else ()
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x: Input, state: State, action: Action) -> State:
         """Append one label."""
         return (*state, action)
 
-    def features(self, x: Any, state: Any) -> Features:
+    def features(self, x: Input, state: State) -> Features:
         """Return the features of the token, and the last labels."""
         found = self._token_features(x, self.position(x, state))
         return [*read_features(found), *history_features(state, self.history)]
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x: Input, state: State) -> Output:
         """Return the labels, in the order of the tokens."""
         return state if self.order == "left" else state[::-1]
 
-    def loss(self, y: Any, output: Any) -> float:
+    def loss(self, y: Output, output: Output) -> float:
         """Return the number of wrong labels, or whether any is.
 
         Missing ones do not count.
@@ -181,7 +210,7 @@ class SequenceLabelling(Task):
         wrong = sum(a != b for a, b in zip(y, output, strict=False))
         return float(min(wrong, 1) if self.whole else wrong)
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float]:
         """Return 1 for wrong labels, 0 for the right one.
 
         All 1 if the whole is lost.
@@ -194,20 +223,20 @@ class SequenceLabelling(Task):
         lost = self.whole and tuple(before[: len(state)]) != tuple(state)
         return [float(lost or label != right) for label in self.labels]
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """Return the accuracy over all tokens, or over whole sequences."""
         n = len(Y) if self.whole else sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
 
 
-def same_length(x: Any, y: Any) -> None:
+def same_length(x: Input, y: Output) -> None:
     """Raise an error if there is not one label for each token."""
     if len(x) != check_labels(y):
         raise ValueError(f"{len(x)} tokens of x have {len(y)} labels in y")
 
 
-def check_labels(y: Any) -> int:
+def check_labels(y: Output) -> int:
     """Return the number of labels of a sequence."""
     if not is_sized(y):
         raise TypeError(f"y must be a sequence of labels, not {quote(y)}")

@@ -12,7 +12,15 @@ from argmetric._ground.arguments import check_count, check_flag, check_texts
 from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
-from argmetric.search._searn._task import Features, Task
+from argmetric.search._searn._task import (
+    Action,
+    Features,
+    Input,
+    Named,
+    Output,
+    State,
+    Task,
+)
 from argmetric.search._searn._tasks import (
     SequenceLabelling,
     TokenFeatures,
@@ -22,6 +30,7 @@ from argmetric.search._searn._tasks import (
     same_length,
 )
 from argmetric.search.corpus.labels import Chunk, chunks_of, count_chunks, write_labels
+from argmetric.search.learning import complete_docstrings
 
 Dangling = Literal["forbid", "open", "ignore"]
 DANGLING: tuple[str, ...] = get_args(Dangling)
@@ -81,7 +90,8 @@ def gold_chunks(labels: tuple[str, ...], dangling: Dangling) -> tuple[Chunk, ...
     return tuple(chunks_of(known, lenient=dangling == "open"))
 
 
-class _ChunkScore:
+@complete_docstrings
+class _ChunkScore(Task):
     """Loss of a sentence, and score over all sentences."""
 
     metric: Metric
@@ -92,7 +102,7 @@ class _ChunkScore:
         """Return 1 - F1 of the chunks of a sentence; 0 if there are none at all."""
         return self._as_losses([self._loss([y], [output])])[0]
 
-    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         """Return F1 of the chunks of all sentences, or the share of right sentences."""
         if not self.whole:
             return 1.0 - self._loss(Y, outputs)
@@ -103,12 +113,13 @@ class _ChunkScore:
         """Return losses; or whether there is any, if the whole sentence counts."""
         return [float(x > _RIGHT) for x in losses] if self.whole else losses
 
-    def _loss(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+    def _loss(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
         lenient = self.dangling == "open"
         gold, predicted, hits = count_chunks(Y, outputs, lenient=lenient)
         return chunk_losses(self.metric, [hits], [predicted], gold)[0]
 
 
+@complete_docstrings
 class WordChunking(_ChunkScore, SequenceLabelling):
     """Chunks by labels B-X, I-X and O, one word at a time, under F1 of whole chunks.
 
@@ -161,13 +172,13 @@ class WordChunking(_ChunkScore, SequenceLabelling):
                 after = (x for x in labels if x[0] != "I" or x[2:] == last[2:])
                 self._legal[last] = tuple(after)
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
         """Return all labels, or those that may follow."""
         if len(state) == len(x):
             return ()
         return self._legal[state[-1] if state else ""]
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float]:
         """Return the least loss in reach after each label."""
         same_length(x, y)
         chunks = gold_chunks(tuple(y), self.dangling)
@@ -188,7 +199,18 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         return self._as_losses(chunk_losses(self.metric, hits, opened, len(chunks)))
 
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Return labels of the reversed sentence: B-X then marks the end of a chunk."""
+        """Return labels of the reversed sentence: B-X then marks the end of a chunk.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Labels B-X, I-X and O.
+
+        Returns
+        -------
+        tuple of str
+            The labels from the right.
+        """
         n = len(labels)
         chunks = gold_chunks(tuple(labels), self.dangling)
         return tuple(write_labels([(n - b, n - a, kind) for a, b, kind in chunks], n))
@@ -204,6 +226,11 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
     start, stop : int
         The chunk, from start up to and not including stop.
 
+    Returns
+    -------
+    list of tuple
+        Names and values.
+
     Examples
     --------
     >>> from argmetric.search import span_features
@@ -216,7 +243,7 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
         raise ValueError(
             f"start={start} to stop={stop} is not within the {n} tokens of x"
         )
-    found: list[tuple[Any, float]] = []
+    found: Named = []
     for i in range(start, stop):
         own = own_features(x[i])
         found += [(("in", name), value) for name, value in own]
@@ -232,7 +259,8 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
     return found
 
 
-class SpanChunking(_ChunkScore, Task):
+@complete_docstrings
+class SpanChunking(_ChunkScore):
     """Chunks, one at a time: each action is a type and a length, or one word outside.
 
     Features may look at the whole chunk. Costs are exact regrets: with I right chunks
@@ -281,11 +309,11 @@ class SpanChunking(_ChunkScore, Task):
         self.metric = chunk_metric(metric)
         self._span_features = features or span_features
 
-    def start(self, x: object) -> Any:
+    def start(self, x: object) -> State:
         """Return position 0 without chunks."""
         return 0, ()
 
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+    def actions(self, x: Input, state: State) -> Sequence[Action]:
         """Return outside, and every type with every length that still fits."""
         position, _ = state
         left = len(x) - position
@@ -294,14 +322,14 @@ class SpanChunking(_ChunkScore, Task):
         sizes = range(1, min(self.max_length, left) + 1)
         return [(_OUT, 1), *((kind, m) for kind in self.types for m in sizes)]
 
-    def step(self, x: Any, state: Any, action: Any) -> Any:
+    def step(self, x: Input, state: State, action: Action) -> State:
         """Return the state after the chunk."""
         position, spans = state
         kind, length = action
         stop = position + length
         return stop, spans if kind == _OUT else (*spans, (position, stop, kind))
 
-    def action_features(self, x: Any, state: Any, action: Any) -> Features:
+    def action_features(self, x: Input, state: State, action: Action) -> Features:
         """Return features of the chunk, joined with its type."""
         position, spans = state
         kind, length = action
@@ -312,11 +340,11 @@ class SpanChunking(_ChunkScore, Task):
             (("last", last, kind), 1.0),
         ]
 
-    def output(self, x: Any, state: Any) -> Any:
+    def output(self, x: Input, state: State) -> Output:
         """Return labels B-X, I-X and O."""
         return tuple(write_labels(state[1], len(x)))
 
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+    def costs(self, x: Input, y: Output, state: State) -> Sequence[float]:
         """Return the least loss in reach after each action."""
         same_length(x, y)
         position, spans = state

@@ -42,7 +42,7 @@ def read_sentences(
     labels: HasLabels = "auto",
     scheme: SchemeName = "IOB2",
 ) -> list[Sentence]:
-    """Read CoNLL columns or JSON lines.
+    r"""Read CoNLL columns or JSON lines.
 
     Columns are separated by tabs or, in a line without one, by blanks; any other white
     space, such as a no-break space, is part of a word. Sentences are separated by empty
@@ -65,11 +65,22 @@ def read_sentences(
     Returns
     -------
     list of Sentence
+        The sentences, in the order of the file.
 
     Raises
     ------
     DataError
         With the number of the line that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric.sequence import read_sentences
+    >>> path = Path(tempfile.mkdtemp(), "names.conll")
+    >>> size = path.write_text("Ana B-PER\nvino O\n")
+    >>> read_sentences(path)[0].labels
+    ['B-PER', 'O']
     """
     path = check_path(path)
     kind = corpus_format(path, format)
@@ -175,6 +186,16 @@ def write_sentences(
         Written to JSON lines as the key "spans".
     format : {"conll", "jsonl"}, optional
         By default what the extension says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric.sequence import Sentence, write_sentences
+    >>> path = Path(tempfile.mkdtemp(), "names.conll")
+    >>> write_sentences(path, [Sentence((["Ana", "vino"],))], [["B-PER", "O"]])
+    >>> path.read_text().split()
+    ['Ana', 'B-PER', 'vino', 'O']
     """
     path = check_path(path)
     kind = corpus_format(path, format)

@@ -121,7 +121,21 @@ def well_formed(
 
 
 class Chunk(NamedTuple):
-    """Tokens from `start` up to, not including, `stop`, and their type."""
+    """Tokens from `start` up to, not including, `stop`, and their type.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first token, and the one after the last.
+    type : str
+        The type, such as "PER".
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Chunk
+    >>> Chunk(0, 2, "PER").stop
+    2
+    """
 
     start: int
     stop: int
@@ -129,7 +143,25 @@ class Chunk(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A chosen span: tokens from `start` up to, not including, `stop`."""
+    """A chosen span: tokens from `start` up to, not including, `stop`.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first token, and the one after the last.
+    type : str
+        The type, such as "PER".
+    probability : float
+        That the span is right.
+    text : str, optional
+        Its words, if the tokens or texts were passed.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Span
+    >>> Span(0, 2, "PER", 0.9).type
+    'PER'
+    """
 
     start: int
     stop: int
@@ -300,6 +332,11 @@ def read_chunks(labels: Sequence[str], scheme: SchemeName = "IOB2") -> list[Chun
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How to read them.
 
+    Returns
+    -------
+    list of Chunk
+        The chunks, from left to right.
+
     Examples
     --------
     >>> from argmetric.sequence import read_chunks
@@ -323,6 +360,11 @@ def write_labels(
         Number of tokens.
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How to write them.
+
+    Returns
+    -------
+    list of str
+        One label for each token.
 
     Examples
     --------

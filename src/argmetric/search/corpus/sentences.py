@@ -65,7 +65,7 @@ _END = re.compile(
 class Sentence:
     """A sentence read from a file.
 
-    Attributes
+    Parameters
     ----------
     columns : tuple of lists of str
         The columns without that of the labels; words first.
@@ -79,6 +79,12 @@ class Sentence:
         The other keys of a JSON line, such as "features" or "probabilities".
     file : str
         The name of the file in messages; it is ignored in comparisons.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Sentence
+    >>> Sentence((["Ana", "vino"],), ["B-PER", "O"]).tokens
+    ['Ana', 'vino']
     """
 
     columns: tuple[list[str], ...]

@@ -45,7 +45,7 @@ Parts = tuple[Column, Column | None, Column, Column | None, Integers]
 class Tree(Shown):
     """A sentence with the head of each word.
 
-    Attributes
+    Parameters
     ----------
     words : list of str
         The words, without empty nodes; parts of a multi-word token are words.
@@ -67,6 +67,13 @@ class Tree(Shown):
         The line of the file that `source` starts at.
     number : int
         The number of the sentence in its file, counted from 1.
+
+    Examples
+    --------
+    >>> from argmetric.search import Tree
+    >>> tree = Tree(["the", "cat", "sleeps"], ["DET", "NOUN", "VERB"], [2, 3, 0])
+    >>> len(tree), tree.heads
+    (3, array([2, 3, 0]))
     """
 
     words: list[str]
@@ -134,10 +141,10 @@ def place_of(tree: Tree, number: int, token: int) -> str:
 def read_trees(
     path: str | os.PathLike[str], *, format: TreeFormat | None = None
 ) -> list[Tree]:
-    """Read dependency trees from CoNLL-U, or from lines of word, tag and head.
+    r"""Read dependency trees from CoNLL-U, or from lines of word, tag and head.
 
-    Heads must be numbers but need
-    not form a tree: a file with a cycle or two roots is read.
+    Heads must be numbers but need not form a tree: a file with a cycle or two roots is
+    read.
 
     Parameters
     ----------
@@ -150,11 +157,22 @@ def read_trees(
     Returns
     -------
     list of Tree
+        The sentences, in the order of the file.
 
     Raises
     ------
     DataError
         With the number of the line that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric.search import read_trees
+    >>> path = Path(tempfile.mkdtemp(), "trees.dp")
+    >>> size = path.write_text("the DET 2\ncat NOUN 0\n")
+    >>> read_trees(path)[0].words
+    ['the', 'cat']
     """
     path = check_path(path)
     if format is not None:

@@ -105,13 +105,20 @@ class SummaryScores(Result):
     with the best reference is given too. Tokens are runs of a-z and 0-9 in lower case,
     without stemming.
 
-    Attributes
+    Parameters
     ----------
     names : list of str
         What the clusters are called.
     by_cluster : structured ndarray
         One row for each cluster: rouge_1, rouge_2 (means over its references),
         rouge_1_best, rouge_2_best (maxima over them), words (of the summary).
+
+    Examples
+    --------
+    >>> from argmetric.search import score_summaries
+    >>> scores = score_summaries(["The room was clean."], [["A clean room."]])
+    >>> round(scores.rouge_1, 3)
+    0.667
     """
 
     names: list[str]
@@ -159,6 +166,13 @@ class SummaryScores(Result):
         return Headline("ROUGE-2 recall", number(self.rouge_2), more)
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         rows = zip(self.names, self.by_cluster.tolist(), strict=True)
         keys, words = (
             ("name", *(self.by_cluster.dtype.names or ())),
@@ -216,6 +230,7 @@ def score_summaries(summaries: object, references: object) -> SummaryScores:
     Returns
     -------
     SummaryScores
+        Means, and the recall of each cluster.
 
     Examples
     --------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -59,6 +59,7 @@ _PUBLISHED_BEAM = 20  # of section 6.2.3
 _MOST_ITERATIONS = 1000
 
 
+@dataclass(eq=False, repr=False)
 class Summarizer(SavedEstimator):
     """Summarise documents on one subject, within a word limit.
 
@@ -132,30 +133,17 @@ class Summarizer(SavedEstimator):
 
     _kind = "summarizer"
 
-    def __init__(
-        self,
-        mode: Mode = "sentences",
-        *,
-        policy: PolicyName | None = None,
-        parser: object = None,
-        min_words: int = 1,
-        redundancy: float = 1.0,
-        iterations: int = 3,
-        oracle_beam: int | None = None,
-        beta: float = 0.5,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.mode = mode
-        self.policy = policy
-        self.parser = parser
-        self.min_words = min_words
-        self.redundancy = redundancy
-        self.iterations = iterations
-        self.oracle_beam = oracle_beam
-        self.beta = beta
-        self.random_state = random_state
-        self.verbose = verbose
+    mode: Mode = "sentences"
+    _: KW_ONLY
+    policy: PolicyName | None = None
+    parser: object = None
+    min_words: int = 1
+    redundancy: float = 1.0
+    iterations: int = 3
+    oracle_beam: int | None = None
+    beta: float = 0.5
+    random_state: int = 0
+    verbose: int = 0
 
     def __sklearn_clone__(self) -> Summarizer:
         return Summarizer(**self.get_params())  # with a parser that has learned
@@ -304,15 +292,15 @@ class Summarizer(SavedEstimator):
 
     def predict(
         self,
-        clusters: Any,
+        clusters: object,
         *,
         words: int | None = None,
         characters: int | None = None,
         budget: int | None = None,
         count: Callable[[str], int] | None = None,
-        must: Any = None,
-        never: Any = None,
-        queries: Any = None,
+        must: object = None,
+        never: object = None,
+        queries: Sequence[str] | None = None,
     ) -> list[Summary]:
         """Return summaries of clusters.
 
@@ -341,6 +329,7 @@ class Summarizer(SavedEstimator):
         Returns
         -------
         list of Summary
+            One for each cluster.
         """
         options = self._options()
         name, policy = self._present()
@@ -452,6 +441,11 @@ class Summarizer(SavedEstimator):
             As in `predict`.
         queries : list of str, optional
             As in `predict`.
+
+        Returns
+        -------
+        SummaryScores
+            Means, and the recall of each cluster.
         """
         known = read_clusters(clusters)
         texts = read_references(references, [one.name for one in known])

@@ -37,7 +37,7 @@ class Summary(Result):
 
     It contains words of the documents in their order and no others.
 
-    Attributes
+    Parameters
     ----------
     cluster : Cluster
         The sources: `cluster.documents` are the texts.
@@ -57,6 +57,14 @@ class Summary(Result):
         How much of the budget is used.
     query : str or None
         The topic of the summary.
+
+    Examples
+    --------
+    >>> from argmetric.search import Summarizer
+    >>> cluster = ["The room was clean. We ate nearby.", "The room was quiet."]
+    >>> [summary] = Summarizer().predict([cluster], words=4)
+    >>> summary.text, summary.n_words
+    ('The room was clean.', 4)
     """
 
     cluster: Cluster
@@ -127,6 +135,13 @@ class Summary(Result):
         return f"Summary of {self.cluster.name}"
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         cluster = self.cluster
         pairs = np.unique(self.positions[["document", "sentence"]])
         size = f"{self.size:,} of {self.limit:,} {self.unit}"

@@ -226,7 +226,7 @@ SHARES = ("accuracy", "precision", "recall", "F1")  # of an evaluation
 class Evaluation(Result):
     """Scores of predicted labels.
 
-    Attributes
+    Parameters
     ----------
     accuracy : float
         Share of tokens with the right label.
@@ -237,6 +237,14 @@ class Evaluation(Result):
         Tokens whose label the tagger never saw; they count as missed.
     tokens : int
         Number of tokens.
+
+    Examples
+    --------
+    >>> from argmetric.search import Tagger
+    >>> sentence, labels = [("the", "DT"), ("cat", "NN")], ["B-NP", "I-NP"]
+    >>> tagger = Tagger("chunk", hash_bits=12).fit([sentence] * 5, [labels] * 5)
+    >>> tagger.evaluate([sentence], [labels])["t"].f1
+    1.0
     """
 
     accuracy: float
@@ -256,6 +264,13 @@ class Evaluation(Result):
         return Headline(name, score_text(self.score), counted(self.tokens, "token"))
 
     def fields(self) -> list[Field]:
+        """Return the fields of the result, in the order of its summary.
+
+        Returns
+        -------
+        list of Field
+            A key, a value and a text for each.
+        """
         unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
         return [
             *(self._field(name.lower(), name, score_text) for name in SHARES),
@@ -274,6 +289,7 @@ class Evaluation(Result):
         Returns
         -------
         matplotlib Axes
+            The axes drawn on.
         """
         known = ((name, getattr(self, name.lower())) for name in SHARES)
         shares = {name: share for name, share in known if share is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -59,6 +59,7 @@ _BLOCK = 200_000  # tokens labelled at a time
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
 
+@dataclass(eq=False, repr=False)
 class Tagger(SavedEstimator):
     """Label the tokens of a sentence one after another.
 
@@ -128,40 +129,22 @@ class Tagger(SavedEstimator):
     """
 
     _kind = "tagger"
-    _model: TextModel | MatrixModel
-
-    def __init__(
-        self,
-        task: TaskName = "chunk",
-        *,
-        templates: Tables | None = None,
-        direction: Direction | None = None,
-        beam: int | None = None,
-        roll_in: RollIn | None = None,
-        epochs: int | None = None,
-        step: float | None = None,
-        dropout: float | None = None,
-        hash_bits: int | None = None,
-        memory: Memory | None = None,
-        beam_scores: BeamScores | None = None,
-        history_value: float = 1.0,
-        random_state: int = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.task = task
-        self.templates = templates
-        self.direction = direction
-        self.beam = beam
-        self.roll_in = roll_in
-        self.epochs = epochs
-        self.step = step
-        self.dropout = dropout
-        self.hash_bits = hash_bits
-        self.memory = memory
-        self.beam_scores = beam_scores
-        self.history_value = history_value
-        self.random_state = random_state
-        self.verbose = verbose
+    task: TaskName = "chunk"
+    _: KW_ONLY
+    templates: Tables | None = None
+    direction: Direction | None = None
+    beam: int | None = None
+    roll_in: RollIn | None = None
+    epochs: int | None = None
+    step: float | None = None
+    dropout: float | None = None
+    hash_bits: int | None = None
+    memory: Memory | None = None
+    beam_scores: BeamScores | None = None
+    history_value: float = 1.0
+    random_state: int = 0
+    verbose: int = 0
+    _model: TextModel | MatrixModel = field(init=False)
 
     def _learned_model(self) -> TextModel | MatrixModel:
         if not hasattr(self, "_model"):
@@ -190,6 +173,11 @@ class Tagger(SavedEstimator):
 
         After `fit` on words alone, only templates of words are left. Contradictory
         options and invalid templates are refused, as in `fit`.
+
+        Returns
+        -------
+        dict
+            Values by name.
         """
         is_of_text = isinstance(getattr(self, "_model", None), TextModel)
         return fill_arguments(
@@ -265,6 +253,11 @@ class Tagger(SavedEstimator):
             The epoch with the best score on it is kept.
         on_epoch : callable, optional
             Called with every new row of `history_`.
+
+        Returns
+        -------
+        Tagger
+            Itself.
         """
         options = resolve(self.get_params())
         if self.task != "label":
@@ -382,6 +375,11 @@ class Tagger(SavedEstimator):
             The right labels; by default the last column (the last two).
         tags : list of lists, optional
             The old name of `labels`.
+
+        Returns
+        -------
+        float
+            The score.
         """
         labels = renamed_keyword(labels, tags, old="tags", new="labels")
         return list(self.evaluate(sentences, labels).values())[-1].score
@@ -419,14 +417,42 @@ class Tagger(SavedEstimator):
         return found
 
     def predict_matrix(self, X: Features, lengths: object) -> npt.NDArray[Any]:
-        """Return the labels of sequences of feature vectors, one per row of X."""
+        """Return the labels of sequences of feature vectors, one per row of X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, columns)
+            The features of all decisions; sequences one behind the other.
+        lengths : array of int
+            Lengths of the sequences.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         model = self._learned_model()
         if not isinstance(model, MatrixModel):
             raise ValueError("the tagger learned from text: call predict")
         return model.predict(X, lengths, self._search())
 
     def score_matrix(self, X: Features, y: ArrayLike, lengths: object) -> float:
-        """Return the accuracy on sequences of feature vectors."""
+        """Return the accuracy on sequences of feature vectors.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, columns)
+            The features of all decisions; sequences one behind the other.
+        y : array of shape (n,)
+            The right labels.
+        lengths : array of int
+            Lengths of the sequences.
+
+        Returns
+        -------
+        float
+            Share of right labels; 1 where there is none.
+        """
         found = self.predict_matrix(X, lengths)
         right = matrix_labels(y, len(found))
         return float(np.mean(found == right)) if len(found) else 1.0

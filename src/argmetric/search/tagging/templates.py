@@ -152,6 +152,11 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
     n_columns : int, optional
         Return only the templates that need no more than this number of columns.
 
+    Returns
+    -------
+    str
+        The table.
+
     Examples
     --------
     A table with one line more:
