@@ -8,6 +8,7 @@ import argmetric as am
 import opened
 from argmetric.scale import _calibrate as calibrate_stage
 from argmetric.scale._calibrate import _random_rows
+from refusing import refuses
 from scale_data import write_parts
 
 N = 8_000
@@ -138,8 +139,7 @@ def test_refusals_are_those_of_memory(files, tmp_path):
     equal = write_parts(
         tmp_path / "equal", pa.table({"label": y, "p": 0 * p + 0.5}), []
     )
-    with pytest.raises(ValueError, match="all 8,000 scores are equal"):
-        opened.calibrate(equal)
+    refuses(ValueError, "all 8,000 scores are equal", opened.calibrate, equal)
     table = pa.table({"label": y, "p": p, "w": np.where(y == 1, w, 0.0)})
     with pytest.raises(ValueError, match="label of positive weight is 1"):
         opened.calibrate(write_parts(tmp_path / "one", table, [9]), weight="w")

@@ -7,6 +7,7 @@ import pytest
 import argmetric as am
 from opened import evaluate
 from oracle import obeyed
+from refusing import refuses
 from scale_data import SMALL, write_parts
 
 
@@ -70,8 +71,7 @@ def test_labels_of_any_kind(tmp_path):
     folder = write_parts(tmp_path / "in", table, [2])
     found = evaluate(folder, "precision", pos_label="spam")
     assert found.score == am.evaluate(y, d, "precision", pos_label="spam")
-    with pytest.raises(ValueError, match="pos_label"):
-        evaluate(folder, "precision")
+    refuses(ValueError, "pos_label", evaluate, folder, "precision")
     with pytest.raises(ValueError, match="no column 'who'"):
         evaluate(folder, label="who", pos_label="spam")
 
@@ -79,8 +79,7 @@ def test_labels_of_any_kind(tmp_path):
 def test_a_label_that_is_missing_is_named(tmp_path):
     table = pa.table({"label": [1, 0, None, 1], "decision": [1, 0, 0, 1]})
     folder = write_parts(tmp_path / "in", table, [1])
-    with pytest.raises(ValueError, match=r"part-001\.parquet.*label.* row 1"):
-        evaluate(folder)
+    refuses(ValueError, r"part-001\.parquet.*label.* row 1", evaluate, folder)
 
 
 def test_a_score_that_is_undefined_is_refused(tmp_path):

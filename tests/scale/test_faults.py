@@ -19,6 +19,7 @@ from argmetric.scale import _output as output_module
 from argmetric.scale import _sources as sources_module
 from argmetric.scale._scan import Scan
 from opened import decide
+from refusing import refuses
 from scale_data import (
     SMALL,
     by_user,
@@ -265,7 +266,7 @@ def test_a_kill_between_two_renames_loses_nothing(files):
     _, table, output = files
     decide_by_user(files)
     output.rename(output.parent / ".out.old")
-    with output_module._claimed(output_module.Folders.of(str(output), None)):
+    with output_module._claim_output(output_module.Folders.of(str(output), None)):
         np.testing.assert_array_equal(decisions(output), by_user(table))
 
 
@@ -324,17 +325,15 @@ READ = {
 @pytest.mark.parametrize("verb", READ)
 def test_a_row_that_is_not_read_is_missed(labelled, verb, monkeypatch):
     without_the_last(monkeypatch, "part-001.parquet")
-    with pytest.raises(
-        ValueError, match=r"part-001.* 200 rows were there and 199 were"
-    ):
-        READ[verb](labelled)
+    refuses(
+        ValueError, r"part-001.* 200 rows were there and 199 were", READ[verb], labelled
+    )
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "tune", "calibrate"])
 def test_rows_that_are_lost_in_a_sum_are_missed(labelled, verb, monkeypatch):
     monkeypatch.setattr(Scan, "parts", [range(2)])
-    with pytest.raises(ValueError, match="900 rows were read and 500 "):
-        READ[verb](labelled)
+    refuses(ValueError, "900 rows were read and 500 ", READ[verb], labelled)
 
 
 def test_a_folder_goes_though_others_write_into_it(tmp_path):

@@ -14,6 +14,7 @@ import argmetric as am
 from argmetric import scale
 from argmetric._forecast.distributions import count_pmf
 from argmetric.scale import _lazy, _lazy_items
+from refusing import refuses
 
 NASTY = (0.0, 1.0, 1e-300, 0.5, 0.25, 0.1, 1 - 2**-53, 0.7, 0.3, 5e-324)
 METRICS = ("f1", "jaccard", "mcc", "balanced_accuracy", "gmean", "kappa", "accuracy")
@@ -263,8 +264,7 @@ def test_a_forecast_in_bins_is_that_of_all_rows(engine, shape, monkeypatch):
     assert found.n_positives == d.sum()
     assert found.expected_positives == pytest.approx(p.sum(), rel=1e-12)
     grouped = scale.open(table.table, decision_column="d", group="p", score="d")
-    with pytest.raises(ValueError, match="one column has two roles: d, d"):
-        grouped.forecast("f1")
+    refuses(ValueError, "one column has two roles: d, d", grouped.forecast, "f1")
 
 
 @pytest.mark.parametrize("shape", [(0.5, 2), (1e-3, 1), (5, 0.1), (300, 300)])
@@ -390,8 +390,7 @@ REFUSALS = [
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("columns", "how", "words"), REFUSALS)
 def test_refusals(engine, columns, how, words):
-    with pytest.raises(ValueError, match=words):
-        scale.open(lazy(engine, columns), **how).decide("f1")
+    refuses(ValueError, words, scale.open(lazy(engine, columns), **how).decide, "f1")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -400,21 +399,16 @@ def test_other_refusals(engine, monkeypatch):
     open_ = lambda **how: scale.open(lazy(engine, rows), **how)  # noqa: E731
     with pytest.raises(ValueError, match=r"column 'y' is missing .* in 1 of 5 rows"):
         open_(decision_column="d").evaluate()
-    with pytest.raises(ValueError, match=r"column 'y' is missing .* in 1 of 5 rows"):
-        open_().tune("f1")
-    with pytest.raises(ValueError, match="which column is the decision_column"):
-        open_().forecast()
+    refuses(ValueError, r"column 'y' is missing .* in 1 of 5 rows", open_().tune, "f1")
+    refuses(ValueError, "which column is the decision_column", open_().forecast)
     with pytest.raises(ValueError, match="a threshold for the mean over groups"):
         open_(group="s").tune("f1")
     with pytest.raises(TypeError, match="output must be the name of a column, not 3"):
         open_().decide("f1", output=3)
-    with pytest.raises(ValueError, match="memory goes with files, not with a lazy"):
-        open_(memory="1GB")
-    with pytest.raises(ValueError, match="missing_groups goes with files"):
-        open_(missing_groups="own")
+    refuses(ValueError, "memory goes with files, not with a lazy", open_, memory="1GB")
+    refuses(ValueError, "missing_groups goes with files", open_, missing_groups="own")
     monkeypatch.setattr(_lazy, "MOST_ROWS", 4)
-    with pytest.raises(ValueError, match="5 rows have to be decided at once"):
-        open_().decide("f1")
+    refuses(ValueError, "5 rows have to be decided at once", open_().decide, "f1")
     monkeypatch.undo()
     monkeypatch.setattr(_lazy_items, "MOST_LABELS", 2)
     with pytest.raises(ValueError, match="more than 2 distinct values would have"):
@@ -429,14 +423,12 @@ def test_other_refusals(engine, monkeypatch):
 def test_tables_of_other_kinds():
     with pytest.raises(TypeError, match="this table of polars is in memory: pass its"):
         scale.open(pl.DataFrame({"p": P}))
-    with pytest.raises(TypeError, match="files must be"):
-        scale.open(3)
+    refuses(TypeError, "files must be", scale.open, 3)
 
 
 def test_a_filter_that_fails_says_so():
     table = pl.LazyFrame({"p": P}).filter(pl.col("nothing") > 0)
-    with pytest.raises(Exception, match="nothing"):
-        scale.open(table).decide("f1")
+    refuses(Exception, "nothing", scale.open(table).decide, "f1")
 
 
 def test_a_table_that_changes_between_passes_is_refused():

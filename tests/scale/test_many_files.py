@@ -10,6 +10,7 @@ import pytest
 import argmetric as am
 from argmetric import scale
 from opened import calibrate, decide
+from refusing import refuses
 from scale_data import SMALL, by_user, decisions, read_back, scored, write_parts
 
 # -- small files ---------------------------------------------------------------------
@@ -64,8 +65,7 @@ def test_a_file_with_other_columns_is_named_and_may_be_skipped(
     pq.write_table(table.select(["user", "note", "score"]), folder / "part-0.parquet")
     pq.write_table(table.select(names), folder / "part-1.parquet")
     words = {"group": "user", "output": tmp_path / "out"}
-    with pytest.raises(ValueError, match=f"has other columns than .*{message}"):
-        decide(folder, **words)
+    refuses(ValueError, f"has other columns than .*{message}", decide, folder, **words)
     assert not (tmp_path / "out").exists()
     found = decide(folder, on_error="skip", **words)
     assert (found.n, len(found.skipped)) == (60, 1)

@@ -16,6 +16,7 @@ from argmetric.scale import _labels as labels_module
 from argmetric.scale import _memory as memory_module
 from argmetric.scale import _output as output_module
 from opened import decide
+from refusing import refuses
 from scale_data import (
     SMALL,
     by_user,
@@ -42,11 +43,9 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(files, monkeypatch, name)
     _, table, output = files
     with monkeypatch.context() as patched:
         patched.setattr(f"argmetric.scale.{name}", full_disk)
-        with pytest.raises(ValueError, match=r"No space left.*`resume` goes on"):
-            decide_by_user(files)
+        refuses(ValueError, r"No space left.*`resume` goes on", decide_by_user, files)
     assert not output.exists()
-    with pytest.raises(ValueError, match="has not ended: `resume`"):
-        decide_by_user(files)
+    refuses(ValueError, "has not ended: `resume`", decide_by_user, files)
     with pytest.raises(ValueError, match=r"cannot go on .*: metric changed since"):
         decide_by_user(files, metric="f2", resume=True)
     decide_by_user(files, resume=True, memory="1GB")
@@ -82,8 +81,7 @@ def stopped(files, monkeypatch, module, name, **words):
     """Leave the work of a run for which the disk is full at a call of a function."""
     with monkeypatch.context() as patched:
         patched.setattr(module, name, full_disk)
-        with pytest.raises(ValueError, match="No space left"):
-            decide_by_user(files, **words)
+        refuses(ValueError, "No space left", decide_by_user, files, **words)
 
 
 DAMAGES = {

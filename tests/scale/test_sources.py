@@ -9,6 +9,7 @@ import pytest
 import argmetric as am
 from argmetric import scale
 from opened import decide
+from refusing import refuses
 from scale_data import decisions, scored, write_parts
 
 
@@ -93,5 +94,4 @@ def test_addresses_of_fsspec(tmp_path):
     for files in ("memory://scores", "memory://scores/*.parquet"):
         decide(files, group="user", output=tmp_path / "out", memory=20_000)
         np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted)
-    with pytest.raises(ValueError, match="nowhere"):
-        decide("nowhere://scores", output=tmp_path / "out")
+    refuses(ValueError, "nowhere", decide, "nowhere://scores", output=tmp_path / "out")

@@ -13,6 +13,7 @@ import pytest
 import argmetric as am
 import opened
 from argmetric import scale
+from refusing import refuses
 from scale_data import SMALL, by_user, decisions, left_beside, read_back, scored
 
 
@@ -119,8 +120,7 @@ def test_a_wrong_value_is_named_with_file_and_row(table, end, score, message, tm
             cells_ = [",".join(map(str, row.values())) for row in part]
             text = "\n".join([names, *cells_]) + "\n"
         (folder / f"part-{i}.{end}").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        opened.forecast(folder)
+    refuses(ValueError, message, opened.forecast, folder)
 
 
 def test_ids_and_types_are_those_of_the_whole(tmp_path):

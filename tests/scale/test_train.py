@@ -6,6 +6,7 @@ import pytest
 
 import argmetric as am
 from opened import fit
+from refusing import refuses
 from scale_data import write_parts
 
 
@@ -70,8 +71,7 @@ def test_what_needs_all_rows_is_refused(tmp_path):
     for words in ({"objective": "expected"}, {"class_weight": "balanced"}):
         with pytest.raises(ValueError, match="needs all rows in memory"):
             fit(folder, am.MetricLogisticRegression(**words))
-    with pytest.raises(TypeError, match="estimator must be a MetricLogisticRegr"):
-        fit(folder, "f1")
+    refuses(TypeError, "estimator must be a MetricLogisticRegr", fit, folder, "f1")
     gap = table.set_column(0, "x0", pa.array([None, *range(99)], pa.float64()))
     with pytest.raises(ValueError, match=r"part-000.*missing at row 0"):
         fit(write_parts(tmp_path / "gap", gap, [50]), am.MetricLogisticRegression())

@@ -8,6 +8,7 @@ import pytest
 
 import argmetric as am
 from opened import decide
+from refusing import refuses
 from scale_data import decisions, left_beside, write_parts
 
 N = 60_000
@@ -135,8 +136,7 @@ def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
 )
 def test_what_takes_all_rows_at_once_says_what_to_do(laws, tmp_path, words, message):
     folder, _ = laws["skewed"]
-    with pytest.raises(ValueError, match=message):
-        in_pieces(folder, tmp_path / "out", **words)
+    refuses(ValueError, message, in_pieces, folder, tmp_path / "out", **words)
     assert left_beside(tmp_path / "out") == []
 
 

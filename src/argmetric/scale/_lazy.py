@@ -43,6 +43,7 @@ from argmetric._verbs.tune import (
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.scale import _lazy_items
 from argmetric.scale._lazy_groups import SUMS, GroupWork, decide_groups
 from argmetric.scale._lazy_items import (
     BINS,
@@ -50,10 +51,10 @@ from argmetric.scale._lazy_items import (
     Rows,
     binned_pmf,
     column_of,
-    label_cuts,
     moments_in_bins,
 )
 from argmetric.scale._result import ScaledDecision
+from argmetric.scale._tune import label_cuts
 from argmetric.scale.files import DECISION_NAMES, LABEL_NAMES, SCORE_NAMES
 
 MOST_ROWS = 1 << 24  # decided at once in memory, about 1 GB, where aggregates do not do
@@ -404,8 +405,13 @@ class LazyTable(Shown):
         rows = Rows(nw.from_native(self.table).lazy(), columns, "finite")
         labels = binary_labels(rows.labels["y"], pos_label, both=True)
         require_defined(chosen, rows.n)
-        frame = rows.mark(y=labels.positive)
-        cuts = label_cuts(rows, frame, lambda c: can_hold_the_best(c, [chosen], limits))
+        rows.frame = rows.mark(y=labels.positive)
+        cuts = label_cuts(
+            np.array([[rows.low, rows.high, rows.n, 0.0]]),
+            rows.label_bins,
+            lambda cuts: can_hold_the_best(cuts, [chosen], limits),
+            _lazy_items.MOST_SCANNED,
+        )
         return tune_cuts(cuts, [chosen], settings, labels)[0]
 
     def _columns(self, average: str, **roles: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,13 +17,11 @@ from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.labels import missing_labels
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 from argmetric._verbs.decide import SegmentCounts
-from argmetric._verbs.tune import Cuts
 
 MOST_SORTED = 1 << 21  # rows near the cut that are looked at one by one
 MOST_VALUES = 1 << 22  # distinct values that are fetched at once
 MOST_LABELS = 100  # kinds of labels that are fetched
 MOST_SCANNED = 1 << 22  # labelled rows whose scores are all looked at
-MOST_ROUNDS = 20  # in which labelled scores are divided
 BINS = 1 << 14  # of scores, where they are not those of a decision
 
 
@@ -175,6 +172,22 @@ class Rows:
         sums = [found[name][order].astype(np.int64) for name in ("rows", *more)]
         return [found["p"][order].astype(float), *sums]
 
+    def label_bins(self, low: float, high: float, n: float, exactly: bool) -> Floats:
+        """Return bins of the rows between two scores, y being 0 or 1; see `_tune`."""
+        p, positive = nw.col("p"), nw.col("y").sum()
+        part = self.frame.filter(p >= low, p <= high)
+        if exactly:
+            values, times, hits = self.values(part, hits=positive)
+            bins = np.stack([values, values, times, hits], axis=1)
+        else:
+            sums = {"low": p.min(), "high": p.max(), "rows": nw.len(), "hits": positive}
+            part = part.with_columns(bin=((p - low) * (BINS / (high - low))).floor())
+            found = self.numbers(part.group_by("bin").agg(**sums))
+            bins = np.stack([found[name].astype(float) for name in sums], axis=1)
+            bins = bins[np.argsort(bins[:, 0])]
+        self.check_rows(bins[:, 2].sum(), n)
+        return bins
+
     def between(self, low: float, high: float) -> nw.LazyFrame[Any]:
         """Return the rows with low ≤ p < high."""
         return self.frame.filter(nw.col("p") >= low, nw.col("p") < high)
@@ -292,54 +305,6 @@ class LazyItems(Items):
     def n_possible(self) -> int:
         positive = (nw.col("p") > 0.0).cast(nw.Int64).sum()
         return int(self.rows.numbers(self.rows.frame.select(k=positive))["k"][0])
-
-
-def label_cuts(
-    rows: Rows, frame: nw.LazyFrame[Any], alive: Callable[[Cuts], Booleans]
-) -> Cuts:
-    """Return labels counted by score, down to single scores where the best cut can be.
-
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        The rows, with y = 1 where the label is positive, else 0.
-    alive : callable
-        Which steps between cuts can hide the best one.
-    """
-    p, positive = nw.col("p"), nw.col("y").sum()
-    sums = {"low": p.min(), "high": p.max(), "rows": nw.len(), "hits": positive}
-    cells = np.array([[rows.low, rows.high, rows.n, 0.0]])  # by ascending score
-    first, last, divided = 0, 0, True
-    for _ in range(MOST_ROUNDS):
-        few = cells[first : last + 1, 2].sum() <= MOST_SCANNED
-        exactly = few or not divided or cells[first, 0] == cells[last, 1]
-        if exactly:  # with both neighbours, where thresholds end
-            first, last = max(first - 1, 0), min(last + 1, len(cells) - 1)
-        low, high = float(cells[first, 0]), float(cells[last, 1])
-        part = frame.filter(p >= low, p <= high)
-        if exactly:
-            values, times, hits = rows.values(part, hits=positive)
-            finer = np.stack([values, values, times, hits], axis=1)
-        else:
-            bins = ((p - low) * (BINS / (high - low))).floor()
-            found = rows.numbers(
-                part.with_columns(bin=bins).group_by("bin").agg(**sums)
-            )
-            finer = np.stack([found[name].astype(float) for name in sums], axis=1)
-            finer = finer[np.argsort(finer[:, 0])]
-        rows.check_rows(finer[:, 2].sum(), cells[first : last + 1, 2].sum())
-        divided = len(finer) > last - first + 1
-        cells = np.concatenate([cells[:first], finer, cells[last + 1 :]])
-        tp, k = (np.append(0.0, np.cumsum(cells[::-1, j])) for j in (3, 2))
-        cuts = Cuts(cells[::-1, 0].copy(), tp, k - tp)
-        places = np.flatnonzero(alive(cuts)[::-1])
-        if exactly or not places.size:
-            return cuts
-        first, last = int(places[0]), int(places[-1])
-    raise ValueError(
-        f"cuts at {int(cells[first : last + 1, 2].sum()):,} rows are as good as the "
-        "best one: round the scores"
-    )
 
 
 def binned_pmf(found: dict[str, Any]) -> CountPMF:

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.types import Booleans, Floats, Hashes, Integers, Label
+from argmetric._ground.types import Booleans, Floats, Integers, Label
 from argmetric._verbs.tune import (
     Choice,
     Cost,
     Cuts,
     Rule,
-    RuleLimits,
     can_hold_the_best,
     check_settings,
     check_tune_limits,
     one_metric,
     tune_cuts,
 )
-from argmetric.metrics import Metric, MetricLike, require_defined
+from argmetric.metrics import MetricLike, require_defined
 from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._memory import rows_held
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at, if memory allows
 BIN_BYTES = 160  # of a score with a bin of its own, while bins are merged
 MOST_BINS = 1 << 18  # with rows in them, into which a range is divided at a time
-FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
-WHOLE = 0, (1 << 64) - 1
+MOST_ROUNDS = 20  # in which labelled scores are divided
 
 
 def tune(
@@ -99,135 +97,105 @@ def tune(
     )
     with scanning(files, wanted, pos_label, both=True) as scan:
         require_defined(chosen, scan.n)
-        bins = _bins_for(scan, chosen, limits)
+        cuts = label_cuts(
+            np.array([[-np.inf, np.inf, scan.n, 0.0]]),
+            partial(_count, scan),
+            lambda cuts: can_hold_the_best(cuts, [chosen], limits),
+            min(ROWS_SCANNED_WHOLE, rows_held(scan.memory, BIN_BYTES)),
+        )
         scan.warn_of_skipped()
-    return tune_cuts(bins.cuts(), [chosen], settings, scan.columns.truth.classes)[0]
-
-
-def _count(
-    scan: Scan, low: int, high: int, shift: int | None, n_rows: int
-) -> LabelBins:
-    """Return bins of the rows, so many, whose keys lie between two, both included.
-
-    They have 2^shift keys each; without `shift` every distinct score has its own.
-    """
-
-    def of_batch(batch: FileBatch) -> LabelBins:
-        scores, keys = batch.values, keys_of(batch.values)
-        inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
-        some = scores[inside], keys[inside], batch.positive[inside]
-        return LabelBins.of(some, low, shift)
-
-    bins = scan.merge_batches(of_batch, LabelBins.merge)
-    if bins.n_rows != n_rows:
-        raise DataError(f"{n_rows:,} rows were read and {bins.n_rows:,} are counted")
-    return bins
-
-
-def _bins_for(scan: Scan, metric: Metric, limits: RuleLimits) -> LabelBins:
-    """Return bins that are single scores wherever the best cut can be."""
-    low, high = WHOLE
-    few = min(ROWS_SCANNED_WHOLE, rows_held(scan.memory, BIN_BYTES))
-    if scan.n <= few:
-        return _count(scan, low, high, None, scan.n)
-    shift = FIRST_SHIFT
-    bins = _count(scan, low, high, shift, scan.n)
-    while True:
-        # From the first to the last that can hold the best cut
-        alive = can_hold_the_best(bins.cuts(), [metric], limits)[::-1]
-        alive &= (bins.first >= np.uint64(low)) & (bins.last <= np.uint64(high))
-        places = np.flatnonzero(alive)
-        if not places.size:
-            limits.allowed_cuts(bins.cuts())  # says what can be had
-        part = slice(max(int(places[0]) - 1, 0), int(places[-1]) + 2)
-        inner = LabelBins(*(values[part] for values in vars(bins).values()))
-        low, high = int(inner.first[0]), int(inner.last[-1])
-        if inner.n_rows <= few:
-            return bins.replace_inner(_count(scan, low, high, None, inner.n_rows))
-        finer = MOST_BINS.bit_length() - inner.first.size.bit_length()
-        if finer <= 0:
-            raise DataError(
-                f"cuts at {inner.n_rows:,} rows are as good as the best one for "
-                f"{metric.name}: round the scores, or tune in memory"
-            )
-        shift = max(0, shift - finer)
-        bins = bins.replace_inner(_count(scan, low, high, shift, inner.n_rows))
-        if shift == 0:
-            return bins
+    return tune_cuts(cuts, [chosen], settings, scan.columns.truth.classes)[0]
 
 
 # -- labelled scores in bins -------------------------------------------------------
-#
-# A score is known by its bits, in an order in which whole numbers stand for doubles, so
-# that bins of any width down to one double can be counted and merged exactly.
+
+LabelBins = Floats  # (bins, 4): smallest and largest score, rows, positives; ascending
 
 
-@dataclass(frozen=True)
-class LabelBins:
-    """Bins with rows in them, ascending."""
+def label_cuts(
+    bins: LabelBins,
+    count: Callable[[float, float, float, bool], LabelBins],
+    can_be_best: Callable[[Cuts], Booleans],
+    few: int,
+) -> Cuts:
+    """Return labels counted by score, down to single scores where the best cut can be.
 
-    scores: Floats  # the smallest score of each
-    # first, last: the keys that each stands for
-    first: Hashes
-    last: Hashes
-    # positive, negative: its rows of either class
-    positive: Integers
-    negative: Integers
+    Parameters
+    ----------
+    bins : ndarray (1, 4)
+        All rows in one bin, whose positives are not yet known.
+    count : callable
+        Returns finer bins of the rows between two scores, both included, of which there
+        are so many; at last every score by itself.
+    can_be_best : callable
+        Which steps between cuts can hide the best one.
+    few : int
+        Rows of which every score may be looked at.
+    """
+    first, last, is_divided = 0, 0, True
+    for _ in range(MOST_ROUNDS):
+        is_one = bins[first, 0] == bins[last, 1]
+        exactly = bins[first : last + 1, 2].sum() <= few or is_one or not is_divided
+        if exactly:  # with both neighbours, where thresholds end
+            first, last = max(first - 1, 0), min(last + 1, len(bins) - 1)
+        n_rows = bins[first : last + 1, 2].sum()
+        finer = count(float(bins[first, 0]), float(bins[last, 1]), n_rows, exactly)
+        is_divided = len(finer) > last - first + 1
+        bins = np.concatenate([bins[:first], finer, bins[last + 1 :]])
+        tp, k = (np.append(0.0, np.cumsum(bins[::-1, j])) for j in (3, 2))
+        cuts = Cuts(bins[::-1, 0].copy(), tp, k - tp)
+        places = np.flatnonzero(can_be_best(cuts)[::-1])
+        if exactly or not places.size:
+            return cuts
+        first, last = int(places[0]), int(places[-1])
+    raise too_many_cuts(bins[first : last + 1, 2].sum())
 
-    @classmethod
-    def of(
-        cls, rows: tuple[Floats, Hashes, Booleans], low: int, shift: int | None
-    ) -> LabelBins:
-        """Return the bins of scores with their keys and labels; see `_count`."""
-        scores, keys, positive = rows
-        first, width = keys, np.uint64(0)
-        if shift is not None:
-            by = np.uint64(shift)
-            first = ((keys - np.uint64(low)) >> by << by) + np.uint64(low)
-            width = np.uint64((1 << shift) - 1)
-        hits = positive.astype(np.int64)
-        return cls(scores, first, first + width, hits, 1 - hits).unique()
 
-    @classmethod
-    def merge(cls, parts: list[LabelBins]) -> LabelBins:
-        """Return the bins of all parts."""
-        nothing = np.zeros(0)
-        empty = nothing, keys_of(nothing), np.zeros(0, bool)
-        parts = parts or [cls.of(empty, 0, None)]
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns)).unique()
+def too_many_cuts(n_rows: float) -> DataError:
+    """Return the error of scores that cannot be divided further."""
+    return DataError(
+        f"cuts at {int(n_rows):,} rows are as good as the best one: round the scores, "
+        "or tune in memory"
+    )
 
-    def unique(self) -> LabelBins:
-        """Return bins in which those with the same keys are one."""
-        keys, place = np.unique(self.first, return_inverse=True)
 
-        def total(rows: Integers) -> Integers:
-            return np.bincount(place, rows, keys.size).astype(np.int64)  # below 2^53
+def _count(
+    scan: Scan, low: float, high: float, n_rows: float, exactly: bool
+) -> LabelBins:
+    """Return bins of the rows between two scores; see `label_cuts`.
 
-        scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
-        np.minimum.at(scores, place, self.scores)
-        np.maximum.at(last, place, self.last)
-        return LabelBins(scores, keys, last, total(self.positive), total(self.negative))
+    A score is known by its bits, in an order in which whole numbers stand for doubles,
+    so that bins of any width down to one double can be counted and merged.
+    """
+    start, end = keys_of(np.array([low, high]))
+    most = MOST_BINS.bit_length() - 1
+    shift = np.uint64(0 if exactly else max(int(end - start).bit_length() - most, 0))
 
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows in all bins."""
-        return int(self.positive.sum() + self.negative.sum())
+    def of_batch(batch: FileBatch) -> list[Any]:
+        keys = keys_of(batch.values)
+        inside = (keys >= start) & (keys <= end)
+        scores, positive = batch.values[inside], batch.positive[inside]
+        places = (keys[inside] - start) >> shift
+        return [places, scores, scores, np.ones(scores.size), positive]
 
-    def cuts(self) -> Cuts:
-        """Return what every cut between bins has counted."""
-        tp, fp = (
-            np.concatenate([[0.0], np.cumsum(part[::-1])])
-            for part in (self.positive, self.negative)
-        )
-        return Cuts(self.scores[::-1].copy(), tp, fp)
+    def merge(parts: list[list[Any]]) -> list[Any]:
+        nothing = [np.zeros(0, np.uint64), *[np.zeros(0)] * 4]
+        columns = zip(nothing, *parts, strict=True)
+        places, lows, highs, rows, hits = map(np.concatenate, columns)
+        distinct, at = np.unique(places, return_inverse=True)
+        if distinct.size > max(MOST_BINS, ROWS_SCANNED_WHOLE):
+            raise too_many_cuts(n_rows)
+        smallest = np.full(distinct.size, np.inf)
+        largest = -smallest
+        np.minimum.at(smallest, at, lows)
+        np.maximum.at(largest, at, highs)
+        sums = [np.bincount(at, one, distinct.size) for one in (rows, hits)]
+        return [distinct, smallest, largest, *sums]
 
-    def replace_inner(self, inner: LabelBins) -> LabelBins:
-        """Return these bins with finer ones in place of those with the same rows."""
-        before = self.last < inner.first[0]
-        after = self.first > inner.last[-1]
-        parts = zip(vars(self).values(), vars(inner).values(), strict=True)
-        return LabelBins(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
+    bins = np.stack(merge([scan.merge_batches(of_batch, merge)])[1:], axis=1)
+    if (counted := int(bins[:, 2].sum())) != n_rows:
+        raise DataError(f"{n_rows:,.0f} rows were read and {counted:,} are counted")
+    return bins
 
 
 MOST_ROWS_IN_MEMORY = 50_000  # as the search itself would hold

@@ -226,9 +226,9 @@ def _counts(
     batches: Iterator[Floats], low: float, high: float
 ) -> tuple[Floats, Integers]:
     """Return the distinct values with low ≤ p < high, and their numbers."""
-    parts, size = [_distinct(np.empty(0))], 0
+    parts, size = [np.unique(np.empty(0), return_counts=True)], 0
     for p in batches:
-        parts.append(_distinct(p[(p >= low) & (p < high)]))
+        parts.append(np.unique(p[(p >= low) & (p < high)], return_counts=True))
         size += parts[-1][0].size
         if size > MOST_DISTINCT:
             parts = [_merge_counts(parts)]
@@ -248,11 +248,6 @@ def _ties(batches: Iterator[Floats], reading: Reading, at: float) -> tuple[int, 
         above += int(np.count_nonzero(p > at))
         tied += int(np.count_nonzero(p == at))
     return above, tied
-
-
-def _distinct(values: Floats) -> tuple[Floats, Integers]:
-    distinct, counts = np.unique(values, return_counts=True)
-    return distinct, counts
 
 
 def _merge_counts(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:

@@ -9,6 +9,7 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import files as aio
+from refusing import refuses
 
 
 def read_text(name, content):
@@ -57,10 +58,8 @@ def test_missing_columns_offer_the_nearest_names():
 def test_a_name_that_occurs_twice():
     table = read_text("in.csv", "score,x,score\n1,0,2\n")
     told = r"^in.csv has 2 columns named 'score': columns 1 and 3; rename one$"
-    with pytest.raises(aio.DataError, match=told):
-        aio.named_column(table, "score")
-    with pytest.raises(aio.DataError, match=told):
-        find_score(table)
+    refuses(aio.DataError, told, aio.named_column, table, "score")
+    refuses(aio.DataError, told, find_score, table)
 
 
 def test_a_key_that_occurs_twice():
@@ -75,16 +74,14 @@ def test_a_key_that_occurs_twice():
 
 def test_missing_header_is_pointed_out():
     table = read_text("in.csv", "0.5,1\n0.25,0\n")
-    with pytest.raises(aio.DataError, match=r"the file needs a header line$"):
-        find_score(table)
+    refuses(aio.DataError, r"the file needs a header line$", find_score, table)
 
 
 def test_new_column_needs_a_free_name_and_every_row():
     table = table_of(a=[1, 2])
     with pytest.raises(aio.DataError, match=r"^t.parquet already has a column 'a'$"):
         table.with_column("a", [1, 2])
-    with pytest.raises(aio.DataError, match=r"^1 values for 2 rows$"):
-        table.with_column("b", [1])
+    refuses(aio.DataError, r"^1 values for 2 rows$", table.with_column, "b", [1])
 
 
 COUNTED = "; rows are counted from 1, without the header"
@@ -167,8 +164,7 @@ def test_what_rounding_puts_outside_is_what_it_is_for_the_functions():
     for beyond in (1.0 + 1.1e-6, -1.1e-6):
         with pytest.raises(aio.DataError, match=r"at row 2, outside of \[0, 1\]"):
             aio.probabilities(table_of(s=[0.5, beyond]), "s")
-        with pytest.raises(ValueError, match=r"at row 1, outside of \[0, 1\]"):
-            am.decide([0.5, beyond])
+        refuses(ValueError, r"at row 1, outside of \[0, 1\]", am.decide, [0.5, beyond])
 
 
 @pytest.mark.parametrize(
@@ -254,8 +250,7 @@ def test_groups_of_any_kind_in_any_order():
 @pytest.mark.parametrize("gap", [None, "", " "])
 def test_rows_without_a_group(gap):
     place = r"'g', row 2(: ' ')? is empty; every row needs a group"
-    with pytest.raises(aio.DataError, match=place):
-        aio.groups(table_of(g=["a", gap]), "g")
+    refuses(aio.DataError, place, aio.groups, table_of(g=["a", gap]), "g")
 
 
 def test_groups_that_cannot_be_told_apart():

@@ -13,6 +13,7 @@ from argmetric import Calibrator, Rule
 from argmetric.scale import files as aio
 from argmetric.scale.files import _parse
 from argmetric.sequence import read_sentences
+from refusing import refuses
 
 TOO_DEEP = "nested deeper than 100 levels"
 MAX_NESTING = 100
@@ -60,8 +61,7 @@ def test_depth_is_that_of_brackets_outside_of_strings(text):
     line = '{"score": 0.5, "x": ' + text + "}"
     Path("rows.jsonl").write_text(line + "\n")
     if twin_of_depth(line) > MAX_NESTING:
-        with pytest.raises(aio.DataError, match=TOO_DEEP):
-            aio.read_table("rows.jsonl")
+        refuses(aio.DataError, TOO_DEEP, aio.read_table, "rows.jsonl")
     else:
         assert aio.read_table("rows.jsonl").n_rows == 1
 
@@ -80,10 +80,8 @@ def test_saved_values_and_sentences_of_20_000_levels_are_refused():
     Path("deep.json").write_text(nested(20_000, '{"a":', "}"))
     Path("deep.jsonl").write_text('{"tokens": ' + nested(20_000) + "}\n")
     for load in (Rule.load, Calibrator.load):
-        with pytest.raises(ValueError, match=TOO_DEEP):
-            load("deep.json")
-    with pytest.raises(aio.DataError, match=TOO_DEEP):
-        read_sentences("deep.jsonl")
+        refuses(ValueError, TOO_DEEP, load, "deep.json")
+    refuses(aio.DataError, TOO_DEEP, read_sentences, "deep.jsonl")
 
 
 # Compressed files, long lines, many columns
@@ -100,8 +98,7 @@ def test_what_unpacks_to_far_more_is_refused_on_the_way(codec, monkeypatch):
     Path(name).write_bytes(data)
     assert len(plain) > 200 * len(data)
     message = f"{name}: {len(data):,} bytes of {codec} unpack to more than 200 times"
-    with pytest.raises(aio.DataError, match=re.escape(message)):
-        aio.read_table(name)
+    refuses(aio.DataError, re.escape(message), aio.read_table, name)
     monkeypatch.setattr("argmetric.scale.files._source.ALWAYS_UNPACKED", len(plain))
     assert aio.read_table(name).n_rows == 100_000
 
@@ -110,8 +107,7 @@ def test_the_longest_line():
     Path("rows.csv").write_text("score,note\n0.5," + "a" * 96 + "\n0.5,b\n")
     assert aio.read_table("rows.csv", max_line=100).n_rows == 2
     message = "rows.csv, line 2: longer than 99 bytes; if that is right, pass `max_line"
-    with pytest.raises(aio.DataError, match=message):
-        aio.read_table("rows.csv", max_line=99)
+    refuses(aio.DataError, message, aio.read_table, "rows.csv", max_line=99)
     Path("last.csv").write_text("score\n0.5")  # without a newline at the end
     assert aio.read_table("last.csv", max_line=5).n_rows == 1
 
@@ -177,5 +173,4 @@ def test_a_header_of_more_than_a_mebibyte(monkeypatch):
     assert aio.read_table("wide.csv").names == names
     monkeypatch.setattr("argmetric.scale.files._parse.MAX_COLUMNS", 60)
     message = "wide.csv has 61 columns; at most 60 are read"
-    with pytest.raises(aio.DataError, match=message):
-        aio.read_table("wide.csv")
+    refuses(aio.DataError, message, aio.read_table, "wide.csv")
