@@ -96,7 +96,7 @@ def odds_by_hand(model: Any, found: dict[str, Any]) -> Any:
     bent = np.exp(found["log_slope"]) * x + found["bend"] * ndtri(mass)
     goal = weight @ expit(x)
     base = bent + brentq(lambda c: weight @ expit(bent + c) - goal, -300, 300)
-    base = base + found["level"] + model.arranged[-3]
+    base = base + found["level"] + model.bin_columns[-3]
     moved = base + found["e"] * called
     spread = np.sqrt(weight @ (x - weight @ x) ** 2)
     y = np.clip((x - weight @ x) / spread, -3, 3)
@@ -322,7 +322,7 @@ TWO: dict[str, Any] = {"slope": 2.0, "noise": 0.5, "right": (0.9, 0.7)}
         ({}, "f1", 100),
         (TOO_SURE, "accuracy", 100),
         (TOO_SURE, "accuracy", 25),
-        ({"slope": 0.0}, "accuracy", 25),
+        ({"slope": 0.0}, "accuracy", 50),
         (TWO, "f1", 150),
     ],
 )

@@ -233,16 +233,16 @@ class EffectsModel:
         self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
 
     @cached_property
-    def arranged(self) -> Floats:
+    def bin_columns(self) -> Floats:
         """The array `bins` of `kernels.bin_odds`."""
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9
         y = np.clip((x - centre) / deviation, -3.0, 3.0)
-        arranged = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
+        columns = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
         if self.prior[:3] != (POINT, POINT, POINT):
-            arranged[-3] = self._curve_constants(arranged)
-        return arranged
+            columns[-3] = self._curve_constants(columns)
+        return columns
 
     def _normal_scores(self, x: Floats) -> Floats:
         """Return the ranks of x among all rows as normal scores, ties alike."""
@@ -252,7 +252,7 @@ class EffectsModel:
         mass = np.bincount(place, self.weight)
         return np.asarray(ndtri((np.cumsum(mass) - mass / 2.0)[place]))
 
-    def _curve_constants(self, arranged: Floats) -> Floats:
+    def _curve_constants(self, columns: Floats) -> Floats:
         """Return c of every bin, at the mean log-odds of the calibrators."""
         from scipy.special import ndtri
 
@@ -263,8 +263,8 @@ class EffectsModel:
         normal[:, :3] = WIDER * ndtri(points)
         square = (normal**2).sum(axis=1)
         weight = np.exp(-square / 2.0 * (1.0 - WIDER**-2))
-        x = arranged[:-4].mean(axis=0)
-        one = np.vstack([x, arranged[-4:]])
+        x = columns[:-4].mean(axis=0)
+        one = np.vstack([x, columns[-4:]])
         odds = np.empty((CURVES, x.size))
         speaks = self.prior._replace(silent=0.0)
         curve, system, _ = self._parameters(normal, quantiles(speaks))
@@ -297,7 +297,7 @@ class EffectsModel:
         curve, system, spread = self._parameters(normal, quantiles(self.prior))
         out = np.empty((len(normal), self.x.shape[1]))
         fixed = self.bins.pattern, self.sign, self.prevalence
-        kernels.bin_odds(curve, system, which, self.arranged, *fixed, out)
+        kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
         return out, spread
 
     def pattern_effects(self, normal: Floats) -> Floats:

@@ -100,6 +100,7 @@ _SECTIONS = {  # what the methods of all results document alike
         Returns
         -------
         matplotlib Axes
+            The axes that were drawn on.
         """,
     "backend": """
 
@@ -107,6 +108,11 @@ _SECTIONS = {  # what the methods of all results document alike
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
+
+        Returns
+        -------
+        DataFrame or Table
+            Of that library.
         """,
 }
 Method = TypeVar("Method", bound=Callable[..., Any])
