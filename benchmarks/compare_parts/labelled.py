@@ -72,7 +72,7 @@ def with_labels(
             seed = int(rng.integers(1 << 30))
             rows = found.next_rows(step, random_state=seed)
             found = found.add(rows, y[rows])
-        yield "chosen", m, found, np.flatnonzero(found.table.labelled)
+        yield "chosen", m, found, np.flatnonzero(found.table.is_labelled)
     order = rng.permutation(y.size)
     for m in STEPS[1:]:
         yield "random", m, start.add(order[:m], y[order[:m]]), order[:m]

@@ -97,6 +97,13 @@ def compare(
     Returns
     -------
     Comparison
+        The scores, their difference and the rows to label next.
+
+    Raises
+    ------
+    ValueError
+        Where `p` and `labels` are swapped, models have different rows, or the
+        reference has rows of one class.
 
     Examples
     --------
@@ -109,11 +116,11 @@ def compare(
     >>> old, new = slice(0, 1000), slice(1000, 4000)
     >>> p, cuts = {"a": a[new], "b": b[new]}, {"a": 0.4, "b": 0.4}
     >>> reference = y[old], {"a": a[old], "b": b[old]}
-    >>> found = am.compare(p, cuts, "f1", reference=reference)
-    >>> found.best().model, found.sure()
+    >>> comparison = am.compare(p, cuts, "f1", reference=reference)
+    >>> comparison.best().model, comparison.sure()
     ('a', None)
-    >>> rows = found.next_rows(100)
-    >>> found.add(rows, y[new][rows])
+    >>> rows = comparison.next_rows(100)
+    >>> comparison.add(rows, y[new][rows])
     a is better by 0.1... F1 (+0.0... to +0.1...), probability ...
     ...
     """
@@ -152,7 +159,7 @@ def compare(
         scored = ScoredGroups(code, first.sizes.astype(np.float64))
     table = PatternTable.of(decisions, scores, calibrators, y, metric, groups=scored)
     forecasts: tuple[ForecastScore, ...] = ()
-    if table.raw and not table.labelled.any():
+    if table.raw and not table.is_labelled.any():
         forecasts = _forecasts(layouts, scores, decisions, metric, (coverage, logits))
     return Comparison(
         names=models.names,

@@ -15,6 +15,15 @@ e_j   what the prediction of system j says beyond a judge's score, + where it is
 r     keep the judge calibrated over all patterns together, whatever the effects e are
 u_g   effect of one pattern, and d(η) keeps the mean of the probability over it.
 
+A judge may say nothing of the labels beyond the predictions: with the probability
+`silent` the log-odds are
+
+    η = a + ½·logit(prevalence) + Σ_j ±(e_j + s/systems) + u_g + d(η),
+
+s = `SILENT_EFFECT`. Without this component a judge that is taken for calibrated keeps a
+system from being right where it says otherwise: a system that is right in 95 of 100
+rows had at most .90 before labels, with a probability of .95, beside a weak judge.
+
 The rate of positives of a stratum with the mean probability μ is
 
     ρ ~ Beta(κ·μ, κ·(1 - μ)),   κ = 1/(σ²·μ·(1 - μ)),
@@ -56,6 +65,7 @@ LATTICE = 1.2207440846057596 ** -np.arange(1.0, 4.0)  # root of x⁴ = x + 1
 FURTHEST = 35.0  # log-odds of a bin, as in the kernels
 GRID = np.arange(-FURTHEST, FURTHEST + 0.125, 0.25)  # log-odds of the constants d
 CURVE = 4  # parameters that all bins share: level, slope, bend and spread of rates
+SILENT_EFFECT = 1.5  # of all systems beside a silent judge: right in 8 of 10 rows
 FAR = 8.0  # log-odds of a judge go no further
 
 
@@ -70,6 +80,7 @@ class Prior(NamedTuple):
     pattern: Mixture
     system: Mixture = POINT  # half-normal, below 0 where the scale is negative
     apart: Mixture = POINT  # what the effect of one of several systems adds
+    silent: float = 0.0  # probability that the judge says nothing: its slope is 0
 
 
 # Predictions are cuts of the model's own scores
@@ -93,6 +104,7 @@ JUDGED = Prior(
         *((-0.4, 0.06), (0.0, 0.07), (0.5, 0.15), (1.5, 0.25), (3.0, 0.3), (6.0, 0.17)),
     ),
     apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
+    silent=0.15,
 )
 # Predictions are cuts of scores that no labelled rows were compared with
 RAW = JUDGED._replace(
@@ -100,6 +112,7 @@ RAW = JUDGED._replace(
     pattern=OWN.pattern,
     system=POINT,
     apart=POINT,
+    silent=0.0,
 )
 # New rows are like the reference: only patterns and strata differ
 AS_REFERENCE = OWN._replace(level=POINT, log_slope=POINT, bend=POINT)
@@ -109,7 +122,7 @@ class Quantiles(NamedTuple):
     """Parameters as functions of a standard normal variable, at NORMAL."""
 
     level: Floats
-    log_slope: Floats
+    slope: Floats
     bend: Floats
     spread: Floats
     pattern: Floats
@@ -122,13 +135,23 @@ def quantiles(prior: Prior) -> Quantiles:
     """Return the quantile functions of the parameters."""
     return Quantiles(
         level=_mixture_quantiles(prior.level),
-        log_slope=_mixture_quantiles(prior.log_slope),
+        slope=_slope_quantiles(prior),
         bend=_mixture_quantiles(prior.bend),
         spread=prior.spread * np.exp(_mixture_quantiles(prior.log_spread)),
         pattern=_mixture_quantiles(prior.pattern),
         system=_mixture_quantiles(prior.system, half=True),
         apart=_mixture_quantiles(prior.apart),
     )
+
+
+def _slope_quantiles(prior: Prior) -> Floats:
+    """Return the quantiles of slopes at NORMAL, 0 for the part that is silent."""
+    from scipy.special import ndtr, ndtri
+
+    speaks = (ndtr(NORMAL) - prior.silent) / (1.0 - prior.silent)
+    normal = np.clip(ndtri(np.maximum(speaks, 0.0)), NORMAL[0], NORMAL[-1])
+    slope = np.exp(np.interp(normal, NORMAL, _mixture_quantiles(prior.log_slope)))
+    return np.where(speaks < 0.0, 0.0, slope)
 
 
 def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
@@ -210,16 +233,16 @@ class EffectsModel:
         self.prevalence = np.clip(mean, 1e-12, 1.0 - 1e-12)
 
     @cached_property
-    def arranged(self) -> Floats:
+    def bin_columns(self) -> Floats:
         """The array `bins` of `kernels.bin_odds`."""
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9
         y = np.clip((x - centre) / deviation, -3.0, 3.0)
-        arranged = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
+        columns = np.vstack([self.x, self._normal_scores(x), 0.0 * x, y, self.weight])
         if self.prior[:3] != (POINT, POINT, POINT):
-            arranged[-3] = self._curve_constants(arranged)
-        return arranged
+            columns[-3] = self._curve_constants(columns)
+        return columns
 
     def _normal_scores(self, x: Floats) -> Floats:
         """Return the ranks of x among all rows as normal scores, ties alike."""
@@ -229,7 +252,7 @@ class EffectsModel:
         mass = np.bincount(place, self.weight)
         return np.asarray(ndtri((np.cumsum(mass) - mass / 2.0)[place]))
 
-    def _curve_constants(self, arranged: Floats) -> Floats:
+    def _curve_constants(self, columns: Floats) -> Floats:
         """Return c of every bin, at the mean log-odds of the calibrators."""
         from scipy.special import ndtri
 
@@ -240,36 +263,41 @@ class EffectsModel:
         normal[:, :3] = WIDER * ndtri(points)
         square = (normal**2).sum(axis=1)
         weight = np.exp(-square / 2.0 * (1.0 - WIDER**-2))
-        x = arranged[:-4].mean(axis=0)
-        one = np.vstack([x, arranged[-4:]])
+        x = columns[:-4].mean(axis=0)
+        one = np.vstack([x, columns[-4:]])
         odds = np.empty((CURVES, x.size))
-        curve, system, _ = self._parameters(normal)
+        speaks = self.prior._replace(silent=0.0)
+        curve, system, _ = self._parameters(normal, quantiles(speaks))
         which = np.zeros(CURVES, dtype=np.int64)
         mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
         fixed = self.bins.pattern, self.sign, np.array([mean])
         kernels.bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
         return mean_constants(odds - x, x, weight / weight.sum())
 
-    def _parameters(self, normal: Floats) -> tuple[Floats, Floats, Floats]:
+    def _parameters(
+        self, normal: Floats, table: Quantiles
+    ) -> tuple[Floats, Floats, Floats]:
         """Return level, slope and bend; effects of systems; and spreads of rates."""
-        table = quantiles(self.prior)
-        tables = table.level, table.log_slope, table.bend, table.spread
+        tables = table.level, table.slope, table.bend, table.spread
         level, slope, bend, spread = (
             np.interp(normal[:, i], NORMAL, one) for i, one in enumerate(tables)
         )
-        curve = np.stack([level, np.exp(slope), bend], axis=1)
+        curve = np.stack([level, slope, bend], axis=1)
         shared, own = np.split(normal[:, CURVE : self.n_shared], [1], axis=1)
         system = np.interp(shared, NORMAL, table.system)
         if own.shape[1]:
             system = system + np.interp(own, NORMAL, table.apart)
+        if self.prior.silent:
+            added = SILENT_EFFECT / system.shape[1]
+            system = system + np.where(curve[:, 1:2] == 0.0, added, 0.0)
         return curve, system, spread
 
     def shared_odds(self, normal: Floats, which: Integers) -> tuple[Floats, Floats]:
         """Return log-odds of bins without effects of patterns, and spreads of rates."""
-        curve, system, spread = self._parameters(normal)
+        curve, system, spread = self._parameters(normal, quantiles(self.prior))
         out = np.empty((len(normal), self.x.shape[1]))
         fixed = self.bins.pattern, self.sign, self.prevalence
-        kernels.bin_odds(curve, system, which, self.arranged, *fixed, out)
+        kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
         return out, spread
 
     def pattern_effects(self, normal: Floats) -> Floats:

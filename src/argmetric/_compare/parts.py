@@ -46,7 +46,7 @@ class Look(NamedTuple):
 class Difference(Result):
     """The paired difference of the scores of two models on the same rows.
 
-    Attributes
+    Parameters
     ----------
     first, second : str
         The models: the difference is the score of the first minus that of the second.
@@ -58,6 +58,12 @@ class Difference(Result):
         The probability asked for.
     probability : float
         Posterior probability that the first model is better. It is no p-value.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Difference("a", "b", 0.05, (0.02, 0.08), 0.9, 0.998).verdict
+    'sure'
     """
 
     first: str
@@ -105,6 +111,13 @@ class Difference(Result):
         return f"{gap} ({low:+.4f} to {high:+.4f}), {self.verdict}"
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         within = f"{self.coverage:.0%} interval"
         return [
             *self._keys("first", "second", "coverage"),

@@ -51,26 +51,43 @@ STILL_BEST = 0.02  # added to the probability to be best of a model that hardly 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Saved["Comparison"]):
-    """Which of several models has the better score, and which labels would tell.
+    """Which of several models has the better score, and which rows to label next.
 
-    Made by `compare`; `add` adds labels and gives a new one.
+    `compare` returns it; `add` adds labels and returns a new one.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         The models.
-    metric : Metric
-        What they are compared by.
-    mean, interval
-        Of `difference()`; of a single model its score.
     coverage : float
         Probability that an interval contains what it is for.
-    n, n_labels : int
-        Rows, and those whose label is known by now.
+    table : PatternTable
+        Rows by pattern of predictions, with the labels that are known.
+    reference : tuple of two int
+        Labelled rows of the reference, and the positives among them.
     history : tuple of Look
         What was known after fewer labels.
     notes, assumptions : tuple of str
         What the reader should know, and what the answer takes for granted.
+    forecasts : tuple of ForecastScore
+        The score of each model without labels and reference.
+
+    Attributes
+    ----------
+    metric : Metric
+        What the models are compared by.
+    mean, interval
+        Of `difference()`; of a single model its score.
+    n, n_labels : int
+        Rows, and those whose label is known by now.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p, labels = [0.9, 0.6, 0.4, 0.1], {"a": [1, 1, 0, 0], "b": [1, 0, 0, 1]}
+    >>> comparison = am.compare(p, labels, "accuracy")
+    >>> comparison.best().model, comparison.next_rows(2)
+    ('a', array([1, 3]))
     """
 
     _what: ClassVar[str] = "comparison"
@@ -96,7 +113,7 @@ class Comparison(Saved["Comparison"]):
 
     @property
     def n_labels(self) -> int:
-        return int(self.table.labelled.sum())
+        return int(self.table.is_labelled.sum())
 
     @cached_property
     def _draws(self) -> Floats:
@@ -136,14 +153,26 @@ class Comparison(Saved["Comparison"]):
         return ModelScore(float(draws.mean()), interval)
 
     def scores(self) -> dict[str, ModelScore]:
-        """Return the score of every model on these rows, by its name."""
+        """Return the score of every model on these rows.
+
+        Returns
+        -------
+        dict
+            By the name of the model, `mean` and `interval`.
+        """
         if self.forecasts:
             known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
             return dict(zip(self.names, known, strict=True))
         return dict(zip(self.names, map(self._summary, self._draws), strict=True))
 
     def best(self) -> Best:
-        """Return the model that is most likely the best, with its probability."""
+        """Return the model that is most likely the best.
+
+        Returns
+        -------
+        Best
+            `model`, its name, and the `probability` that it is the best.
+        """
         place = self._ranking[0]
         return Best(self.names[place], float(self._p_best[place]))
 
@@ -212,6 +241,11 @@ class Comparison(Saved["Comparison"]):
         ----------
         level : float, default=0.99
             The probability that is enough.
+
+        Returns
+        -------
+        str or None
+            The name of the model.
         """
         best, level = self.best(), check.check_share(level, "level")
         return best.model if best.probability >= level else None
@@ -219,7 +253,7 @@ class Comparison(Saved["Comparison"]):
     def _contrasts(self) -> Floats:
         """Differences that the next labels are for."""
         count = len(self.names)
-        if count <= 2 or not self.table.labelled.any():
+        if count <= 2 or not self.table.is_labelled.any():
             return self.table.first_contrasts()
         lead, eye = self._ranking[0], np.eye(count)
         others = np.delete(np.arange(count), lead)
@@ -280,7 +314,7 @@ class Comparison(Saved["Comparison"]):
         there = ~np.isnan(found)
         array, found = array[there].astype(np.int64), found[there]
         refuse_two_labels(array, found, self.table.y)
-        if self.table.labelled[array].all():
+        if self.table.is_labelled[array].all():
             return self
         labels = self.table.y.copy()
         labels[array] = found
@@ -318,7 +352,13 @@ class Comparison(Saved["Comparison"]):
         return high
 
     def looks(self) -> tuple[Look, ...]:
-        """Return what was known after fewer labels, and what is known now."""
+        """Return what was known after fewer labels, and what is known now.
+
+        Returns
+        -------
+        tuple of Look
+            `n_labels`, `mean`, `low` and `high`, the fewest labels first.
+        """
         return (*self.history, Look(self.n_labels, self.mean, *self.interval))
 
     def _title(self) -> str:
@@ -343,10 +383,17 @@ class Comparison(Saved["Comparison"]):
         return scores + small_difference(gap, Interval(*self.interval), name)
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         scores, table, groups = self.scores(), self.table, self.table.groups
         old = f"{self.reference[0]:,} labelled rows, {self.reference[1]:,} positive"
         labels = part_text(self.n_labels, self.n, " rows")
-        rows = np.flatnonzero(table.labelled)
+        rows = np.flatnonzero(table.is_labelled)
         return [
             Field("file", NAME),
             Field("format", FORMAT),

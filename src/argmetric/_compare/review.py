@@ -55,7 +55,7 @@ from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 class Review(Result):
     """Rows for manual review, and the score to expect after it.
 
-    Attributes
+    Parameters
     ----------
     rows : ndarray of int, shape (n_reviewed,)
         Numbers of the rows, the most valuable first.
@@ -78,6 +78,13 @@ class Review(Result):
         The metric that scores the labels.
     left_out : bool
         Whether the rows are left out of the score, not reviewed.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> review = am.review_rows([0.9, 0.6, 0.4, 0.1], [1, 1, 0, 0], "f1", 1)
+    >>> review.rows, review.mean > review.before
+    (array([2]), True)
     """
 
     rows: Integers
@@ -100,6 +107,13 @@ class Review(Result):
         )
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         what = "rows left out" if self.left_out else "rows to review"
         some = part_text(self.rows.size, self.labels.size)
         chosen = part_text(int(self.labels.sum()), self.labels.size)
@@ -186,6 +200,13 @@ def review_rows(
     Returns
     -------
     Review
+        The rows, and the expected score before and after.
+
+    Raises
+    ------
+    ValueError
+        Where `p` and `labels` are swapped, `p` is a matrix, or the budget is no number
+        of rows.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class RowSearch:
 
     def distribution(self, labels: Booleans, rows: Integers) -> ScorePMF:
         """Return the distribution of the score after the review of some rows."""
-        above, below, size = self._unreviewed(labels, rows)
+        above, below, size = self._other_rows(labels, rows)
         hits, misses = (
             count_pmf(self.p[some], self.q[some]) for some in (above, below)
         )
@@ -74,7 +74,7 @@ class RowSearch:
 
     def expected(self, labels: Booleans, rows: Integers) -> float:
         """Return the expected score, negated where smaller is better."""
-        above, below, size = self._unreviewed(labels, rows)
+        above, below, size = self._other_rows(labels, rows)
         counts = [
             self._nodes(above),
             self._nodes(below),
@@ -91,7 +91,7 @@ class RowSearch:
         mean = float(np.average(score[defined], weights=weights[defined]))
         return mean if self.metric.greater_is_better else -mean
 
-    def _unreviewed(
+    def _other_rows(
         self, labels: Booleans, rows: Integers
     ) -> tuple[Integers, Integers, int]:
         """Return the other rows by their label, and how many rows are scored."""
@@ -131,7 +131,7 @@ class RowSearch:
         windows = map(self._best_window, (False, True) if free else (False,))
         best = max((*windows, *self._simple_rules()), key=_value)
         if self.p.size <= EXCHANGED:
-            while (better := self._exchanged(best, free)) is not None:
+            while (better := self._better_exchange(best, free)) is not None:
                 best = better
         return best
 
@@ -184,7 +184,7 @@ class RowSearch:
         value = value if self.metric.greater_is_better else -value
         return np.where(np.isnan(value), -np.inf, value)
 
-    def _exchanged(self, best: Choice, free: bool) -> Choice | None:
+    def _better_exchange(self, best: Choice, free: bool) -> Choice | None:
         """Return a better choice, one row or one free label away, if there is one."""
         _, rows, labels = best
         others = np.setdiff1d(np.arange(self.p.size), rows)

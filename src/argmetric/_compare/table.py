@@ -118,14 +118,14 @@ class PatternTable:
         return np.asarray(from_log_odds(self.odds)[0].mean(axis=0))
 
     @cached_property
-    def labelled(self) -> Booleans:
+    def is_labelled(self) -> Booleans:
         """Rows whose label has come."""
         return ~np.isnan(self.y)
 
     @property
     def prior(self) -> Prior:
         """What may be wrong with the probabilities."""
-        if not self.labelled.any():
+        if not self.is_labelled.any():
             return AS_REFERENCE
         return JUDGED if self.judged else RAW if self.raw else OWN
 
@@ -177,9 +177,9 @@ class PatternTable:
         """Return rows, labels and positives of every stratum."""
         count = int(member.max()) + 1
         total = np.bincount(member, self.size, count).astype(np.int64)
-        stratum = member[self.bin[self.labelled]]
+        stratum = member[self.bin[self.is_labelled]]
         labels = np.bincount(stratum, minlength=count)
-        positives = np.bincount(stratum, self.y[self.labelled], count)
+        positives = np.bincount(stratum, self.y[self.is_labelled], count)
         return total, labels, positives.astype(np.int64)
 
     def _weights(self, contrasts: Floats) -> Floats:
@@ -198,7 +198,7 @@ class PatternTable:
     def next_rows(self, n: int, contrasts: Floats, seed: object) -> Integers:
         """Return rows to label next, in rising order."""
         total, labels, _ = self._labels_in(self.member)
-        open_ = np.flatnonzero(~self.labelled)
+        open_ = np.flatnonzero(~self.is_labelled)
         wanted = allocation(n, total, self._weights(contrasts), labels)
         return drawn_rows(self.member[self.bin[open_]], wanted, open_, seed)
 
@@ -211,7 +211,7 @@ class PatternTable:
             return self._means_over_groups(self.groups, p, rng)
         bins, count = np.arange(self.size.size), called.shape[1]
         rows = np.zeros((count, bins.size))
-        labelled = np.bincount(self.bin[self.labelled], minlength=bins.size)
+        labelled = np.bincount(self.bin[self.is_labelled], minlength=bins.size)
         rows[self.group, bins] = self.size - labelled
         known = np.bincount(self.pattern, np.nan_to_num(self.y), count)
         repeats = COUNTS * max(DRAWS // p.shape[1], 1)
@@ -223,7 +223,7 @@ class PatternTable:
 
     def probability_draws(self) -> Floats:
         """Return (bins, draws) probabilities of a positive."""
-        learnt = bool(self.labelled.any())
+        learnt = bool(self.is_labelled.any())
         if self.raw and not learnt:  # the first weights: all models alike
             return from_log_odds(self.odds[:1].T)[0]
         member = self.member if learnt else self.group

@@ -157,6 +157,13 @@ def monitor(
     Returns
     -------
     Monitoring
+        The `periods` with their verdicts; `add` adds the next ones.
+
+    Raises
+    ------
+    ValueError
+        Where `p` and `labels` are swapped, the reference has rows of one class, or
+        rows of a period come after a later period was closed.
 
     Examples
     --------

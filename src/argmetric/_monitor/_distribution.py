@@ -238,16 +238,16 @@ class PeriodDistribution:
             return self.mixture.summary(coverage)
         pmfs = [one.score_pmf for one in self._by_reading]
         coverage = 1.0 - ALLOWED * (1.0 - coverage)
-        return self._widened(self.mixture.score_pmf, pmfs, coverage)
+        return self._wider_interval(self.mixture.score_pmf, pmfs, coverage)
 
     def prevalence_summary(self, coverage: float) -> tuple[float, Interval]:
         """Return mean and interval of the prevalence."""
         if self._shift != "auto":
             return self.mixture.prevalence_summary(coverage)
         pmfs = [one.prevalence_pmf for one in self._by_reading]
-        return self._widened(self.mixture.prevalence_pmf, pmfs, coverage)
+        return self._wider_interval(self.mixture.prevalence_pmf, pmfs, coverage)
 
-    def _widened(
+    def _wider_interval(
         self, pmf: ScorePMF, pmfs: Sequence[ScorePMF], coverage: float
     ) -> tuple[float, Interval]:
         return pmf.mean, widen_interval(pmf, pmfs, self.readings, coverage)

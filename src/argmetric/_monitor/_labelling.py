@@ -69,7 +69,7 @@ SIDES = np.array([[0.0, 1.0]])  # the decisions of one model
 class LabelledEstimate(Result):
     """The score of a period, estimated from labels of some of its rows.
 
-    Attributes
+    Parameters
     ----------
     mean : float
         The estimate of the score: its mean given these labels.
@@ -84,6 +84,17 @@ class LabelledEstimate(Result):
         unbiased, and less precise than the score.
     metric : Metric
         What is estimated.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 3, 3000)
+    >>> y = rng.random(3000) < p
+    >>> m = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
+    >>> plan = m.to_label(50)
+    >>> plan.estimate(y[1000:][plan.rows]).n_labels
+    50
     """
 
     mean: float
@@ -108,6 +119,13 @@ class LabelledEstimate(Result):
         return Headline(metric_title(self.metric.name), number(self.mean), more)
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
             self._field("mean", "mean", number),
@@ -134,9 +152,11 @@ class LabelledEstimate(Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LabellingPlan(Result):
-    """Rows whose labels tell most about the score of a period.
+    """The rows of a period that are most informative about its score.
 
-    Attributes
+    `Monitoring.to_label` returns it.
+
+    Parameters
     ----------
     rows : ndarray
         Numbers of the rows to label, among those that were passed, in rising order.
@@ -148,6 +168,18 @@ class LabellingPlan(Result):
         Rows of every stratum whose label is not known.
     period : str
         The period they belong to.
+    _table, _probabilities, _member, _metric, _coverage : object
+        Of the period, for `estimate`.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 3, 3000)
+    >>> y = rng.random(3000) < p
+    >>> m = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
+    >>> m.to_label(50).rows.size
+    50
     """
 
     rows: Integers
@@ -157,7 +189,7 @@ class LabellingPlan(Result):
     sizes: Integers
     period: str
     _table: Integers
-    _chances: Floats
+    _probabilities: Floats
     _member: Integers
     _metric: Metric
     _coverage: float
@@ -190,6 +222,13 @@ class LabellingPlan(Result):
         return Headline("rows to label", f"{self.rows.size:,}", whole)
 
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
         chosen = f"{int(self.labels.sum()):,}"
         return [
@@ -216,6 +255,7 @@ class LabellingPlan(Result):
         Returns
         -------
         LabelledEstimate
+            `mean` and `interval` of the score.
         """
         shape = self.rows.shape
         (y_,) = read_together(pos_label, shape=shape, other="rows", missing="y", y=y)
@@ -232,7 +272,7 @@ class LabellingPlan(Result):
             inside = member >= 0
             weight[member[inside], np.flatnonzero(inside)] += rows[inside]
         positives = stratum_positives(
-            self._chances,
+            self._probabilities,
             np.asarray(weight / weight.sum(axis=1, keepdims=True)),
             self.sizes,
             drawn,
@@ -261,11 +301,15 @@ class LabellingPlan(Result):
 
 
 def stratum_positives(
-    chances: Floats, weights: Floats, sizes: Integers, drawn: Integers, found: Floats
+    probabilities: Floats,
+    weights: Floats,
+    sizes: Integers,
+    drawn: Integers,
+    found: Floats,
 ) -> Floats:
     """Return draws of the number of positives of every stratum, given its labels.
 
-    chances : (calibrators, bins) probabilities
+    probabilities : (calibrators, bins) probabilities
     weights : (strata, bins) part of the rows of a stratum in each bin
     sizes, drawn, found : (strata) rows, labels, and positives among these
     """
@@ -274,7 +318,7 @@ def stratum_positives(
     a, b = (one.ravel() for one in np.meshgrid(*TILTS, indexing="ij"))
     prior = (a / TILT_STD[0]) ** 2 / 2.0 + ((b - 1.0) / TILT_STD[1]) ** 2 / 2.0
     rng, draws = np.random.default_rng(0), []
-    for x in np.clip(logit(chances), -FURTHEST, FURTHEST):
+    for x in np.clip(logit(probabilities), -FURTHEST, FURTHEST):
         # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as
         # a difference is 0, and its beta distribution is none.
         both = from_log_odds(a[:, None] + b[:, None] * x)
@@ -291,7 +335,7 @@ def stratum_positives(
 def plan_labelling(
     n: int,
     table: Integers,
-    chances: Floats,
+    probabilities: Floats,
     metric: Metric,
     *,
     coverage: float,
@@ -304,7 +348,7 @@ def plan_labelling(
     open_ = table[:, UNKNOWN]
     if not open_.sum():
         raise ValueError("all labels of this period are known already")
-    c = chances.mean(axis=0)
+    c = probabilities.mean(axis=0)
     sizes = row_sizes(table, c, metric)
     per_side = int(np.clip(n // (2 * FEWEST), 1, STRATA))
     side = np.repeat([0, 1], c.size)
@@ -325,7 +369,7 @@ def plan_labelling(
         sizes=total,
         period=period,
         _table=table,
-        _chances=chances,
+        _probabilities=probabilities,
         _member=member,
         _metric=metric,
         _coverage=coverage,

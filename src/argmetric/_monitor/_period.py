@@ -56,10 +56,10 @@ class LateValues(dict[str, Any]):
     """Values that are computed when they are used, each once."""
 
     def __init__(self, distribution: PeriodDistribution, watch: Watch) -> None:
-        self._law, self._watch = distribution, watch
+        self._posterior, self._watch = distribution, watch
 
     def __missing__(self, name: str) -> object:
-        distribution, watch = self._law, self._watch
+        distribution, watch = self._posterior, self._watch
         if name == "population_interval":
             rows = watch.old, distribution.new, watch.own
             self[name] = population_prevalence(*rows, watch.coverage)

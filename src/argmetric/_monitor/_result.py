@@ -53,14 +53,33 @@ class Monitoring(AllPeriods["Monitoring"]):
 
     `monitor` returns it; `add` adds rows and returns a new one.
 
+    Parameters
+    ----------
+    watch : Watch
+        The reference, the metric and the options.
+    counts : tuple of PeriodCounts
+        Rows of each period by score, predicted and true label.
+    notes : tuple of str
+        Remarks on the input.
+    _cache, _segments, _n_segments, _kept, _watches : object
+        What was computed, segments, and the rows of the last call.
+
     Attributes
     ----------
     periods : tuple of Period
         In order; those without rows are left out.
     segments : dict
         A Monitoring for each segment of `by`, the worst first.
-    notes : tuple of str
-        Remarks on the input.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 3, 3000)
+    >>> y = rng.random(3000) < p
+    >>> m = am.monitor(p[1000:2000], 0.3, reference=(y[:1000], p[:1000]))
+    >>> len(m.add(p[2000:]).periods)
+    2
     """
 
     _what: ClassVar[str] = "monitoring"
@@ -124,6 +143,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         Returns
         -------
         Monitoring
+            With the new periods; this one stays as it is.
         """
         more = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
         rows, bounds, notes = self._read(p, labels, by, **more)
@@ -157,6 +177,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         Returns
         -------
         Monitoring
+            With the labels; this one stays as it is.
         """
         if self.watch.average == "samples":
             raise ValueError(
@@ -301,6 +322,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         Returns
         -------
         LabellingPlan
+            The rows, and `estimate`, which takes their labels.
         """
         check_seed(random_state)
         if self.watch.is_grouped or self.watch.columns:
@@ -356,18 +378,19 @@ class Monitoring(AllPeriods["Monitoring"]):
         periods = [x for _, one in parts for x in one.periods]
         values = {name: [getattr(x, name) for x in periods] for name in names}
         for name, column in values.items():
-            columns[name] = self._typed(name, column)
+            columns[name] = _frame_column(name, column)
         for name in Answer._fields:
             columns[name] = [getattr(x.answer, name) for x in periods]
         return as_frame(columns, backend)
 
-    def _typed(self, name: str, values: list[Any]) -> Any:
-        if name in ("start", "end") and values:
-            numbers = values[0].isdigit()
-            return np.array(values, dtype=np.int64 if numbers else "datetime64[us]")
-        return values
-
     def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
         reference = self.watch.reference.sum(axis=1)
         rows = f"{reference.sum():,} rows, {reference[1]:,} positive"
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
@@ -442,3 +465,11 @@ class Monitoring(AllPeriods["Monitoring"]):
                 "no alarm on movement; floor= and to_label watch its level"
             )
         return (*notes, *self._meanings(), self.watch.unseen)
+
+
+def _frame_column(name: str, values: list[Any]) -> AnyArray | list[Any]:
+    """Return a column of a frame: starts and ends are numbers or times."""
+    if name in ("start", "end") and values:
+        numbers = values[0].isdigit()
+        return np.array(values, dtype=np.int64 if numbers else "datetime64[us]")
+    return values

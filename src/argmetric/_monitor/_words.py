@@ -168,7 +168,13 @@ class OnePeriod(Result):
         raise NotImplementedError
 
     def cells(self) -> tuple[str, ...]:
-        """Return the period in the cells of a printed line."""
+        """Return the period in the cells of a printed line.
+
+        Returns
+        -------
+        tuple of str
+            Rows, score, prevalence, verdict, actual score and alarm.
+        """
         alarm, actual = f"ALARM: {self.alarm}" if self.alarm else "", ""
         if self.n_known and not self.labelled:
             actual = f"actual {number(self.actual)}"

@@ -107,7 +107,8 @@ def hold_calibration(base, moved, y, weight, out):
 def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
     """Log-odds of bins without the effects of patterns.
 
-    curve : (particles, 3) level a, slope b and bend t
+    curve : (particles, 3) level a, slope b and bend t; b = 0: log-odds are
+        a + ½·logit(prevalence) + Σ ±e, whatever x is
     system : (particles, systems) effects e
     which : (particles) number of the calibrator
     bins : (calibrators + 4, bins) log-odds x under each calibrator, then the ranks z as
@@ -123,6 +124,15 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
     for i in range(curve.shape[0]):
         x = bins[which[i]]
         level, slope, bend = curve[i]
+        if slope == 0.0:  # scores say nothing beyond the predictions
+            mean = prevalence[which[i]]
+            middle = level + (math.log(mean) - math.log(1.0 - mean)) / 2.0
+            for c in range(n_bins):
+                odds = middle
+                for j in range(effects):
+                    odds += system[i, j] * sign[j, pattern[c]]
+                out[i, c] = min(max(odds, -FURTHEST), FURTHEST)
+            continue
         for c in range(n_bins):
             base[c] = slope * x[c] + bend * z[c]
         shift = level
