@@ -90,12 +90,12 @@ def draw_map(ax: Axes | None, name: str, apply: Callable[[Floats], Floats]) -> A
     return ax
 
 
-def draw_bars(ax: Axes, names: Sequence[str], values: npt.ArrayLike) -> None:
+def draw_bars(ax: Axes, names: Sequence[str], heights: npt.ArrayLike) -> None:
     """Draw a bar for each name, from top to bottom; of many a histogram."""
-    values = np.asarray(values)
+    values: Floats = np.asarray(heights, dtype=np.float64)
     if len(names) > MOST_BARS:
         values = values[np.isfinite(values)]
-        ax.hist(values, bins=list(adaptive_edges(values)), color="C0", alpha=0.8)
+        ax.hist(values, bins=adaptive_edges(values).tolist(), color="C0", alpha=0.8)
         return
     places = range(len(names))
     ax.barh(places, values, color="C0", alpha=0.8)

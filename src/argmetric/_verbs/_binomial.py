@@ -229,7 +229,7 @@ def f_rejects(tp: int, fp: int, fn: int, floor: float, beta: float) -> float:
         (1.0 - r) / (1.0 - r0)
     )
     tail = binomial_cdf(np.ceil(m * r - 1e-9), m, r0)
-    return float(min(np.exp(-m * gain), np.e * tail))
+    return float(min(np.exp(-m * gain), math.e * tail))
 
 
 def f_chain(

@@ -36,7 +36,7 @@ def complete_docstrings(kind: Kind) -> Kind:
             text = getattr(vars(base).get(name), "__doc__", None) or ""
             sections = _SECTIONS.search(inspect.cleandoc(text))
             if sections:
-                method.__doc__ = f"{inspect.cleandoc(own)}\n\n{sections[0]}"
+                method.__doc__ = f"{inspect.cleandoc(own or '')}\n\n{sections[0]}"
                 break
     return kind
 

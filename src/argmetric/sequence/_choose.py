@@ -214,14 +214,14 @@ WANTED = "a list of (start, stop, type, probability) for each sentence"
 
 
 def candidate_marginals(
-    candidates: object, tokens: object, scheme: SchemeName
+    candidates: object, tokens: Sequence[Sequence[str]] | None, scheme: SchemeName
 ) -> SpanMarginals:
     """Return the candidates (start, stop, type, probability) in the form of marginals.
 
     A sentence without `tokens` ends with its last candidate.
     """
     check_choice(scheme, "scheme", SCHEMES)
-    sentences = [
+    sentences: list[Sequence[Any]] = [
         check_items(one, f"candidates[{g}]", "a list of spans")
         for g, one in enumerate(check_items(candidates, "candidates", WANTED))
     ]

@@ -411,7 +411,7 @@ def decode(
         return decision(*known, how, n_states=kept.n_states)
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
-        if ranked:
+        if ranked and isinstance(model, Independent):
             from argmetric._verbs.decide import decide_by
 
             best = decide_by(model.p, counts, check=False)

@@ -170,7 +170,7 @@ def check_hypothesis(z: ArrayLike, chain: Chain | None) -> Integers:
 
 
 @overload
-def expectation(
+def expectation(  # type: ignore[overload-overlap]  # a vector is no scalar utility
     utility: VectorFunction,
     z: ArrayLike,
     model: Model,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric._ground.validation import to_floats
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import SchemeName
@@ -27,7 +27,7 @@ from argmetric.sequence._subwords import (
 
 
 def decode_logits(
-    logits: object,
+    logits: ArrayLike,
     labels: Sequence[str] | dict[Any, str],
     metric: str | Metric = "f1",
     *,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -277,7 +277,7 @@ def freeze(state: State) -> Hashable:
         return frozenset(state)
     if isinstance(state, dict):
         return frozenset((key, freeze(value)) for key, value in state.items())
-    return state
+    return cast("Hashable", state)
 
 
 def mean_if_defined(outcome: Outcome) -> tuple[float, float]:

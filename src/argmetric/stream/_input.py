@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -180,10 +180,10 @@ def read_labels(
         raise ValueError(
             "requires y to be passed, but the target y is None: labels are needed"
         )
-    values: AnyArray = y
     is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind not in "cO"
-    if first or not is_plain:
-        values = column_or_1d(estimator_labels(y), warn=True)
+    read = first or not is_plain
+    labels = column_or_1d(estimator_labels(y), warn=True) if read else y
+    values = cast("AnyArray", labels)
     check_length(values, "y", n, other)
     return values
 

@@ -368,7 +368,7 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
     return _RULES[rule]()
 
 
-def first_decision(rule: object, metric: MetricLike) -> bool:
+def first_decision(rule: Any, metric: MetricLike) -> bool:
     """Return the decision of an untrained rule for a row with probability ½.
 
     It is False for a rule for several classes, as none is known yet.

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def require_torch(what: str) -> ModuleType:
         import torch
     except ImportError:
         raise ImportError(f"{what} needs torch: {install('torch')}") from None
-    return torch
+    return cast("ModuleType", torch)
 
 
 class _Torch:

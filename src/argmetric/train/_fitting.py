@@ -198,8 +198,7 @@ def route_params(
                 UserWarning,
                 stacklevel=3,
             )
-    split_params = {} if problem.groups is None else {"groups": problem.groups}
-    return fit_params, split_params
+    return fit_params, {} if problem.groups is None else {"groups": problem.groups}
 
 
 @dataclass(frozen=True)

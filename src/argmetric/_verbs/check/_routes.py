@@ -135,8 +135,8 @@ def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
         values = case.metric.value(tp, k, t, n)
         defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
         columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
-    table = np.stack([np.bincount(block, one, n_blocks) for one in columns], axis=-1)
-    return table[:, None, :]
+    table = [np.bincount(block, one, n_blocks) for one in columns]
+    return np.stack(table, axis=-1, dtype=np.float64)[:, None, :]
 
 
 def _score_all(case: Case, table: Floats) -> Floats:

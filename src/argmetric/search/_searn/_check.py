@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -158,7 +158,7 @@ def check_task(
     max_outputs = check_count(max_outputs, "max_outputs")
     max_steps = check_count(max_steps, "max_steps", low=1)
     check_seed(random_state)
-    X, Y = unzip_pairs(X) if Y is None else same_number(X, Y)
+    X, Y = unzip_pairs(X) if Y is None else same_number(cast("Sequence[Any]", X), Y)
     kit = _Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):
         kit.check_input(place, x, y, n_paths)
@@ -181,7 +181,7 @@ def unzip_pairs(pairs: Iterable[Any]) -> Data:
     return [x for x, _ in pairs], [y for _, y in pairs]
 
 
-def same(one: object, other: object, *, inside: bool = False) -> bool:
+def same(one: Any, other: Any, *, inside: bool = False) -> bool:
     """Return whether two values are equal, also for arrays and nan.
 
     Objects whose class defines no equality are equal, unless `inside` compares their
@@ -386,9 +386,14 @@ class _Kit:
             )
             return
         rises = None if costs is None else self.rises(costs, legal)
-        if rises is None and (costs is not None or reference is None):
+        if rises is None and costs is not None:
             return
-        best = int(np.argmin(rises)) if reference is None else legal.index(reference)
+        if reference is not None:
+            best = legal.index(reference)
+        elif rises is not None:
+            best = int(rises.argmin())
+        else:
+            return
         if rises is not None and rises[best] > _SMALL:
             self.note(
                 "reference",
@@ -422,7 +427,8 @@ class _Kit:
             action = quote(legal[wrong[0]])
             self.note("finite", f"the cost of action {action} is {found[wrong[0]]}")
             return None
-        return found - found.min()
+        above: Floats = found - found.min()
+        return above
 
     def follow(
         self, x: object, y: object, state: object, *, at_random: bool = False

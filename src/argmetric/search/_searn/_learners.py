@@ -20,7 +20,15 @@ from argmetric._ground.display import Shown
 from argmetric._ground.features import check_features
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.lazy import load_module
-from argmetric._ground.types import Estimator, Features, Floats, Hashes, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    Estimator,
+    Features,
+    Floats,
+    Hashes,
+    Integers,
+    SparseMatrix,
+)
 from argmetric._ground.validation import check_weight, is_sparse
 from argmetric.search._searn._decisions import (
     Decisions,
@@ -358,7 +366,7 @@ class Always:
 
     value: float
 
-    def predict(self, X: Features) -> Floats:
+    def predict(self, X: AnyArray | SparseMatrix) -> Floats:
         return np.full(X.shape[0], self.value)
 
 

@@ -427,7 +427,7 @@ class Summarizer(SavedEstimator):
         references: object,
         *,
         words: int | None = None,
-        queries: object = None,
+        queries: Sequence[str] | None = None,
     ) -> SummaryScores:
         """Return ROUGE recall of the summaries of `predict`.
 
