@@ -88,7 +88,6 @@ ANY_ALLOWED = {
     r"Files|Report) ": "made by the verbs, not by users",
     r"scale\.(open return|Lazy\w+ table)": "tables of engines that need not be there",
     r"stream\.(Online|River)Classifier\.\w+_ return": "one property made for all",
-    r".*(classes) return$": "labels of the classes, as the user has them",
 }
 
 

@@ -102,8 +102,7 @@ def monitor(
     (label shift), or the inputs changed (covariate shift). The explanations are
     weighted by how well they fit, and mixed into one forecast, whose interval holds
     under each of them that is not ruled out; where none fits, the verdict is "cannot
-    say without labels".
-    More on the page :doc:`/production`.
+    say without labels". See :doc:`/production`.
 
     Parameters
     ----------
@@ -131,12 +130,10 @@ def monitor(
         Group of each row: the metric is averaged over the groups of a period.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
-        over rows, the mean over columns, or all cells together. One calibrator and one
-        shift serve all groups and columns.
+        over rows or columns, or all cells together. All have one calibrator and shift.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`: the calibrator is
-        fitted again for each period, with the reference weighted as its rows. Benefit
-        unproven.
+        Numbers that describe the rows of the reference and of `p`, to weight the
+        reference as the rows of each period. Benefit unproven.
     shift : {"auto", "none", "prior"}, default="auto"
         "auto" mixes the three explanations. "none": nothing but the rows changed.
         "prior": the prevalence changed and nothing else did.
@@ -149,8 +146,7 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The label that counts as positive, in `labels`, `known` and the y of
-        `reference`.
+        The positive label, in `labels`, `known` and the y of `reference`.
     logits : bool, default=False
         Whether `p` holds log-odds, and the reference too.
 

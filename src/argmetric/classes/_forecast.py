@@ -115,7 +115,7 @@ class ClassForecast(DistributionResult):
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
     >>> f = am.classes.forecast(p, [0, 0, 0, 1], "accuracy")
     >>> f.values.tolist(), f.probabilities.round(3).tolist()
-    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.033, 0.177, 0.358, 0.337, 0.095])
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.033, 0.187, 0.372, 0.314, 0.094])
     """
 
     mean: float

@@ -242,7 +242,7 @@ ALIKE = {  # of four groups, the two with negatives are dealt to one fold
     ("given", "message"),
     [
         ({"y": [0, 0, 0], "p": [0.1, 0.2, 0.3]}, "one class only"),
-        ({"y": [0, 1, 0], "p": [0.1, 0.2, 0.3]}, "two rows or more of each class"),
+        ({"y": [0, 1, 0], "p": [0.1, 0.2, 0.3]}, "each class in two rows or more"),
         ({"groups": [0, 1, 2, 1]}, "each class in two groups or more"),
         (ALIKE, "rows of both classes outside of every fold"),
         ({"p": [0.3] * 4}, "scores are equal"),

@@ -20,7 +20,7 @@ BLOCK = 256  # rows whose odds are made at once
 
 
 @inner
-def uniform(state):
+def draw_uniform(state):
     """Return a random number from 0 to 1; state[0] is the counter."""
     return (draw(state) >> SPARE_BITS) * UNIT
 
@@ -51,7 +51,7 @@ def draw_tables(p, first, last, labels, factors, state, tables):
                 )
             for d in range(tables.shape[1]):
                 for i in range(size):
-                    u = uniform(state) * total[i]
+                    u = draw_uniform(state) * total[i]
                     c = 0
                     while c < end[i] and u >= odds[i, c]:
                         u -= odds[i, c]
@@ -127,7 +127,7 @@ def tables_of_both(
                     c = d // C ** (starts[g + 1] - 1 - i) % C
                     probability[at, d] *= p[i, c]
                 else:
-                    u = uniform(state)
+                    u = draw_uniform(state)
                     c = 0
                     while c < C - 1 and u >= p[i, c]:
                         u -= p[i, c]

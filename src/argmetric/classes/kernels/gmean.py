@@ -17,7 +17,7 @@ import numpy as np
 from argmetric._ground.jit import inner, kernel
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes.kernels.climb import climb_product
-from argmetric.classes.kernels.draws import uniform
+from argmetric.classes.kernels.draws import draw_uniform
 
 FEW = 2000.0  # expected rows up to which the true rows of a class are drawn
 MOST_DRAWS, LEAST_DRAWS = 256, 64
@@ -100,12 +100,12 @@ def draw_outcomes(p, rare, count, state):
         while total > 0.0:
             d += 1
             if total < 1.0 - 1e-12:  # leap to the next draw in which the row is rare
-                u = uniform(state)
+                u = draw_uniform(state)
                 leap = math.log1p(-u) / math.log1p(-total)
                 d += int(min(leap, float(count)))
             if d >= count:
                 break
-            u = uniform(state) * total
+            u = draw_uniform(state) * total
             found = -1
             for c in range(C):
                 if rare[c] and p[i, c] > 0.0:
