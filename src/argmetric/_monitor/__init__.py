@@ -146,7 +146,8 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The positive label, in `labels`, `known` and the y of `reference`.
+        The label that counts as positive, in `labels`, `known` and the y of
+        `reference`.
     logits : bool, default=False
         Whether `p` holds log-odds, and the reference too.
 
