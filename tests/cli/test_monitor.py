@@ -266,6 +266,11 @@ def test_time_zones_and_the_metric_of_a_rule_are_told(run, weeks):
     assert "the rule was tuned for mcc" in run("monitor", weeks[0], *ruled).out
 
 
+def to_12_digits(values):
+    """Round: the last bit of numpy's sums depends on where arrays lie in memory."""
+    return json.loads(json.dumps(values), parse_float=lambda x: round(float(x), 12))
+
+
 def test_every_state_that_was_begun_is_read_again(run, answer, weeks):
     """Rows by number go on where they stopped, and the reference need not be named."""
     base = (*OPTIONS[:2], "--threshold", "0.5", "--every", "300")
@@ -273,7 +278,7 @@ def test_every_state_that_was_begun_is_read_again(run, answer, weeks):
     run("monitor", weeks[0], *options)
     found = json.loads(run("monitor", weeks[1], *options[2:]).out)
     whole = answer("monitor", weeks[0], weeks[1], *base)
-    assert found["periods"] == whole["periods"]
+    assert to_12_digits(found["periods"]) == to_12_digits(whole["periods"])
     assert [one["n"] for one in found["periods"]] == [300, 300, 300, 100]
 
 

@@ -128,6 +128,7 @@ def test_absent_cells_are_certain_negatives(name):
         )
 
 
+@pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
 @given(p=probability_vectors(max_size=40))
 def test_short_vectors_do_not_depend_on_what_is_loaded(p):
     """To the bit, whether the kernel of their laws is there or not."""

@@ -366,9 +366,10 @@ def _scale_odds(p: ArrayLike, factor: float, inverse: bool, logits: bool) -> Flo
     """Multiply the odds by a factor, or divide them by it."""
     inverse, logits = check_flag(inverse, "inverse"), check_flag(logits, "logits")
     values = read_scores(p, "p", logits=logits)
-    factor = 1.0 / factor if inverse else factor
     if logits:
-        return values + math.log(factor)
+        shift = math.log(factor)
+        return values - shift if inverse else values + shift
+    factor = 1.0 / factor if inverse else factor
     # Multiplied by 1 at most: products of the smallest numbers may overflow else
     positive, negative = (
         values * min(factor, 1.0),
