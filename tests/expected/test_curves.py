@@ -132,7 +132,7 @@ def test_absent_cells_are_certain_negatives(name):
 @given(p=probability_vectors(max_size=40))
 def test_short_vectors_do_not_depend_on_what_is_loaded(p):
     """To the bit, whether the kernel of their laws is there or not."""
-    am.decide([[0.5, 0.3]], average="samples")  # loads it
+    am.decide([[0.5, 0.3], [0.2, 0.1]], average="samples")  # loads it
     loaded = am.decide(p, "f1")
     with pytest.MonkeyPatch.context() as patch:
         patch.delitem(sys.modules, TABLES)
