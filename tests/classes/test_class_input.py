@@ -88,7 +88,7 @@ def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
         ([[np.nan, 0.5]], {"logits": True}, "NaN at row 0, column 0"),
         ([[0.0, -np.inf]], {"logits": True}, "infinite scores in row 0"),
         ([[1.0], [1.0]], {}, "1 column, one class only"),
-        ([0.5, 0.5], {}, r"one column per class, not an array of shape \(2,\)"),
+        ([0.5, 0.5], {}, "one column per class, not have 1 dimension: are p"),
     ],
 )
 def test_rows_that_are_no_probabilities_of_classes(p, options, message):

@@ -167,8 +167,12 @@ am.forecast([0.5, 0.5], [0, 1], known=[2, None]) -> ValueError: known holds 2, n
     1; pass pos_label=2
 am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0) -> ValueError: pos_label=0
     goes with dense labels: those of a sparse matrix such as y
-am.evaluate([0, 1], [0.2, 0.7]) -> ValueError: labels holds 0\.2, 0\.7, not .*, if these
-    are labels, not scores
+am.evaluate([0, 1], [0.2, 0.7]) -> ValueError: labels holds 0\.2, 0\.7, not .*; these
+    look like scores: are scores and labels in their places
+am.tune([0.2, 0.7, 0.4], [0, 1, 0]) -> ValueError: are scores and labels in their places
+am.decide("f1", [0.2, 0.7]) -> TypeError: it comes after scores and labels
+am.classes.forecast([0, 1, 1], np.eye(3)) -> ValueError: are p and another
+am.classes.tune([[0.3, 0.7], [0.6, 0.4]], ["b", "a"]) -> ValueError: are p and another
 am.evaluate(list("abc"), list("abb")) -> ValueError: or call
     argmetric\.classes\.evaluate
 am.evaluate(list("abc"), list("abb"), pos_label="a") -> ValueError: or call

@@ -60,7 +60,7 @@ def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> Lab
     """Return the message for labels of which none is known to be positive."""
     ways = " or ".join(naming(label) for label in reversed(found))
     problem = f"{name} holds {list_labels(found)}, not 0 and 1"
-    return LabelError("unclear", problem, f"pass {ways}{_if_scores(found)}")
+    return LabelError("unclear", problem, f"{_if_swapped(found)}pass {ways}")
 
 
 def too_many(
@@ -75,7 +75,7 @@ def too_many(
     way_out = f"pass {sides} for {shown(one)} against the rest"
     if name.startswith("y_") or name == "y and labels":  # of those who score labels
         way_out += ", or call argmetric.classes.evaluate for a score of all classes"
-    return LabelError("many", problem, f"{way_out}{_if_scores(found)}")
+    return LabelError("many", problem, f"{_if_swapped(found)}{way_out}")
 
 
 def one_class(label: object, name: str, rows: str = "label") -> LabelError:
@@ -129,9 +129,9 @@ def _holds(name: str) -> str:
     return "hold" if " and " in name else "holds"
 
 
-def _if_scores(found: Sequence[Any]) -> str:
+def _if_swapped(found: Sequence[Any]) -> str:
     if any(isinstance(label, float) for label in found):  # whole ones are int by now
-        return ", if these are labels, not scores"
+        return "these look like scores: are scores and labels in their places? If so, "
     return ""
 
 

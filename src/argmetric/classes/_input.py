@@ -166,12 +166,8 @@ def check_class_probabilities(
     """
     if is_sparse(scores):
         raise TypeError(f"{name} must be dense: pass {name}.toarray()")
+    refuse_column(scores, name)
     values = read_scores(scores, name, logits=logits, first=first)
-    if values.ndim != 2:
-        raise ValueError(
-            f"{name} must be a matrix with one column per class, not an array of shape "
-            f"{values.shape}"
-        )
     if values.shape[1] < 2:
         raise ValueError(
             f"{name} has {values.shape[1]} column, one class only: one column for each "
@@ -193,6 +189,18 @@ def check_class_probabilities(
     if off.max(initial=0.0) <= SUM_ROUNDING:
         return values
     return np.asarray(values / total[:, None])
+
+
+def refuse_column(scores: ArrayLike, name: str) -> None:
+    """Refuse a name, or one value per row, where a matrix is needed."""
+    is_list = isinstance(scores, list | tuple) and len(scores) > 0
+    ndim = 1 + np.ndim(scores[0]) if is_list else np.ndim(scores)
+    if ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix with one column per class, not have {ndim} "
+            f"dimension{'s' * (ndim != 1)}: are {name} and another argument swapped? "
+            "Scores of one class go to the functions of argmetric itself"
+        )
 
 
 def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:

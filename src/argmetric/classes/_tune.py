@@ -29,7 +29,7 @@ from argmetric._verbs.tune import (
     mapped_scores,
 )
 from argmetric.classes._calibrate import resolve_calibrator
-from argmetric.classes._input import class_codes
+from argmetric.classes._input import class_codes, refuse_column
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
@@ -131,14 +131,10 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
+    refuse_column(p, "p")
     scores = check_p(p)
     if reference is None:
         warn_of_scale(scores, logits=False, given=p)
-    if scores.ndim != 2:
-        raise ValueError(
-            "p must be a matrix with one column per class; argmetric.tune takes the "
-            "scores of one class"
-        )
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
         require_defined(one, scores.shape[0])

@@ -225,7 +225,7 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
         if not callable(metric):
             raise TypeError(
                 "metric must be a name, a Metric or a function of (tp, k, t, n), "
-                f"not {type(metric).__name__}"
+                f"not {type(metric).__name__}; it comes after scores and labels"
             )
         refuse_foreign_function(metric)
         metric = CustomMetric(metric)

@@ -280,8 +280,11 @@ def test_labels_that_do_not_say_it(verb, expected):
         who = "labels" if verb == "forecast known" else VERBS[verb].name
         low, high = kind.negative, kind.positive
         ways = f"{VERBS[verb].way_out(high)} or {VERBS[verb].way_out(low)}"
-        ways += ", if these are labels, not scores" if name == "fractions" else ""
-        said = f"{who} holds {low!r}, {high!r}, not 0 and 1; pass {ways}"
+        swapped = (
+            "these look like scores: are scores and labels in their places? If so, "
+        )
+        hint = swapped if name == "fractions" else ""
+        said = f"{who} holds {low!r}, {high!r}, not 0 and 1; {hint}pass {ways}"
         assert refusal(called, verb, kind) == said, name
 
 
