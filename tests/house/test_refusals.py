@@ -170,6 +170,11 @@ am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0) -> ValueError: pos_la
 am.evaluate([0, 1], [0.2, 0.7]) -> ValueError: labels holds 0\.2, 0\.7, not .*; these
     look like scores: are scores and labels in their places
 am.tune([0.2, 0.7, 0.4], [0, 1, 0]) -> ValueError: are scores and labels in their places
+am.decide([0.2, 0.7], scoring="f1") -> TypeError: metric='f1'
+am.decide([0.2, 0.7], threshold=0.3) -> TypeError: forecast\(p, threshold, metric\)
+am.tune([0, 1], [0.2, 0.7], scoring="f1") -> TypeError: named by metric
+am.classes.decide(np.eye(2), max_positives=1) -> TypeError: max_per_class=
+am.classes.tune([0, 1], np.eye(2), budget=1) -> TypeError: max_per_class=
 am.decide("f1", [0.2, 0.7]) -> TypeError: it comes after scores and labels
 am.classes.forecast([0, 1, 1], np.eye(3)) -> ValueError: are p and another
 am.classes.tune([[0.3, 0.7], [0.6, 0.4]], ["b", "a"]) -> ValueError: are p and another

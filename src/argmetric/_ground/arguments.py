@@ -329,6 +329,15 @@ REFUSED = {
         "tune(..., sample_weight=...) for a threshold, evaluate(..., "
         "sample_weight=...) for the score"
     ),
+    "scoring": "the metric is named by metric, as in metric='f1'",
+    "threshold": (
+        "it chooses the threshold. The score of one of your own is "
+        "forecast(p, threshold, metric) or evaluate(y, p >= threshold, metric)"
+    ),
+    **dict.fromkeys(
+        ("max_positives", "budget"),
+        "each class has its own limit, max_per_class={'name': 10}",
+    ),
 }
 
 

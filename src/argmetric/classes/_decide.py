@@ -48,7 +48,7 @@ from argmetric.metrics import (
 )
 
 
-@refuses("sample_weight")
+@refuses("sample_weight", "scoring", "max_positives", "budget")
 def decide(
     p: ArrayLike,
     metric: MetricLike | None = None,

@@ -191,7 +191,7 @@ def check_class_probabilities(
     return np.asarray(values / total[:, None])
 
 
-def refuse_column(scores: ArrayLike, name: str) -> None:
+def refuse_column(scores: Any, name: str) -> None:
     """Refuse a name, or one value per row, where a matrix is needed."""
     is_list = isinstance(scores, list | tuple) and len(scores) > 0
     ndim = 1 + np.ndim(scores[0]) if is_list else np.ndim(scores)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice
+from argmetric._ground.arguments import check_choice, refuses
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
@@ -45,6 +45,7 @@ from argmetric.metrics import (
 )
 
 
+@refuses("scoring", "max_positives", "budget")
 def tune(
     y: ArrayLike,
     p: ArrayLike,

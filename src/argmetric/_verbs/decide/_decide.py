@@ -85,7 +85,7 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
-@refuses("sample_weight")
+@refuses("sample_weight", "scoring", "threshold")
 def decide(
     p: ArrayLike,
     metric: MetricLike = "f1",

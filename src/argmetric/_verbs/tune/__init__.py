@@ -15,6 +15,7 @@ from argmetric._ground.arguments import (
     check_label,
     check_number,
     check_share,
+    refuses,
     shown,
 )
 from argmetric._ground.groups import code_groups
@@ -280,6 +281,7 @@ def tune(
     average: RuleAverage | None = None,
     **options: Unpack[TuneOptions],
 ) -> dict[str, Tuned]: ...
+@refuses("scoring")
 def tune(
     y: ArrayLike,
     p: ArrayLike,
