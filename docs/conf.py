@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import argmetric
+from argmetric._ground.stability import is_stable
 
 project = "argmetric"
 author = "The argmetric developers"
@@ -120,6 +121,18 @@ def skip_requests(app: object, what: str, name: str, *_: object) -> bool | None:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def mark_experimental(
+    app: object, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Say below the summary of a function or class that it is experimental."""
+    module, _, public = name.rpartition(".")
+    is_ours = what in ("function", "class") and not is_stable(module, public)
+    if is_ours and not any("Experimental: " in line for line in lines):
+        note = "*Experimental*: may change in any release, see :doc:`/stable`."
+        end = lines.index("") if "" in lines else len(lines)
+        lines[end:end] = ["", note]
+
+
 def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
     from docutils.nodes import SkipNode
     from docutils.utils.math.latex2mathml import tex2mathml
@@ -195,6 +208,7 @@ def setup(app: Any) -> None:
     app.add_directive("keys", keys_directive())
     app.connect("autodoc-process-signature", hide_constructor)
     app.connect("autodoc-skip-member", skip_requests)
+    app.connect("autodoc-process-docstring", mark_experimental, priority=400)
     app.add_html_math_renderer(
         "mathml",
         (partial(to_mathml, as_block=False), None),

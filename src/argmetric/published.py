@@ -2,6 +2,8 @@
 
 The labels and expected scores are those of `argmetric.decide`, which finds them in
 nearly linear time; the page on papers says which algorithm is whose.
+
+Experimental: names and parameters may change in any release.
 """
 
 from __future__ import annotations

@@ -96,6 +96,8 @@ def adjust_prior(
     the mean of the given rows equals the prevalence. `prior="estimate"` also includes
     the uncertainty of the prevalence that it estimates.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     p : array-like
@@ -290,6 +292,8 @@ def undo_sampling(
     are the model's odds times `rate`: p' = p·rate/(p·rate + 1 - p). This is exact for
     P(y | x); what is left is the model's own error, for which there is `calibrate`.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     p : array-like
@@ -334,6 +338,8 @@ def undo_weights(
     `ratio`: p' = p/(p + (1 - p)·ratio). Trees feel weights only in part, as nearly pure
     leaves change little: for them this corrects too much, and `calibrate` on labelled
     rows corrects the rest.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------

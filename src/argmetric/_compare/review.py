@@ -55,6 +55,8 @@ from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 class Review(Result):
     """Rows for manual review, and the score to expect after it.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     rows : ndarray of int, shape (n_reviewed,)
@@ -172,6 +174,8 @@ def review_rows(
 
     A reviewer corrects the label of every row in `rows`. The score to expect then is
     computed as `forecast` computes it.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------

@@ -28,6 +28,8 @@ from argmetric.metrics import MetricLike
 class ForecastDisplay(Display):
     """Picture of the distribution of a score, with its mean and interval.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     forecast : Forecast

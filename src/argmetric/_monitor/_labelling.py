@@ -69,6 +69,8 @@ SIDES = np.array([[0.0, 1.0]])  # the decisions of one model
 class LabelledEstimate(Result):
     """The score of a period, estimated from labels of some of its rows.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     mean : float
@@ -155,6 +157,8 @@ class LabellingPlan(Result):
     """The rows of a period that are most informative about its score.
 
     `Monitoring.to_label` returns it.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------

@@ -111,6 +111,8 @@ class Section:
 class Report:
     """What was decided, what to expect of it and what would change it, to be shown.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     kind : str

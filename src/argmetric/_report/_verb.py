@@ -370,6 +370,8 @@ def report(
 ) -> Report:
     """Make a page on a result, to be saved or shown in a notebook.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     result : Decision, Rule, CalibrationCheck, Comparison, Monitoring, or of classes

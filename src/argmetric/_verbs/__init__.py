@@ -14,6 +14,8 @@ def warmup() -> None:
 
     No answer changes by it, to the last bit.
 
+    Experimental: may change in any release.
+
     Examples
     --------
     >>> import argmetric as am

@@ -20,6 +20,8 @@ class ExpectedMetricDisplay(DecisionDrawing):
     With groups the expected scores of the groups are drawn as a histogram, with labels
     of a matrix (`average="macro"`) as a bar for each label.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     decision : Decision
@@ -182,6 +184,8 @@ class LabelledDisplay(Display):
 class ThresholdDisplay(LabelledDisplay, RuleDrawing):
     """The score on labelled rows against the threshold, and how sure the best one is.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     rule : Rule
@@ -227,6 +231,8 @@ class CalibrationCostDisplay(LabelledDisplay, CheckDrawing):
 
     Every point holds the same share of the positives that were expected, so that there
     are points where the cut is, however rare positives are.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------

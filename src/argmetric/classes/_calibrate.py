@@ -236,6 +236,8 @@ def adjust_prior(
     look like. `prior=` of `decide` and `forecast` does something else: it moves the
     probabilities until their mean over the rows equals the prevalences.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     p : array-like or frame

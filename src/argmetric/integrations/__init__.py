@@ -4,6 +4,8 @@
 LangChain, LlamaIndex and Haystack in `langchain`, `llama_index` and `haystack`. For
 networks `monai.BestMasks`, `transformers.RuleMetrics` and `lightning.RuleCallback`. For
 DuckDB, Polars and Ray `decide_table` labels one table, and `decide_batches` many.
+
+Experimental: names and parameters may change in any release.
 """
 
 from __future__ import annotations

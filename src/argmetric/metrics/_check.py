@@ -18,6 +18,8 @@ MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checke
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
     """Return every (tp, k, t) that n items can have.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     n : int
@@ -44,6 +46,8 @@ def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
 
 def require_defined(metric: Metric, n: int) -> None:
     """Refuse a function of the user's own that gives nan wherever n items are tried.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------
@@ -83,6 +87,8 @@ def require_defined(metric: Metric, n: int) -> None:
 def leaves_out_none(metric: Metric) -> bool:
     """Return whether outcomes without positives are 0/0 and left out (MCC, nan).
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     metric : Metric
@@ -107,6 +113,8 @@ def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes.
 
     One that is nan for the largest of them is refused, too.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------
@@ -145,6 +153,8 @@ def require_ranking(metric: Metric, sizes: Integers) -> None:
 
 def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:
     """Check a metric of your own, and say whether top-k decisions are optimal for it.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------

@@ -29,6 +29,8 @@ class MeanForm:
     a weighted sum of TP, FP, FN and TN over scale(k, n), the four expected counts are
     summed each for itself, which keeps small values accurate.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     curvature : callable, optional
@@ -53,6 +55,8 @@ class MeanForm:
 @dataclass(frozen=True)
 class RatioForm:
     """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t).
+
+    Experimental: may change in any release.
 
     Parameters
     ----------
@@ -130,6 +134,8 @@ class ItemForm:
     Each item then carries a weight of its own, whatever else is predicted. Neither
     `hits` nor `rejections` rises with k.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     exponent : float
@@ -156,6 +162,8 @@ class ItemForm:
 @dataclass(frozen=True)
 class AffineFactors:
     """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t) in (k, n) or (t, n).
+
+    Experimental: may change in any release.
 
     Parameters
     ----------
@@ -188,6 +196,8 @@ class AffineForm:
     value is the same for every 0 < t < n. Without `factors` the metric is summed as
     any other function of the counts.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     slope, intercept : callable
@@ -215,6 +225,8 @@ class RatesForm:
     """A mean of the rates tp/t and tn/(n-t): concave, and each rate helps the other.
 
     A rate that is 0/0 is zero_division.
+
+    Experimental: may change in any release.
 
     Parameters
     ----------
@@ -245,6 +257,8 @@ RELATIVE_SLACK = 1e-12
 @dataclass(frozen=True)
 class RankingPrinciple(Shown):
     """Answer to "is some optimal decision a top-k set?"; true when it holds.
+
+    Experimental: may change in any release.
 
     Attributes
     ----------

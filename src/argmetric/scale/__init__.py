@@ -1,4 +1,7 @@
-"""Functions of argmetric for data larger than memory."""
+"""Functions of argmetric for data larger than memory.
+
+Experimental: names and parameters may change in any release.
+"""
 
 from __future__ import annotations
 

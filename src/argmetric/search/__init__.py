@@ -1,4 +1,7 @@
-"""Structured outputs by search: taggers, summaries, and SEARN for any task and loss."""
+"""Structured outputs by search: taggers, summaries, and SEARN for any task and loss.
+
+Experimental: names and parameters may change in any release.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decode labels that depend on each other, by their expected utility."""
+"""Decode labels that depend on each other, by their expected utility.
+
+Experimental: names and parameters may change in any release.
+"""
 
 from argmetric.search.corpus.files import read_sentences, write_sentences
 from argmetric.search.corpus.labels import Chunk, Span, read_chunks, write_labels

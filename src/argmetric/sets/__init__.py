@@ -3,6 +3,8 @@
 An answer is a set of entities, tags, files, passages or products. Given several sampled
 answers to one question, `decide` returns the set with the highest mean score over them.
 Items may depend on each other in any way.
+
+Experimental: names and parameters may change in any release.
 """
 
 from __future__ import annotations

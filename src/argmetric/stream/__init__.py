@@ -1,6 +1,8 @@
 """Learn a model and the best threshold for a metric in one pass over a stream.
 
 Names resolve at their first use, so that the rules load neither scikit-learn nor river.
+
+Experimental: names and parameters may change in any release.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 `argmetric.decide`, `forecast` and `evaluate` call this module for tensors. It needs
 torch, or arrays of another library that follows the array API.
+
+Experimental: names and parameters may change in any release.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Classifiers tuned for a metric, and models trained for it."""
+"""Classifiers tuned for a metric, and models trained for it.
+
+Experimental: names and parameters may change in any release.
+"""
 
 from __future__ import annotations
 

@@ -144,6 +144,8 @@ def metric_objective(
     log-loss cut at 0.5 scored 5.5 less. Use it if the sign of the margin must be the
     label.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     metric : str, Metric or callable, default="f1"

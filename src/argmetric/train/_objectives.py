@@ -298,6 +298,8 @@ CELLS = 2**22  # margins held in memory at a time
 class MetricSurfaceDisplay:
     """Value of an objective over a grid of (intercept, slope).
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     theta0, theta1 : ndarray

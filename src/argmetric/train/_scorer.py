@@ -163,6 +163,8 @@ def optimal_scorer(
     0.5. Every threshold is tried, with one sort per call. The value is slightly
     optimistic, equally for all models.
 
+    Experimental: may change in any release.
+
     Parameters
     ----------
     metric : str, Metric or callable, default="f1"
