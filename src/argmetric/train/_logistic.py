@@ -70,7 +70,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     instead of the likelihood, with the intercept unpenalised. U is the metric of smooth
     counts ("soft", Jansche 2005), or the exact expectation of the metric when each
     row is labelled at random with its probability ("expected", Jansche 2007). The
-    search starts several times and keeps the best. More on the page :doc:`/training`.
+    search starts several times and keeps the best. See :doc:`/training`.
     Experimental: may change in any release.
 
     Parameters
