@@ -103,7 +103,7 @@ def test_every_surface_gives_the_same_answer() -> None:
                 score
                 == f"{one.if_covariate_shift:.3f} or {one.if_prevalence_shift:.3f}"
             )
-            assert interval == "not promised"
+            assert interval == "no interval"
         else:
             assert score == f"{one.mean:.3f}"
             assert interval == f"{one.interval.low:.3f} to {one.interval.high:.3f}"
@@ -223,3 +223,26 @@ def test_intervals_are_no_narrower_than_those_of_forecast(
     assert one.interval.high - one.interval.low >= 0.98 * (high - low)
     assert one.interval.low <= low + 0.01
     assert one.interval.high >= high - 0.01
+
+
+def test_the_first_line_says_where_the_score_lies_beside_the_floor() -> None:
+    low, high = watched(QUIET).periods[-1].interval
+    floors = {
+        low - 0.05: "met",
+        (low + high) / 2: "may be missed",
+        high + 0.02: "missed",
+    }
+    for floor, word in floors.items():
+        for weeks in (QUIET, [*QUIET, STRANGE[0]]):
+            found = watched(weeks, floor=round(floor, 3))
+            unknown = found.periods[-1].verdict == "cannot say without labels"
+            said = (
+                f"; floor {round(floor, 3):g} {'may be missed' if unknown else word};"
+            )
+            assert said in repr(found).splitlines()[0]
+            assert said in found._repr_html_()
+    y, _ = joined(QUIET)
+    actual = watched(QUIET, known=y).periods[-1].actual
+    for floor, word in ((0.99 * actual, "met"), (1.01 * actual, "missed")):
+        said = repr(watched(QUIET, known=y, floor=round(floor, 3)))
+        assert f"; floor {round(floor, 3):g} {word};" in said

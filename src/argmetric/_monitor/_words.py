@@ -29,7 +29,7 @@ from argmetric._ground.types import Axes, Interval
 from argmetric._monitor._bins import CANNOT_SAY, KNOWN, VERDICTS
 
 WORSE, BETTER, _ = ALARM
-NOT_PROMISED = "not promised"
+NOT_PROMISED = "no interval"
 SHOWN = 10  # last periods that notes are on
 PRINTED = 4  # last periods that are printed
 MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is noted
@@ -38,8 +38,8 @@ SUSPECT = (
     "suspect, so ask what changed the scores, and label some rows"
 )
 CANNOT_SAY_MEANS = (
-    "where the verdict is 'cannot say without labels' the score is given for covariate "
-    "shift, and for prevalence shift; no interval holds"
+    "where the verdict is 'cannot say without labels' the two scores are those after a "
+    "covariate shift and after a prevalence shift; label some rows to know which"
 )
 
 
@@ -209,6 +209,16 @@ class OnePeriod(Result):
         return ax
 
 
+def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
+    """Return where the score of a period, or its interval, lies beside the floor."""
+    name = f"floor {floor:g}"
+    ends = [period.actual] if period.labelled else [*period.interval]
+    enough = [one >= floor if is_gain else one <= floor for one in ends]
+    if period.verdict == CANNOT_SAY or len(set(enough)) > 1:
+        return f"{name} may be missed"
+    return f"{name} met" if enough[0] else f"{name} missed"
+
+
 class AllPeriods(Saved[Kept]):
     """The words of all periods, whether rows have two classes or several."""
 
@@ -251,7 +261,10 @@ class AllPeriods(Saved[Kept]):
         name = metric_title(watch.metric.name)
         periods = counted(len(self.periods), "period")
         alarms = counted(len(self.alarms), "alarm")
-        more = f"{interval}: {last.verdict}; {alarms} in {periods}"
+        beside, is_gain = "", watch.metric.greater_is_better
+        if watch.floor is not None:
+            beside = f"; {_beside_floor(last, watch.floor, is_gain=is_gain)}"
+        more = f"{interval}: {last.verdict}{beside}; {alarms} in {periods}"
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
