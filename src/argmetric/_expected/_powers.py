@@ -323,15 +323,25 @@ class RatesValues(Evaluator):
         return out
 
     def _with_nodes(self, k: Floats, sums: Floats, n_nodes: int) -> Floats:
-        hits = cumulants_of(sums)
-        a, hit_weights = points_and_weights(hits, n_nodes)
-        r, miss_weights = points_and_weights(self.total - hits, n_nodes)
-        return self._sum(k, a, hit_weights, r, miss_weights)
+        """Return E[metric] by quadrature with n_nodes for hits and for misses each.
+
+        k : ndarray of shape (n_counts,)
+        sums : ndarray of shape (n_terms, n_counts)
+            Σ p^r over the k items that are predicted positive.
+        """
+        hit_cumulants = cumulants_of(sums)
+        hits, hit_weights = points_and_weights(hit_cumulants, n_nodes)
+        misses, miss_weights = points_and_weights(self.total - hit_cumulants, n_nodes)
+        return self._sum(k, hits, hit_weights, misses, miss_weights)
 
     def _sum(
         self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
     ) -> Floats:
-        """Return the sum over both distributions, in columns of k."""
+        """Return Σ weights·others·metric(a, r) for every k.
+
+        a, r : ndarray of shape (n_nodes, n_counts)
+            Numbers of true positives and of false negatives, with their weights.
+        """
         a, n = a[:, None, :], self.n
         t = a + r[None, :, :]
         # Outcomes with t = 0 or t = n have probability 0 here: no convention matters.

@@ -204,7 +204,7 @@ def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
         arguments = segments.p, segments.q, segments.indptr, at, totals, counts
         used = kernels.rough_pmfs(*arguments, points, weights)
         tp, t = (x[: RULES * used].reshape(RULES, used) for x in cells)
-        kernels.rough_cells(points, tp, t)
+        kernels.rough_outcomes(points, tp, t)
         n = segments.sizes[counts[0, :used].astype(np.int64)].astype(np.float64)
         values = sums.metric.value(tp, counts[1, :used], t, n)
         place = slice(first, first + used)

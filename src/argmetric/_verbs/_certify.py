@@ -277,7 +277,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
     right = ~rows.positive if turned else rows.positive
-    cuts = tests.cuts_of(scores, right, floor, delta)
+    cuts = tests.rank_cuts(scores, right, floor, delta)
     if rows.unlabelled is not None and rows.start_is_known:
         other = one - rows.unlabelled if turned else rows.unlabelled
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)

@@ -212,8 +212,12 @@ class Guarantee(Result):
         return cls(**known)
 
 
-def promise_of(guarantees: Mapping[Label, Guarantee | None]) -> str:
-    """Return what the rules of labels promise, by the names of the labels, or ""."""
+def guarantee_sentence(guarantees: Mapping[Label, Guarantee | None]) -> str:
+    """Return one text for the guarantees of all labels; "" where no label has one.
+
+    Labels with equal limits share a sentence, whose confidence 1 - Σ (1 - confidence)
+    holds for all of them at once. Otherwise each label has its own.
+    """
     known = {name: one for name, one in guarantees.items() if one is not None}
     if len(guarantees) == 1:
         return "".join(one.sentence for one in known.values())

@@ -279,7 +279,9 @@ def forecast_batch(
         assumptions[1] = "rows come as those of the reference did"
         interval_given_map = scores.interval(coverage)
         if batch.labelled is not None:
-            scores, error = _by_label_model(batch, rows, codes, metric, random_state)
+            scores, error = _forecast_by_label_model(
+                batch, rows, codes, metric, random_state
+            )
             mean = scores.mean
         elif isinstance(metric, ClassGMean):
             drawn = _draw_by_class(
@@ -316,7 +318,7 @@ def forecast_batch(
     )
 
 
-def _by_label_model(
+def _forecast_by_label_model(
     batch: ClassBatch,
     rows: GroupRows,
     codes: Integers,
@@ -325,24 +327,28 @@ def _by_label_model(
 ) -> tuple[MetricDistribution, float]:
     """Return the distribution of the score, and the standard error of its mean.
 
-    What labels hit is learnt from held-out rows of the reference. They get labels as
-    those of the batch did: the most probable classes where these are, before or after
-    the calibrator, and otherwise the label of the nearest row.
+    A model of how often a label is right is fitted to the reference, whose labelled
+    rows first get labels in the way that those of the batch were chosen: the most
+    probable class, before or after the calibrator, if the batch has those labels; else
+    the label of the nearest row of the batch.
+
+    codes : ndarray of shape (n_rows,)
+        Column of the label of each row of the batch.
     """
     labelled = batch.labelled
     assert labelled is not None
-    some = np.arange(labelled.code.size)
-    if some.size > MOST_LABELLED:
-        some = np.linspace(0, some.size - 1, MOST_LABELLED).astype(np.int64)
-    q = labelled.held_out[some]
-    usual = batch.most_probable
-    if usual is not None and np.array_equal(codes, usual):
-        like = labelled.scores[some].argmax(axis=1)
+    used = np.arange(labelled.code.size)
+    if used.size > MOST_LABELLED:
+        used = np.linspace(0, used.size - 1, MOST_LABELLED).astype(np.int64)
+    q = labelled.held_out[used]
+    raw_labels = batch.most_probable
+    if raw_labels is not None and np.array_equal(codes, raw_labels):
+        chosen = labelled.scores[used].argmax(axis=1)
     elif np.array_equal(codes, batch.p.argmax(axis=1)):
-        like = q.argmax(axis=1)
+        chosen = q.argmax(axis=1)
     else:
-        like = labels_of_nearest(batch.p, codes, q)
-    factors = fit_label_model(labelled.code[some], q, like, metric).factors(seed)
+        chosen = labels_of_nearest(batch.p, codes, q)
+    factors = fit_label_model(labelled.code[used], q, chosen, metric).factors(seed)
     labels = batch.by_group(codes)
     scores = draw_scores(rows, metric, labels, seed=seed, factors=factors)
     # Pairs of opposite factors are independent; one may be undefined in every draw
@@ -407,6 +413,7 @@ def _draw_by_class(
     labels = batch.by_group(codes)
 
     def scores_at(rise: float) -> Floats:
+        """Draw scores with the log-odds that labels are right raised by `rise`."""
         rng = np.random.default_rng(seed)
         scores = []
         for p in alternatives * times:

@@ -405,9 +405,12 @@ SMALLEST_STEP = 1e-9  # of the class: below it the steps drown in rounding
 def slopes(
     metric: Metric, hits: float, alarms: float, positives: float, negatives: float
 ) -> tuple[float, float, float]:
-    """Return U at fractional counts, U_A - U_B and U_C - U_D.
+    """Return a metric at fractional counts, with its slopes in tp and in fp.
 
-    A+B and C+D are fixed.
+    The slope in tp keeps tp + fn = positives, that in fp keeps fp + tn = negatives.
+
+    hits, alarms : float
+        True and false positives.
     """
     tp, k, t, n = hits, hits + alarms, positives, positives + negatives
     value = float(metric.value(tp, k, t, n))

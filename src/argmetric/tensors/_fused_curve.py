@@ -142,7 +142,12 @@ def _entries(row, at, end, BRACKET: tl.constexpr):
 
 @triton.jit
 def _place(row, i, BRACKET: tl.constexpr):
-    """Return where the i-th item in order is kept."""
+    """Return the position in memory of the entry with the i-th item in sorted order.
+
+    In a bracket an entry stands for several equal items, and `end_ptr` has their
+    cumulative counts: a binary search, largest step first, for the last entry with at
+    most i items before it. With `flip` entries are kept in reverse order.
+    """
     _, end_ptr, width, length, flip = row
     at = i
     if BRACKET:

@@ -308,7 +308,9 @@ def best_of_items(
 
     floor = size_facts(metric, items.size).floor
     bounds = limits.least, high
-    return choose_in_long(items, metric, *bounds, floor=floor, most=most, whole=whole)
+    return choose_in_long(
+        items, metric, *bounds, floor=floor, max_candidates=most, whole=whole
+    )
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:

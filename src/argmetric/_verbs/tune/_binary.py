@@ -116,14 +116,17 @@ class Search:
         )
 
 
-def search_rows(
+def prepare_search(
     scores: Floats,
     positive: Booleans,
     weight: Floats | None,
     group: Group | None,
     settings: Settings,
 ) -> Search:
-    """Sort once; rows and groups without weight are left out."""
+    """Sort the rows and count every cut: what all searches for a threshold share.
+
+    Rows of weight 0, and groups that have no other rows, are left out.
+    """
     if weight is not None and not weight.all():
         kept = weight > 0.0
         scores, positive, weight = scores[kept], positive[kept], weight[kept]
@@ -353,7 +356,7 @@ def tune_cuts(
         each = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64).T.ravel()
         positive = np.repeat(np.tile([True, False], cuts.scores.size), each)
         scores = np.repeat(np.repeat(cuts.scores, 2), each)
-        search = search_rows(scores, positive, None, None, settings)
+        search = prepare_search(scores, positive, None, None, settings)
     inside = bool(cuts.scores[-1] >= 0.0 and cuts.scores[0] <= 1.0)
     return [
         replace(

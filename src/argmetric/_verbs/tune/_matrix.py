@@ -41,7 +41,7 @@ from argmetric._ground.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._verbs.guarantees import promise_of
+from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric._verbs.tune._binary import Group
 from argmetric._verbs.tune._other_rules import TuneProblem
 from argmetric._verbs.tune._portable import PortableRule
@@ -218,7 +218,7 @@ class MultiLabelRule(SavedRule):
     @property
     def _promise(self) -> str:
         known = zip(self.names, self.rules, strict=True)
-        return promise_of({name: rule.guarantee for name, rule in known})
+        return guarantee_sentence({name: rule.guarantee for name, rule in known})
 
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"

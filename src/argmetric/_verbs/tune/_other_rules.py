@@ -25,8 +25,8 @@ from argmetric._verbs.tune._binary import (
     FEW_ROWS,
     Group,
     Settings,
+    prepare_search,
     rule_at,
-    search_rows,
     tune_metrics,
     within_range,
 )
@@ -78,7 +78,7 @@ class TuneProblem:
         """Return a rule for each metric, of a column of scores (n_rows,)."""
         if self.terms is None:
             positive = labels.positive
-            search = search_rows(scores, positive, self.weight, group, self.settings)
+            search = prepare_search(scores, positive, self.weight, group, self.settings)
             found = tune_metrics(search, self.metrics)
         else:
             _check_classes(self.terms, labels, self.settings.limits)
@@ -119,7 +119,7 @@ class TuneProblem:
             rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]
         else:
             free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
-            search = search_rows(scores, positive, None, group, free)
+            search = prepare_search(scores, positive, None, group, free)
             above = [np.count_nonzero(search.cuts.scores >= x.threshold) for x in found]
             cuts = zip(metrics, map(int, above), strict=True)
             rules = [rule_at(search, metric, cut) for metric, cut in cuts]

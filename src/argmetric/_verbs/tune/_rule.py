@@ -42,7 +42,7 @@ from argmetric._ground.validation import (
     warn_user,
 )
 from argmetric._verbs._drawing import RuleDrawing, small_curve
-from argmetric._verbs.guarantees import Guarantee, at_prevalence, promise_of
+from argmetric._verbs.guarantees import Guarantee, at_prevalence, guarantee_sentence
 from argmetric._verbs.tune import files
 from argmetric._verbs.tune._portable import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
@@ -425,7 +425,7 @@ class Rule(SavedRule):
 
     @property
     def _promise(self) -> str:
-        return promise_of({"": self.guarantee})
+        return guarantee_sentence({"": self.guarantee})
 
     def _title(self) -> str:
         return (

@@ -33,15 +33,18 @@ def action_of(number, n_sizes):
 
 @borrowing
 def fill_static(features, row, weights, static):
-    """Set sums of weights of the features of each size, from a row of features on."""
+    """Set static[size, column] = Σ value·weights[feature, column].
+
+    The sum goes over the features in row `row + size` of the sparse matrix `features`.
+    """
     indptr, indices, values = features
     for size in range(static.shape[0]):
         sums = static[size]
         sums[:] = 0.0
         for f in range(indptr[row + size], indptr[row + size + 1]):
-            where, value = indices[f], values[f]
+            feature, value = indices[f], values[f]
             for column in range(sums.shape[0]):
-                sums[column] += value * weights[where, column]
+                sums[column] += value * weights[feature, column]
 
 
 @borrowing
