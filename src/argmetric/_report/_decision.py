@@ -65,7 +65,7 @@ def report_decision(
 
 
 class _Page:
-    """What is known for the parts of the page, each made by a method."""
+    """Data for the sections of the page, each made by a method."""
 
     def __init__(
         self, asked: Request, labels: ArrayLike | None, coverage: float
@@ -230,7 +230,7 @@ class _Page:
             yield Card(f"Actual {self.metric}", shown, below)
 
     def warnings(self) -> Iterator[str]:
-        """Return what the reader must know before using the decision."""
+        """Return warnings to read before using the decision."""
         said = self.check or CheckPage(None, "", self.shell, self.calibrated)
         check = said.check
         if check is not None and check.fit_to_decide == "no" and not self.calibrated:

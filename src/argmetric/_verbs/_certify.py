@@ -192,7 +192,7 @@ def _population(rows: LabelledRows, terms: Terms) -> str:
 def _promise(
     rows: LabelledRows, thresholds: Floats, name: str, terms: Terms, delta: float
 ) -> Promise:
-    """Return what one limit proves."""
+    """Return the promise that one limit proves."""
     bound = terms.limits[name]
     floor = bound
     if terms.for_rows is not None:  # the next rows come at the new prevalence
@@ -321,7 +321,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
 
 
 def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | None]:
-    """Return what a refusal says of more labels, and how many it may take."""
+    """Return the words of an error on more labels, and how many may be needed."""
     if needed is None:
         return "", None
     if needed <= rows.scores.size:

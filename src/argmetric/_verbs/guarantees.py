@@ -145,7 +145,7 @@ class Guarantee(Result):
 
     @property
     def _limits(self) -> tuple[object, ...]:
-        """What was asked, and of which rows; a floor under the metric is an answer."""
+        """Limits as requested, and their rows; a floor under the metric is a result."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
         return *asked, self.for_rows, self.metric, self.assumptions[0]
 

@@ -144,7 +144,7 @@ class ActualClassScore(Actual):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the interval rests on."""
+        """Assumptions behind the interval."""
         return ("independent rows" if self.n_groups is None else "independent groups",)
 
     def _columns(self) -> dict[str, object]:

@@ -196,7 +196,7 @@ def check_class_probabilities(
 
 
 def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
-    """Return what rows that do not sum to 1 may be, and the fix.
+    """Return a guess at what rows that do not sum to 1 are, and the fix.
 
     Parameters
     ----------

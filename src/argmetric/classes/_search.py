@@ -220,7 +220,7 @@ class ClassRows:
         return table
 
     def worth(self, weights: Floats) -> Worth:
-        """Return what is to be maximised; a score that is undefined is -inf."""
+        """Return the objective to maximise; -inf where the score is undefined."""
         table = self.confusion(weights)
         score = float(score_confusion(self.objective, table))
         missed = 0.0 if self.limits is None else self.limits.of_table(table).sum()

@@ -166,7 +166,7 @@ def _goals_of(
     *,
     absent_count: bool,
 ) -> list[Metric | ClassGain]:
-    """Return what is maximised; absent classes may be left out, as by `decide`."""
+    """Return the objective; absent classes may be left out, as by `decide`."""
     if cost is not None:
         gain = get_class_metric(cost=cost, n_classes=n_classes)
         assert isinstance(gain, ClassGain)

@@ -292,7 +292,7 @@ class MultiClassRule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` and `interval` rest on."""
+        """Assumptions behind `mean` and `interval`."""
         if math.isnan(self.score):
             return ()
         return "new rows come from where these rows came from", "rows are independent"

@@ -231,10 +231,11 @@ def _forecast_groups(
 def _moments_of_bucket(
     bucket: Bucket, metric: Metric, mean: float, weight: float
 ) -> tuple[PartialMoments, int, int]:
-    """Return what the groups of a bucket add, their number, and that of positives.
+    """Return moments of the groups of a bucket, their number, and that of positives.
 
-    `mean` and `weight` are the mean over all groups and over how many it is, nan before
-    they are known.
+    A value of the bucket is p, with a minus sign where the row is predicted positive.
+    `mean` and `weight` are the mean score of all groups and the expected number of
+    groups where it is defined; nan in the first pass, before they are known.
     """
     rows = bucket.read()
     codes = rows.groups().codes

@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 23
 
 @dataclass(frozen=True)
 class Units:
-    """What a new sample would draw: rows, or whole groups."""
+    """Units of the bootstrap: rows, or whole groups."""
 
     unit: Integers | None  # number of the unit of every item; None: each is one
     # number of the segment whose counts the item enters; None: one for all

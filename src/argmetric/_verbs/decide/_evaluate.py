@@ -72,7 +72,7 @@ class UndefinedScoreError(ValueError):
 
 
 class Actual(ScoreFloat):
-    """What the actual scores of two classes and of several say alike."""
+    """Base of actual scores, of two classes and of several."""
 
     metric: Metric | ClassMetric
     interval: Any  # a property of scores of two classes
@@ -169,7 +169,7 @@ class ActualScore(Actual):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the interval rests on."""
+        """Assumptions behind the interval."""
         units = "rows" if self.n_groups is None else str(self.average)
         return (f"independent {units}",)
 

@@ -1,4 +1,4 @@
-"""What `decide` gives back."""
+"""The result of `decide`."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class Decision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Assumptions behind `expected`."""
         mapped = self.scale.startswith("calibrated")
         first = "an exact calibration map" if mapped else "calibrated probabilities"
         return first, "labels independent given the scores"

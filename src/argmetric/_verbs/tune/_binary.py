@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,15 @@ CELLS_AT_ONCE = 2**15  # cells of samples that are held at once, near the proces
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 
 
+class Seeds(NamedTuple):
+    """Seeds of what `tune` draws."""
+
+    samples: np.random.SeedSequence  # of the bootstrap
+    folds: np.random.SeedSequence
+    bundles: np.random.SeedSequence  # into which many groups are put at random
+    new_rows: np.random.SeedSequence  # their noise, in the interval of the score
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to choose, and how to measure how sure the choice is."""
@@ -56,12 +66,15 @@ class Settings:
     cv: int
     seed: np.random.SeedSequence
 
-    def seeds(self) -> list[np.random.SeedSequence]:
-        """Return the seeds of samples, splits, bundles and new rows."""
+    def seeds(self) -> Seeds:
+        """Return independent seeds for all that is drawn."""
         root, key = self.seed, self.seed.spawn_key
-        return [
-            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(4)
-        ]
+        return Seeds(
+            *(
+                np.random.SeedSequence(root.entropy, spawn_key=(*key, i))
+                for i in range(4)
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,7 @@ class Search:
             keep,
             steps,
             counts=steps is None or bool(self.settings.limits.named_limits),
-            rng=np.random.default_rng(self.settings.seeds()[2]),
+            rng=np.random.default_rng(self.settings.seeds().bundles),
         )
 
 
@@ -178,7 +191,7 @@ def draw(
         return RowSamples(sampler.cuts)  # one group, drawn again, is itself
 
     def samples() -> Iterator[SampleSums]:
-        rng = np.random.default_rng(seeds[0])
+        rng = np.random.default_rng(seeds.samples)
         step = max(1, CELLS_AT_ONCE // sampler.cuts.size)
         for first in range(0, settings.n_bootstrap, step):
             yield sampler.bootstrap(rng, min(step, settings.n_bootstrap - first))
@@ -186,10 +199,10 @@ def draw(
     drawn = samples() if once else tuple(samples())
     splits = groups = dealt = None
     if folds > 1:
-        splits = sampler.splits(np.random.default_rng(seeds[1]), folds)
+        splits = sampler.splits(np.random.default_rng(seeds.folds), folds)
     if isinstance(sampler, GroupSampler):
         groups = sampler
-        dealt = sampler.deal(np.random.default_rng(seeds[1]), max(folds, 1))
+        dealt = sampler.deal(np.random.default_rng(seeds.folds), max(folds, 1))
     return RowSamples(sampler.cuts, drawn, splits, folds, groups, dealt)
 
 
@@ -299,7 +312,7 @@ def _score_interval(
     cuts, settings, groups = search.cuts, search.settings, drawn.groups
     if not settings.n_bootstrap or (search.grouped and groups is None):
         return None
-    rng = np.random.default_rng(settings.seeds()[3])
+    rng = np.random.default_rng(settings.seeds().new_rows)
     if groups is None:
         seen = [(cuts.tp[cut], cuts.n_chosen(cut), cuts.t, cuts.n)]
         if held is not None:

@@ -94,7 +94,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def metric(self) -> Metric:
-        """What was tuned for."""
+        """The metric of all labels."""
         return self.rules[0].metric
 
     @property
@@ -109,7 +109,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def mean(self) -> float:
-        """What is forecast for new rows: the mean over the labels of their `mean`."""
+        """Score to expect on new rows: the mean over the labels of their `mean`."""
         return float(np.mean([rule.mean for rule in self.rules]))
 
     @property
@@ -119,7 +119,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` rests on."""
+        """Assumptions behind `mean`."""
         return self.rules[0].assumptions
 
     @property

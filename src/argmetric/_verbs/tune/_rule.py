@@ -312,7 +312,7 @@ class Rule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` and `interval` rest on."""
+        """Assumptions behind `mean` and `interval`."""
         units = "groups" if self.average == "groups" else "rows"
         held = f"new {units} come from where these {units} came from"
         return (held, f"{units} are independent") if self.n else ()

@@ -283,7 +283,7 @@ def climb_single(p, first, labels, outcomes, score):
 
 @kernel
 def draw_group(p, seed):
-    """Return what does not depend on labels: the outcomes of a group."""
+    """Return the outcomes of a group, which do not depend on labels."""
     n, C = p.shape
     state = np.array([seed], np.uint64)
     mu = np.zeros(C)

@@ -106,7 +106,10 @@ class TextRows:
         return np.array(rows, np.float64).reshape(len(rows), self.layout.n_features)
 
     def blocks(self) -> Blocks:
-        """Yield blocks until the input ends; a bad row is skipped, or raised."""
+        """Parse the input part by part, and yield its rows as blocks.
+
+        A bad row is skipped or raises an error, as the request says.
+        """
         source = self.source
         place = TextPlace(self.name, self.position.lines, self.position.offset)
         for piece, ends in split_rows(
