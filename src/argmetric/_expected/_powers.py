@@ -220,6 +220,11 @@ class RatioValues(Evaluator):
         self.usable = self.terms <= MOST_TERMS
 
     def begin(self, total: Floats) -> None:
+        """Prepare coefficients of log Π (1 - p·drop) = -Σ_r drop^r/r·Σ p^r.
+
+        total : ndarray of shape (n_terms,)
+            Σ p^r over all items.
+        """
         r = np.arange(1, self.terms + 1)
         self.log_hit = -(self.drop_hit**r) / r
         self.log_miss = -(self.drop_miss**r) / r
@@ -382,9 +387,10 @@ class RatesValues(Evaluator):
         return float(self._sum(at, hits, hit_weights, points, weights)[0])
 
     def error(self, value: float, k: float, sums: Floats) -> float:
-        found = [self._with_nodes(np.array([k]), sums, n) for n in (8, 7, 6)]
-        gaps = [abs(float(x[0]) - float(found[0][0])) for x in found[1:]]
-        gaps.append(abs(value - float(found[0][0])))
+        """Return a bound on the error, from quadrature with 8, 7 and 6 nodes."""
+        one = np.array([k])
+        best, *others = (float(self._with_nodes(one, sums, n)[0]) for n in (8, 7, 6))
+        gaps = [abs(x - best) for x in (*others, value)]
         return self.n * 2.0**-53 + SAFETY * max(gaps)
 
 

@@ -99,7 +99,7 @@ class Guarantee(Result):
     confidence : float
         Probability, over draws of the labelled rows, that all promises hold.
     promises : tuple of Promise
-        What is promised, with the counts behind it.
+        The promises, with the counts behind them.
     n : int
         Labelled rows; with groups, one of each.
     for_rows : int or None
@@ -111,7 +111,7 @@ class Guarantee(Result):
     metric : str
         The metric, where a floor under it is promised.
     assumptions : tuple of str
-        What the promises rest on.
+        Assumptions behind the promises.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class NotCertifiedError(ValueError):
     Parameters
     ----------
     message : str
-        What is not proven, and why.
+        Message that names the limits, and why they are not proven.
     nearest : dict or None
         The cut at which the test began, and failed: threshold, k, errors, allowed.
         None where no cut was tested. That another cut would pass by its own counts

@@ -76,22 +76,22 @@ class ClassForecast(DistributionResult):
     Parameters
     ----------
     mean : float
-        What is forecast: the mean of the score. With a calibrator alone it takes the
-        calibrator as exact; with ``reference=(y, p)`` it takes account of what labels
-        like these hit in the reference. `ClassDecision.expected` is the objective of
+        Mean of the score. With a calibrator alone it takes the calibrator as exact;
+        with ``reference=(y, p)`` it accounts for how often labels like these were right
+        in the reference. `ClassDecision.expected` is the objective of
         a decision, which takes calibrated probabilities as exact.
     interval : Interval
         Central interval that contains the score with probability `coverage` or more.
     interval_given_map : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
-        Of the intervals.
+        Nominal coverage of the intervals.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
         Scores that the labels can have, ascending, and their probabilities.
     metric : ClassMetric
-        What is forecast, with its convention for absent classes.
+        Metric of the score, with its convention for absent classes.
     classes : tuple
         The class of each column of p.
     n : int
@@ -101,7 +101,7 @@ class ClassForecast(DistributionResult):
     assumptions : tuple of str
         Conditions under which the forecast is valid.
     notes : tuple of str
-        What was done to p.
+        Notes on how p was corrected.
     mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int

@@ -303,7 +303,7 @@ def codes_of(
     n : int
         Number of rows.
     name : str
-        Of the labels, for messages.
+        Name of the labels, for messages.
     partial : bool, default=False
 
     Returns

@@ -70,7 +70,7 @@ class ClassDecision(Result):
         No labels have a higher expected metric; nan without `certificate=True`, or
         where no bound is known.
     metric : ClassMetric
-        What was maximised, with its convention for absent classes.
+        Metric that was maximised, with its convention for absent classes.
     counts : ndarray
         Rows that are given each class.
     expected_counts : ndarray

@@ -330,12 +330,12 @@ def _bound_at(
     Parameters
     ----------
     price : ndarray of shape (n_rows,)
-        What every class pays for the row.
+        Price of a row, the same for every class.
     rows : GroupRows
         One group.
     metric : ClassRatio
     sums : Sums
-        Of the classes, each of shape (n_classes,).
+        Sums of the classes, each of shape (n_classes,).
     """
     mu, none, _, k = sums
     n_classes = rows.p.shape[1]

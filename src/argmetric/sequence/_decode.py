@@ -234,7 +234,7 @@ class SequenceDecision(Result):
     curve : ndarray or None
         Best expectation for every number of positives, where it was computed.
     utility : SimpleFunction
-        What was optimised.
+        The utility that was optimised.
     method : str
         How the labels were found.
     _chain : Chain
@@ -344,7 +344,7 @@ def decode(
     Parameters
     ----------
     metric : str, Metric or SimpleFunction
-        What is optimised. A metric of counts is maximised exactly for independent
+        The objective. A metric of counts is maximised exactly for independent
         labels (:func:`argmetric.decide`) and, if it is affine in tp at fixed numbers
         of predicted and actual positives, for every other model: F-measures, MCC,
         kappa, balanced accuracy, recall and most others, but not Jaccard and the means

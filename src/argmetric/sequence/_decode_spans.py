@@ -54,7 +54,7 @@ class SpanDecision(Result):
     labels : list of lists of str
         The spans as labels of tokens, in the scheme of the model.
     expected : float
-        What was maximised: E[F] with method "exact", F of the expected counts with
+        The maximum reached: E[F] with method "exact", F of the expected counts with
         method "counts"; a mean over documents and types where there are several.
     bound : float
         No choice has a higher expected score.
@@ -202,7 +202,7 @@ def decode_spans(
     metric : str or FBeta, default="f1"
         "f1", "f2" or any F-measure.
     candidates : sequence of lists, optional
-        In place of a model: for every sentence the spans that a network proposes, as
+        Instead of a model: for every sentence the spans that a network proposes, as
         (start, stop, type, probability), which may overlap. F of the
         expected counts is maximised; the probabilities of all candidates add up to
         the expected number of true spans.

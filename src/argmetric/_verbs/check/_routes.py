@@ -37,7 +37,10 @@ class Units:
 
 
 def sampling_units(layout: Layout, groups: object) -> Units:
-    """Return units and segments for the average of a layout, per entry."""
+    """Return the units that the bootstrap draws: rows of a matrix, groups, or rows.
+
+    With average="macro" each column has counts of its own (a segment).
+    """
     n = layout.scores.size
     if len(layout.shape) == 2:
         rows, columns = layout.shape

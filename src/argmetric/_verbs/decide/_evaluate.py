@@ -103,7 +103,7 @@ class ActualScore(Actual):
     Attributes
     ----------
     metric : Metric
-        What was computed.
+        Metric that was computed.
     counts : dict of str to int or float
         Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn; with
         `sample_weight` the sums of their weights.
@@ -216,7 +216,7 @@ def evaluate(
         Predicted labels. There are no scores here: of a rule pass
         ``rule.predict(p)``, of a threshold ``p >= threshold``.
     metric : str, Metric or callable, optional
-        What to compute; by default the metric of a decision, or "f1".
+        Metric to compute; by default the metric of a decision, or "f1".
     groups : array-like, optional
         Group of each row.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional

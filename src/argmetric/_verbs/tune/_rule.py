@@ -76,7 +76,7 @@ class Rule(SavedRule):
     Parameters
     ----------
     metric : Metric
-        What the threshold is best for.
+        Metric that the threshold optimises.
     threshold : float
         On the scale of the scores, after the calibrator where there is one; infinite
         where nothing is predicted.
@@ -109,7 +109,7 @@ class Rule(SavedRule):
     optimism : float
         How much `score` exceeds `mean`; nan where it is not known.
     mean : float
-        What is forecast for new rows: the score of rows by thresholds that were tuned
+        Score to expect on new rows: the score of rows by thresholds that were tuned
         on the other folds. It stands beside `interval`.
     choice : {"best", "one_se"}
         How the cut was chosen.
@@ -119,11 +119,11 @@ class Rule(SavedRule):
         "groups" where the mean over groups was maximised; "micro", "samples" for a
         matrix.
     coverage : float
-        Of both intervals.
+        Nominal coverage of both intervals.
     probabilities : bool
         Whether the scores it was tuned on lay between 0 and 1.
     guarantee : Guarantee or None
-        What holds for new rows, where `tune` was asked with a `confidence`.
+        Limits that hold for new rows, where `tune` got a `confidence`.
     notes : tuple of str
         Remarks on the rule.
     versions : dict
