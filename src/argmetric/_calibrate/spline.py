@@ -73,6 +73,7 @@ class SplineCalibrator(Calibrator):
     kind: ClassVar[str] = "spline"
 
     def _check(self) -> None:
+        """Refuse parameters of wrong shapes, and curves that fall."""
         knots, values = (
             np.asarray(a, dtype=np.float64) for a in (self.knots, self.values)
         )

@@ -189,6 +189,7 @@ class RatioValues(Evaluator):
     def __init__(
         self, metric: Metric, form: RatioForm, n: int, mean: float, largest: float
     ) -> None:
+        """Choose quadrature nodes for 1/D on the range of the denominator D."""
         super().__init__(metric, n)
         d0, d1, d2, d3 = form.d
         self.form = form

@@ -328,6 +328,7 @@ class CustomMetric(Metric):
             object.__setattr__(self, flag, check_flag(getattr(self, flag), flag))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        """Call the user's function on arrays, or value by value if it takes none."""
         if not tp.shape == k.shape == t.shape == n.shape:
             tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
         with np.errstate(divide="ignore", invalid="ignore"):

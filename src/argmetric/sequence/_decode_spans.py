@@ -488,6 +488,7 @@ def _chosen_spans(
     probs: Floats,
     tokens: Sequence[Any] | None,
 ) -> list[list[Span]]:
+    """Return the chosen spans of each sentence, with their words if these are known."""
     n = marginals.batch.n_sentences
     lengths = np.diff(marginals.batch.indptr)
     if tokens is not None:

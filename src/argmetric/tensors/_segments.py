@@ -70,6 +70,7 @@ class SegmentedTensor:
             self.sizes = np.broadcast_to(self.length, self.count)
 
     def _read_groups(self, groups: Any, x: Tensor, name: str) -> None:
+        """Sort the rows by group, and set where each group begins."""
         xp = self.xp
         if not hasattr(groups, "shape"):
             groups = np.asarray(groups)

@@ -60,6 +60,7 @@ class CountResult(NamedTuple):
 
 
 def decide_one(question: Question) -> Decision:
+    """Decide one vector by the fastest way that applies, and build the result."""
     found = (
         decide_short(question)
         or decide_by_histogram(question)
@@ -413,6 +414,7 @@ def sorted_block(
 
 
 def decide_groups(question: Question, n_threads: int) -> Decision:
+    """Decide every segment of the layout on its own, in blocks and threads."""
     layout = question.layout
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)

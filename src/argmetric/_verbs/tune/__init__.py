@@ -70,6 +70,7 @@ Cost = Mapping[str, float] | tuple[float, float]
 def one_metric(
     metric: MetricLike | None, cost: Cost | None, zero_division: float | None
 ) -> Metric:
+    """Return the metric of a name, or the utility of costs; "f1" by default."""
     if cost is None:
         chosen = "f1" if metric is None else metric
         return get_metric(chosen, zero_division=zero_division)
@@ -160,6 +161,7 @@ def check_row_weight(sample_weight: object, n: int) -> Floats | None:
 
 
 def check_group(groups: object, n: int, average: object) -> Group | None:
+    """Return the coded groups, and whether the mean over them counts; None without."""
     if groups is None:
         if average is not None:
             raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")

@@ -239,6 +239,10 @@ def _rule(
     drawn: RowSamples,
     given: int | None = None,
 ) -> Rule:
+    """Build the rule at the best cut of a curve, or at a given cut.
+
+    With choice="one_se" it is the cut of fewest positives within one standard error.
+    """
     settings, cuts = search.settings, search.cuts
     optimal, cut = runs(curve.optimal), curve.best if given is None else given
     procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
@@ -400,6 +404,7 @@ def can_hold_the_best(
 
 
 def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
+    """Return which steps between cuts can hide a cut as good as the best known."""
     tp, fp, t, n = cuts.tp, cuts.fp, cuts.t, cuts.n
     sign = 1.0 if metric.greater_is_better else -1.0
     top = -np.inf

@@ -251,6 +251,7 @@ class Predictions:
         self._file = self._open(length)
 
     def _open(self, length: int | None) -> IO[bytes] | None:
+        """Open the output; a resumed run goes on after its last checkpoint."""
         if self.target is None or self.target == "-":
             return None if self.target is None else sys.stdout.buffer
         if length is None:
