@@ -256,6 +256,7 @@ class AffineValues(Evaluator):
         self.form = form
 
     def begin(self, total: Floats) -> None:
+        """Fit quadrature nodes t to the number of positives, by its cumulants."""
         cumulants = cumulants_of(total, TOTAL_TERMS)
         points, weights = points_and_weights(cumulants, NODES)
         self.total, self.t, self.pmf = total[: self.terms], points[:, 0], weights[:, 0]

@@ -33,6 +33,7 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
 
 
 def _count(value: npt.ArrayLike, name: str) -> Floats:
+    """Return counts as floats; refuse what is no number."""
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError

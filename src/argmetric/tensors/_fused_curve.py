@@ -119,7 +119,10 @@ def rough_value(hits, k, counts, KIND: tl.constexpr):
 
 @triton.jit
 def _items(row, kept, inside):
-    """Return x, the rare label's probability, and 1 - x of kept entries, sorted."""
+    """Return p of the rarer label, and 1 - p, of the entries at these positions.
+
+    `flip` says that negatives are rarer. Positions outside give 0 and 1.
+    """
     key = tl.load(row[0] + kept, mask=inside, other=0.0).to(tl.float64)
     x = tl.where(row[4], 1.0 - key, key)
     q = tl.where(row[4], key, 1.0 - key)

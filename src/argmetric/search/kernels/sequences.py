@@ -53,7 +53,7 @@ def reset(state):
 
 @borrowing
 def advance(form, gold, token, column, size, state):
-    """Read one more action."""
+    """Update the counts of hits and chunks in `state` for an action at a token."""
     labels, kinds, stops, _, _ = gold
     if form & SPANS:
         if column > 0:
