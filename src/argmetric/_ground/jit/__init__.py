@@ -162,6 +162,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
                 gc.enable()
 
     def _look(self, now: float) -> None:
+        """Print once that kernels are being compiled, if that takes long."""
         if self.given or self.spent + now <= _PATIENCE:
             return
         self.given = True

@@ -106,7 +106,11 @@ def change_row(step, gradients, columns, kind, clock, row, tables):
 
 @borrowing
 def list_slopes(slopes, numbers, n_sizes, table, columns):
-    """Lay out slopes that matter by size; return how many columns have some."""
+    """Write slopes that are not negligible into a table (size, column).
+
+    `columns` gets the column of weights of each column of the table; returns how many
+    there are.
+    """
     for size in range(n_sizes):
         for at in range(table.shape[1]):
             table[size, at] = 0.0

@@ -167,7 +167,10 @@ class Rates:
 
 
 def count_rates(materials: Sequence[Material], shares: Sequence[Shares]) -> Rates:
-    """Sum the rates of all clusters."""
+    """Count in all clusters how often each gram of the sources is in a reference.
+
+    Also how often references use each gram at all.
+    """
     sources = [gram_names(m)[m.grams.times > 0] for m in materials]
     source_shares = [
         s.sources[m.grams.times > 0] for m, s in zip(materials, shares, strict=True)
