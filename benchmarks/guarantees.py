@@ -238,7 +238,7 @@ def best_of(cuts: tests.RankedCuts, passed: tuple[int, int] | None) -> float:
 
 def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, float]:
     """Return what `tune` certifies for recall, now and before."""
-    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    cuts = tests.rank_cuts(p, y > 0, floor, delta)
     start = tests.climbed_start(cuts, probabilities=True)
     now = best_of(cuts, tests.passed_chain(cuts, start))
     return {"now": now, "before": earlier_threshold(cuts)}

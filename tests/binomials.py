@@ -1,4 +1,4 @@
-"""Tails of binomial laws as fractions, and the errors that a test allows."""
+"""Tails of binomial distributions as fractions, and the errors that a test allows."""
 
 import math
 from fractions import Fraction

@@ -4,7 +4,7 @@ Nothing is imported from the package. Metrics are written once, from the four
 counts of the confusion matrix, and work both on `Fraction` (exact; roots by mpmath
 with 40 digits) and on arrays of `np.longdouble` (64 bits of mantissa or more).
 
-`enumerated_*` sum over all 2^n outcomes; `summed_*` use Poisson-binomial laws and
+`enumerated_*` sum over all 2^n outcomes; `summed_*` use Poisson-binomial PMFs and
 serve larger n. The second kind is tested against the first.
 """
 
@@ -125,8 +125,8 @@ def mcc(tp, fp, fn, tn, zd):
 
 
 def kappa(tp, fp, fn, tn, zd):
-    chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
-    return ratio(2 * (tp * tn - fp * fn), chance, zd)
+    expected_agreement = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+    return ratio(2 * (tp * tn - fp * fn), expected_agreement, zd)
 
 
 def accuracy(tp, fp, fn, tn, zd):
@@ -332,18 +332,18 @@ def exact_mean(metric, p, labels, zd=0):
 
 
 def poisson_binomial(p):
-    """Law of the number of successes, by adding one item at a time."""
-    law = np.ones(1, REAL)
+    """Distribution of the number of successes, by adding one item at a time."""
+    pmf = np.ones(1, REAL)
     for x in np.asarray(p, REAL):
-        longer = np.zeros(law.size + 1, REAL)
-        longer[:-1] += (1 - x) * law
-        longer[1:] += x * law
-        law = longer
-    return law
+        longer = np.zeros(pmf.size + 1, REAL)
+        longer[:-1] += (1 - x) * pmf
+        longer[1:] += x * pmf
+        pmf = longer
+    return pmf
 
 
-def wide_law(p, negligible=0.0, real=REAL):
-    """First count and chances of the number of successes: a tree of products.
+def wide_pmf(p, negligible=0.0, real=REAL):
+    """First count and probabilities of the number of successes: a tree of products.
 
     The polynomials (1-x) + x·z of all items are multiplied in pairs, all pairs of a
     level at once; coefficients up to `negligible` are dropped at both ends. All terms
@@ -371,20 +371,20 @@ def wide_law(p, negligible=0.0, real=REAL):
     return int(first[0]), rows[0]
 
 
-def _prefix_laws(p):
-    law = np.ones(1, REAL)
-    laws = [law]
+def _prefix_pmfs(p):
+    pmf = np.ones(1, REAL)
+    pmfs = [pmf]
     for x in np.asarray(p, REAL):
-        law = np.append((1 - x) * law, REAL(0)) + np.append(REAL(0), x * law)
-        laws.append(law)
-    return laws
+        pmf = np.append((1 - x) * pmf, REAL(0)) + np.append(REAL(0), x * pmf)
+        pmfs.append(pmf)
+    return pmfs
 
 
 def summed_curve(metric, p, zd=0.0):
     """Whole curve by the cubic double sum over (tp, rest); n up to about 200."""
     p = np.sort(np.asarray(p, float))[::-1]
-    selected = _prefix_laws(p)
-    left = _prefix_laws(p[::-1])[::-1]
+    selected = _prefix_pmfs(p)
+    left = _prefix_pmfs(p[::-1])[::-1]
     results = [
         _double_sum(metric, selected[k], left[k], k, p.size, zd)
         for k in range(p.size + 1)
@@ -404,7 +404,7 @@ def _double_sum(metric, selected, left, k, n, zd, first=0, first_left=0):
 def summed_mean(metric, p, k, zd=0.0, negligible=0.0):
     """Expected value of the top-k set for one k, any metric; n up to about 2000.
 
-    Probabilities up to `negligible` are dropped at both ends of the two laws: 1e-40
+    Probabilities up to `negligible` are dropped at both ends of the two PMFs: 1e-40
     is faster, and wrong only where the value itself is as small.
     """
     p = np.sort(np.asarray(p, float))[::-1]
@@ -413,9 +413,9 @@ def summed_mean(metric, p, k, zd=0.0, negligible=0.0):
     return _double_sum(metric, selected, left, k, p.size, zd, first, first_left)[0]
 
 
-def _trim(law, negligible):
-    kept = np.flatnonzero(law > negligible)
-    return law[kept[0] : kept[-1] + 1], int(kept[0])
+def _trim(pmf, negligible):
+    kept = np.flatnonzero(pmf > negligible)
+    return pmf[kept[0] : kept[-1] + 1], int(kept[0])
 
 
 def affine_curve(metric, p, zd=0.0, negligible=0.0):
@@ -426,26 +426,26 @@ def affine_curve(metric, p, zd=0.0, negligible=0.0):
     """
     p = np.sort(np.asarray(p, float))[::-1].astype(REAL)
     n = p.size
-    law = poisson_binomial(p)
+    pmf = poisson_binomial(p)
     hits = np.zeros((n + 1, n + 1), REAL)  # [k, t]: E[tp; T = t]
-    hits[1:, 1:] = np.cumsum(p[:, None] * leave_one_out(p, law), axis=0)
+    hits[1:, 1:] = np.cumsum(p[:, None] * leave_one_out(p, pmf), axis=0)
     curve = np.empty(n + 1, REAL)
-    kept, first = _trim(law, negligible)
+    kept, first = _trim(pmf, negligible)
     t = first + np.arange(kept.size)
-    law, hits = kept, hits[:, t]
+    pmf, hits = kept, hits[:, t]
     for k in range(n + 1):
         low, high = np.maximum(0, k + t - n), np.minimum(k, t)
         at_low = values(metric, low, k, t, n, zd)
         at_high = values(metric, high, k, t, n, zd)
         slope = (at_high - at_low) / np.maximum(high - low, 1)
-        cells = slope * hits[k] + (at_low - slope * low) * law
+        cells = slope * hits[k] + (at_low - slope * low) * pmf
         defined = ~np.isnan(cells)
-        mass = law[defined].sum()
+        mass = pmf[defined].sum()
         curve[k] = cells[defined].sum() / mass if mass > 0 else NAN
     return curve
 
 
-def leave_one_out(p, law):
+def leave_one_out(p, pmf):
     """`[i, t]` = P(T without i = t), t = 0..n-1, by stable deconvolution."""
     n = p.size
     result = np.zeros((n, n), REAL)
@@ -453,11 +453,11 @@ def leave_one_out(p, law):
     a, b = p[low], p[high]
     carry = np.zeros(a.size, REAL)
     for t in range(n):
-        carry = (law[t] - a * carry) / (1 - a)
+        carry = (pmf[t] - a * carry) / (1 - a)
         result[low, t] = carry
     carry = np.zeros(b.size, REAL)
     for t in range(n - 1, -1, -1):
-        carry = (law[t + 1] - (1 - b) * carry) / b
+        carry = (pmf[t + 1] - (1 - b) * carry) / b
         result[high, t] = carry
     return result
 
@@ -467,14 +467,14 @@ def jaccard_curve(p, zd=0.0):
     p = np.sort(np.asarray(p, float))[::-1].astype(REAL)
     n = p.size
     curve = np.empty(n + 1, REAL)
-    law = np.ones(1, REAL)
+    pmf = np.ones(1, REAL)
     hits = np.append(REAL(0), np.cumsum(p))
     for k in range(n, 0, -1):
-        curve[k] = hits[k] * np.sum(law / (k + np.arange(law.size)))
+        curve[k] = hits[k] * np.sum(pmf / (k + np.arange(pmf.size)))
         x = p[k - 1]
-        law = np.append((1 - x) * law, REAL(0)) + np.append(REAL(0), x * law)
-    curve[0] = 0 if math.isnan(zd) else zd * law[0]
-    if math.isnan(zd) and law[1:].sum() == 0:
+        pmf = np.append((1 - x) * pmf, REAL(0)) + np.append(REAL(0), x * pmf)
+    curve[0] = 0 if math.isnan(zd) else zd * pmf[0]
+    if math.isnan(zd) and pmf[1:].sum() == 0:
         curve[0] = NAN
     return curve
 
@@ -557,8 +557,8 @@ def scores(metric, y_true, y_pred, zd=0.0):
     )
 
 
-def binomial_law(n, x):
-    """Law of n equal labels in extended precision, by logarithms of factorials."""
+def binomial_pmf(n, x):
+    """PMF of a sum of n equal labels in extended precision, by log-factorials."""
     t = np.arange(n + 1, dtype=np.longdouble)
     log_factorial = np.concatenate([[0], np.cumsum(np.log(t[1:]))])
     choose = log_factorial[-1] - log_factorial - log_factorial[::-1]

@@ -91,15 +91,16 @@ def pair_values(costs):
     return values
 
 
-def policy_value(task, x, y, state, chances):
-    """Expected loss from a state; `chances(state)` are probabilities of the actions."""
+def policy_value(task, x, y, state, probabilities):
+    """Expected loss from a state; `probabilities(state)` are those of the actions."""
     actions = () if task.final(x, state) else task.actions(x, state)
     if not actions:
         return task.loss(y, task.output(x, state))
     return sum(
-        chance * policy_value(task, x, y, task.step(x, state, action), chances)
-        for chance, action in zip(chances(state), actions, strict=True)
-        if chance
+        probability
+        * policy_value(task, x, y, task.step(x, state, action), probabilities)
+        for probability, action in zip(probabilities(state), actions, strict=True)
+        if probability
     )
 
 

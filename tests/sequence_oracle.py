@@ -11,27 +11,27 @@ def sequences(n):
     return [np.array(y) for y in itertools.product((0, 1), repeat=n)]
 
 
-def independent_law(p):
+def independent_probability(p):
     p = np.asarray(p)
     return lambda y: float(np.prod(np.where(y == 1, p, 1 - p)))
 
 
-def chain_law(initial, transitions):
+def chain_probability(initial, transitions):
     """Histories are read as binary numbers, the latest label last."""
     order = len(initial).bit_length() - 1
 
-    def law(y):
-        chance = initial[int("".join(map(str, y[:order])), 2)]
+    def probability_of(y):
+        probability = initial[int("".join(map(str, y[:order])), 2)]
         for i, step in enumerate(transitions):
             history = int("".join(map(str, y[i : i + order])), 2)
-            chance *= step[history][y[i + order]]
-        return chance
+            probability *= step[history][y[i + order]]
+        return probability
 
-    return law
+    return probability_of
 
 
-def expected(function, z, law, n):
-    return sum(law(y) * function(z, y) for y in sequences(n))
+def expected(function, z, probability_of, n):
+    return sum(probability_of(y) * function(z, y) for y in sequences(n))
 
 
 def random_chain(rng, n, order, sharp=1.0):

@@ -16,8 +16,8 @@ from argmetric import search, sequence, stream
 from valid_calls import CALLS, KINDS, WORDS, X_Y, Call, X, calls, fitted
 
 LABELS = ["O", "B-X", "I-X"]
-CHANCES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
-SENTENCE = sequence.token_model(CHANCES, LABELS)
+PROBABILITIES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
+SENTENCE = sequence.token_model(PROBABILITIES, LABELS)
 MAP = sequence.Recalibration(slope=0.9, intercept=0.1, floor=0.01, missed=1.0)
 COLUMNS = (["the", "cat"], ["DT", "NN"])
 TAGGED = sequence.Sentence(COLUMNS, ["B-X", "I-X"])
@@ -73,10 +73,11 @@ argmetric.sequence.read_chunks: sequence.read_chunks(labels=["B-X", "I-X", "O"],
 argmetric.sequence.write_labels: sequence.write_labels(chunks=[(0, 2, "X")], n=3,
     scheme="BIOES")
 argmetric.sequence.standard_features: sequence.standard_features(columns=COLUMNS)
-argmetric.sequence.token_model: sequence.token_model(p=CHANCES, labels=LABELS,
+argmetric.sequence.token_model: sequence.token_model(p=PROBABILITIES, labels=LABELS,
     scheme="IOB2", well_formed_only=True) -> {"labels": "label"}
-argmetric.sequence.decode_logits: sequence.decode_logits(logits=[CHANCES, CHANCES],
-    labels=LABELS, metric="f1", mask=[[1, 1, 1], [1, 1, 0]],
+argmetric.sequence.decode_logits: sequence.decode_logits(
+    logits=[PROBABILITIES, PROBABILITIES], labels=LABELS, metric="f1",
+    mask=[[1, 1, 1], [1, 1, 0]],
     word_ids=[[0, 1, 2], [0, 1, None]], scheme="IOB2")
     -> {"labels": "label", "logits": "p "}
 argmetric.sequence.span_marginals: sequence.span_marginals(model=[SENTENCE, SENTENCE],

@@ -239,7 +239,7 @@ def test_separable_references_stay_finite():
     assert am.calibrate(y, p, "temperature").temperature > 0.1
 
 
-def test_the_maps_by_hand():
+def test_calibrators_by_hand():
     p = np.array([0.0, 1e-300, 0.2, 0.5, 1.0])
     inner = [expit(2 * math.log(0.25) + 1), expit(1)]
     np.testing.assert_allclose(

@@ -59,7 +59,7 @@ def test_draws_spread_as_new_references_do(method):
         maps.append(am.calibrate(y, x, method, logits=True))
     truth = np.std([one.apply_logits(at) for one in maps], axis=0)
     said = np.mean([spread(one, at) for one in maps[:40]], axis=0)
-    if method == "spline":  # its prior moves the map less than it leaves open
+    if method == "spline":  # its prior moves the calibrator less than it leaves open
         assert (said > 0.9 * truth).all()
         assert (said < 1.6 * truth).all()
     else:

@@ -66,7 +66,7 @@ def test_matrices_frames_and_sparse_cells(average):
     decided = am.decide(frame, average=average, reference=MAP)
     assert list(decided.labels.columns) == list("abcde")
     np.testing.assert_array_equal(decided.labels, expected.labels)
-    # An absent cell stays a certain negative, even where the map would lift 0.
+    # An absent cell stays a certain negative, even where the calibrator would lift 0.
     lift = isotonic_map([0.0, 1.0], [0.2, 0.9])
     cells = sparse.csr_array(p)
     mapped = cells.copy()
@@ -124,7 +124,7 @@ def test_a_reference_is_a_calibrator_fitted_on_it():
     assert grouped.notes[0] == decision.notes[0]
 
 
-def test_a_forecast_mixes_over_the_maps_that_the_reference_allows():
+def test_a_forecast_mixes_over_the_calibrators_that_the_reference_allows():
     x, groups = batch(600)
     y = np.random.default_rng(1).random(600) < expit(0.7 * x - 1)
     new, groups = expit(batch(60, seed=5)[0]), groups[:60]
@@ -144,7 +144,7 @@ def test_a_forecast_mixes_over_the_maps_that_the_reference_allows():
             mean = np.mean([one.mean for one in alone])
             # What the reference counted on either side moves it a little besides.
             assert told.mean == pytest.approx(mean, abs=0.1 * told.std)
-            # The mixture is wider than the law of a usual map.
+            # The mixture is wider than the distribution of a usual map.
             assert told.std > np.median([one.std for one in alone])
             widths = [one.interval[1] - one.interval[0] for one in alone]
             assert told.interval[1] - told.interval[0] > np.median(widths) - 1e-9

@@ -88,8 +88,8 @@ def test_peak_profile_and_posterior_against_fine_grids(seed):
     theta, weight = ours.posterior()
     np.testing.assert_allclose(weight.sum(axis=1), 1.0)
     grid = np.linspace(-8, 8, 4001)
-    for i, chances in enumerate(ours.probabilities):
-        one = PrevalenceLikelihood(ours.table, chances[None])
+    for i, probabilities in enumerate(ours.probabilities):
+        one = PrevalenceLikelihood(ours.table, probabilities[None])
         level = one.loglik(grid[None])[0]
         best = minimize_scalar(
             lambda x, one=one: -one.loglik(np.array([[x]]))[0, 0],
@@ -104,9 +104,9 @@ def test_peak_profile_and_posterior_against_fine_grids(seed):
         inside = grid[level >= level.max() - 1.3527717]  # half of χ²(1) at 0.9
         assert low[i] == pytest.approx(inside[0], abs=0.005)
         assert high[i] == pytest.approx(inside[-1], abs=0.005)
-        law = np.exp(level - grid**2 / 2 - level.max())
-        mean = (law * grid).sum() / law.sum()
-        sd = np.sqrt((law * (grid - mean) ** 2).sum() / law.sum())
+        density = np.exp(level - grid**2 / 2 - level.max())
+        mean = (density * grid).sum() / density.sum()
+        sd = np.sqrt((density * (grid - mean) ** 2).sum() / density.sum())
         ours_mean = weight[i] @ theta[i]
         assert ours_mean == pytest.approx(mean, abs=1e-6)
         assert np.sqrt(weight[i] @ (theta[i] - ours_mean) ** 2) == pytest.approx(sd)
@@ -252,8 +252,9 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     certain = map_.then(replace(shift, draws=None))
     sure = am.forecast(p, d.labels, reference=certain, **how)
     assert f.interval_given_map == sure.interval_given_map
-    # Each map has its own share, which takes back some of what the maps differ by: so
-    # the law is not always wider than with one share for all, but than under one map
+    # Each calibrator has its own prevalence, which cancels a part of their differences:
+    # it is not always wider than with one prevalence for all, but wider than under one
+    # calibrator
     given, told = (high - low for low, high in (f.interval_given_map, f.interval))
     assert told > 1.05 * given
 

@@ -26,7 +26,7 @@ from calibrated import (
 
 
 def spline_twin(y, x, ends, sizes=(0.1, 0.3, 1.0, 3.0)):
-    """The map by rows, scipy's trust region and scikit-learn's isotonic regression."""
+    """Fit by rows: scipy's trust region, scikit-learn's isotonic regression."""
     first, last = ends or (-np.inf, np.inf)
     ones = np.ones(y.size)
     line = unpenalised([x], platt_targets(y, ones), ones)
@@ -68,8 +68,8 @@ def spline_twin(y, x, ends, sizes=(0.1, 0.3, 1.0, 3.0)):
         ).x
         volume = np.linalg.slogdet(hessian(found))[1]
         modes.append(found)
-        chance = -loss(found) + np.log(precision).sum() / 2 - volume / 2
-        evidence.append(chance + math.log(odds))
+        evidence_of_one = -loss(found) + np.log(precision).sum() / 2 - volume / 2
+        evidence.append(evidence_of_one + math.log(odds))
     share = np.exp(np.array(evidence) - max(evidence))
     theta = np.average(modes, axis=0, weights=share)
     inner = (x > first) & (x < last)
@@ -87,8 +87,8 @@ def spline_twin(y, x, ends, sizes=(0.1, 0.3, 1.0, 3.0)):
         high = values[-1] + slope * (last - places[-1]) + own.get(1, 0.0)
         values = np.array([low, *values, high])
         mass = np.array([(x <= first).sum(), *mass, (x >= last).sum()])
-    points, chance = np.arange(values.size), expit(values)
-    pooled = IsotonicRegression().fit(points, chance, np.maximum(mass, 1e-9))
+    points, probability = np.arange(values.size), expit(values)
+    pooled = IsotonicRegression().fit(points, probability, np.maximum(mass, 1e-9))
     return places, logit(pooled.predict(points)), slope
 
 

@@ -33,7 +33,7 @@ def table(m=300, n_classes=4, seed=0, votes=None):
 
 
 def plain_logits(p, theta, floor, centre):
-    """The map of the docstring, cell by cell."""
+    """The calibrator of the docstring, cell by cell."""
     n_classes = p.shape[1]
     w = theta[: n_classes**2].reshape(n_classes, n_classes)
     b, a, s = theta[n_classes**2 : -2], theta[-2], theta[-1]

@@ -248,7 +248,9 @@ def test_several_metrics_and_a_calibrator():
     rule = both["f1"]
     predicted = np.argmax(roots(p) * rule.weights, axis=1)
     np.testing.assert_array_equal(rule.apply(p), predicted)
-    rows = tune(y, p, reference=sample(300), **QUICK)  # other rows that fit the map
+    rows = tune(
+        y, p, reference=sample(300), **QUICK
+    )  # other rows that fit the calibrator
     again = tune(y, p, reference=am.classes.calibrate(*sample(300)), **QUICK)
     assert rows.weights.tolist() == again.weights.tolist()
     assert rows.calibrator == again.calibrator

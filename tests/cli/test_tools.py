@@ -10,14 +10,14 @@ import argmetric as am
 from argmetric.sequence import Independent, Pk, expectation
 from cli_scores import P, Y
 
-CHANCES = np.random.default_rng(1).random(30).round(3)
+PROBABILITIES = np.random.default_rng(1).random(30).round(3)
 Z = (np.arange(30) % 7 == 0).astype(int)
 
 
 @pytest.fixture
 def run(run):
     """Run a command in a folder with probabilities, a reference and a rule."""
-    for name, rows in (("p", ["p", *CHANCES]), ("z", ["cut", *Z]), ("s", "y10")):
+    for name, rows in (("p", ["p", *PROBABILITIES]), ("z", ["cut", *Z]), ("s", "y10")):
         Path(f"{name}.csv").write_text("".join(f"{one}\n" for one in rows))
     found = am.tune(Y, P, "f1", reference=am.calibrate(Y, P))
     found.save("rule.json")
@@ -26,11 +26,11 @@ def run(run):
 
 def test_expected_utilities(run, answer):
     ended = run(*["expect", "--utility", "pk", "--window", "5", "p.csv", "z.csv"])
-    value = expectation(Pk(5), Z, Independent(CHANCES)).mean
+    value = expectation(Pk(5), Z, Independent(PROBABILITIES)).mean
     assert ended.code == 0
     assert f"mean       {value:.4f}" in ended.out
     found = answer("expect -u f1 --beam 40 --quantiles p.csv z.csv")
-    value = expectation("f1", Z, Independent(CHANCES)).mean
+    value = expectation("f1", Z, Independent(PROBABILITIES)).mean
     low, high = found["bounds"]
     assert low - 1e-12 <= value <= high + 1e-12
     assert not found["exact"]

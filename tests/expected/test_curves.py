@@ -24,7 +24,7 @@ from decide_checks import (
 from routes import decide_by
 from strategies import probability_vectors
 
-LAWS = {
+SHAPES = {
     "uniform": lambda rng, n: rng.random(n),
     "skewed": lambda rng, n: rng.beta(0.1, 2, n),
     "rare": lambda rng, n: np.minimum(1.0, rng.exponential(1.0 / n, n)),
@@ -40,12 +40,12 @@ LAWS = {
 TABLES = "argmetric._expected.kernels.tables"
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", oracle.NAMES)
-def test_curves_of_groups(name, law):
+def test_curves_of_groups(name, shape):
     """From one lane to several blocks of them, on both sides of the tables."""
     rng, sizes = np.random.default_rng(5), [1, 2, 7, 32, 33, 33, 64, 65, 72]
-    parts = [LAWS[law](rng, n) for n in sizes]
+    parts = [SHAPES[shape](rng, n) for n in sizes]
     ids = np.repeat(np.arange(len(sizes)), sizes)
     for zd in CONVENTIONS:
         truths = [oracle.summed_curve(name, part, zd) for part in parts]
@@ -71,25 +71,25 @@ def test_curves_of_groups(name, law):
             assert gain(name, curve[k]) >= gain(name, curve[best]) - slack
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     "weights", [(60, 0.5), (1000, 0.5), (0.01, 300), (300, 300), (1e4, 1e-3)]
 )
-def test_heavy_weights_of_false_alarms_and_misses(weights, law):
-    """Against sums over the laws of hits and misses; e^(s·weight) overflows."""
+def test_heavy_weights_of_false_alarms_and_misses(weights, shape):
+    """Against sums over the PMFs of hits and misses; e^(s·weight) overflows."""
     metric = am.Tversky(*weights)
-    p = LAWS[law](np.random.default_rng(4), 90)
+    p = SHAPES[shape](np.random.default_rng(4), 90)
     curve = curve_by_pmfs(p, metric)
     found = am.decide(p, metric)
     np.testing.assert_allclose(found.curve, curve, rtol=1e-11, atol=1e-13)
     assert curve[found.n_positives] >= curve.max() - 1e-13
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "kappa", "gmean", "recall"])
-def test_groups_are_decided_as_they_are_alone(name, law):
+def test_groups_are_decided_as_they_are_alone(name, shape):
     rng, sizes = np.random.default_rng(6), [1, 34, 200, 201, 501, 700, 1501]
-    p = np.concatenate([LAWS[law](rng, n) for n in sizes])
+    p = np.concatenate([SHAPES[shape](rng, n) for n in sizes])
     ids = np.repeat(np.arange(len(sizes)), sizes)
     for zd in CONVENTIONS:
         found = am.decide(
@@ -131,7 +131,7 @@ def test_absent_cells_are_certain_negatives(name):
 @pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
 @given(p=probability_vectors(max_size=40))
 def test_short_vectors_do_not_depend_on_what_is_loaded(p):
-    """To the bit, whether the kernel of their laws is there or not."""
+    """To the bit, whether the kernel of their distributions is there or not."""
     am.decide([[0.5, 0.3], [0.2, 0.1]], average="samples")  # loads it
     loaded = am.decide(p, "f1")
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Metrics of which only values are known: sums over laws, and the rough search."""
+"""Metrics of which only values are known: sums over PMFs, and the rough search."""
 
 import math
 
@@ -67,7 +67,7 @@ LOSS = am.CustomMetric(
     greater_is_better=False,
     smooth=True,
 )
-LAWS = {
+SHAPES = {
     "uniform": lambda rng, n: rng.random(n),
     "skewed": lambda rng, n: rng.beta(0.2, 2.0, n),
     "rare": lambda rng, n: np.minimum(1.0, rng.exponential(2.0 / n, n)),
@@ -85,12 +85,12 @@ def decided(vectors, metric, **options):
     return decide_by(np.concatenate(vectors), metric, groups=ids, **options)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("function", [own, spike, squares, signed, odd])
-def test_curves_in_pieces_and_batches(function, law):
-    """Laws are rolled on from seeds; segments of one size share their values."""
+def test_curves_in_pieces_and_batches(function, shape):
+    """PMFs are rolled on from seeds; segments of one size share their values."""
     rng = np.random.default_rng(4)
-    vectors = [LAWS[law](rng, n) for n in (130, 1, 40, 130, 81, 260, 65)]
+    vectors = [SHAPES[shape](rng, n) for n in (130, 1, 40, 130, 81, 260, 65)]
     for zero in (0.0, 1.0, math.nan):
         metric = am.CustomMetric(function, zero_division=zero)
         found = decided(vectors, metric)
@@ -154,12 +154,12 @@ def test_infinite_values_are_refused_wherever_they_have_weight(smooth, sign):
             decide_by(p, somewhere, check=False, **options)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("metric", [*FUNCTIONS, LOSS])
-def test_decisions_equal_those_on_whole_curves(metric, law):
+def test_decisions_equal_those_on_whole_curves(metric, shape):
     """Smooth functions and others that say so, in groups and one by one."""
     rng, sizes = np.random.default_rng(6), [1, 2, 64, 65, 66, 130, 300]
-    vectors = [LAWS[law](rng, n) for n in sizes]
+    vectors = [SHAPES[shape](rng, n) for n in sizes]
     if metric is not LOSS:
         metric = am.CustomMetric(metric, smooth=True)
     sign = 1.0 if metric.greater_is_better else -1.0
@@ -182,12 +182,12 @@ def test_decisions_equal_those_on_whole_curves(metric, law):
 
 
 @pytest.mark.parametrize("zero", [0.0, 1.0, math.nan])
-@pytest.mark.parametrize("law", ["skewed", "rare", "certain"])
-def test_undefined_outcomes_are_left_out(zero, law):
+@pytest.mark.parametrize("shape", ["skewed", "rare", "certain"])
+def test_undefined_outcomes_are_left_out(zero, shape):
     rng = np.random.default_rng(7)
     metric = am.CustomMetric(squares, zero_division=zero, smooth=True)
     for n in (66, 200):
-        p = LAWS[law](rng, n)
+        p = SHAPES[shape](rng, n)
         found = decide_by(p, metric, check=False)
         curve = decide_by(p, metric, check=False, method="windows").curve
         k = oracle.best_k(np.where(np.isnan(curve), -np.inf, curve))
@@ -195,12 +195,12 @@ def test_undefined_outcomes_are_left_out(zero, law):
         assert found.expected == pytest.approx(curve[k], rel=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_what_hides_from_a_rough_curve_is_found_by_default(law):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_hides_from_a_rough_curve_is_found_by_default(shape):
     """One k is singled out by what may seldom happen there."""
     rng = np.random.default_rng(9)
     for n in (66, 150):
-        p = LAWS[law](rng, n)
+        p = SHAPES[shape](rng, n)
         curve = decide_by(p, spike, check=False, method="windows").curve
         found = decide_by(p, spike, check=False)
         assert found.expected == pytest.approx(curve.max(), rel=1e-11)

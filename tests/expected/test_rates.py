@@ -29,8 +29,8 @@ def test_the_search_finds_the_best_of_the_curve(name, p, zero, data):
     low = data.draw(st.integers(0, p.size))
     high = data.draw(st.integers(low, p.size))
     curve = oracle.summed_curve(name, p, zero)[0].astype(float)
-    law = oracle.poisson_binomial(p)
-    mass = float(law[1:-1].sum()) if math.isnan(zero) else 1.0
+    pmf = oracle.poisson_binomial(p)
+    mass = float(pmf[1:-1].sum()) if math.isnan(zero) else 1.0
     if mass < 1e-290:  # of what is never defined there is nothing to find
         return
     found = am.decide(

@@ -1,6 +1,6 @@
-"""Laws of means over many groups and of mixtures over an effect, against their twins.
+"""Means over many groups and mixtures over an effect: distributions against twins.
 
-Twins: convolution of the laws of all groups value by value, sums over a dense grid of
+Twins: convolution over all groups value by value, sums over a dense grid of
 effects, and simulation.
 """
 
@@ -24,8 +24,8 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 few = settings(deadline=None, max_examples=15)
 
 
-def assert_law(result):
-    """The law has the mean and the deviation that are reported."""
+def assert_consistent(result):
+    """The distribution has the mean and the deviation that are reported."""
     values, mass = result.values, result.probabilities
     assert (np.diff(values) > 0).all()
     assert (mass >= 0).all()
@@ -36,7 +36,7 @@ def assert_law(result):
 
 
 def group_sums(metric, p, labels, ids, zd=0.0):
-    """The law of the mean over groups, convolved value by value."""
+    """The distribution of the mean over groups, convolved value by value."""
     state = {(0, 0.0): 1.0}
     for group in np.unique(ids):
         rows = ids == group
@@ -46,9 +46,9 @@ def group_sums(metric, p, labels, ids, zd=0.0):
         steps.append(((0, 0.0), float(missing)))
         fresh = {}
         for (count, total), weight in state.items():
-            for (more, value), chance in steps:
+            for (more, value), probability in steps:
                 key = count + more, round(total + value, 11)
-                fresh[key] = fresh.get(key, 0.0) + weight * chance
+                fresh[key] = fresh.get(key, 0.0) + weight * probability
         state = {key: weight for key, weight in fresh.items() if weight > 1e-14}
     values = np.array([total / count for count, total in state if count])
     mass = np.array([weight for (count, _), weight in state.items() if count])
@@ -87,7 +87,7 @@ def test_lumpy_means_over_many_groups(name, zd, groups, kind):
     result = forecast(
         p, labels, name, groups=ids, zero_division=oracle.obeyed(name, zd)
     )
-    assert_law(result)
+    assert_consistent(result)
     mean = float(values @ mass)
     assert result.mean == pytest.approx(mean, rel=1e-8)
     spread = math.sqrt(mass @ (values - mean) ** 2)
@@ -104,7 +104,7 @@ def test_values_left_out_of_many_groups(kind, groups):
     p, labels, ids = lumpy(kind, groups, np.random.default_rng(groups))
     values, mass = group_sums("recall", p, labels, ids, NAN)
     result = forecast(p, labels, "recall", groups=ids, zero_division=NAN)
-    assert_law(result)
+    assert_consistent(result)
     assert result.mean == pytest.approx(float(values @ mass), rel=1e-7)
     assert distance(result, values, mass) < 1e-3
     none = np.prod(1 - p)
@@ -118,7 +118,7 @@ def test_metrics_that_leave_the_unit_interval_are_not_clipped(groups, scale):
     metric = am.Utility(tp=scale)
     p, ids = np.full(20 * groups, 0.5), np.arange(groups).repeat(20)
     result = forecast(p, np.ones(p.size), metric, groups=ids)
-    assert_law(result)
+    assert_consistent(result)
     assert result.mean == pytest.approx(10 * scale, rel=1e-9)
     assert result.std == pytest.approx(scale * math.sqrt(p.size / 4) / groups, rel=1e-4)
     low, high = result.interval
@@ -158,7 +158,7 @@ def test_nasty_groups_repeated(kinds, size, groups, name):
     p = np.resize(kinds, groups * size)
     labels, ids = np.arange(p.size) % 2, np.arange(groups).repeat(size)
     result = forecast(p, labels, name, groups=ids)
-    assert_law(result)
+    assert_consistent(result)
     means = [
         forecast(p[ids == g], labels[ids == g], name).mean for g in range(0, groups)
     ]
@@ -174,13 +174,13 @@ def test_rare_positives_with_an_effect(n, k):
     p, labels = np.full(n, 0.004), (np.arange(n) < k).astype(int)
     z = np.linspace(-10, 10, 1001)
     weight = np.exp(-(z**2) / 2)
-    chance = expit(centre_log_odds(p[:1], 1 - p[:1], 0.5)[0] + 0.5 * z)
+    probability = expit(centre_log_odds(p[:1], 1 - p[:1], 0.5)[0] + 0.5 * z)
     tp, fn = np.arange(k + 1)[:, None, None], np.arange(n - k + 1)[:, None]
-    joint = binom.pmf(tp, k, chance) * binom.pmf(fn, n - k, chance)
+    joint = binom.pmf(tp, k, probability) * binom.pmf(fn, n - k, probability)
     mass = joint @ weight / weight.sum()
     values = (2 * tp / np.maximum(k + tp + fn, 1))[..., 0]
     result = forecast(p, labels, overdispersion=0.5)
-    assert_law(result)
+    assert_consistent(result)
     assert result.expected_positives == pytest.approx(p.sum(), rel=1e-9)
     for x in (0.0, 0.25, 0.5, 0.9):
         assert result.cdf(x) == pytest.approx(mass[values <= x + 1e-9].sum(), abs=1e-9)
@@ -193,10 +193,10 @@ def test_many_rows_with_an_effect_on_both_sides_of_the_switch(rows):
     p = np.full(rows, 0.1)
     labels = (np.arange(rows) < 3).astype(int)
     result = forecast(p, labels, "precision", overdispersion=1.0)
-    assert_law(result)
+    assert_consistent(result)
     centre = centre_log_odds(p[:1], 1 - p[:1], 1.0)[0]
-    chance = expit(centre + rng.normal(size=200_000))
-    seen = np.bincount(rng.binomial(3, chance), minlength=4) / chance.size
+    probability = expit(centre + rng.normal(size=200_000))
+    seen = np.bincount(rng.binomial(3, probability), minlength=4) / probability.size
     np.testing.assert_allclose(result.values, np.arange(4) / 3, atol=1e-12)
     np.testing.assert_allclose(result.probabilities, seen, atol=0.005)
 
@@ -207,12 +207,12 @@ def test_known_labels_sharpen_the_shared_effect():
     centre = centre_log_odds(np.array([p]), np.array([1 - p]), deviation)[0]
     z = np.linspace(-9, 9, 1801)
     weights = np.exp(-(z**2) / 2)
-    chance = expit(centre + deviation * z)
+    probability = expit(centre + deviation * z)
     for positives in (0, 8, 20):
         known = np.full(60, NAN)
         known[:40] = np.arange(40) < positives
-        level = weights * chance**positives * (1 - chance) ** (40 - positives)
-        truth = 20 * (level @ chance) / level.sum() + positives
+        level = weights * probability**positives * (1 - probability) ** (40 - positives)
+        truth = 20 * (level @ probability) / level.sum() + positives
         labels = np.ones(60)
         result = forecast(
             np.full(60, p), labels, "precision", known=known, overdispersion=deviation
@@ -236,7 +236,7 @@ def test_each_group_has_an_effect_of_its_own(known_rows):
             known=np.tile(known, groups),
             overdispersion=1.5,
         )
-        assert_law(result)
+        assert_consistent(result)
         assert result.mean == pytest.approx(one.mean, rel=1e-6)
         assert result.std == pytest.approx(one.std / math.sqrt(groups), rel=1e-4)
         assert result.expected_positives == pytest.approx(
@@ -247,8 +247,8 @@ def test_each_group_has_an_effect_of_its_own(known_rows):
 # ------------------------------------------------- counts that are long to sum
 
 
-def law_of_count(p):
-    """Chances of 0, 1, … positives."""
+def count_pmf_by_convolution(p):
+    """Probabilities of 0, 1, … positives."""
     return oracle.poisson_binomial(p).astype(float)
 
 
@@ -258,20 +258,20 @@ def test_values_of_a_long_vector_are_those_of_all_pairs_of_counts(name):
     p, labels, _ = rows_of(1, 6000)
     metric = am.CustomMetric(lambda a, k, t, n: a / (k + t) + 10.0 * (a % 7 == 5))
     found = forecast(p, labels, metric if name == "rough" else name)
-    hits, misses = (law_of_count(p[side]) for side in (labels, ~labels))
-    tp, r = (np.flatnonzero(law > 1e-18).astype(float) for law in (hits, misses))
-    chance = np.outer(hits[tp.astype(int)], misses[r.astype(int)]).ravel()
+    hits, misses = (count_pmf_by_convolution(p[side]) for side in (labels, ~labels))
+    tp, r = (np.flatnonzero(pmf > 1e-18).astype(float) for pmf in (hits, misses))
+    probability = np.outer(hits[tp.astype(int)], misses[r.astype(int)]).ravel()
     t = (tp[:, None] + r).ravel()
     tp, k = tp.repeat(r.size), int(labels.sum())
     values = metric.value(tp, k, t, p.size)
     if name != "rough":
         values = am.get_metric(name).value(tp, k, t, p.size)
     order = np.argsort(values)
-    values, chance = values[order], chance[order]
-    assert found.mean == pytest.approx(values @ chance, rel=1e-12)
-    spread = math.sqrt(chance @ (values - found.mean) ** 2)
+    values, probability = values[order], probability[order]
+    assert found.mean == pytest.approx(values @ probability, rel=1e-12)
+    spread = math.sqrt(probability @ (values - found.mean) ** 2)
     assert found.std == pytest.approx(spread, rel=1e-6)
-    reached = np.cumsum(chance)
+    reached = np.cumsum(probability)
     for q in SHARES:
         at = values[np.searchsorted(reached, q)]
         assert found.quantile(q) == pytest.approx(at, abs=1e-3 * spread)
@@ -283,18 +283,18 @@ def test_sums_on_a_lattice_keep_their_atoms(size):
     p, labels, ids = rows_of(600, size, size)
     found = forecast(p, labels, "accuracy", groups=ids)
     right = np.where(labels, p, 1 - p)
-    law = law_of_count(right)
+    pmf = count_pmf_by_convolution(right)
     for q in SHARES:
-        count = int(np.searchsorted(np.cumsum(law), q))
+        count = int(np.searchsorted(np.cumsum(pmf), q))
         assert found.quantile(q) == pytest.approx(count / p.size, abs=1e-12)
-        total = law[: count + 1].sum()
+        total = pmf[: count + 1].sum()
         assert found.cdf(count / p.size) == pytest.approx(total, abs=1e-9)
 
 
 def recall_of_rows(p, labels):
     """Groups of one row: positives that are found, over all positives."""
-    hits, misses = (law_of_count(p[side]) for side in (labels, ~labels))
-    likely = [np.flatnonzero(law > 1e-18) for law in (hits, misses)]
+    hits, misses = (count_pmf_by_convolution(p[side]) for side in (labels, ~labels))
+    likely = [np.flatnonzero(pmf > 1e-18) for pmf in (hits, misses)]
     hits, misses = hits[likely[0]], misses[likely[1]]
     a, r = likely[0][:, None].astype(float), likely[1].astype(float)
     values, mass = a / np.maximum(a + r, 1), hits[:, None] * misses
@@ -347,14 +347,14 @@ def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
 
 @pytest.mark.parametrize(("long", "pairs"), [(70, 140), (20_001, 9)])
 def test_long_groups_among_many(long, pairs):
-    """Groups beyond the tables, and beyond laws of many at a time."""
+    """Groups beyond the tables, and beyond distributions of many at a time."""
     rng = np.random.default_rng(7)
     sizes = np.tile([2, long], pairs)
     ids = np.arange(sizes.size).repeat(sizes)
     p = rng.beta(0.5, 1.5, ids.size)
     labels = (p > 0.3).astype(int)
     result = forecast(p, labels, groups=ids)
-    assert_law(result)
+    assert_consistent(result)
     parts = [forecast(p[ids == g], labels[ids == g]) for g in range(sizes.size)]
     assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
     variance = sum(f.std**2 for f in parts) / sizes.size**2

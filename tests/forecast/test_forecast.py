@@ -36,13 +36,13 @@ def tolerance(name, scale):
     return 1e-11 * float(scale) + 1e-300
 
 
-def assert_same_law(result, atoms, mass, name="f1"):
-    """Mean, spread, distribution function and quantiles of one law."""
+def assert_same_distribution(result, atoms, mass, name="f1"):
+    """Mean, spread, distribution function and quantiles of one distribution."""
     mean, std = (float(x) for x in oracle.moments(atoms, mass))
     scale = float(np.sum(np.abs(atoms) * mass))
     assert abs(result.mean - mean) <= tolerance(name, scale)
     assert result.std == pytest.approx(std, rel=1e-6, abs=1e-7 * max(1, scale))
-    assert_atoms_are_a_law(result)
+    assert_atoms_are_a_distribution(result)
     total = np.cumsum(mass).astype(float)
     between = (atoms[1:] + atoms[:-1]).astype(float) / 2
     for x, reached in zip(between, total, strict=False):
@@ -59,7 +59,7 @@ def assert_same_law(result, atoms, mass, name="f1"):
             assert result.quantile(q) == pytest.approx(at, rel=1e-10, abs=1e-12)
 
 
-def assert_atoms_are_a_law(result):
+def assert_atoms_are_a_distribution(result):
     values, mass = np.asarray(result.values), np.asarray(result.probabilities)
     assert values.shape == mass.shape
     assert (np.diff(values) > 0).all()
@@ -79,13 +79,13 @@ def assert_central(result, atoms, mass, coverage):
 
 @pytest.mark.parametrize("zd", CONVENTIONS)
 @pytest.mark.parametrize("name", oracle.NAMES)
-def test_the_whole_law_of_each_metric(name, zd):
+def test_the_whole_distribution_of_each_metric(name, zd):
     for p, labels in ((P, LABELS), (P[::-1], LABELS), (P, 0 * LABELS)):
         atoms, mass, missing = oracle.distribution(name, p, labels, zd)
         if atoms.size == 0:
             continue
         result = forecast(p, labels, spec(name), zero_division=oracle.obeyed(name, zd))
-        assert_same_law(result, atoms, mass, name)
+        assert_same_distribution(result, atoms, mass, name)
         assert_central(result, atoms, mass, 0.9)
         assert result.p_undefined == pytest.approx(float(missing), rel=1e-9, abs=1e-13)
 
@@ -204,7 +204,7 @@ def test_overdispersion_keeps_the_marginals_and_widens(name):
     assert results[0].mean == forecast(p, labels, name).mean
     for result in results:
         assert result.expected_positives == pytest.approx(p.sum(), rel=1e-9)
-        assert_atoms_are_a_law(result)
+        assert_atoms_are_a_distribution(result)
     spreads = [result.std for result in results]
     assert spreads == sorted(spreads)
     assert spreads[-1] > 1.3 * spreads[0]

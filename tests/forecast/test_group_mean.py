@@ -1,8 +1,8 @@
 """Forecasts drawn at random beside every switch, against plain and exact twins.
 
-The law of a group is a sum over all pairs of counts, mixed over a dense grid of effects
-where rows share one; the law of a mean over groups is their convolution, value by value
-or on a very fine grid for every number of values. ARGMETRIC_SLOW=1 draws 5,000.
+The distribution of a group is a sum over all pairs of counts, mixed over a dense grid
+of effects where rows share one. That of a mean over groups is their convolution, value
+by value or on a very fine grid for every number of values; 5,000 if ARGMETRIC_SLOW=1.
 """
 
 import math
@@ -18,7 +18,7 @@ from margins import centre_log_odds
 from slow import SLOW
 
 NAN = math.nan
-BLOCKS, LAWS = (50 if SLOW else 1), 100
+BLOCKS, CASES = (50 if SLOW else 1), 100
 NAMES = [
     name
     for name in oracle.NAMES
@@ -27,7 +27,7 @@ NAMES = [
 VECTORS = (1, 2, 9, 31, 32, 33, 64, 255, 256, 257, 300)
 GROUPS, SIZES = (1, 2, 15, 16, 17, 18, 40), (1, 1, 2, 3, 5, 12, 63, 64, 65)
 EXACT = 1 << 22  # pairs of a sum and a value that are looked at one by one
-RARE = 1e-15  # chances of sums that are left out
+RARE = 1e-15  # probabilities of sums that are left out
 CELLS = 1 << 15
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -75,18 +75,18 @@ def moved_to(prior, p):
     return expit(x + shift), expit(-x - shift)
 
 
-def law_of_group(name, p, rest, labels, known, zd, deviation):
-    """Distinct values, their chances, and last the chance of none."""
+def group_distribution(name, p, rest, labels, known, zd, deviation):
+    """Distinct values, their probabilities, and last the probability of none."""
     seen = ~np.isnan(known)
     rows, weights = np.where(seen, known, p)[None], np.ones(1)
     if deviation:
         centre = centre_log_odds(p, rest, deviation)
         z = dense_effects(centre, known, deviation)
-        chance = expit(centre + deviation * z[:, None])
-        rows = np.where(seen, known, chance)
+        shifted = expit(centre + deviation * z[:, None])
+        rows = np.where(seen, known, shifted)
         with np.errstate(divide="ignore"):
             likely = np.log(
-                np.where(known == 1, chance, expit(-centre - deviation * z[:, None]))
+                np.where(known == 1, shifted, expit(-centre - deviation * z[:, None]))
             )
         level = -(z**2) / 2 + np.where(seen & np.isfinite(centre), likely, 0.0).sum(
             axis=1
@@ -96,7 +96,7 @@ def law_of_group(name, p, rest, labels, known, zd, deviation):
     joint = 0.0
     for weight, row in zip(weights, rows, strict=True):
         if weight > 1e-17:
-            sides = (plain_law(row[labels == side]) for side in (True, False))
+            sides = (plain_pmf(row[labels == side]) for side in (True, False))
             joint = joint + weight * np.multiply.outer(*sides)
     tp, r = np.indices(joint.shape)
     k = int(labels.sum())
@@ -117,19 +117,19 @@ def dense_effects(centre, known, deviation):
     return brentq(pull, -most, most) + np.linspace(-9 - deviation, 9 + deviation, 201)
 
 
-def plain_law(p):
-    law = np.ones(1)
+def plain_pmf(p):
+    pmf = np.ones(1)
     for x in p.tolist():
-        law = np.convolve(law, [1 - x, x])
-    return law
+        pmf = np.convolve(pmf, [1 - x, x])
+    return pmf
 
 
-def mean_of(laws):
-    """Law of the mean over groups that have a value; exact or on a grid."""
+def mean_of(groups):
+    """Distribution of the mean over groups that have a value; exact or on a grid."""
     by_count = {0: (np.zeros(1), np.ones(1))}
-    for values, chances, missing in laws:
+    for values, weights, missing in groups:
         if sum(sums.size for sums, _ in by_count.values()) * (values.size + 1) > EXACT:
-            return (*on_grid(laws), False)
+            return (*on_grid(groups), False)
         fresh = {}
         for count, (sums, mass) in by_count.items():
             if missing > 0:
@@ -137,7 +137,7 @@ def mean_of(laws):
             if values.size:
                 pair = (
                     np.add.outer(sums, values).ravel(),
-                    np.outer(mass, chances).ravel(),
+                    np.outer(mass, weights).ravel(),
                 )
                 fresh.setdefault(count + 1, []).append(pair)
         by_count = {count: merged(parts) for count, parts in fresh.items()}
@@ -149,18 +149,18 @@ def mean_of(laws):
     return values, mass / max(mass.sum(), 1e-300), undefined, True
 
 
-def moments_of(laws):
+def moments_of(groups):
     """Mean and deviation of the mean over groups, from sums over every count."""
-    share = sum(chances.sum() for _, chances, _ in laws)
-    centre = sum(chances @ values for values, chances, _ in laws) / share
+    share = sum(weights.sum() for _, weights, _ in groups)
+    centre = sum(weights @ values for values, weights, _ in groups) / share
     zero, one, two = np.ones(1), np.zeros(1), np.zeros(1)
-    for values, chances, missing in laws:
-        law = [missing, chances.sum()]
-        first, second = (chances @ (values - centre) ** j for j in (1, 2))
-        two = np.convolve(two, law) + np.convolve(one, [0.0, 2.0 * first])
+    for values, weights, missing in groups:
+        pmf = [missing, weights.sum()]
+        first, second = (weights @ (values - centre) ** j for j in (1, 2))
+        two = np.convolve(two, pmf) + np.convolve(one, [0.0, 2.0 * first])
         two += np.convolve(zero, [0.0, second])
-        one = np.convolve(one, law) + np.convolve(zero, [0.0, first])
-        zero = np.convolve(zero, law)
+        one = np.convolve(one, pmf) + np.convolve(zero, [0.0, first])
+        zero = np.convolve(zero, pmf)
     counts, defined = np.arange(1.0, zero.size), zero[1:].sum()
     mean = (one[1:] / counts).sum() / defined
     square = (two[1:] / counts**2).sum() / defined
@@ -179,26 +179,26 @@ def merged(parts):
     return values[starts], np.add.reduceat(mass, starts)
 
 
-def on_grid(laws):
+def on_grid(groups):
     """Sums of values on a fine grid, each split between two cells, by count.
 
     Where none is left out there is one count, and room for finer cells.
     """
-    laws = [(*merged([(v, c)]), missing) for v, c, missing in laws]
-    low = min(v[0] for v, _, _ in laws if v.size)
-    high = max(v[-1] for v, _, _ in laws if v.size)
-    all_in = all(missing == 0.0 for _, _, missing in laws)
+    groups = [(*merged([(v, c)]), missing) for v, c, missing in groups]
+    low = min(v[0] for v, _, _ in groups if v.size)
+    high = max(v[-1] for v, _, _ in groups if v.size)
+    all_in = all(missing == 0.0 for _, _, missing in groups)
     cells = 8 * CELLS if all_in else CELLS
-    step = (high - low) / (cells // len(laws) - 2)  # both ends lie on cells
-    counts = np.array([len(laws)]) if all_in else np.arange(len(laws) + 1)
+    step = (high - low) / (cells // len(groups) - 2)  # both ends lie on cells
+    counts = np.array([len(groups)]) if all_in else np.arange(len(groups) + 1)
     spectra = np.zeros((counts.size, cells // 2 + 1), dtype=complex)
     spectra[0] = 1.0
-    for values, chances, missing in laws:
+    for values, weights, missing in groups:
         place = (values - low) / step
         cell = np.floor(place).astype(int)
         rest = place - cell
-        mass = np.bincount(cell, chances * (1 - rest), cells)
-        mass += np.bincount(cell + 1, chances * rest, cells)
+        mass = np.bincount(cell, weights * (1 - rest), cells)
+        mass += np.bincount(cell + 1, weights * rest, cells)
         if all_in:
             spectra *= np.fft.rfft(mass)
             continue
@@ -209,11 +209,11 @@ def on_grid(laws):
     values = low + step * np.arange(cells) / counts[counts > 0, None]
     likely = mass > 1e-16
     order = np.argsort(values[likely])
-    chances = mass[likely][order]
+    weights = mass[likely][order]
     return (
         values[likely][order],
-        chances / chances.sum(),
-        math.prod(m for _, _, m in laws),
+        weights / weights.sum(),
+        math.prod(m for _, _, m in groups),
     )
 
 
@@ -227,20 +227,20 @@ def wrong(name, p, labels, options, off=None):
     ids = options.get("groups", np.zeros(p.size, dtype=int))
     sides = moved_to(options["prior"], p) if "prior" in options else (p, 1 - p)
     deviation = options.get("overdispersion", 0.0)
-    laws = [
-        law_of_group(
+    groups = [
+        group_distribution(
             name, *(x[ids == g] for x in (*sides, labels, known)), zd, deviation
         )
         for g in range(ids.max() + 1)
     ]
-    if not any(values.size for values, _, _ in laws):
+    if not any(values.size for values, _, _ in groups):
         with pytest.raises(ValueError, match="undefined"):
             forecast(p, labels, name, **asked)
         return []
-    values, mass, undefined, exact = mean_of(laws)
+    values, mass, undefined, exact = mean_of(groups)
     found = forecast(p, labels, name, **asked)
-    mean, spread = moments_of(laws)
-    scale = max(float(np.abs(one[0]).max(initial=0.0)) for one in laws)
+    mean, spread = moments_of(groups)
+    scale = max(float(np.abs(one[0]).max(initial=0.0)) for one in groups)
     faults = {
         "mean": abs(found.mean - mean)
         > 1e-9 * scale + (1e-6 * spread if deviation else 0.0),
@@ -292,15 +292,15 @@ def central(values, mass, coverage):
 
 @pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
 @pytest.mark.parametrize("block", range(BLOCKS))
-def test_laws_at_random(block):
-    seeds = range(block * LAWS, (block + 1) * LAWS)
+def test_distributions_at_random(block):
+    seeds = range(block * CASES, (block + 1) * CASES)
     assert {seed: faults for seed in seeds if (faults := wrong(*case(seed)))} == {}
 
 
 # Means over short groups beside groups of some 64 rows: their sums lie on steps of a
 # few hundredths of a deviation.
 @pytest.mark.parametrize("seed", [1945, 2634, 3292, 4317])
-def test_laws_on_narrow_steps(seed):
+def test_distributions_on_narrow_steps(seed):
     assert wrong(*case(seed)) == []
 
 
@@ -319,17 +319,17 @@ def rows_of(groups, size, seed=0, share=0.25):
         ("mcc", 120, 6, {"zero_division": 0.0}),
     ],
 )
-def test_laws_of_many_groups(name, groups, size, options):
+def test_distributions_of_many_groups(name, groups, size, options):
     """Cells, counts beside cells, and effects, beside the switches between them."""
     p, labels, ids = rows_of(groups, size, groups, share=0.15)
-    # Groups that can be left out: 0.006 of a chance, which is 0.015 at the median
+    # Groups that can be left out: 0.006 of a probability, which is 0.015 at the median
     off = 0.015 if math.isnan(options["zero_division"]) else 0.01
     assert wrong(name, p, labels, options | {"groups": ids}, off) == []
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
 @pytest.mark.parametrize("name", ["f1", "mcc"])
-def test_laws_of_groups_that_are_nearly_equal(name, noise):
+def test_distributions_of_groups_that_are_nearly_equal(name, noise):
     """Equal groups have equal values, so that their sums lie on few of them."""
     rng = np.random.default_rng(1)
     p = np.tile(rng.beta(0.5, 1.5, 40), 60)

@@ -20,9 +20,9 @@ def reference(n, seed=0):
     return (rng.random(n) < expit(x)).astype(int), expit(1.3 * x + 1)
 
 
-def moments(values, chances):
-    mean = values @ chances
-    return mean, np.sqrt(chances @ (values - mean) ** 2)
+def moments(values, probabilities):
+    mean = values @ probabilities
+    return mean, np.sqrt(probabilities @ (values - mean) ** 2)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     """All of them at p = 0.999, among 4,000 rows: the interval was (1.0, 1.0).
 
     Few values of F1 are possible, so its end is one of them: with a hundred times as
-    many draws the chance of less is .049, .046 and .046, of as much .070, .053, .053.
+    many draws less has probability .049, .046 and .046, as much .070, .053 and .053.
     """
     y = np.arange(4000) < positives
     p = np.where(y, 0.999, 0.001 + 1e-7 * np.arange(4000))
@@ -47,8 +47,8 @@ def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     assert f.interval[0] < 1.0
 
 
-def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():
-    """Counts of the reference speak of the map's errors, not of its composition."""
+def test_rows_unlike_the_reference_keep_their_calibrated_p():
+    """Counts of the reference tell of errors of the calibrator, not of its rows."""
     rng = np.random.default_rng(0)
     x = rng.normal(-2, 1.5, 4000)
     y = rng.random(4000) < expit(x)
@@ -64,7 +64,7 @@ TRUST, TRUSTED = (20.0, 1.0, 0.05), (0.3, 0.5, 0.2)
 
 
 def evidence(kappa, sides, one):
-    """Beta-binomial chance of the positives of both sides under a map."""
+    """Beta-binomial probability of the positives of both sides under a map."""
     total = 0.0
     for _, p, y in sides:
         if y.size:
@@ -78,7 +78,7 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
     """Slowly: for every map one forecast of probabilities with drawn shares, mixed.
 
     A share on either side of the cut is drawn as the reference's rows there allow, and
-    moves all chances of the side by the same part of their way to 0 or 1.
+    moves all probabilities of the side by the same part of their way to 0 or 1.
     """
     calibrator, rng = am.calibrate(y, p, method), np.random.default_rng(0)
     labels, cut = np.asarray(labels) == 1, new[np.asarray(labels) == 1].min(initial=2.0)
@@ -92,7 +92,7 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
     )
     weights = np.array(TRUSTED) * np.exp(fits - fits.max()).mean(axis=1)
     weights /= weights.sum()
-    laws, size = [], len(calibrator.alternatives) * repeats
+    forecasts, size = [], len(calibrator.alternatives) * repeats
     levels = iter(np.array([rng.permutation(size) + 0.5 for _ in range(3)]).T / size)
     for one in calibrator.alternatives:
         for _ in range(repeats):
@@ -107,11 +107,13 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
                     q[here] *= share / says
                 else:
                     q[here] = 1 - (1 - q[here]) * (1 - share) / (1 - says)
-            laws.append(am.forecast(q, labels, metric, **options))
-    values = np.concatenate([one.values for one in laws])
-    chances = np.concatenate([one.probabilities for one in laws]) / len(laws)
+            forecasts.append(am.forecast(q, labels, metric, **options))
+    values = np.concatenate([one.values for one in forecasts])
+    probabilities = np.concatenate([one.probabilities for one in forecasts]) / len(
+        forecasts
+    )
     order = np.argsort(values)
-    return values[order], chances[order]
+    return values[order], probabilities[order]
 
 
 @pytest.mark.parametrize(
@@ -125,16 +127,16 @@ def mixture(y, p, new, labels, metric, repeats=3, method=None, **options):
         ),
     ],
 )
-def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
+def test_the_distribution_is_the_mixture_over_all_calibrators(metric, n):
     y, p = reference(500)
     _, new = reference(n, seed=1)
     labels = am.decide(new, "f1", reference=(y, p)).labels
     ours = am.forecast(new, labels, metric, reference=(y, p))
-    values, chances = mixture(y, p, new, labels, metric)
-    mean, spread = moments(values, chances)
+    values, probabilities = mixture(y, p, new, labels, metric)
+    mean, spread = moments(values, probabilities)
     assert ours.mean == pytest.approx(mean, abs=0.1 * spread)
     assert ours.std == pytest.approx(spread, rel=0.07)
-    reached = np.append(0.0, np.cumsum(chances))
+    reached = np.append(0.0, np.cumsum(probabilities))
     near = 0.02 * spread
     for at in np.linspace(mean - 2 * spread, mean + 2 * spread, 21):
         below, above = (
@@ -197,15 +199,15 @@ def test_scores_that_all_become_0():
         ),
     ],
 )
-def test_means_over_groups_move_with_the_map(size, zero_division):
+def test_means_over_groups_move_with_the_calibrator(size, zero_division):
     """Both sides of the switch from tables to expected counts."""
     y, p = reference(400)
     _, new = reference(20 * size, seed=2)
     options = {"groups": np.arange(new.size) // size, "zero_division": zero_division}
     labels = am.calibrate(y, p).apply(new) > 0.3
     ours = am.forecast(new, labels, "f1", reference=(y, p), **options)
-    values, chances = mixture(y, p, new, labels, "f1", **options)
-    mean, spread = moments(values, chances)
+    values, probabilities = mixture(y, p, new, labels, "f1", **options)
+    mean, spread = moments(values, probabilities)
     assert ours.mean == pytest.approx(mean, abs=0.15 * spread)
     assert ours.std == pytest.approx(spread, rel=0.12)
 
@@ -216,14 +218,14 @@ def test_many_groups_are_sampled():
     groups = np.arange(new.size) // 20
     labels = am.calibrate(y, p).apply(new) > 0.3
     ours = am.forecast(new, labels, "f1", reference=(y, p), groups=groups)
-    values, chances = mixture(y, p, new, labels, "f1", repeats=2, groups=groups)
-    mean, spread = moments(values, chances)
+    values, probabilities = mixture(y, p, new, labels, "f1", repeats=2, groups=groups)
+    mean, spread = moments(values, probabilities)
     assert ours.mean == pytest.approx(mean, abs=0.2 * spread)
     assert ours.std == pytest.approx(spread, rel=0.15)
 
 
 @pytest.mark.parametrize("options", [{"prior": 0.3}, {"overdispersion": 0.4}])
-def test_other_assumptions_keep_the_uncertainty_of_the_map(options):
+def test_other_assumptions_keep_the_uncertainty_of_the_calibrator(options):
     y, p = reference(300)
     _, new = reference(1500, seed=4)
     labels = am.decide(new, reference=(y, p)).labels
@@ -363,30 +365,30 @@ def test_a_score_that_surprises_is_told():
 
 
 def counts_of(p, repeats=20_000, seed=0):
-    """Drawn counts of positives among rows with these chances."""
+    """Drawn counts of positives among rows with these probabilities."""
     rows, rng = np.ones((1, len(p))), np.random.default_rng(seed)
     return draw_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
 
 
 @pytest.mark.parametrize("n", [1, 3, 30, 600])
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.98])
-def test_drawn_counts_have_the_moments_and_quantiles_of_their_law(n, share):
+def test_drawn_counts_have_the_moments_and_quantiles_of_their_pmf(n, share):
     rng = np.random.default_rng(n)
     p = np.minimum(rng.beta(0.7, 0.7 * (1 - share) / share, n), 1.0)
     drawn = counts_of(p)
-    low, law = count_pmf(p, 1 - p)
-    exact = low + np.arange(law.size)
-    mean = exact @ law
-    spread = np.sqrt(law @ (exact - mean) ** 2)
+    low, pmf = count_pmf(p, 1 - p)
+    exact = low + np.arange(pmf.size)
+    mean = exact @ pmf
+    spread = np.sqrt(pmf @ (exact - mean) ** 2)
     assert drawn.mean() == pytest.approx(mean, abs=0.03 * spread + 1e-9)
     assert drawn.std() == pytest.approx(spread, rel=0.04, abs=0.02)
     for q in (0.05, 0.5, 0.95):
-        one = exact[np.searchsorted(np.cumsum(law), q)]
+        one = exact[np.searchsorted(np.cumsum(pmf), q)]
         assert abs(np.quantile(drawn, q) - one) <= max(1.0, 0.12 * spread)
 
 
 @given(probability_vectors(min_size=2, max_size=30))
-def test_chances_meet_a_given_sum(p):
+def test_probabilities_meet_a_given_sum(p):
     p = np.clip(p, 1e-6, 1 - 1e-6)[:, None]
     rows = np.arange(1.0, len(p) + 1)
     for share in (0.01, 0.4, 0.97):

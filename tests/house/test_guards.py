@@ -80,8 +80,9 @@ automata: test_the_decoder_equals_its_twin_without_reuse count_layers dropped_co
 automata: test_every_metric_of_short_chains count_joint
 automata: test_f_of_two_hundred_random_chains tilted_joint
 automata: test_long_sequences_need_no_table_of_hits hit_counts
-cells: test_laws_at_random add_cells cell_moments fill_counts fill_pmfs place_cells
-cells: test_laws_of_many_groups trim_boxes
+cells: test_distributions_at_random add_cells cell_moments fill_counts fill_pmfs
+    place_cells
+cells: test_distributions_of_many_groups trim_boxes
 chains: test_messages_equal_enumeration forward_backward label_marginals pair_marginals
     viterbi
 chains: test_span_marginals_equal_enumeration_and_sum expected_spans link_probs
@@ -119,14 +120,14 @@ rates: test_the_search_finds_the_best_of_the_curve best_of_rates
 per_row: test_labels_are_no_worse_than_those_of_the_published_loop count_labels
     improve_rows likely_entries column_moments
 per_row: test_gains_of_rows_are_those_of_single_changes share_tables take_shares
-per_row: test_the_expected_score_is_that_of_the_exact_law chosen_first
+per_row: test_the_expected_score_is_that_of_the_exact_distribution chosen_first
 few_rows: test_tiny_matrices_get_the_best_expected_score_of_all_answers climb_few
 rules: test_rules_equal_their_twins_for_f1 run_rule
 confusions: test_classes_equal_the_twin run_classes
 confusions: test_labels_equal_the_twin run_labels
 choose: test_the_best_of_all_sets_is_found choose_sets
 choose: test_forms_of_samples_agree score_samples
-screen: test_decisions_equal_those_on_whole_curves pmfs_at power_sums_at rough_cells
+screen: test_decisions_equal_those_on_whole_curves pmfs_at power_sums_at rough_outcomes
     rough_pmfs rough_sums
 screen: test_curves_in_pieces_and_batches fill_cells sum_cells widest_key
 segments: test_floors bounded_counts
@@ -145,7 +146,7 @@ summaries: test_words_hang_as_their_parts_do word_heads
 summaries: test_a_wide_beam_finds_the_best_vine complete
 tables: test_curves_of_groups harmonic_curves table_curves
 tables: test_short_vectors_do_not_depend_on_what_is_loaded both_pmfs
-tables: test_means_over_groups_move_with_the_map table_moments
+tables: test_means_over_groups_move_with_the_calibrator table_moments
 tagging: test_searches_equal_the_twin beam greedy static_scores
 tagging: test_a_wide_beam_is_exhaustive_and_forced_scores_agree score_forced
 tagging: test_learning_equals_the_twin train

@@ -54,7 +54,7 @@ def steeper(real):
 
 def of_nothing(real):
     """Expectations for the empty answer, whichever was given."""
-    return lambda utility, z, law: real(utility, 0 * z, law)
+    return lambda utility, z, probability_of: real(utility, 0 * z, probability_of)
 
 
 def convex(first, slope):

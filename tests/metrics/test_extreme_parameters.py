@@ -43,10 +43,12 @@ rows = st.lists(st.integers(0, 8), min_size=1, max_size=5)
 def expected(value, p, labels):
     total = Fraction(0)
     for truth in itertools.product((0, 1), repeat=len(p)):
-        chance = math.prod(x if y else 1 - x for x, y in zip(p, truth, strict=True))
-        if chance:
+        probability = math.prod(
+            x if y else 1 - x for x, y in zip(p, truth, strict=True)
+        )
+        if probability:
             tp = sum(a & b for a, b in zip(truth, labels, strict=True))
-            total += chance * value(tp, sum(labels), sum(truth))
+            total += probability * value(tp, sum(labels), sum(truth))
     return total
 
 
@@ -61,8 +63,11 @@ def test_decide_and_forecast(made, eighths):
     exact = expected(value, p, labels)
     assert found.expected == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
     assert float(exact) == pytest.approx(float(best), rel=1e-11, abs=1e-300)
-    for law in found.forecast(), am.forecast(np.array(eighths) / 8, labels, metric):
-        assert law.mean == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
+    for forecast in (
+        found.forecast(),
+        am.forecast(np.array(eighths) / 8, labels, metric),
+    ):
+        assert forecast.mean == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
 
 
 @pytest.mark.parametrize("n", [40, 200, 1000])
@@ -72,7 +77,7 @@ def test_decide_and_forecast(made, eighths):
     + [am.Tversky(*x) for x in ((1e5, 0), (0, 1e5), (1e308, 1e-9), (0.5, 1e308))],
     ids=lambda metric: metric.name,
 )
-def test_of_many_rows_decide_expects_what_the_law_has(metric, n):
+def test_of_many_rows_decide_expects_the_mean_of_the_distribution(metric, n):
     p = np.random.default_rng(n).beta(0.2, 2, n)
     found = am.decide(p, metric)
     assert found.expected == pytest.approx(found.forecast().mean, rel=1e-9, abs=1e-300)

@@ -30,14 +30,14 @@ def looks_of(wrong):
 
 def test_a_rise_of_errors_is_an_alarm_and_told_once():
     rng = np.random.default_rng(0)
-    chance = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
-    (alarm,) = alarms_in(looks_of(rng.random(25_600) < chance))
+    error_rate = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
+    (alarm,) = alarms_in(looks_of(rng.random(25_600) < error_rate))
     assert 12_800 < alarm.rows <= 12_800 + 2 * 640
     assert alarm.before == pytest.approx(0.10, abs=0.02)
     assert alarm.now == pytest.approx(0.25, abs=0.06)
 
 
-def test_chance_learning_and_short_streams_are_none():
+def test_noise_learning_and_short_streams_are_none():
     rng = np.random.default_rng(1)
     for _ in range(100):
         assert list(alarms_in(looks_of(rng.random(25_600) < 0.2))) == []

@@ -142,11 +142,11 @@ def test_what_came_true(single):
     assert ("inside" in single.cards[-1].below) == (surprise is None)
 
 
-def test_a_score_that_chance_may_put_outside_is_no_warning():
-    """Of right forecasts 10 % lie outside; only what chance cannot do is warned of."""
+def test_a_score_just_outside_is_no_warning():
+    """Of right forecasts 10 % lie outside: only a score far outside is warned of."""
     p = np.repeat([0.5, 0.6], 200)
     decision = am.decide(p)
-    law = decision.forecast()
+    forecast = decision.forecast()
     found = {}
     for positives in (220, 203, 180):
         low = positives * 5 // 11  # of those with p = 0.5
@@ -154,7 +154,7 @@ def test_a_score_that_chance_may_put_outside_is_no_warning():
         page = am.report(decision, y)
         told = any("far outside the forecast" in one for one in page.notes)
         found[positives] = (page.cards[-1].below, told)
-        said = law.surprise(am.evaluate(y, decision.labels)) or ""
+        said = forecast.surprise(am.evaluate(y, decision.labels)) or ""
         assert ("may be chance" in said, "unlikely" in said) == (
             positives == 203,
             positives == 180,

@@ -77,8 +77,8 @@ class Literal:
             state, depth = task.start(x), 0
             while task.actions(x, state):
                 met.append((depth, i, state))
-                chance = float(draw(keys[[i]], np.array([depth]))[0])
-                expert = self.scorer is None or chance < share
+                uniform = float(draw(keys[[i]], np.array([depth]))[0])
+                expert = self.scorer is None or uniform < share
                 state = task.step(x, state, self.act(x, y, state, expert))
                 depth += 1
         met.sort(key=lambda one: one[:2])

@@ -129,7 +129,7 @@ def test_rollouts_estimate_the_costs_of_the_policy():
     task = Losses("ab", 3, chosen)
     y = {word: rng.random() for word in words("ab", 3)}
 
-    def chances(state):
+    def probabilities(state):
         best = min("ab", key=lambda a: task.estimate("", y, state + a))
         return [0.6 * (chosen[state] == a) + 0.4 * (best == a) for a in "ab"]
 
@@ -139,10 +139,10 @@ def test_rollouts_estimate_the_costs_of_the_policy():
     (_, first), (_, second) = learner.seen
     for i, state in enumerate(X):
         for a, action in enumerate("ab"):
-            # the initial policy alone leaves nothing to chance
+            # the initial policy alone leaves nothing to probability
             least = task.estimate("", y, state + action)
             assert first[2 * i + a] == pytest.approx(least, rel=1e-12)
-            exact = oracle.policy_value(task, "", y, state + action, chances)
+            exact = oracle.policy_value(task, "", y, state + action, probabilities)
             assert second[2 * i + a] == pytest.approx(exact, abs=0.02)
     assert second[4:6] == pytest.approx([y["baa"], y["bab"]], rel=1e-12)
 

@@ -206,16 +206,16 @@ def test_small_regrets_are_learned_beside_large_ones():
 
 
 class Product(DummyClassifier):
-    """The chance of the second class is the product of all features."""
+    """The probability of the second class is the product of all features."""
 
     def predict_proba(self, X):
-        chance = X.toarray().prod(axis=1)
-        return np.column_stack([1 - chance, chance])
+        probability = X.toarray().prod(axis=1)
+        return np.column_stack([1 - probability, probability])
 
 
-def test_log_odds_tell_sure_chances_apart():
-    chances = [0.0, 1e-20, 1e-17, 0.25, 0.5, 1.0]
-    rows = [([("p", p)], [(0, []), (1, [])], [0.0, 1.0]) for p in chances]
+def test_log_odds_tell_sure_probabilities_apart():
+    probabilities = [0.0, 1e-20, 1e-17, 0.25, 0.5, 1.0]
+    rows = [([("p", p)], [(0, []), (1, [])], [0.0, 1.0]) for p in probabilities]
     rows += [(*row[:2], [1.0, 0.0]) for row in rows]
     decisions, costs = decisions_of(rows)
     model = OneAgainstAll(Product()).fit(decisions, costs, np.random.default_rng(0))

@@ -36,11 +36,11 @@ def section_4(utility, model, width):
 
 
 @pytest.mark.parametrize("width", [1, 3, 10, 40, 10_000])
-@pytest.mark.parametrize("law", [(1, 1), (0.5, 0.5), (0.5, 3)])
-def test_the_decoder_equals_its_twin_without_reuse(width, law):
+@pytest.mark.parametrize("shape", [(1, 1), (0.5, 0.5), (0.5, 3)])
+def test_the_decoder_equals_its_twin_without_reuse(width, shape):
     rng = np.random.default_rng(width)
     for n in (1, 2, 7, 19):
-        model = Independent(rng.beta(*law, n))
+        model = Independent(rng.beta(*shape, n))
         for metric in (PAPER_F, "f1", am.FBeta(2), "jaccard"):
             labels, lower, upper, states = section_4(metric, model, width)
             found = decode(metric, model, beam=width)

@@ -24,19 +24,19 @@ from argmetric.sequence import (
 from refusing import refuses
 
 
-def law_of(initial, transitions, n):
-    law = oracle.chain_law(initial, transitions)
-    return np.array([law(y) for y in oracle.sequences(n)])
+def label_probabilities(initial, transitions, n):
+    probability_of = oracle.chain_probability(initial, transitions)
+    return np.array([probability_of(y) for y in oracle.sequences(n)])
 
 
-def expected_of_all(metric, chances, n):
+def expected_of_all(metric, probabilities, n):
     """Expected metric of all 2^n hypotheses, from the counts of all pairs."""
     y = np.array(oracle.sequences(n))
     hits, ones = y @ y.T, y.sum(axis=1)
     values = metric.value(hits, ones[:, None], ones[None, :], n)
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return np.where(known, values, 0.0) @ chances / (known @ chances)
+        return np.where(known, values, 0.0) @ probabilities / (known @ probabilities)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
@@ -46,7 +46,7 @@ def test_f_of_two_hundred_random_chains(beta):
         n, order = int(rng.integers(2, 9)), int(rng.integers(1, 3))
         parts = oracle.random_chain(rng, n, order, sharp=rng.choice([0.2, 1.0]))
         metric = am.FBeta(beta, zero_division=float(trial % 2))
-        values = expected_of_all(metric, law_of(*parts, n), n)
+        values = expected_of_all(metric, label_probabilities(*parts, n), n)
         found = decode(metric, MarkovChain(*parts))
         place = int("".join(map(str, found.labels)), 2)
         assert found.proven
@@ -65,7 +65,7 @@ def test_every_metric_of_short_chains(name):
         for _ in range(6):
             n, order = int(rng.integers(2, 8)), int(rng.integers(1, 3))
             parts = oracle.random_chain(rng, n, order)
-            values = expected_of_all(metric, law_of(*parts, n), n)
+            values = expected_of_all(metric, label_probabilities(*parts, n), n)
             best = np.nanmax(values) if metric.greater_is_better else np.nanmin(values)
             found = decode(metric, MarkovChain(*parts))
             assert found.proven
@@ -76,7 +76,7 @@ def test_every_metric_of_short_chains(name):
 
 @pytest.mark.parametrize("name", ["f1", "f2", "mcc", "recall", "jaccard"])
 def test_certain_labels(name):
-    """Transitions of 0 and 1: laws with holes, and metrics that may be undefined."""
+    """Transitions of probability 0 and 1, and metrics that may be undefined."""
     rng = np.random.default_rng(7)
     for trial in range(60):
         n = int(rng.integers(2, 8))
@@ -85,7 +85,7 @@ def test_certain_labels(name):
         parts = rows[0, 0], rows[1:]
         zero_division = (0.0, 1.0, math.nan)[trial % 3]
         metric = am.get_metric(name).with_zero_division(zero_division)
-        values = expected_of_all(metric, law_of(*parts, n), n)
+        values = expected_of_all(metric, label_probabilities(*parts, n), n)
         found = decode(metric, MarkovChain(*parts))
         if np.isnan(values).all():
             assert math.isnan(found.expected) or found.expected == 0.0
@@ -113,15 +113,15 @@ def test_a_random_field_of_two_labels():
         unary[np.arange(n), y].sum() + pairwise[np.arange(n - 1), y[:-1], y[1:]].sum()
         for y in all_y
     ]
-    chances = np.exp(scores) / np.exp(scores).sum()
+    probabilities = np.exp(scores) / np.exp(scores).sum()
     model = LinearChainCRF(unary, pairwise)
-    values = expected_of_all(am.FBeta(2), chances, n)
+    values = expected_of_all(am.FBeta(2), probabilities, n)
     found = decode("f2", model)
     assert found.proven
     assert found.expected == pytest.approx(values.max(), abs=1e-12)
     z = all_y[37]
     losses = [oracle.pk(3)(z, y) for y in all_y]
-    assert expectation(Pk(3), z, model).mean == pytest.approx(chances @ losses)
+    assert expectation(Pk(3), z, model).mean == pytest.approx(probabilities @ losses)
 
 
 def test_a_metric_of_your_own():
@@ -131,14 +131,16 @@ def test_a_metric_of_your_own():
     for metric in (hits_minus_cost, backwards):
         for _ in range(5):
             parts = oracle.random_chain(rng, 7, 1)
-            values = expected_of_all(metric, law_of(*parts, 7), 7)
+            values = expected_of_all(metric, label_probabilities(*parts, 7), 7)
             found = decode(metric, MarkovChain(*parts))
             assert found.method == "general F-maximiser"
             assert found.expected == pytest.approx(values.max(), abs=1e-12)
         p = rng.random(7)
         found = decode(metric, Independent(p))
-        chances = [oracle.independent_law(p)(y) for y in oracle.sequences(7)]
-        values = expected_of_all(metric, np.array(chances), 7)
+        probabilities = [
+            oracle.independent_probability(p)(y) for y in oracle.sequences(7)
+        ]
+        values = expected_of_all(metric, np.array(probabilities), 7)
         assert found.expected == pytest.approx(values.max(), abs=1e-12)
 
 
@@ -204,7 +206,7 @@ def test_utilities_that_are_no_counts(name):
     table = np.array([[function(z, y) for y in all_y] for z in all_y])
     for order in (1, 1, 1, 2, 2):
         parts = oracle.random_chain(rng, n, order, sharp=0.7)
-        values = table @ law_of(*parts, n)
+        values = table @ label_probabilities(*parts, n)
         found = decode(utility, MarkovChain(*parts))
         best = sign * (sign * values).max()
         assert found.proven
@@ -222,7 +224,7 @@ def test_search_says_what_it_knows(name, monkeypatch):
     monkeypatch.setattr("argmetric.sequence._decode.ALL_OTHERS", 0)
     for _ in range(8):
         parts = oracle.random_chain(rng, 7, 1, sharp=0.3)
-        best = np.nanmax(expected_of_all(metric, law_of(*parts, 7), 7))
+        best = np.nanmax(expected_of_all(metric, label_probabilities(*parts, 7), 7))
         found = decode(metric, MarkovChain(*parts))
         assert found.expected <= best + 1e-12
         assert found.bound >= best - 1e-9

@@ -63,10 +63,13 @@ UTILITIES = {
 
 def models(n, rng):
     p = rng.random(n)
-    yield Independent(p), oracle.independent_law(p)
+    yield Independent(p), oracle.independent_probability(p)
     for order in (1, 2):
         initial, transitions = oracle.random_chain(rng, n, order)
-        yield MarkovChain(initial, transitions), oracle.chain_law(initial, transitions)
+        yield (
+            MarkovChain(initial, transitions),
+            oracle.chain_probability(initial, transitions),
+        )
 
 
 @pytest.mark.parametrize("name", UTILITIES)
@@ -84,9 +87,9 @@ def test_evaluate(name):
 def test_expectation_equals_enumeration(name, n):
     utility, function = UTILITIES[name]
     rng = np.random.default_rng(n)
-    for model, law in models(n, rng):
+    for model, probability_of in models(n, rng):
         for z in (rng.integers(0, 2, n), np.zeros(n, int), np.ones(n, int)):
-            true = oracle.expected(function, z, law, n)
+            true = oracle.expected(function, z, probability_of, n)
             result = expectation(utility, z, model)
             assert result.mean == pytest.approx(true, abs=1e-12)
             assert result.exact
@@ -94,19 +97,19 @@ def test_expectation_equals_enumeration(name, n):
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-def test_law_equals_enumeration(name):
+def test_distribution_equals_enumeration(name):
     utility, function = UTILITIES[name]
     rng = np.random.default_rng(3)
     n = 7
-    for model, law in models(n, rng):
+    for model, probability_of in models(n, rng):
         z = rng.integers(0, 2, n)
-        chances = {}
+        probabilities = {}
         for y in oracle.sequences(n):
             value = round(float(function(z, y)), 10)
-            chances[value] = chances.get(value, 0.0) + law(y)
+            probabilities[value] = probabilities.get(value, 0.0) + probability_of(y)
         found = distribution(utility, z, model)
-        np.testing.assert_allclose(found.values, sorted(chances), atol=1e-9)
-        true = [chances[value] for value in sorted(chances)]
+        np.testing.assert_allclose(found.values, sorted(probabilities), atol=1e-9)
+        true = [probabilities[value] for value in sorted(probabilities)]
         np.testing.assert_allclose(found.probabilities, true, atol=1e-13)
         total = np.cumsum(true)
         for q in (0.05, 0.5, 0.95):
@@ -120,9 +123,9 @@ def test_bounds_of_a_beam_hold(name, width):
     utility, function = UTILITIES[name]
     rng = np.random.default_rng(width)
     n = 8
-    for model, law in models(n, rng):
+    for model, probability_of in models(n, rng):
         z = rng.integers(0, 2, n)
-        true = oracle.expected(function, z, law, n)
+        true = oracle.expected(function, z, probability_of, n)
         result = expectation(utility, z, model, beam=width)
         assert result.bounds.low - 1e-12 <= true <= result.bounds.high + 1e-12
         assert result.bounds.low <= result.mean <= result.bounds.high
@@ -194,9 +197,9 @@ def test_undefined_outcomes_are_left_out():
     assert expectation(recall, z, Independent(p)).mean == pytest.approx(
         whole / (1 - none)
     )
-    law = distribution(recall, z, Independent(p))
-    assert law.p_undefined == pytest.approx(none)
-    assert law.probabilities.sum() == pytest.approx(1.0)
+    found = distribution(recall, z, Independent(p))
+    assert found.p_undefined == pytest.approx(none)
+    assert found.probabilities.sum() == pytest.approx(1.0)
     for width in (1, 2, 3):
         bounded = expectation(recall, z, Independent(p), beam=width)
         assert (
@@ -269,14 +272,14 @@ class Opaque:
 def test_states_of_any_kind_give_the_same(wrap):
     rng = np.random.default_rng(2)
     n = 8
-    for model, law in models(n, rng):
+    for model, probability_of in models(n, rng):
         z = rng.integers(0, 2, n)
         utility = Alternations(wrap)
 
         def function(z, y):
             return (np.diff(y) != 0).sum() * (1 + z.sum())
 
-        true = oracle.expected(function, z, law, n)
+        true = oracle.expected(function, z, probability_of, n)
         result = expectation(utility, z, model)
         assert result.mean == pytest.approx(true, abs=1e-12)
         assert distribution(utility, z, model).mean == pytest.approx(true, abs=1e-12)

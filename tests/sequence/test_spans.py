@@ -27,7 +27,7 @@ def random_crf(rng, n, labels=IOB2, *, scale=1.5, positional=False, forbid=0.0):
     return LinearChainCRF(scale * rng.standard_normal((n, n_labels)), pairwise, labels)
 
 
-def enumerate_law(crf):
+def enumerate_probabilities(crf):
     """All sequences and their probabilities, one by one."""
     sequences = list(itertools.product(range(crf.n_labels), repeat=len(crf)))
     scores = np.array([crf.score(y) for y in sequences])
@@ -39,7 +39,7 @@ def enumerate_law(crf):
 
 def worlds_of(crf, scheme):
     """Sets of spans and their probabilities."""
-    sequences, p, _ = enumerate_law(crf)
+    sequences, p, _ = enumerate_probabilities(crf)
     worlds = {}
     for y, mass in zip(sequences, p, strict=True):
         key = frozenset(read_chunks([crf.labels[i] for i in y], scheme))
@@ -64,7 +64,7 @@ def compatible_sets(spans, size=None):
 def test_messages_equal_enumeration(n, positional):
     rng = np.random.default_rng(n)
     crf = random_crf(rng, n, positional=positional, forbid=0.1)
-    sequences, p, log_z = enumerate_law(crf)
+    sequences, p, log_z = enumerate_probabilities(crf)
     assert crf.log_partition == pytest.approx(log_z, rel=1e-12)
     marginals = np.stack(
         [[p[sequences[:, t] == y].sum() for y in range(5)] for t in range(n)]
@@ -84,7 +84,7 @@ def test_scores_of_any_size_are_safe():
     unary = np.array([[5000.0, 0.0], [5000.0, 0.0], [-5000.0, 0.0]])
     pairwise = np.array([[-np.inf, -9000.0], [-np.inf, 0.0]])
     crf = LinearChainCRF(unary, pairwise)
-    _, _, log_z = enumerate_law(crf)
+    _, _, log_z = enumerate_probabilities(crf)
     assert crf.log_partition == pytest.approx(log_z, rel=1e-12)
     np.testing.assert_allclose(crf.marginals[1:], [[0, 1], [0, 1]], atol=1e-300)
     assert crf.viterbi().tolist() == [1, 1, 1]
@@ -97,7 +97,7 @@ def test_two_labels_are_a_markov_chain():
     rng = np.random.default_rng(0)
     crf = random_crf(rng, 6, ("0", "1"), positional=True)
     chain = crf.to_markov_chain()
-    sequences, p, _ = enumerate_law(crf)
+    sequences, p, _ = enumerate_probabilities(crf)
     for y, mass in zip(sequences, p, strict=True):
         steps = [chain.transitions[t][y[t], y[t + 1]] for t in range(5)]
         assert chain.initial[y[0]] * np.prod(steps) == pytest.approx(mass, rel=1e-11)
@@ -264,8 +264,8 @@ def test_tokens_are_independent_given_that_labels_are_well_formed():
     for scheme, labels in (("IOB2", IOB2), ("BIOES", (*BIOES, "B-Y", "E-Y"))):
         p = rng.dirichlet(np.ones(len(labels)), 4)
         model = token_model(p, labels, scheme=scheme)
-        sequences, law, _ = enumerate_law(model)
-        for y, mass in zip(sequences, law, strict=True):
+        sequences, masses, _ = enumerate_probabilities(model)
+        for y, mass in zip(sequences, masses, strict=True):
             tags = [labels[i] for i in y]
             inside = sum(c.stop - c.start for c in read_chunks(tags, scheme))
             formed = inside == sum(tag != "O" for tag in tags)

@@ -246,8 +246,8 @@ def calibrated_tokens(rng, n, sharpness=1.0):
         for t in range(8):
             logs = true.unary[t] + backward[t]
             logs = logs + (0 if previous is None else true.pairwise[previous])
-            law = np.exp(logs - logs.max())
-            previous = int(rng.choice(3, p=law / law.sum()))
+            weights = np.exp(logs - logs.max())
+            previous = int(rng.choice(3, p=weights / weights.sum()))
             labels.append(LABELS[previous])
         models.append(LinearChainCRF(sharpness * true.unary, true.pairwise, LABELS[:3]))
         gold.append(labels)

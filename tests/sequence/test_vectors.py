@@ -14,7 +14,12 @@ from argmetric.sequence import (
     evaluate,
     expectation,
 )
-from sequence_oracle import chain_law, independent_law, random_chain, sequences
+from sequence_oracle import (
+    chain_probability,
+    independent_probability,
+    random_chain,
+    sequences,
+)
 
 
 class Several(VectorFunction):
@@ -46,13 +51,16 @@ def values(state, k):
     return np.array([f1, hits**2, hits / ones if ones else math.nan])
 
 
-def enumerated(z, law):
+def enumerated(z, probability_of):
     """E of every component over the outcomes in which it is defined."""
-    rows = [(law(y), values((z @ y, y.sum()), z.sum())) for y in sequences(z.size)]
-    chance = np.array([chance for chance, _ in rows])
+    rows = [
+        (probability_of(y), values((z @ y, y.sum()), z.sum()))
+        for y in sequences(z.size)
+    ]
+    probability = np.array([probability for probability, _ in rows])
     found = np.array([value for _, value in rows])
     known = ~np.isnan(found)
-    return (chance @ np.where(known, found, 0.0)) / (chance @ known)
+    return (probability @ np.where(known, found, 0.0)) / (probability @ known)
 
 
 @pytest.mark.parametrize("utility", [Several(), InLists()])
@@ -63,12 +71,14 @@ def test_every_component_equals_enumeration(utility, order):
         z = rng.integers(2, size=n)
         if order:
             parts = random_chain(rng, n, order)
-            model, law = MarkovChain(*parts), chain_law(*parts)
+            model, probability_of = MarkovChain(*parts), chain_probability(*parts)
         else:
             p = rng.random(n)
-            model, law = Independent(p), independent_law(p)
+            model, probability_of = Independent(p), independent_probability(p)
         found = expectation(utility, z, model)
-        np.testing.assert_allclose(found.mean, enumerated(z, law), rtol=1e-12)
+        np.testing.assert_allclose(
+            found.mean, enumerated(z, probability_of), rtol=1e-12
+        )
         np.testing.assert_array_equal(found.bounds.low, found.bounds.high)
         assert found.exact
         assert found.beam is None

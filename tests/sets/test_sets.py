@@ -121,7 +121,7 @@ def test_a_copied_sample_weighs_as_a_weight_does():
 
 
 def test_decisions_beat_votes_and_the_best_sample_on_new_truths():
-    """Labels that depend on each other: F1 on truths drawn from the same law."""
+    """Labels that depend on each other: F1 on labels drawn from one distribution."""
     rng = np.random.default_rng(5)
     gains = []
     for _ in range(150):
@@ -140,7 +140,7 @@ def test_decisions_beat_votes_and_the_best_sample_on_new_truths():
     assert np.mean(gains) > 3 * np.std(gains) / np.sqrt(len(gains))
 
 
-def law_of_answers(rng, n, sure):
+def draw_answers(rng, n, sure):
     """Samples of a model that is too sure, and truths, of n questions."""
     odds = rng.normal(-0.5, 1.5, (n, 1, 8)) + rng.normal(0.0, 1.0, (n, 1, 1))
     truth = rng.random((n, 8)) < 1 / (1 + np.exp(-odds[:, 0]))
@@ -157,8 +157,8 @@ def test_intervals_hold_with_a_reference_and_miss_without_for_a_model_too_sure()
     rng = np.random.default_rng(1)
     with_reference = without = 0
     for _ in range(80):
-        old, truth = law_of_answers(rng, 60, 3.0)
-        new, new_truth = law_of_answers(rng, 100, 3.0)
+        old, truth = draw_answers(rng, 60, 3.0)
+        new, new_truth = draw_answers(rng, 100, 3.0)
         found = am.sets.decide(new, reference=(truth, old))
         score = actual(found.labels, new_truth)
         with_reference += found.interval[0] <= score <= found.interval[1]
@@ -172,7 +172,7 @@ def test_the_score_of_an_honest_model_is_that_of_new_truths():
     rng = np.random.default_rng(2)
     held = 0
     for _ in range(80):
-        new, truth = law_of_answers(rng, 100, 1.0)
+        new, truth = draw_answers(rng, 100, 1.0)
         found = am.sets.decide(new)
         held += found.interval[0] <= actual(found.labels, truth) <= found.interval[1]
         assert found.mean < found.expected

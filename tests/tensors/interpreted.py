@@ -11,7 +11,7 @@ from long_rows import hard_rows
 import argmetric as am
 from argmetric import tensors
 from argmetric.tensors import _fused_loss, _fused_masks, _losses
-from argmetric.tensors._best_rows import decide_rows, decide_whole
+from argmetric.tensors._best_rows import decide_by_whole_curves, decide_rows
 from argmetric.tensors._fused import kernels_for
 from argmetric.tensors._pixels import power_sums
 
@@ -52,7 +52,7 @@ def same(p, metric):
     """A window on sorted rows, or in a bracket of longer ones, beside its twin."""
     found = _fused_masks.settle_fused(p, metric)
     assert int(found[0].min()) >= 0, metric
-    for one, other in zip(found, decide_whole(p, metric, False), strict=True):
+    for one, other in zip(found, decide_by_whole_curves(p, metric, False), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15, equal_nan=True)
 
 
@@ -67,8 +67,8 @@ def long_rows(metric, names, *sizes):
 def masks(metric):
     for n in (1500, 17000):  # sorted, and from histograms
         head = np.where(np.arange(n) < 90, RNG.random(n), 1e-6)
-        laws = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
-        p = torch.from_numpy(np.stack([*laws, np.zeros(n)]).astype(np.float32))
+        rows = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
+        p = torch.from_numpy(np.stack([*rows, np.zeros(n)]).astype(np.float32))
         same(p, metric)
     sums = _fused_masks.sums_fused(p), power_sums(p)
     torch.testing.assert_close(*sums, rtol=1e-12, atol=0.0)

@@ -29,7 +29,7 @@ def two_peaks(n, first, second, shift, seed=0):
     """A row with two maxima of MCC at expected counts, equal but for a shift.
 
     The `first` best items are nearly certain, and the next `second` ones have the
-    chance that makes MCC at the end of both groups the same, times 1 + shift.
+    probability that makes MCC at the end of both groups the same, times 1 + shift.
     """
     rng = np.random.default_rng(seed)
     x = rng.random(n)

@@ -18,7 +18,9 @@ METRICS = ["f1", "jaccard", am.Tversky(0.2, 0.7), "mcc", "recall", "gmean", "acc
 @every_library
 @pytest.mark.parametrize("zero_division", [0.0, 1.0, math.nan])
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_short_rows_have_the_law_of_the_array_path(name, metric, zero_division):
+def test_short_rows_have_the_distribution_of_the_array_path(
+    name, metric, zero_division
+):
     rng = np.random.default_rng(1)
     p = rng.beta(0.5, 0.8, (4, 7))
     labels = (rng.random((4, 7)) < 0.5).astype(int)

@@ -25,8 +25,8 @@ def brute_force(x, z, metric):
     total = 0.0
     for y in itertools.product((0, 1), repeat=x.size):
         y = np.array(y)
-        chance = np.where(y == 1, p, 1.0 - p).prod()
-        total += chance * metric.value((y * z).sum(), y.sum(), z.sum(), z.size)
+        probability = np.where(y == 1, p, 1.0 - p).prod()
+        total += probability * metric.value((y * z).sum(), y.sum(), z.sum(), z.size)
     return total
 
 

@@ -59,10 +59,11 @@ def enumerated(p, sd, metric, zero, nodes):
     at = conditional(p, sd, (u, w), u)
     known = KINDS[metric](zero_division=zero)
     bits = np.array(list(itertools.product([0, 1], repeat=p.size)))
-    law = [w @ np.prod(np.where(y, at, 1.0 - at), axis=1) for y in bits]
+    probabilities = [w @ np.prod(np.where(y, at, 1.0 - at), axis=1) for y in bits]
     return {
         tuple(mask): sum(
-            chance * known.score(y, mask) for chance, y in zip(law, bits, strict=True)
+            probability * known.score(y, mask)
+            for probability, y in zip(probabilities, bits, strict=True)
         )
         for mask in bits
     }
@@ -92,7 +93,7 @@ def test_no_mask_of_a_tiny_image_is_better(metric, sd, zero):
 
 @pytest.mark.parametrize(("sd", "error"), [(1.0, 3e-4), (8.0, 3e-4), (30.0, 0.02)])
 def test_few_values_of_u_stand_for_all(sd, error):
-    """The chance of an empty mask is the hardest: a step where sd is large."""
+    """The probability of an empty mask is the hardest: a step where sd is large."""
     for one in IMAGES:
         empty = (0,) * one.size
         few = enumerated(one, sd, "dice", 1.0, effect_nodes)[empty]
@@ -190,8 +191,8 @@ def test_classes_of_a_softmax():
     rng = np.random.default_rng(3)
     z = rng.normal(0.0, 2.0, (5, 3, 20, 20))
     z -= np.log(np.exp(z).sum(1, keepdims=True))
-    chance = np.exp(z) / np.exp(z).sum(1, keepdims=True)
-    pick = rng.random((5, 1, 20, 20)) > chance.cumsum(1)
+    probability = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    pick = rng.random((5, 1, 20, 20)) > probability.cumsum(1)
     labels = torch.from_numpy(pick.sum(1))
     x = torch.from_numpy(z * np.array([1.5, 0.8, 1.2])[None, :, None, None])
     p = torch.softmax(x, 1)

@@ -124,7 +124,7 @@ def test_csr_entries_that_stand_twice_are_added():
     expected = MetricLogisticRegression(random_state=0).fit(once, y)
     model = MetricLogisticRegression(random_state=0).fit(twice, y)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
-    assert twice.nnz == 2 * once.nnz  # what was handed in is as it was
+    assert twice.nnz == 2 * once.nnz  # what was passed is as it was
 
 
 def test_many_rows_start_on_a_sample_and_end_on_all(capsys):

@@ -96,11 +96,11 @@ class Omcsl:
         """Label of the learner drawn for this row, and its log-odds without costs."""
         pairs = zip(self.tp, self.k, strict=True)
         values = np.array([self.costs.value(tp, k, *self.seen) for tp, k in pairs])
-        chances = np.exp(
+        weights = np.exp(
             math.sqrt(8.0 * math.log(10.0) * self.t) * (values - max(values))
         )
-        drawn = uniform(self.seed, self.t) * chances.sum()
-        pick = int(np.searchsorted(np.cumsum(chances), drawn, side="right"))
+        drawn = uniform(self.seed, self.t) * weights.sum()
+        pick = int(np.searchsorted(np.cumsum(weights), drawn, side="right"))
         share = self.costs.share((pick + 0.5) / 10.0)
         z = float(self.W[pick] @ x)
         return z > 0, z - math.log(share / (1.0 - share))

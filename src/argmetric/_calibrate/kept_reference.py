@@ -67,7 +67,7 @@ class KeptReference:
 def _fit(
     y: Booleans, p: Floats, weight: Floats | None, logits: bool
 ) -> FittedReference | None:
-    """Return what `reference=(y, p)` gives; None where it is refused there."""
+    """Return the calibrator of `reference=(y, p)`; None where it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

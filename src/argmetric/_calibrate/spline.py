@@ -73,6 +73,7 @@ class SplineCalibrator(Calibrator):
     kind: ClassVar[str] = "spline"
 
     def _check(self) -> None:
+        """Refuse parameters of wrong shapes, and curves that fall."""
         knots, values = (
             np.asarray(a, dtype=np.float64) for a in (self.knots, self.values)
         )
@@ -283,7 +284,7 @@ def fit_spline(
     if draw:
         wide = len(CURVE_SCALES)  # the first of them have the widest scale
         widest = Mode(*(one[:wide] for one in vars(modes).values()))
-        others, slopes = _alternatives(
+        others, slopes = _draw_curves(
             basis, widest, _posterior_weights(evidence[:wide])
         )
         levels, slope = np.vstack([levels, others]), np.append(slope, slopes)
@@ -302,18 +303,31 @@ def fit_spline(
     )
 
 
-def _alternatives(basis: Basis, modes: Mode, share: Floats) -> tuple[Floats, Floats]:
-    """Return levels and slopes of draws, about the average of their own modes."""
-    centre = share @ modes.theta
-    levels, slope = basis.levels(np.vstack([centre, _draw_coefficients(modes, share)]))
+def _draw_curves(basis: Basis, modes: Mode, weights: Floats) -> tuple[Floats, Floats]:
+    """Draw curves from the posterior: their log-odds at the points, and their slopes.
+
+    The draws are moved so that their mean probabilities are those of the average curve.
+
+    modes : Mode
+        Posterior mode of the coefficients for each scale.
+    weights : ndarray of shape (n_scales,)
+        Posterior probabilities of the scales.
+
+    Returns
+    -------
+    levels : ndarray of shape (n_draws, n_points)
+    slopes : ndarray of shape (n_draws,)
+    """
+    theta = np.vstack([weights @ modes.theta, _draw_coefficients(modes, weights)])
+    levels, slopes = basis.levels(theta)
     (average,) = pool_falling(levels[:1], basis.mass)
-    return centre_draws(levels[1:], average), slope[1:]
+    return centre_draws(levels[1:], average), slopes[1:]
 
 
 def _posterior_weights(evidence: Floats) -> Floats:
     """Return posterior probabilities of hypotheses from log-evidence."""
-    share = np.exp(evidence - evidence.max())
-    return np.asarray(share / share.sum())
+    weights = np.exp(evidence - evidence.max())
+    return np.asarray(weights / weights.sum())
 
 
 def centre_draws(draws: Floats, centre: Floats) -> Floats:

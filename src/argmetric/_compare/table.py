@@ -243,7 +243,17 @@ class PatternTable:
     def _means_over_groups(
         self, groups: ScoredGroups, p: Floats, rng: np.random.Generator
     ) -> Floats:
-        """Return means over groups of the scores: labels of all rows, draw by draw."""
+        """Draw the mean over groups of every model's score.
+
+        In each draw the unknown labels are drawn with the probability of their bin, and
+        groups where the metric is undefined are left out of the mean.
+
+        p : ndarray of shape (n_bins, n_draws)
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_draws)
+        """
         order = np.argsort(groups.code, kind="stable")
         first = np.searchsorted(groups.code[order], np.arange(groups.size.size))
         called, bin_ = self.decisions[:, self.pattern[order]] * 1.0, self.bin[order]
@@ -251,17 +261,17 @@ class PatternTable:
         count = int(np.clip(GROUP_CELLS // self.y.size, FEWEST_GROUP_DRAWS, DRAWS))
         means = []
         for column in p.T[np.arange(count) * p.shape[1] // count]:
-            hit = rng.random(bin_.size) < column[bin_]
-            y = np.where(np.isnan(label), hit, label)
+            drawn = rng.random(bin_.size) < column[bin_]
+            y = np.where(np.isnan(label), drawn, label)
             t, tp = (
                 np.add.reduceat(y, first),
                 np.add.reduceat(y * called, first, axis=1),
             )
             values = self.metric.value(tp, k, t, groups.size)
-            there = ~np.isnan(values)
-            total = np.where(there, values, 0.0).sum(axis=1)
+            defined = ~np.isnan(values)
+            total = np.where(defined, values, 0.0).sum(axis=1)
             with np.errstate(invalid="ignore"):
-                means.append(total / there.sum(axis=1))
+                means.append(total / defined.sum(axis=1))
         return np.array(means).T
 
     def expected_sd(self, m: int, contrasts: Floats) -> float:

@@ -218,17 +218,25 @@ def choose_in_long(
     high: int,
     *,
     floor: float,
-    most: int,
+    max_candidates: int,
     whole: bool = False,
 ) -> BestCount | None:
-    """Return the best k in low … high of unsorted items.
+    """Return the best k in low … high without sorting all items, or None.
+
+    Items are read as histograms. Sums of p^r over the bins bound E[metric] at every k;
+    counts that cannot be best are left out, the bins that remain are divided into
+    finer ones, and the few items that are left in the end are sorted.
 
     Parameters
     ----------
+    items : Items
+        Probabilities in any order.
+    low, high : int
+        Least and largest number of predicted positives allowed.
     floor : float
         Values whose difference is below it count as equal.
-    most : int
-        The result is None if more than this many items may still be best.
+    max_candidates : int
+        The result is None if more than this many k may still be best.
     whole : bool
         Only counts that split no tie.
     """
@@ -247,13 +255,13 @@ def choose_in_long(
     edges = replace(edges, sums=edges.sums[: evaluator.terms])
     search = HistogramSearch(evaluator, n, low, high, floor)
     search.whole = whole
-    half = value_at_half(search, items, edges)
-    if half is None:
+    value_at_cut_half = value_at_half(search, items, edges)
+    if value_at_cut_half is None:
         return None
-    left = search.narrow(edges)
+    remaining = search.narrow(edges)
     scale = float(BINS)
     for _ in range(LEVELS):
-        first, last = left.first, left.last
+        first, last = remaining.first, remaining.last
         count = int(last.k - first.k)
         items = items.within(last.at, first.at, count)
         bins = round((first.at - last.at) * scale)
@@ -264,12 +272,12 @@ def choose_in_long(
         moments = items.moments(last.at, scale, bins)
         inner = bin_edges(moments, last.at, scale, evaluator.terms)
         sums = inner.sums + first.sums
-        left = search.narrow(Edges(inner.at, inner.k + first.k, sums))
-    if left.most - left.least > most:
+        remaining = search.narrow(Edges(inner.at, inner.k + first.k, sums))
+    if remaining.most - remaining.least > max_candidates:
         return None
-    count = int(left.last.k - left.first.k)
-    ranked = items.counted(left.last.at, left.first.at, count)
-    return search.finish(everything, ranked, left, half)
+    first, last = remaining.first, remaining.last
+    ranked = items.counted(last.at, first.at, int(last.k - first.k))
+    return search.finish(everything, ranked, remaining, value_at_cut_half)
 
 
 def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
@@ -312,7 +320,7 @@ class CandidateRange:
 
 
 class HistogramSearch:
-    """What is known of the best k so far."""
+    """The best value so far, and bounds that exclude counts k which cannot reach it."""
 
     whole = False  # whether a count may split no tie; edges between bins split none
 
@@ -332,7 +340,7 @@ class HistogramSearch:
         return self.top - max(TIE * abs(self.top), self.floor)
 
     def narrow(self, edges: Edges) -> CandidateRange:
-        """Look at few bins, at all of those that are left, and at pieces of these."""
+        """Exclude counts by bounds: between every 32nd edge, all edges, within bins."""
         fresh = np.flatnonzero(np.diff(edges.k, prepend=-1.0))
         valid = self.evaluator.valid(edges.k[fresh], edges.sums[:, fresh])
         valid[[0, -1]] = True
@@ -346,7 +354,7 @@ class HistogramSearch:
         least, most = float(edges.k[0]), float(edges.k[-1])
         for _ in range(LEVELS):
             wide = most - least
-            least, most = self._pieces(edges, least, most)
+            least, most = self._narrow_within_bins(edges, least, most)
             if most - least > wide / 2 or most - least < PIECES:
                 break
         kept = [int(np.searchsorted(edges.k, least, side="right")) - 1]
@@ -357,14 +365,14 @@ class HistogramSearch:
         ]
         return CandidateRange(ends[0], ends[1], least, most)
 
-    def _pieces(self, edges: Edges, least: float, most: float) -> tuple[float, float]:
-        """Narrow the range down at counts within the bins, denser near an end.
+    def _narrow_within_bins(
+        self, edges: Edges, least: float, most: float
+    ) -> tuple[float, float]:
+        """Return a smaller range least < k ≤ most, from bounds at counts within bins.
 
-        Steps are shorter near an end.
-
-        The first items of a bin have no less than their share of its sums, and no more
-        than if each had the p of the upper edge, nor than the others leave them at the
-        lower edge.
+        A bin has m items with p from l to u, and S = Σ p^r. Its d largest items sum to
+        at least d/m·S, and to at most min(d·u^r, S - (m - d)·l^r). The counts at which
+        these bounds are taken are denser near both ends of the range.
         """
         if edges.k.size < 2:
             return least, most
@@ -390,9 +398,10 @@ class HistogramSearch:
     def _survivors(
         self, k: Floats, lower: Floats, upper: Floats, is_whole: Any = True
     ) -> tuple[int, int]:
-        """Return first and last position in k that can be best, by bounds.
+        """Return the first and last position in k that can be best.
 
-        `is_whole` says at which k no tie is split.
+        `lower` and `upper` bound the sums of p^r over the k largest items; `is_whole`
+        marks the k that split no tie.
         """
         if k.size < 2:
             return 0, k.size - 1

@@ -189,6 +189,7 @@ class RatioValues(Evaluator):
     def __init__(
         self, metric: Metric, form: RatioForm, n: int, mean: float, largest: float
     ) -> None:
+        """Choose quadrature nodes for 1/D on the range of the denominator D."""
         super().__init__(metric, n)
         d0, d1, d2, d3 = form.d
         self.form = form
@@ -220,6 +221,11 @@ class RatioValues(Evaluator):
         self.usable = self.terms <= MOST_TERMS
 
     def begin(self, total: Floats) -> None:
+        """Prepare coefficients of log Π (1 - p·drop) = -Σ_r drop^r/r·Σ p^r.
+
+        total : ndarray of shape (n_terms,)
+            Σ p^r over all items.
+        """
         r = np.arange(1, self.terms + 1)
         self.log_hit = -(self.drop_hit**r) / r
         self.log_miss = -(self.drop_miss**r) / r
@@ -250,6 +256,7 @@ class AffineValues(Evaluator):
         self.form = form
 
     def begin(self, total: Floats) -> None:
+        """Fit quadrature nodes t to the number of positives, by its cumulants."""
         cumulants = cumulants_of(total, TOTAL_TERMS)
         points, weights = points_and_weights(cumulants, NODES)
         self.total, self.t, self.pmf = total[: self.terms], points[:, 0], weights[:, 0]
@@ -323,15 +330,25 @@ class RatesValues(Evaluator):
         return out
 
     def _with_nodes(self, k: Floats, sums: Floats, n_nodes: int) -> Floats:
-        hits = cumulants_of(sums)
-        a, hit_weights = points_and_weights(hits, n_nodes)
-        r, miss_weights = points_and_weights(self.total - hits, n_nodes)
-        return self._sum(k, a, hit_weights, r, miss_weights)
+        """Return E[metric] by quadrature with n_nodes for hits and for misses each.
+
+        k : ndarray of shape (n_counts,)
+        sums : ndarray of shape (n_terms, n_counts)
+            Σ p^r over the k items that are predicted positive.
+        """
+        hit_cumulants = cumulants_of(sums)
+        hits, hit_weights = points_and_weights(hit_cumulants, n_nodes)
+        misses, miss_weights = points_and_weights(self.total - hit_cumulants, n_nodes)
+        return self._sum(k, hits, hit_weights, misses, miss_weights)
 
     def _sum(
         self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
     ) -> Floats:
-        """Return the sum over both distributions, in columns of k."""
+        """Return Σ weights·others·metric(a, r) for every k.
+
+        a, r : ndarray of shape (n_nodes, n_counts)
+            Numbers of true positives and of false negatives, with their weights.
+        """
         a, n = a[:, None, :], self.n
         t = a + r[None, :, :]
         # Outcomes with t = 0 or t = n have probability 0 here: no convention matters.
@@ -372,9 +389,10 @@ class RatesValues(Evaluator):
         return float(self._sum(at, hits, hit_weights, points, weights)[0])
 
     def error(self, value: float, k: float, sums: Floats) -> float:
-        found = [self._with_nodes(np.array([k]), sums, n) for n in (8, 7, 6)]
-        gaps = [abs(float(x[0]) - float(found[0][0])) for x in found[1:]]
-        gaps.append(abs(value - float(found[0][0])))
+        """Return a bound on the error, from quadrature with 8, 7 and 6 nodes."""
+        one = np.array([k])
+        best, *others = (float(self._with_nodes(one, sums, n)[0]) for n in (8, 7, 6))
+        gaps = [abs(x - best) for x in (*others, value)]
         return self.n * 2.0**-53 + SAFETY * max(gaps)
 
 

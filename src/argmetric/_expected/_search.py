@@ -204,7 +204,7 @@ def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
         arguments = segments.p, segments.q, segments.indptr, at, totals, counts
         used = kernels.rough_pmfs(*arguments, points, weights)
         tp, t = (x[: RULES * used].reshape(RULES, used) for x in cells)
-        kernels.rough_cells(points, tp, t)
+        kernels.rough_outcomes(points, tp, t)
         n = segments.sizes[counts[0, :used].astype(np.int64)].astype(np.float64)
         values = sums.metric.value(tp, counts[1, :used], t, n)
         place = slice(first, first + used)
@@ -218,6 +218,7 @@ class ScreenedSearch:
     """What is known of the curves during a search; more is better."""
 
     def __init__(self, sums: SegmentSums, asked: CountRange) -> None:
+        """Compute rough values of all k, and how far off each may be."""
         self.sums = sums
         self.low, self.high, self.floor, self.extra = low, high, *_ = asked
         segments = sums.segments
@@ -225,7 +226,7 @@ class ScreenedSearch:
         self.sign = 1.0 if sums.metric.greater_is_better else -1.0
         rough, other = rough_values(sums)
         self.rough = self.sign * rough
-        # What the error of the rough value may be at this k: more, as a rule.
+        # Estimated error of the rough value at each k, as a rule too large
         self.doubt = np.abs(rough - other)
         self.exact = np.full(self.rough.size, math.nan)
         self.starts = segments.starts

@@ -504,6 +504,6 @@ class MeanMoments:
         """Shift and scale values to the mean and standard deviation of the ratio."""
         deviations = values - dot(probabilities, values)
         scale = self.ratio_std / math.sqrt(dot(probabilities, deviations**2))
-        match_positives = self.mean + self.ratio_mean + scale * deviations
-        values, weights = merge_atoms([(match_positives, probabilities)])
+        matched = self.mean + self.ratio_mean + scale * deviations
+        values, weights = merge_atoms([(matched, probabilities)])
         return ScorePMF.from_pmf(values, weights, self.p_undefined)

@@ -86,7 +86,7 @@ class SharedDraws:
         return float(distribution_of_draws(batch, self.bins, self.p).mean)
 
     def gap(self, labels: Booleans, metric: Metric) -> float:
-        """Return what to add to the expected score of labels, of shape (n_rows,)."""
+        """Return the correction of the expected score of labels, of shape (n_rows,)."""
         layout, place = self.layout, self.bins.place
         if layout.single:
             counts = np.bincount(place, labels, self.bins.rows.size)[None]
@@ -110,7 +110,7 @@ class SharedDraws:
         return np.cumsum(counts.reshape(-1, size)[: k.size], axis=0).astype(np.float64)
 
     def gaps(self, counts: Floats, metric: Metric) -> Floats:
-        """Return what to add for labels of one vector, given as `counts_along`."""
+        """Return the correction for labels of one vector, given as `counts_along`."""
         k, n = counts.sum(axis=1)[:, None], float(self.batch.n)
 
         def mean(p: Floats) -> Floats:

@@ -1,1 +1,1 @@
-"""What came in: checked, named and laid out."""
+"""Input, checked, named and laid out in arrays; what all subpackages share."""

@@ -168,12 +168,12 @@ class Result(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader must know besides: printed, not hidden."""
+        """Warnings and hints for the reader: always printed."""
         return ()
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the answer rests on; none where it is counted, not inferred."""
+        """Assumptions behind the answer; none where it is counted, not inferred."""
         return ()
 
     def fields(self) -> list[Field]:

@@ -73,11 +73,11 @@ def check_features(X: object) -> None:
 def check_features_with_hint(
     X: object, y: object = None, *, model: bool = False
 ) -> Iterator[None]:
-    """Check features, and say what is wrong with those that the block refuses.
+    """Check X, and name the bad row if the block raises an error.
 
-    Checks of scikit-learn name no row. They pass what is right at once; X is looked
-    through when they refuse it. With `model` the block is that of a model of the user's
-    own, which may well take text.
+    The checks of scikit-learn, which run in the block, are fast but name no row: only
+    when they fail is X searched for the value at fault. With `model` the block fits or
+    applies a model of the user's own, which may accept text.
     """
     check_features(X)
     if not model and getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):

@@ -1,4 +1,4 @@
-"""What counts as a label, and which of two classes is the positive one.
+"""Labels: which values are valid, and which of two classes is the positive one.
 
 The one answer for functions, estimators, streams and files. The verdict depends on the
 distinct labels alone (`classes_of`); every refusal has its words in `label_words`.

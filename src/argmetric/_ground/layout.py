@@ -210,6 +210,7 @@ def column_names(frame: object) -> npt.NDArray[Any] | None:
 def _sparse(
     p: Any, groups: object, average: str | None, logits: bool, name: str
 ) -> Layout:
+    """Check a sparse matrix of p and lay it out; absent cells have p = 0."""
     check_matrix_average(groups, average)
     if logits:
         raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")

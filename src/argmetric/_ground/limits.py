@@ -1,4 +1,4 @@
-"""What the number of predicted positives has to obey."""
+"""Limits on the number of predicted positives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNLIMITED = 2**63 - 1
 
 
 class Limits(NamedTuple):
-    """What the number of predicted positives of a segment has to obey."""
+    """Limits on the number of predicted positives of a segment."""
 
     least: int
     most: int | str  # a count, or a share of the segment such as "5%"

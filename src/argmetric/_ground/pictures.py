@@ -324,6 +324,7 @@ class SmallPicture:
         return self
 
     def _places(self, x: object, y: object) -> tuple[Any, Any]:
+        """Return the coordinates in the picture, whose y axis points down."""
         wide, high = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
         across = (np.asarray(x, dtype=float) - self.x.low) / (self.x.high - self.x.low)
         up = (np.asarray(y, dtype=float) - self.y.low) / (self.y.high - self.y.low)

@@ -15,7 +15,7 @@ def plugin_names(group: Group) -> list[str]:
 
 
 def load_plugin(group: Group, name: str) -> Any:
-    """Return what an installed package offers under a name; None if none does.
+    """Return the object that an installed package registers under a name, or None.
 
     Raises
     ------

@@ -277,7 +277,7 @@ class Saved(Result, Generic[Kept]):
 
     @classmethod
     def load(cls, path: FilePath) -> Kept:
-        """Return what `save` wrote, of whichever kind it is.
+        """Return the object that `save` wrote, of any kind.
 
         Parameters
         ----------

@@ -240,7 +240,7 @@ def check_scores(
 
 
 def _advice(low: float, high: float, hint: str) -> str:
-    """Return what the values may be instead, on strong evidence only."""
+    """Return a guess at what the values are instead, on strong evidence only."""
     if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
         return hint
     if low >= 0.0 and PERCENT <= high <= 100.0:

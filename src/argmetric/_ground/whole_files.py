@@ -112,7 +112,7 @@ def removed_at_exit(*paths: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_alone(path: str, refusal: str) -> Iterator[None]:
-    """Hold a lock file meanwhile, or refuse; a process that was killed holds none."""
+    """Hold a lock file in the block, or raise; a killed process holds none."""
     handle = _try_lock(path)
     if handle is None:
         raise DataError(refusal)

@@ -361,7 +361,10 @@ def _segment_watches(
 
 
 class Overlap:
-    """Whether rows of the reference seem to be among those of the periods."""
+    """Find out whether rows of the reference are among those of the periods.
+
+    Some scores that occur once in the reference are looked for in all periods.
+    """
 
     def __init__(self, reference: Floats) -> None:
         values, counts = np.unique(reference, return_counts=True)
@@ -372,8 +375,8 @@ class Overlap:
         self._rows, self._fewest = 0, reference.size
 
     def add(self, scores: Floats) -> None:
-        """Seek them among these scores; first by some of their bits."""
-        # Sixteen bits of each number, which differ where numbers are near
+        """Note which sampled scores of the reference are among these scores."""
+        # Most scores are excluded by 16 bits of them, which differ where they are near
         bits, sought = (
             np.ascontiguousarray(x).view(np.uint16)[2::4]
             for x in (scores.ravel(), self._sought)

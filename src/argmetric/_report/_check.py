@@ -53,7 +53,7 @@ class CheckPage:
     calibrated: bool = False  # whether the page has recalibrated scores
 
     def advice(self, route: str = "recalibrate") -> str:
-        """Return what to do about p, by the recommended way to decide."""
+        """Return advice on p, by the recommended way to decide."""
         reference = self.on == "the labelled reference"
         if route == "tune" and (self.calibrated or reference):
             return f"tune a cut on {self.on}"

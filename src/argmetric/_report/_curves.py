@@ -175,7 +175,7 @@ class PageForecasts:
         return found
 
     def shift(self, metric: Metric) -> float:
-        """Return what to add for labels like the chosen ones, for any metric."""
+        """Return the correction for labels like the chosen ones, for any metric."""
         if self.draws is None:
             return 0.0
         if metric.name == self.asked.metric.name:
@@ -397,7 +397,7 @@ def candidates(size: int, allowed: Booleans | None = None) -> Integers:
 
 
 def _nearest(places: Integers, wanted: Integers) -> Integers:
-    """Return those of ascending places that are next to the wanted ones."""
+    """Return the ascending places that are nearest to the wanted ones."""
     at = np.searchsorted(places, wanted).clip(0, places.size - 1)
     return np.unique(places[at])
 

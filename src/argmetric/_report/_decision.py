@@ -65,7 +65,7 @@ def report_decision(
 
 
 class _Page:
-    """What is known for the parts of the page, each made by a method."""
+    """Data for the sections of the page, each made by a method."""
 
     def __init__(
         self, asked: Request, labels: ArrayLike | None, coverage: float
@@ -131,6 +131,7 @@ class _Page:
             self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
 
     def report(self) -> Report:
+        """Return the whole page, section by section."""
         decision, names, metric = self.decision, self.asked.names, self.asked.metric
         which = "These labels predict" if self.given else "Predict"
         positives = f"{self.forecast.n_positives:,} of {decision.n:,} rows"
@@ -211,6 +212,7 @@ class _Page:
         return f"{self.raw} ≥ {text} selects the same rows; "
 
     def cards(self) -> Iterator[Card]:
+        """Yield the cards at the top of the page."""
         found, truth = self.forecast, self.truth
         below = f"{found.expected_positives:,.1f} actual positives are expected"
         yield Card("Threshold", self.cut, f"{self.raw_cut}{below}")
@@ -230,7 +232,7 @@ class _Page:
             yield Card(f"Actual {self.metric}", shown, below)
 
     def warnings(self) -> Iterator[str]:
-        """Return what the reader must know before using the decision."""
+        """Return warnings to read before using the decision."""
         said = self.check or CheckPage(None, "", self.shell, self.calibrated)
         check = said.check
         if check is not None and check.fit_to_decide == "no" and not self.calibrated:
@@ -294,6 +296,7 @@ class _Page:
         return Section("change", "What would change it", (text,), tables), found
 
     def curve(self) -> Section:
+        """Return the section with the expected score by number of positives."""
         curves, rows = self.curves, []
         rates = [name for name in ("precision", "recall") if name != self.metric]
         if curves["recall"] is None:

@@ -207,9 +207,14 @@ def _ranked_figure(
     guess: tuple[float, float],
     marked: list[tuple[float, float]],
 ) -> Figure:
+    """Draw a curve of two rates, thinned to points at about equal distances.
+
+    `curve` has x and y by their names, `guess` the heights of the line of a guess at
+    both ends, `marked` the points to mark.
+    """
     x, y = curve.values()
     along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-    wanted = np.linspace(0.0, along[-1], RANKED_POINTS)  # at about equal distances
+    wanted = np.linspace(0.0, along[-1], RANKED_POINTS)
     kept = np.unique([0, *np.searchsorted(along, wanted), along.size - 1])
     drawn = (
         draw.line((0.0, 1.0), guess, "same"),

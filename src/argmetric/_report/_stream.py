@@ -34,7 +34,7 @@ PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, capti
 
 
 def report_stream(
-    looks: Sequence[StreamMoment],
+    records: Sequence[StreamMoment],
     *,
     metric: Metric,
     rows: int,
@@ -42,26 +42,35 @@ def report_stream(
     lines: Sequence[tuple[str, str]],
     notes: Sequence[str] = (),
 ) -> Report:
-    """Return a report of how a stream of `rows` rows went, by its records.
+    """Return a page on a stream: score, threshold and prevalence over time.
 
-    `lines` are what the command says, as cards; `recent` is the score of the rows of
-    late (a fortieth of all), `predicted` and `actual` are prevalences among
-    these.
+    In `values` of the page "recent" is the score of the last fortieth of the rows, and
+    "predicted" and "actual" are the parts of these rows that are predicted, and really,
+    positive.
+
+    Parameters
+    ----------
+    records : sequence of StreamMoment
+        The counts at some moments, in order.
+    rows : int
+        Number of rows in all.
+    lines : sequence of (name, text)
+        The cards at the top.
     """
-    seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
-    late = recent_counts(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
+    counts = [(one.hits, one.predicted, one.actual, one.rows) for one in records]
+    recent = recent_counts(np.array(counts, dtype=np.float64).reshape(-1, 4).T)
     over: dict[str, list[Any]] = {
-        "rows": [look.rows for look in looks],
-        "score": [look.score for look in looks],
-        "recent": np.atleast_1d(metric.value(*late)).tolist(),
-        "threshold": [look.threshold for look in looks],
-        "predicted": (late[1] / late[3]).tolist(),
-        "actual": (late[2] / late[3]).tolist(),
-        "alarms": [alarm._asdict() for alarm in alarms_in(looks)],
+        "rows": [one.rows for one in records],
+        "score": [one.score for one in records],
+        "recent": np.atleast_1d(metric.value(*recent)).tolist(),
+        "threshold": [one.threshold for one in records],
+        "predicted": (recent[1] / recent[3]).tolist(),
+        "actual": (recent[2] / recent[3]).tolist(),
+        "alarms": [alarm._asdict() for alarm in alarms_in(records)],
     }
     title = metric_title(metric.name)
-    last, sections = len(looks) - 1, tuple[Section, ...]()
-    if looks:
+    last, sections = len(records) - 1, tuple[Section, ...]()
+    if records:
         shares = ("recent predicted positives", "recent actual positives")
         header = ("rows", f"{title} so far", f"recent {title}", "threshold", *shares)
         points: list[Row] = []

@@ -88,15 +88,20 @@ class RankedCuts:
     right: Booleans  # whether a row is right where it is selected
 
 
-def cuts_of(scores: Floats, right: Booleans, floor: float, delta: float) -> RankedCuts:
-    """Sort rows, with ties in an order that no label decides."""
-    mixed = np.random.default_rng(0).permutation(scores.size)
-    order = mixed[np.argsort(-scores[mixed], kind="stable")]
-    rows, found = scores[order], right[order]
+def rank_cuts(
+    scores: Floats, right: Booleans, floor: float, delta: float
+) -> RankedCuts:
+    """Return the cuts between distinct scores, with the errors above each of them.
+
+    Tied rows are put into a random order that does not depend on their labels.
+    """
+    shuffled = np.random.default_rng(0).permutation(scores.size)
+    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
+    rows, right = scores[order], right[order]
     last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
-    errors = np.cumsum(~found, dtype=np.int64)[last]
+    errors = np.cumsum(~right, dtype=np.int64)[last]
     allowed = allowed_errors(last + 1, floor, delta)
-    return RankedCuts(floor, delta, rows[last], last + 1, errors, allowed, rows, found)
+    return RankedCuts(floor, delta, rows[last], last + 1, errors, allowed, rows, right)
 
 
 def most_powerful_cut(scores: Floats, n: int, floor: float, delta: float) -> float:

@@ -192,7 +192,7 @@ def _population(rows: LabelledRows, terms: Terms) -> str:
 def _promise(
     rows: LabelledRows, thresholds: Floats, name: str, terms: Terms, delta: float
 ) -> Promise:
-    """Return what one limit proves."""
+    """Return the promise that one limit proves."""
     bound = terms.limits[name]
     floor = bound
     if terms.for_rows is not None:  # the next rows come at the new prevalence
@@ -277,7 +277,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
     right = ~rows.positive if turned else rows.positive
-    cuts = tests.cuts_of(scores, right, floor, delta)
+    cuts = tests.rank_cuts(scores, right, floor, delta)
     if rows.unlabelled is not None and rows.start_is_known:
         other = one - rows.unlabelled if turned else rows.unlabelled
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)
@@ -321,7 +321,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
 
 
 def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | None]:
-    """Return what a refusal says of more labels, and how many it may take."""
+    """Return the words of an error on more labels, and how many may be needed."""
     if needed is None:
         return "", None
     if needed <= rows.scores.size:

@@ -1,4 +1,4 @@
-"""What the pictures of decisions and of rules show."""
+"""Pictures of decisions and of rules."""
 
 from __future__ import annotations
 

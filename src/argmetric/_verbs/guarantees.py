@@ -99,7 +99,7 @@ class Guarantee(Result):
     confidence : float
         Probability, over draws of the labelled rows, that all promises hold.
     promises : tuple of Promise
-        What is promised, with the counts behind it.
+        The promises, with the counts behind them.
     n : int
         Labelled rows; with groups, one of each.
     for_rows : int or None
@@ -111,7 +111,7 @@ class Guarantee(Result):
     metric : str
         The metric, where a floor under it is promised.
     assumptions : tuple of str
-        What the promises rest on.
+        Assumptions behind the promises.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Guarantee(Result):
 
     @property
     def _limits(self) -> tuple[object, ...]:
-        """What was asked, and of which rows; a floor under the metric is an answer."""
+        """Limits as requested, and their rows; a floor under the metric is a result."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
         return *asked, self.for_rows, self.metric, self.assumptions[0]
 
@@ -212,8 +212,12 @@ class Guarantee(Result):
         return cls(**known)
 
 
-def promise_of(guarantees: Mapping[Label, Guarantee | None]) -> str:
-    """Return what the rules of labels promise, by the names of the labels, or ""."""
+def guarantee_sentence(guarantees: Mapping[Label, Guarantee | None]) -> str:
+    """Return one text for the guarantees of all labels; "" where no label has one.
+
+    Labels with equal limits share a sentence, whose confidence 1 - Σ (1 - confidence)
+    holds for all of them at once. Otherwise each label has its own.
+    """
     known = {name: one for name, one in guarantees.items() if one is not None}
     if len(guarantees) == 1:
         return "".join(one.sentence for one in known.values())
@@ -234,7 +238,7 @@ class NotCertifiedError(ValueError):
     Parameters
     ----------
     message : str
-        What is not proven, and why.
+        Message that names the limits, and why they are not proven.
     nearest : dict or None
         The cut at which the test began, and failed: threshold, k, errors, allowed.
         None where no cut was tested. That another cut would pass by its own counts

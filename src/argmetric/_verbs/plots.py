@@ -60,7 +60,7 @@ class ExpectedMetricDisplay(DecisionDrawing):
         p : array-like
             Probabilities, as for `decide`.
         metric : str, Metric or callable, default="f1"
-            What the labels are judged by.
+            Metric that scores the labels.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         **options
@@ -90,7 +90,7 @@ class ExpectedMetricDisplay(DecisionDrawing):
         X : array-like
             Rows.
         metric : str, Metric or callable, default="f1"
-            What the labels are judged by.
+            Metric that scores the labels.
         pos_label : object, optional
             The positive class; by default the second.
         ax : matplotlib Axes, optional
@@ -135,7 +135,7 @@ class LabelledDisplay(Display):
         p : array-like
             Scores that were given without knowledge of them.
         metric : str, Metric or callable, default="f1"
-            What decisions are judged by.
+            Metric that scores the decisions.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         **options
@@ -167,7 +167,7 @@ class LabelledDisplay(Display):
         y : array-like
             Their labels.
         metric : str, Metric or callable, default="f1"
-            What decisions are judged by.
+            Metric that scores the decisions.
         pos_label : object, optional
             The positive class; by default the second.
         ax : matplotlib Axes, optional
@@ -189,7 +189,7 @@ class ThresholdDisplay(LabelledDisplay, RuleDrawing):
     Parameters
     ----------
     rule : Rule
-        What is drawn, as `tune` made it from labels.
+        The rule to draw, tuned on labels.
 
     Attributes
     ----------

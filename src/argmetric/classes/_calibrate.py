@@ -111,9 +111,9 @@ _ONLY_ABSENT = "row {} has probability only in classes of prevalence 0"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassPriorShift(ClassCalibrator):
-    """Rows proportional to p times π'/π of each class, Bayes' rule for prevalences π'.
+    """Correct p for new prevalences π' by Bayes' rule: rows proportional to p·π'/π.
 
-    `n` is the number of unlabelled rows that π' was found on; 0 where it was known.
+    `n` is the number of unlabelled rows from which π' was estimated; 0 if it was known.
     """
 
     prevalences: Floats  # π', which hold now
@@ -135,6 +135,10 @@ class ClassPriorShift(ClassCalibrator):
             object.__setattr__(self, "classes", tuple(self.classes))
 
     def _map(self, x: Floats) -> Floats:
+        """Return log-probabilities x + log(π'/π), normalised to sum to 1 in each row.
+
+        x : ndarray of shape (n_rows, n_classes)
+        """
         check_class_columns(x, self.prevalences.size)
         with np.errstate(divide="ignore"):
             moved = x + np.log(self.prevalences / self.reference_prevalences)

@@ -140,6 +140,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
     kind: ClassVar[str] = "class_matrix"
 
     def _check(self) -> None:
+        """Refuse parameters of wrong shapes or values."""
         check_number(self.slope, "slope")
         check_number(self.lump, "lump")
         check_temperature(self.temperature)

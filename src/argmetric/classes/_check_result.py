@@ -170,7 +170,7 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader should know besides."""
+        """Warnings and hints for the reader."""
         wrong = self.as_is.n_certain_and_wrong
         if not wrong:
             return ()

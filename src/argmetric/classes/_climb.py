@@ -402,6 +402,11 @@ def _decide_own(rows: GroupRows, metric: ClassFunction) -> Integers:
 
 
 def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
+    """Return labels with a high score of the expected confusion matrix.
+
+    Start at the most probable classes. In each step the rows that gain most by the
+    slopes of the metric move, as many of them as raise the score.
+    """
     labels = p.argmax(axis=1)
     table = expected_table(p, labels)
     value = metric.finite_score(table)

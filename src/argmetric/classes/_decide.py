@@ -84,10 +84,10 @@ def decide(
     average : {"macro", "weighted"}, optional
         Every class weighs the same, the default, or as many rows as it has.
     zero_division : {0.0, 1.0, nan}, optional
-        What a class counts that is neither true nor predicted: nan, the default here
+        Value of a class that is neither true nor predicted: nan, the default here
         and in scikit-learn, leaves it out.
     cost : array-like, optional
-        In place of a metric: a matrix with the cost of a true class (row) that is
+        Instead of a metric: a matrix with the cost of a true class (row) that is
         predicted as another (column). The score is then the negative mean cost.
     max_per_class : int, str, sequence or dict, optional
         The largest number of rows of a class, in each group, or a share of the rows

@@ -207,7 +207,7 @@ def distribution_over_calibrators(
     labels : ndarray of shape (n_rows,)
     seed : int
     mean, std : float
-        Of the expected score over calibrators.
+        Mean and standard deviation of the expected score over calibrators.
     """
     from scipy.special import ndtri
 
@@ -326,7 +326,7 @@ def _draw_counts(
     tables : ndarray of shape (n_levels, n_draws, n_classes, n_classes)
         Written.
     state : ndarray of shape (1,)
-        Of the generator of single rows.
+        Seed of the generator of single rows.
     """
     from argmetric.classes.kernels.draws import add_expected, draw_tables
 

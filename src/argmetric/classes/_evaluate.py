@@ -70,7 +70,7 @@ class ActualClassScore(Actual):
     Attributes
     ----------
     metric : ClassMetric
-        What was computed, with its convention for absent classes.
+        Metric that was computed, with its convention for absent classes.
     classes : tuple
         The classes, in the order of the table.
     confusion : ndarray
@@ -144,7 +144,7 @@ class ActualClassScore(Actual):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the interval rests on."""
+        """Assumptions behind the interval."""
         return ("independent rows" if self.n_groups is None else "independent groups",)
 
     def _columns(self) -> dict[str, object]:
@@ -220,7 +220,7 @@ def evaluate(
         Predicted classes. There are no scores here: of a rule pass
         ``rule.predict(p)``.
     metric : str, Metric or callable, optional
-        What to compute, as for `decide`; by default the metric of a decision, or "f1".
+        Metric, as for `decide`; by default the metric of a decision, or "f1".
     classes : sequence, optional
         The classes; by default all labels that occur.
     groups, average, zero_division, cost

@@ -76,22 +76,22 @@ class ClassForecast(DistributionResult):
     Parameters
     ----------
     mean : float
-        What is forecast: the mean of the score. With a calibrator alone it takes the
-        calibrator as exact; with ``reference=(y, p)`` it takes account of what labels
-        like these hit in the reference. `ClassDecision.expected` is the objective of
+        Mean of the score. With a calibrator alone it takes the calibrator as exact;
+        with ``reference=(y, p)`` it accounts for how often labels like these were right
+        in the reference. `ClassDecision.expected` is the objective of
         a decision, which takes calibrated probabilities as exact.
     interval : Interval
         Central interval that contains the score with probability `coverage` or more.
     interval_given_map : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
-        Of the intervals.
+        Nominal coverage of the intervals.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
         Scores that the labels can have, ascending, and their probabilities.
     metric : ClassMetric
-        What is forecast, with its convention for absent classes.
+        Metric of the score, with its convention for absent classes.
     classes : tuple
         The class of each column of p.
     n : int
@@ -101,7 +101,7 @@ class ClassForecast(DistributionResult):
     assumptions : tuple of str
         Conditions under which the forecast is valid.
     notes : tuple of str
-        What was done to p.
+        Notes on how p was corrected.
     mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int
@@ -279,7 +279,9 @@ def forecast_batch(
         assumptions[1] = "rows come as those of the reference did"
         interval_given_map = scores.interval(coverage)
         if batch.labelled is not None:
-            scores, error = _by_label_model(batch, rows, codes, metric, random_state)
+            scores, error = _forecast_by_label_model(
+                batch, rows, codes, metric, random_state
+            )
             mean = scores.mean
         elif isinstance(metric, ClassGMean):
             drawn = _draw_by_class(
@@ -316,7 +318,7 @@ def forecast_batch(
     )
 
 
-def _by_label_model(
+def _forecast_by_label_model(
     batch: ClassBatch,
     rows: GroupRows,
     codes: Integers,
@@ -325,24 +327,28 @@ def _by_label_model(
 ) -> tuple[MetricDistribution, float]:
     """Return the distribution of the score, and the standard error of its mean.
 
-    What labels hit is learnt from held-out rows of the reference. They get labels as
-    those of the batch did: the most probable classes where these are, before or after
-    the calibrator, and otherwise the label of the nearest row.
+    A model of how often a label is right is fitted to the reference, whose labelled
+    rows first get labels in the way that those of the batch were chosen: the most
+    probable class, before or after the calibrator, if the batch has those labels; else
+    the label of the nearest row of the batch.
+
+    codes : ndarray of shape (n_rows,)
+        Column of the label of each row of the batch.
     """
     labelled = batch.labelled
     assert labelled is not None
-    some = np.arange(labelled.code.size)
-    if some.size > MOST_LABELLED:
-        some = np.linspace(0, some.size - 1, MOST_LABELLED).astype(np.int64)
-    q = labelled.held_out[some]
-    usual = batch.most_probable
-    if usual is not None and np.array_equal(codes, usual):
-        like = labelled.scores[some].argmax(axis=1)
+    used = np.arange(labelled.code.size)
+    if used.size > MOST_LABELLED:
+        used = np.linspace(0, used.size - 1, MOST_LABELLED).astype(np.int64)
+    q = labelled.held_out[used]
+    raw_labels = batch.most_probable
+    if raw_labels is not None and np.array_equal(codes, raw_labels):
+        chosen = labelled.scores[used].argmax(axis=1)
     elif np.array_equal(codes, batch.p.argmax(axis=1)):
-        like = q.argmax(axis=1)
+        chosen = q.argmax(axis=1)
     else:
-        like = labels_of_nearest(batch.p, codes, q)
-    factors = fit_label_model(labelled.code[some], q, like, metric).factors(seed)
+        chosen = labels_of_nearest(batch.p, codes, q)
+    factors = fit_label_model(labelled.code[used], q, chosen, metric).factors(seed)
     labels = batch.by_group(codes)
     scores = draw_scores(rows, metric, labels, seed=seed, factors=factors)
     # Pairs of opposite factors are independent; one may be undefined in every draw
@@ -407,6 +413,7 @@ def _draw_by_class(
     labels = batch.by_group(codes)
 
     def scores_at(rise: float) -> Floats:
+        """Draw scores with the log-odds that labels are right raised by `rise`."""
         rng = np.random.default_rng(seed)
         scores = []
         for p in alternatives * times:

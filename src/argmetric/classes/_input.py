@@ -204,7 +204,7 @@ def refuse_column(scores: Any, name: str) -> None:
 
 
 def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
-    """Return what rows that do not sum to 1 may be, and the fix.
+    """Return a guess at what rows that do not sum to 1 are, and the fix.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def codes_of(
     n : int
         Number of rows.
     name : str
-        Of the labels, for messages.
+        Name of the labels, for messages.
     partial : bool, default=False
 
     Returns

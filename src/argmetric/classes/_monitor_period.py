@@ -139,7 +139,7 @@ class ClassPeriod(OnePeriod):
 
 
 class PeriodRows(NamedTuple):
-    """What is kept of the rows of a period: how many are in each bin."""
+    """Counts of the rows of a period in each bin, all that is kept of them."""
 
     number: int
     start: str
@@ -150,7 +150,7 @@ class PeriodRows(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassWatch:
-    """What stays the same from period to period."""
+    """The reference and the settings, the same for all periods."""
 
     metric: ClassMetric
     classes: ClassTuple
@@ -188,14 +188,14 @@ class ClassWatch:
 
     @cached_property
     def _slopes(self) -> Floats:
-        """What a row of a true class (rows) and a label (columns) adds to the score."""
+        """Gain in score by a row of a true class (rows) with a label (columns)."""
         metric: Any = self.metric  # any that has a score
         return slopes_of(
             metric, expected_table(self.reference_q, self.predicts(self.p))
         )
 
     def _parts(self, q: Floats, labels: Integers) -> Floats:
-        """Return what each row should add to the score: Σ_c q_c·∂score/∂M_c,label.
+        """Return the expected gain in score by each row: Σ_c q_c·∂score/∂M_c,label.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What `decide` gives back: one class for every row."""
+"""The result of `decide`: one class for every row."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ClassDecision(Result):
         No labels have a higher expected metric; nan without `certificate=True`, or
         where no bound is known.
     metric : ClassMetric
-        What was maximised, with its convention for absent classes.
+        Metric that was maximised, with its convention for absent classes.
     counts : ndarray
         Rows that are given each class.
     expected_counts : ndarray
@@ -203,7 +203,7 @@ class ClassDecision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Assumptions behind `expected`."""
         return "calibrated probabilities", "independent rows"
 
     def _headline(self) -> Headline:
@@ -279,7 +279,7 @@ class ClassDecision(Result):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what each class is expected to score, and with the most probable class.
+        """Draw the expected score per class, decided and of the most probable class.
 
         Where the metric is no mean over classes, draw how many rows each class gets.
         """

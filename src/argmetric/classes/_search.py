@@ -220,7 +220,7 @@ class ClassRows:
         return table
 
     def worth(self, weights: Floats) -> Worth:
-        """Return what is to be maximised; a score that is undefined is -inf."""
+        """Return the objective to maximise; -inf where the score is undefined."""
         table = self.confusion(weights)
         score = float(score_confusion(self.objective, table))
         missed = 0.0 if self.limits is None else self.limits.of_table(table).sum()
@@ -313,27 +313,35 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
 def _best_of_scan(
     scan: Scan, weights: Floats, j: int, sign: float, best: Worth, *, wide_only: bool
 ) -> Floats | None:
-    """Return weights with the best of the scan for class j; None if it is no better."""
-    lost = np.isnan(scan.scores)
+    """Return the weights with the weight of class j at the best of its scan, or None.
+
+    Fewest rows beyond the limits come first, then the score. None if this is no better
+    than `best`. With `wide_only`, weights between break points that rounding does not
+    tell apart are left out.
+    """
+    excluded = np.isnan(scan.scores)
     if wide_only:
-        lost |= scan.narrow
-    missed = np.where(lost, math.inf, scan.missed)
-    gain = np.where(missed > missed.min(), -math.inf, sign * scan.scores)
-    gain[lost] = -math.inf
+        excluded |= scan.narrow
+    excess = np.where(excluded, math.inf, scan.missed)
+    gain = np.where(excess > excess.min(), -math.inf, sign * scan.scores)
+    gain[excluded] = -math.inf
     weight = scan.weight(int(np.argmax(gain)))
-    if weight is None or not is_better((-missed.min(), gain.max()), best):
+    if weight is None or not is_better((-excess.min(), gain.max()), best):
         return None
     if not 0 < weight < math.inf:
         return None
-    tried = weights.copy()
-    tried[j] = weight
-    return tried
+    new_weights = weights.copy()
+    new_weights[j] = weight
+    return new_weights
 
 
-def _step(
+def _improve_one_class(
     rows: ClassRows, weights: Floats, j: int, best: Worth
 ) -> tuple[Floats, Worth] | None:
-    """Return the best weights by that of class j, and their worth; None without."""
+    """Return the best weights that differ in class j alone, and their worth.
+
+    None if no weight of class j is better than `best`.
+    """
     scan = scan_class(rows, weights, j)
     for wide_only in (False, True):
         tried = _best_of_scan(scan, weights, j, rows.sign, best, wide_only=wide_only)
@@ -352,7 +360,7 @@ def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, Worth]:
     best = rows.worth(weights)
     idle = 0  # classes that were scanned since a weight changed
     for j in islice(cycle(range(rows.classes)), SWEEPS * rows.classes):
-        step = _step(rows, weights, j, best)
+        step = _improve_one_class(rows, weights, j, best)
         idle += 1
         if step is not None:
             weights, best = step
@@ -376,7 +384,7 @@ def _best_of_three(rows: ClassRows, weights: Floats, best: Worth) -> Floats:
     turns = np.unique(turns[(turns > 0.0) & (turns < math.inf)])
     inner = np.sqrt(turns[:-1]) * np.sqrt(turns[1:])
     for w in (*turns[:1] / 2.0, *inner, *turns[-1:] * 2.0):
-        step = _step(rows, np.array([1.0, w, 1.0]), 2, best)
+        step = _improve_one_class(rows, np.array([1.0, w, 1.0]), 2, best)
         if step is not None:
             weights, best = step
     return weights

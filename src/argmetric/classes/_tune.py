@@ -75,16 +75,16 @@ def tune(
         the names of a frame's columns where the labels are among them, else in sorted
         order.
     metric : str, Metric, callable, or a list of them, default="f1"
-        What to optimise; a list gives a dict of rules.
+        Metric to optimise; a list gives a dict of rules.
     classes : sequence, optional
         The class of each column. Not all of them need to occur in `y`.
     average : {"macro", "weighted"}, optional
         Every class weighs the same, the default, or as its rows.
     zero_division : {0.0, 1.0, nan}, optional
-        What a class without true and predicted rows counts, by default nothing (it is
+        Value of a class without true and predicted rows, by default none (it is
         left out).
     cost : matrix, optional
-        In place of a metric: the cost of a true class (row) that is predicted as
+        Instead of a metric: the cost of a true class (row) that is predicted as
         another (column); the score is then the negative mean cost of a row, and gains
         are negative costs.
     max_per_class : int, str, sequence or dict, optional
@@ -163,7 +163,7 @@ def _goals_of(
     *,
     absent_count: bool,
 ) -> list[Metric | ClassGain]:
-    """Return what is maximised; absent classes may be left out, as by `decide`."""
+    """Return the objective; absent classes may be left out, as by `decide`."""
     if cost is not None:
         gain = get_class_metric(cost=cost, n_classes=n_classes)
         assert isinstance(gain, ClassGain)

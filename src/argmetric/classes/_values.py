@@ -330,12 +330,12 @@ def _bound_at(
     Parameters
     ----------
     price : ndarray of shape (n_rows,)
-        What every class pays for the row.
+        Price of a row, the same for every class.
     rows : GroupRows
         One group.
     metric : ClassRatio
     sums : Sums
-        Of the classes, each of shape (n_classes,).
+        Sums of the classes, each of shape (n_classes,).
     """
     mu, none, _, k = sums
     n_classes = rows.p.shape[1]
@@ -392,11 +392,13 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
 def _most_between(
     low: tuple[int, float, float], high: tuple[int, float, float], jaccard: bool
 ) -> float:
-    """Return a bound for all k between two, of known sum and least part.
+    """Return a bound on the value for all k between two values a < b of k.
 
-    The sum of more parts rises by at most the least part for each, and that of fewer
-    falls by at least as much. The weights of an F-score are convex in k and lie below
-    the chord; those of Jaccard only fall.
+    low, high : (k, sum of the k largest parts, the least of them)
+        For k = a and k = b. For k between, the sum is at most that of a plus (k - a)
+        times the least part of a, and at most that of b less (b - k) times the least
+        part of b. The weights of an F-score are convex in k, so that they lie below
+        the chord; those of Jaccard fall.
     """
     (a, top, least), (b, high_top, high_least) = low, high
     if b - a < 2:

@@ -179,7 +179,7 @@ class MultiClassRule(SavedRule):
     score : float
         On the rows it was tuned on.
     argmax_score : float
-        Of the plain most probable class, on the same rows.
+        Score of the most probable class, on the same rows.
     optimism, mean : float
         `mean` is what is forecast for new rows: the score of rows by weights that were
         tuned on other folds. `optimism` is how much `score` exceeds it; nan if unknown.
@@ -292,7 +292,7 @@ class MultiClassRule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` and `interval` rest on."""
+        """Assumptions behind `mean` and `interval`."""
         if math.isnan(self.score):
             return ()
         return "new rows come from where these rows came from", "rows are independent"

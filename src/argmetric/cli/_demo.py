@@ -175,6 +175,7 @@ def _forecast(shop: Shop) -> tuple[Forecast, float]:
 
 
 def _show_forecast(target: Console, both: list[tuple[Forecast, float]]) -> None:
+    """Print the forecast of the first batch as bars, beside its actual score."""
     hits = sum(f.interval[0] <= real <= f.interval[1] for f, real in both)
     first, real = both[0]
     low_end, high_end = first.quantile(0.001), first.quantile(0.999)

@@ -94,6 +94,7 @@ def _debug_variable_is_set() -> bool:
 
 @errors.hide_warnings_in_notes()
 def _run(tokens: list[str], *, force: bool) -> int:
+    """Run a command line and return its exit code."""
     if tokens == ["--version"]:
         print(__version__)
         return errors.DONE

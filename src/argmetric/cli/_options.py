@@ -45,12 +45,12 @@ _ENTRY = re.compile(r"\w+")
 
 
 def bound(**limits: float) -> Parameter:
-    """Return what refuses numbers outside of limits: gt, gte, lt, lte."""
+    """Return a validator that refuses numbers outside of limits: gt, gte, lt, lte."""
     return Parameter(validator=Number(**limits))
 
 
 def shown(metavar: str, **how: Any) -> Parameter:
-    """Return what shows the value of an option by a name, such as COLUMN."""
+    """Return the parameter that shows an option's value by a name such as COLUMN."""
     return Parameter(metavar=metavar, **how)
 
 

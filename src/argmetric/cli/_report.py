@@ -113,7 +113,7 @@ def print_answer(
 
 
 def written_files(values: Values) -> list[str]:
-    """Which files were written; of standard output there is nothing to tell."""
+    """Return the files that were written; standard output is not among them."""
     if "bytes" in values:
         kilobytes = max(1, round(values["bytes"] / 1e3))
         megabytes = f"{values['bytes'] / 1e6:.1f} MB"

@@ -185,7 +185,7 @@ def _read_table(path: str, task: TagTask) -> str | dict[str, list[str]]:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text") from None
-    table = _parts(text.splitlines(), path) if task == "joint" else text
+    table = _split_tiers(text.splitlines(), path) if task == "joint" else text
     try:
         n = _n_templates(Tagger(task, templates=table).recipe())
     except ValueError as error:
@@ -200,8 +200,11 @@ def _n_templates(recipe: dict[str, Any]) -> int:
     return sum(map(len, tables.values())) if isinstance(tables, dict) else len(tables)
 
 
-def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
-    """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
+def _split_tiers(lines: list[str], path: str) -> dict[str, list[str]]:
+    """Return the lines under ``[tag]`` and those under ``[chunk]``, by tier.
+
+    Lines of the other tier are "" in both, so that errors give the number in the file.
+    """
     heads = {f"[{name}]": name for name in _TIERS}
     parts: dict[str, list[str]] = {}
     here = None

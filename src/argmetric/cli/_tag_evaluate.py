@@ -136,6 +136,7 @@ def _noun_of(task: str) -> str:
 def _save_report(
     text: ColumnFile, values: Values, places: LabelColumns, judged: str, path: str
 ) -> None:
+    """Write the page with scores by type and the most frequent confusions."""
     from argmetric._report import report_tags
 
     right = f"{values['correct']:,} of {values['tokens']:,} labels are right"

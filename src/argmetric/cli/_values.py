@@ -243,7 +243,7 @@ def refuse_bad_report(path: str) -> None:
 
 
 def message(error: cyclopts.CycloptsError) -> str:
-    """Return what is wrong with a command line, in one or two sentences."""
+    """Return the error in a command line, in one or two sentences."""
     if isinstance(error, cyclopts.UnusedCliTokensError) and error.unused_tokens:
         unused = restore_stream(error.unused_tokens[0])
         return f"This command takes one file; leave {unused!r} out."

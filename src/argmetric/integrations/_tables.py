@@ -43,7 +43,7 @@ def decide_table(
     p, groups : str
         Columns of the probabilities and of the groups.
     metric : str, Metric or callable, default="f1"
-        What each group is judged by.
+        Metric that scores each group.
     output : str, default="decision"
         Name of the new column.
     **settings
@@ -178,7 +178,7 @@ def _label_table(
     p, groups : str
         Columns of the probabilities and of the groups.
     metric : str, Metric or callable
-        What each group is judged by.
+        Metric that scores each group.
     output : str
         Name of the new column.
     settings : dict

@@ -30,7 +30,7 @@ def decide(
     p, groups : str
         Columns of the probabilities and of the groups.
     metric : str, Metric or callable, default="f1"
-        What each group is judged by.
+        Metric that scores each group.
     output : str, default="decision"
         Name of the new column.
     repartition : bool, default=True

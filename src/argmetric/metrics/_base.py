@@ -33,6 +33,7 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
 
 
 def _count(value: npt.ArrayLike, name: str) -> Floats:
+    """Return counts as floats; refuse what is no number."""
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError
@@ -328,6 +329,7 @@ class CustomMetric(Metric):
             object.__setattr__(self, flag, check_flag(getattr(self, flag), flag))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        """Call the user's function on arrays, or value by value if it takes none."""
         if not tp.shape == k.shape == t.shape == n.shape:
             tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -405,9 +407,12 @@ SMALLEST_STEP = 1e-9  # of the class: below it the steps drown in rounding
 def slopes(
     metric: Metric, hits: float, alarms: float, positives: float, negatives: float
 ) -> tuple[float, float, float]:
-    """Return U at fractional counts, U_A - U_B and U_C - U_D.
+    """Return a metric at fractional counts, with its slopes in tp and in fp.
 
-    A+B and C+D are fixed.
+    The slope in tp keeps tp + fn = positives, that in fp keeps fp + tn = negatives.
+
+    hits, alarms : float
+        True and false positives.
     """
     tp, k, t, n = hits, hits + alarms, positives, positives + negatives
     value = float(metric.value(tp, k, t, n))

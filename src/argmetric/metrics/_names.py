@@ -237,6 +237,7 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
 
 @lru_cache(maxsize=256)  # metrics are immutable, and services name one per request
 def _from_name(name: str) -> Metric:
+    """Return the metric of a name, an alias, F-beta with any beta, or a plugin."""
     plain = name.strip().lower()
     key = plain.replace("-", "_").replace(" ", "_")
     key = ALIASES.get(key, key)

@@ -46,9 +46,9 @@ def keys_of(scores: Floats) -> Hashes:
 
 @dataclass(frozen=True)
 class ScoreSums:
-    """Sums over the rows of one class whose scores have a number in common."""
+    """Sums over the rows of one class, by the number of their bin or score."""
 
-    number: Hashes  # what they have in common, ascending
+    number: Hashes  # ascending
     rows: Integers
     weight: Floats
     square: Floats  # of the weights
@@ -59,6 +59,7 @@ class ScoreSums:
 
     @classmethod
     def of(cls, number: Hashes, scores: Floats, odds: Floats, w: Floats) -> ScoreSums:
+        """Return the sums of rows, given their numbers, scores and weights w."""
         finite = np.where(np.isfinite(odds), odds, 0.0)
         said = np.where(np.isfinite(scores), scores, 0.0)
         ones = np.ones(w.size, dtype=np.int64)

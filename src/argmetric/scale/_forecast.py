@@ -136,7 +136,7 @@ def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
 
 @dataclass(frozen=True)
 class VectorCounts:
-    """What the score of one vector is made of."""
+    """The distribution of the confusion matrix of one vector, labels independent."""
 
     n_positives: int
     expected: float  # number of true labels
@@ -165,6 +165,7 @@ class VectorCounts:
 def _forecast_vector(
     scan: Scan, metric: Metric, coverage: float, values: SignedScores
 ) -> Forecast:
+    """Return the forecast for rows that are scored as one vector."""
     require_defined(metric, scan.n)
     counts = scan.merge_batches(
         lambda batch: VectorCounts.of(values(batch)), VectorCounts.merge
@@ -189,11 +190,11 @@ def _forecast_rows(
 ) -> Forecast:
     """Return the forecast for groups that are all in memory."""
     rows = Bucket(scan.n, scan=scan, values=values).read()
-    known = Probabilities(np.abs(rows.values), scale_is_known=True)
+    # A probability with a minus sign is one of a row that is predicted positive.
+    p, labels = np.abs(rows.values), np.signbit(rows.values)
+    known = Probabilities(p, scale_is_known=True)
     groups: Any = rows.groups()
-    return forecast_rows(
-        known, np.signbit(rows.values), metric, coverage, groups=groups
-    )
+    return forecast_rows(known, labels, metric, coverage, groups=groups)
 
 
 def _forecast_groups(
@@ -230,10 +231,11 @@ def _forecast_groups(
 def _moments_of_bucket(
     bucket: Bucket, metric: Metric, mean: float, weight: float
 ) -> tuple[PartialMoments, int, int]:
-    """Return what the groups of a bucket add, their number, and that of positives.
+    """Return moments of the groups of a bucket, their number, and that of positives.
 
-    `mean` and `weight` are the mean over all groups and over how many it is, nan before
-    they are known.
+    A value of the bucket is p, with a minus sign where the row is predicted positive.
+    `mean` and `weight` are the mean score of all groups and the expected number of
+    groups where it is defined; nan in the first pass, before they are known.
     """
     rows = bucket.read()
     codes = rows.groups().codes

@@ -104,8 +104,8 @@ class CountLayers:
         """Count hits and misses of z, layer by layer.
 
         Layers up to the first label that differs from the last call's are reused. The
-        dropped
-        states are bounded by the lowest and highest utility that they could reach.
+        dropped states are bounded by the lowest and highest utility that they could
+        reach.
         """
         from argmetric.sequence.kernels.automata import count_layers, dropped_counts
 

@@ -106,8 +106,7 @@ class SpanCounts:
         """Maximise the mean over cells that share sentences, such as types.
 
         First each type is maximised alone: an upper bound, and the optimum if no two
-        spans
-        overlap. Otherwise a local search maximises the sum of ratios with weights
+        spans overlap. Otherwise a local search maximises the sum of ratios with weights
         ((1+β²)p - λ)/(k + β²μ), each type with its own λ and k.
         """
         kind = self.marginals.flat[:, 2]

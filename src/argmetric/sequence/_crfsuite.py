@@ -35,10 +35,8 @@ def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the attributes of every token of a sentence, as crfsuite takes them.
 
     They are word, affixes up to four letters, shape and further columns (part of
-    speech)
-    of the token; word, shape and further columns of its neighbours up to two places
-    away;
-    and one pair of neighbouring columns at each side.
+    speech) of the token; word, shape and further columns of its neighbours up to two
+    places away; and one pair of neighbouring columns at each side.
 
     Parameters
     ----------

@@ -50,71 +50,55 @@ class BestLabels:
 
 
 def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
-    """Enumerate hypotheses if they are few.
+    """Return the best labels of a short chain, or good ones and a bound for a long one.
 
-    Else bound them by size and search locally.
+    All labels of up to ALL_COUNTS tokens (ALL_OTHERS if the utility is no metric of
+    counts) are compared. Longer chains are searched locally, with bounds by the number
+    of positives where these are known.
     """
     n = chain.n
     counts = function.counts if isinstance(function, CountUtility) else None
     if counts is not None and n <= ALL_COUNTS:
-        # Every hypothesis against every outcome, as tables of counts.
-        from argmetric.sequence._segmentation import count_ones
-
-        sign = 1.0 if counts.greater_is_better else -1.0
-        pmf = chain.windows(n)[-1]
-        codes = np.arange(1 << n)
-        ones = count_ones(codes)
-        best, value = 0, -math.inf
-        for code in codes[np.argsort(ones, kind="stable")].tolist():
-            hits, k = ones[codes & code], int(ones[code])
-            joint = np.bincount(hits * (n + 1) + ones, pmf, minlength=(n + 1) ** 2)
-            cells = np.flatnonzero(joint)
-            values = counts.value(cells // (n + 1), k, cells % (n + 1), n)
-            known = ~np.isnan(values)
-            mass = joint[cells][known]
-            if not mass.sum() > 0:
-                continue
-            gain = sign * float(mass @ values[known] / mass.sum())
-            if gain > value + 1e-12 * abs(value if math.isfinite(value) else 0.0):
-                best, value = code, gain
-        labels = best >> np.arange(n)[::-1] & 1
-        value = sign * value if value > -math.inf else math.nan
-        return BestLabels(labels, value, value, exhaustive=True)
-    judge = _Judge(function, chain, budget)
+        return _compare_all_by_counts(counts, chain)
+    search = _LocalSearch(function, chain, budget)
     if n <= ALL_OTHERS:
         for code in range(1 << n):
-            judge.offer(code >> np.arange(n)[::-1] & 1, sure=True)
-        return BestLabels(judge.labels, judge.value, judge.value, exhaustive=True)
-    bound = judge.sign * math.inf
+            search.offer(code >> np.arange(n)[::-1] & 1, sure=True)
+        return BestLabels(search.labels, search.value, search.value, exhaustive=True)
     if counts is not None and n <= CERTIFIED and not math.isnan(counts.zero_division):
-        bounds, candidates = size_bounds(counts, chain)
-        for k in np.argsort(-bounds).tolist():
-            if bounds[k] <= judge.gain + CLOSED:
-                break  # no set of this size, or of those that follow, is better
-            judge.offer(candidates[k], sure=True)
-        judge.climb(np.flatnonzero(bounds > judge.gain + CLOSED).size > 0)
-        bound = judge.sign * max(float(bounds.max()), judge.gain)
-        if not (bounds > judge.gain + CLOSED).any():
-            bound = judge.value
-    else:
-        marginals = chain.marginals()
-        for start in (most_probable(chain), (marginals > 0.5).astype(np.int64)):
-            judge.offer(start)
-        order = np.argsort(-marginals, kind="stable")
-        for k in np.unique(np.linspace(0, n, min(n + 1, 33)).astype(int)).tolist():
-            labels = np.zeros(n, dtype=np.int64)
-            labels[order[:k]] = 1
-            judge.offer(labels)
-        judge.climb(True)
-        low, high = function.bounds(judge.labels)
-        best_possible = high if judge.sign > 0 else low
-        if judge.gain >= judge.sign * best_possible - CLOSED:
-            bound = judge.value
-    return BestLabels(judge.labels, judge.value, bound)
+        return search.run_by_size(counts)
+    return search.run_from_marginals()
 
 
-class _Judge:
-    """Keep the best hypothesis; a beam rejects most others before exact evaluation."""
+def _compare_all_by_counts(metric: Metric, chain: Chain) -> BestLabels:
+    """Return the best of all 2^n labels, each against every outcome of the chain."""
+    from argmetric.sequence._segmentation import count_ones
+
+    n, sign = chain.n, 1.0 if metric.greater_is_better else -1.0
+    pmf = chain.windows(n)[-1]
+    codes = np.arange(1 << n)
+    ones = count_ones(codes)
+    best, best_gain = 0, -math.inf
+    for code in codes[np.argsort(ones, kind="stable")].tolist():
+        hits, k = ones[codes & code], int(ones[code])
+        joint = np.bincount(hits * (n + 1) + ones, pmf, minlength=(n + 1) ** 2)
+        cells = np.flatnonzero(joint)  # pairs of hits and true positives
+        values = metric.value(cells // (n + 1), k, cells % (n + 1), n)
+        defined = ~np.isnan(values)
+        mass = joint[cells][defined]
+        if not mass.sum() > 0:
+            continue
+        gain = sign * float(mass @ values[defined] / mass.sum())
+        margin = 1e-12 * abs(best_gain) if math.isfinite(best_gain) else 0.0
+        if gain > best_gain + margin:
+            best, best_gain = code, gain
+    labels = best >> np.arange(n)[::-1] & 1
+    value = sign * best_gain if best_gain > -math.inf else math.nan
+    return BestLabels(labels, value, value, exhaustive=True)
+
+
+class _LocalSearch:
+    """Keep the best labels; a beam rejects most others before exact evaluation."""
 
     def __init__(self, function: SimpleFunction, chain: Chain, budget: int) -> None:
         self.function, self.chain, self.left = function, chain, budget
@@ -124,10 +108,7 @@ class _Judge:
 
     @property
     def value(self) -> float:
-        """Return the expected utility of the best hypothesis.
-
-        Nan if none is defined.
-        """
+        """The expected utility of the best labels; nan if none is defined."""
         return self.sign * self.gain if self.gain > -math.inf else math.nan
 
     def offer(self, labels: Integers, *, sure: bool = False) -> bool:
@@ -160,6 +141,42 @@ class _Judge:
                     if j != i and j < n:
                         trial[j] ^= 1
                     better = self.offer(trial) or better
+
+    def run_by_size(self, metric: Metric) -> BestLabels:
+        """Search from the labels that attain the bounds for each number of positives.
+
+        The result is proven if no bound is above its value.
+        """
+        bounds, candidates = size_bounds(metric, self.chain)
+        for k in np.argsort(-bounds).tolist():
+            if bounds[k] <= self.gain + CLOSED:
+                break  # no set of this size, or of those that follow, is better
+            self.offer(candidates[k], sure=True)
+        self.climb(bool((bounds > self.gain + CLOSED).any()))
+        bound = self.sign * max(float(bounds.max()), self.gain)
+        if not (bounds > self.gain + CLOSED).any():
+            bound = self.value
+        return BestLabels(self.labels, self.value, bound)
+
+    def run_from_marginals(self) -> BestLabels:
+        """Search from the most probable labels and from those of the k best marginals.
+
+        The result is proven only if it reaches the best value of the utility.
+        """
+        n, marginals = self.chain.n, self.chain.marginals()
+        for start in (most_probable(self.chain), (marginals > 0.5).astype(np.int64)):
+            self.offer(start)
+        order = np.argsort(-marginals, kind="stable")
+        for k in np.unique(np.linspace(0, n, min(n + 1, 33)).astype(int)).tolist():
+            labels = np.zeros(n, dtype=np.int64)
+            labels[order[:k]] = 1
+            self.offer(labels)
+        self.climb(True)
+        low, high = self.function.bounds(self.labels)
+        best_possible = high if self.sign > 0 else low
+        is_proven = self.gain >= self.sign * best_possible - CLOSED
+        bound = self.value if is_proven else self.sign * math.inf
+        return BestLabels(self.labels, self.value, bound)
 
 
 def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
@@ -217,7 +234,7 @@ class SequenceDecision(Result):
     curve : ndarray or None
         Best expectation for every number of positives, where it was computed.
     utility : SimpleFunction
-        What was optimised.
+        The utility that was optimised.
     method : str
         How the labels were found.
     _chain : Chain
@@ -327,7 +344,7 @@ def decode(
     Parameters
     ----------
     metric : str, Metric or SimpleFunction
-        What is optimised. A metric of counts is maximised exactly for independent
+        The objective. A metric of counts is maximised exactly for independent
         labels (:func:`argmetric.decide`) and, if it is affine in tp at fixed numbers
         of predicted and actual positives, for every other model: F-measures, MCC,
         kappa, balanced accuracy, recall and most others, but not Jaccard and the means

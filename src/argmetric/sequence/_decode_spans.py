@@ -54,7 +54,7 @@ class SpanDecision(Result):
     labels : list of lists of str
         The spans as labels of tokens, in the scheme of the model.
     expected : float
-        What was maximised: E[F] with method "exact", F of the expected counts with
+        The maximum reached: E[F] with method "exact", F of the expected counts with
         method "counts"; a mean over documents and types where there are several.
     bound : float
         No choice has a higher expected score.
@@ -202,7 +202,7 @@ def decode_spans(
     metric : str or FBeta, default="f1"
         "f1", "f2" or any F-measure.
     candidates : sequence of lists, optional
-        In place of a model: for every sentence the spans that a network proposes, as
+        Instead of a model: for every sentence the spans that a network proposes, as
         (start, stop, type, probability), which may overlap. F of the
         expected counts is maximised; the probabilities of all candidates add up to
         the expected number of true spans.
@@ -242,31 +242,11 @@ def decode_spans(
     >>> decode_spans(model, ["Ana", "Luz", "vino"], "f1").spans
     [Span(start=0, stop=1, type='PER', probability=0.346..., text='Ana')]
     """
-    chosen_metric = get_metric(metric)
-    if not isinstance(chosen_metric, FBeta):
-        raise ValueError(
-            f"metric must be an F-measure for spans, not {chosen_metric.name!r}: "
-            "there are no true negatives among spans"
-        )
-    if math.isnan(chosen_metric.zero_division):
-        raise ValueError(
-            "metric must have a zero_division of 0 or 1 for spans, not nan"
-        )
-    check_choice(level, "level", ("corpus", "document"))
-    check_choice(method, "method", ("auto", "exact", "counts"))
+    f_measure = _check_f_measure(metric)
+    _check_options(level, method, reference, documents)
     per_type = check_flag(per_type, "per_type")
-    if not isinstance(reference, Recalibration | None):
-        raise TypeError(f"reference must be a Recalibration, not {shown(reference)}")
-    if documents is not None and level != "document":
-        raise ValueError("documents are for level='document'")
     if candidates is not None:
-        if model is not None or documents is not None:
-            raise ValueError("pass either candidates, or a model and documents")
-        if method == "exact" or chosen_metric.zero_division == 1.0:
-            raise ValueError(
-                "the number of spans has no distribution with candidates: "
-                "method='exact' and zero_division=1 need a model"
-            )
+        _refuse_with_candidates(model, documents, method, f_measure)
         method = "counts"
         model = candidate_marginals(candidates, tokens, scheme)
     elif model is None:
@@ -275,46 +255,103 @@ def decode_spans(
     if not isinstance(model, SpanMarginals):
         model = check_models(model)
     if tokens is not None:
-        wanted = "a list of words for each sentence"
-        given = check_items([tokens] if single else tokens, "tokens", wanted)
-        tokens = [
-            check_texts(words, f"tokens[{number}]", "a list of words")
-            for number, words in enumerate(given)
-        ]
-    if documents is None:
-        if not isinstance(model, SpanMarginals):
-            model = span_marginals(
-                model, scheme=scheme, min_probability=min_probability
-            )
+        tokens = _check_tokens([tokens] if single else tokens)
+    order, first = None, None  # of sentences by document, and where documents begin
+    if documents is not None:
+        model, tokens, order, first = _sort_by_document(model, tokens, documents)
+    if not isinstance(model, SpanMarginals):
+        model = span_marginals(model, scheme=scheme, min_probability=min_probability)
+    if first is None:
         n = model.batch.n_sentences
-        cuts = np.array([0, n]) if level == "corpus" else np.arange(n + 1)
-        order = np.arange(n)
-    elif isinstance(model, SpanMarginals):
-        raise ValueError("documents need the models themselves, not SpanMarginals")
-    else:
-        if tokens is not None and len(tokens) != len(model):
-            raise ValueError(
-                f"tokens has {len(tokens)} sentences but the model has {len(model)}"
-            )
-        groups = code_groups(documents, len(model), "model", "documents")
-        cuts = groups.indptr
-        order = np.arange(len(model)) if groups.rows is None else groups.rows
-        model = span_marginals(
-            [model[i] for i in order.tolist()],
-            scheme=scheme,
-            min_probability=min_probability,
-        )
-        tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
+        first = np.array([0, n]) if level == "corpus" else np.arange(n + 1)
     how: Any = {"per_type": per_type, "recalibration": reference, "method": method}
-    found = _decide(model, tokens, chosen_metric, cuts, **how)
+    decision = _decide(model, tokens, f_measure, first, **how)
     if single:
-        return replace(found, spans=found.spans[0], labels=found.labels[0])
-    back = np.argsort(order)
+        return replace(decision, spans=decision.spans[0], labels=decision.labels[0])
+    back = range(len(decision.spans)) if order is None else np.argsort(order)
     return replace(
-        found,
-        spans=[found.spans[i] for i in back],
-        labels=[found.labels[i] for i in back],
+        decision,
+        spans=[decision.spans[i] for i in back],
+        labels=[decision.labels[i] for i in back],
     )
+
+
+def _check_f_measure(metric: str | Metric) -> FBeta:
+    """Return the metric; refuse one that is not defined for every set of spans."""
+    metric = get_metric(metric)
+    if not isinstance(metric, FBeta):
+        raise ValueError(
+            f"metric must be an F-measure for spans, not {metric.name!r}: "
+            "there are no true negatives among spans"
+        )
+    if math.isnan(metric.zero_division):
+        raise ValueError(
+            "metric must have a zero_division of 0 or 1 for spans, not nan"
+        )
+    return metric
+
+
+def _check_options(
+    level: str, method: str, reference: object, documents: object
+) -> None:
+    """Refuse options that are unknown, and documents without level="document"."""
+    check_choice(level, "level", ("corpus", "document"))
+    check_choice(method, "method", ("auto", "exact", "counts"))
+    if not isinstance(reference, Recalibration | None):
+        raise TypeError(f"reference must be a Recalibration, not {shown(reference)}")
+    if documents is not None and level != "document":
+        raise ValueError("documents are for level='document'")
+
+
+def _refuse_with_candidates(
+    model: object, documents: object, method: str, metric: FBeta
+) -> None:
+    """Refuse what needs a model, where spans are given as candidates."""
+    if model is not None or documents is not None:
+        raise ValueError("pass either candidates, or a model and documents")
+    if method == "exact" or metric.zero_division == 1.0:
+        raise ValueError(
+            "the number of spans has no distribution with candidates: "
+            "method='exact' and zero_division=1 need a model"
+        )
+
+
+def _check_tokens(tokens: object) -> list[list[str]]:
+    """Return the words of each sentence."""
+    sentences = check_items(tokens, "tokens", "a list of words for each sentence")
+    return [
+        check_texts(words, f"tokens[{number}]", "a list of words")
+        for number, words in enumerate(sentences)
+    ]
+
+
+def _sort_by_document(
+    models: Sequence[LinearChainCRF] | SpanMarginals,
+    tokens: Sequence[Any] | None,
+    documents: Sequence[Any],
+) -> tuple[Sequence[LinearChainCRF], Sequence[Any] | None, Integers, Integers]:
+    """Bring the sentences of each document together.
+
+    Returns
+    -------
+    models, tokens : lists
+        Those of the sentences, document by document.
+    order : ndarray of shape (n_sentences,)
+        The sentences in this order.
+    first : ndarray of shape (n_documents + 1,)
+        Where each document begins.
+    """
+    if isinstance(models, SpanMarginals):
+        raise ValueError("documents need the models themselves, not SpanMarginals")
+    if tokens is not None and len(tokens) != len(models):
+        raise ValueError(
+            f"tokens has {len(tokens)} sentences but the model has {len(models)}"
+        )
+    groups = code_groups(documents, len(models), "model", "documents")
+    order = np.arange(len(models)) if groups.rows is None else groups.rows
+    models = [models[i] for i in order.tolist()]
+    tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
+    return models, tokens, order, groups.indptr
 
 
 def _decide(
@@ -451,6 +488,7 @@ def _chosen_spans(
     probs: Floats,
     tokens: Sequence[Any] | None,
 ) -> list[list[Span]]:
+    """Return the chosen spans of each sentence, with their words if these are known."""
     n = marginals.batch.n_sentences
     lengths = np.diff(marginals.batch.indptr)
     if tokens is not None:

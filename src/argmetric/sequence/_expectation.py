@@ -49,8 +49,8 @@ class Expectation(Shown):
     Parameters
     ----------
     mean : float
-        What is forecast: the mean of the utility. With a beam, an estimate within the
-        bounds: the lower one for a utility that is never negative.
+        The mean of the utility. With a beam, an estimate within the bounds: the lower
+        one for a utility that is never negative.
     bounds : Interval
         The mean lies between them; both equal it when it is exact.
     n_states : int
@@ -93,7 +93,7 @@ class VectorExpectation(Shown):
     Parameters
     ----------
     mean : ndarray of shape (components,)
-        What is forecast: the mean of each; with a beam, an estimate within the bounds.
+        The mean of each; with a beam, an estimate within the bounds.
     bounds : Interval of ndarrays of shape (components,)
         The mean lies between them; both equal it when it is exact.
     n_states : int

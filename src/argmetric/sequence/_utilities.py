@@ -300,8 +300,7 @@ class CountUtility(SimpleFunction):
         """Return tables with the counter hits·(zeros of z + 1) + misses.
 
         If the metric grows with hits and falls with misses, as most do, the extremes
-        that a
-        state can still reach are stored.
+        that a state can still reach are stored.
         """
         width = int((z == 0).sum()) + 1
         values = self._values(z)

@@ -236,8 +236,7 @@ class StreamModel:
         """Learn up to the next drift, at most `_STRETCH` rows; return the next row.
 
         The stretch is learned. If the detector fires inside it, the state is restored
-        and
-        learned again up to that row: so blocks of all sizes give the same result.
+        and learned again up to that row: so blocks of all sizes give the same result.
 
         Parameters
         ----------

@@ -94,6 +94,7 @@ class OFORule(ThresholdRule):
         return 2 * (self.window or 0)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
+        """Start at θ = a/(b·scale); scale is (1 + β²)/2 for F-measures, else 1."""
         a, b = self.prior
         scale = (1.0 + form.b2) / 2.0 if form.code == kernels.F_FAMILY else 1.0
         state[kernels.RULE] = kernels.OFO

@@ -189,7 +189,7 @@ def decide_rows(
     """
     if ways is None:
         ways = quick_ways(p, p.shape[1], metric, logits)
-    first, *others = *ways, decide_whole
+    first, *others = *ways, decide_by_whole_curves
     found = best, value, cut = first(p, metric, logits)
     labels = p >= (as_single(cut) if p.dtype == torch.float32 else cut)[:, None]
     if capturing(p):
@@ -206,15 +206,21 @@ def decide_rows(
     return best, value, cut, labels
 
 
-def decide_whole(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
-    """Decide rows by the generic path."""
-    n, found = p.shape[1], []
-    limits = check_limits(0, None, None, None)  # none at all
-    for one in p.split(max(CELLS_AT_ONCE // n, 1)):
-        part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
+def decide_by_whole_curves(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
+    """Return best counts from the whole curve E[metric](k) of every row, in blocks.
+
+    The slowest way, and the one that takes every row that the others refuse.
+
+    p : tensor of shape (n_rows, n_labels)
+    """
+    n_labels, results = p.shape[1], []
+    unlimited = check_limits(0, None, None, None)
+    for rows in p.split(max(CELLS_AT_ONCE // n_labels, 1)):
+        sizes = np.broadcast_to(n_labels, rows.shape[0])
+        part = Part(slice(0), sizes, None, n_labels)
         how: Any = {"logits": logits, "work": torch.float64}
-        found.append(choose(one, part, metric, limits, **how))
-    best, value, cut = map(torch.cat, zip(*found, strict=True))
+        results.append(choose(rows, part, metric, unlimited, **how))
+    best, value, cut = map(torch.cat, zip(*results, strict=True))
     return best, value, cut
 
 
@@ -227,7 +233,9 @@ def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
         floor = float(metric.tie_floor(n))
         for i, row in enumerate(scores):
             items = Array(row.astype(np.float64))
-            count = choose_in_long(items, metric, 0, n, floor=floor, most=MOST_COUNTS)
+            count = choose_in_long(
+                items, metric, 0, n, floor=floor, max_candidates=MOST_COUNTS
+            )
             if count is not None:
                 left[i] = -1
                 best[i], value[i] = count.best, count.expected

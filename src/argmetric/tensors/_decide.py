@@ -44,7 +44,7 @@ class TensorDecision:
     group_ids : tensor or None
         The groups in the order of the other results.
     metric : Metric
-        What was maximised.
+        Metric that was maximised.
     average : str or None
         How rows, labels or groups are combined.
 

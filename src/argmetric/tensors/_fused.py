@@ -124,9 +124,13 @@ def row_kernel(
 
 
 def ratio_tables(form: RatioForm, kind: int, m: int, n: int) -> tuple[Any, ...]:
-    """Return s, u of a hit, u of a miss, e^(-s·d2), and c1·w·e^(-s·d2·k) for all k.
+    """Return the nodes of 1/D = Σ w·e^(-s·D), and the weights of every k.
 
-    For kind 2 the first has u·e^(-s·d2) of a hit, and the other c1·w alone.
+    nodes : ndarray of shape (4, n_nodes)
+        s, e^(-s(d1+d3)) of a hit, e^(-s·d3) of a miss, and e^(-s·d2). For kind 2 the
+        second is e^(-s(d1+d2+d3)).
+    weights : ndarray of shape (n_nodes, n)
+        c1·w·e^(-s·d2·k) for k = 1 … n; for kind 2 c1·w.
     """
     s, w = exponential_sum(1.0, *map(float, form.denominator_range(m, m)))
     _, d1, d2, d3 = form.d

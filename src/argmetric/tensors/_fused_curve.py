@@ -119,7 +119,10 @@ def rough_value(hits, k, counts, KIND: tl.constexpr):
 
 @triton.jit
 def _items(row, kept, inside):
-    """Return x, the rare label's probability, and 1 - x of kept entries, sorted."""
+    """Return p of the rarer label, and 1 - p, of the entries at these positions.
+
+    `flip` says that negatives are rarer. Positions outside give 0 and 1.
+    """
     key = tl.load(row[0] + kept, mask=inside, other=0.0).to(tl.float64)
     x = tl.where(row[4], 1.0 - key, key)
     q = tl.where(row[4], key, 1.0 - key)
@@ -142,7 +145,12 @@ def _entries(row, at, end, BRACKET: tl.constexpr):
 
 @triton.jit
 def _place(row, i, BRACKET: tl.constexpr):
-    """Return where the i-th item in order is kept."""
+    """Return the position in memory of the entry with the i-th item in sorted order.
+
+    In a bracket an entry stands for several equal items, and `end_ptr` has their
+    cumulative counts: a binary search, largest step first, for the last entry with at
+    most i items before it. With `flip` entries are kept in reverse order.
+    """
     _, end_ptr, width, length, flip = row
     at = i
     if BRACKET:

@@ -94,12 +94,11 @@ def expected_rows(
 def loss_nodes(
     d: tuple[float, ...], scale: float, empty: float, n: int, device: object
 ) -> Tensor:
-    """Return nodes s, w and their factors u of items.
+    """Return the rows of the table that the kernels of the loss read.
 
-    u and 1 - u of an item that is no positive; of a positive u of a hit, its difference
-    to u of a miss, and u of a miss.
-
-    The last row has d0·n, the least that a positive adds to D, the scale and the score
+    Nodes s and weights w; for a negative item u = e^(-s·d2) and 1 - u; for a positive
+    one u = e^(-s(d1+d2+d3)) of a hit, u of a hit minus u of a miss, and u = e^(-s·d3)
+    of a miss; last d0·n, the least that a positive adds to D, the scale, and the score
     of an empty row.
     """
     d0, d1, d2, d3 = d

@@ -148,6 +148,14 @@ class SoftMetricLoss(_MetricLoss):
     ----------
     metric, average
         As for `ExpectedMetricLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from argmetric.tensors import SoftMetricLoss
+    >>> loss = SoftMetricLoss("f1")
+    >>> float(loss(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])))  # p = 1/2 twice
+    0.5
     """
 
     def __init__(self, metric: MetricLike = "f1", average: str = "samples") -> None:

@@ -72,7 +72,7 @@ class MaskCalibrator:
         Parameters
         ----------
         probabilities : tensor of shape (images, classes, height, width)
-            What the network says.
+            Probabilities of the network.
         logits : bool, default=False
             Whether these are logits.
 

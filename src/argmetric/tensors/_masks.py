@@ -101,7 +101,7 @@ def decide_masks(
     Parameters
     ----------
     probabilities : tensor
-        Of the shape (images, classes, height, width), or with other axes of space.
+        Shape (images, classes, height, width), or with other axes of space.
         They are read in float32, and sums are taken in float64.
     metric : {"dice", "iou"}, default="dice"
         Dice is F1 over the pixels of a class, IoU is Jaccard.
@@ -175,7 +175,7 @@ def forecast_masks(
     Parameters
     ----------
     probabilities, masks : tensor
-        Of the shape (images, classes, height, width).
+        Shape (images, classes, height, width).
     metric, zero_division, reference
         As for `decide_masks`.
     logits : bool, default=False

@@ -70,6 +70,7 @@ class SegmentedTensor:
             self.sizes = np.broadcast_to(self.length, self.count)
 
     def _read_groups(self, groups: Any, x: Tensor, name: str) -> None:
+        """Sort the rows by group, and set where each group begins."""
         xp = self.xp
         if not hasattr(groups, "shape"):
             groups = np.asarray(groups)
@@ -134,9 +135,13 @@ class SegmentedTensor:
         return xp.where(part.inside(xp), xp.reshape(flat, part.cells.shape), fill)
 
     def gather(self, found: list[tuple[Part, tuple[Tensor, ...]]]) -> list[Tensor]:
-        """Return one value per segment for each kind, from those of the parts."""
+        """Join results of the parts: one tensor, in the order of segments, per result.
+
+        found : list of (part, results)
+            The results of a part are tensors with one entry for each of its segments.
+        """
         xp, out = self.xp, []
-        for values in zip(*(some for _, some in found), strict=True):
+        for values in zip(*(results for _, results in found), strict=True):
             joined = self._concat(list(values))
             if self.group_ids is not None:
                 places = xp.concat([part.segments for part, _ in found], axis=0)

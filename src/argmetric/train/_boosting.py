@@ -32,7 +32,7 @@ class MetricObjective:
     Parameters
     ----------
     metric : Metric
-        What is maximised.
+        Metric to maximise.
     objective : {"weighted", "soft", "expected"}, default="weighted"
         As for `metric_objective`.
 

@@ -221,10 +221,8 @@ def fit(
     solution), the same with its intercept at the best threshold, and random directions
     around it. With many rows all starts run on a stratified sample first, and only the
     best distinct optima are refined on all rows; the others keep the value that they
-    have
-    on all rows. With `init="random"`, as in Jansche (2005), initial values are random
-    and
-    every search runs on all rows.
+    have on all rows. With `init="random"`, as in Jansche (2005), initial values are
+    random and every search runs on all rows.
 
     Parameters
     ----------
@@ -285,8 +283,7 @@ def _informed_starts(
 
     Each start but the first has the intercepts of all operating points at the best
     threshold of their metric. A neighbour has a random direction of the same length
-    added,
-    in the standardised columns: far away the objective is flat.
+    added, in the standardised columns: far away the objective is flat.
 
     Parameters
     ----------

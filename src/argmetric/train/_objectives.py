@@ -388,6 +388,7 @@ class MetricSurfaceDisplay:
         result = None if likelihood else get_metric(metric)
 
         def rows(part: Floats) -> Floats:
+            """Return the surface at all intercepts and some of the slopes."""
             with np.errstate(over="ignore"):  # an infinite margin is a sure one
                 margin = gamma * (grid0[None, :, None] + part[:, None, None] * x)
             if result is None:

@@ -60,7 +60,7 @@ def test_train_and_predict(run, kind):
     p = np.array(column("out.csv", "score"), dtype=float)
     decided = np.array(column("out.csv", "decision"), dtype=int)
     assert np.array_equal(decided, model_of("m.skops", "data.csv").predict())
-    # The rule is on the model's own score, which the map does not turn round.
+    # The rule is on the model's own score, which the calibrator does not turn round.
     assert p[decided == 1].min() >= p[decided == 0].max()
     assert am.evaluate(Y, decided) > 0.6
     assert column("out.csv", "id") == [f"u{i}" for i in range(N)]

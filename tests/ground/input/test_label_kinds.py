@@ -330,7 +330,7 @@ def test_one_class_only(verb, label):
         assert one.call(y, PRED) == one.call(bits, PRED)
         return
     if verb == "decide reference":
-        label = label == 1  # read once, before the map is fitted
+        label = label == 1  # read once, before the calibrator is fitted
     told = refusal(one.call, y, PRED)
     assert re.fullmatch(f"y {ONE_CLASS.format(f'{label!r}(?:.0)?')}", told)
 

@@ -36,12 +36,12 @@ NOT_KEPT = {
     "CalibrationCheck": "to_dict() has all figures; nothing is computed from it later",
     "ClassCalibrationCheck": "as CalibrationCheck",
     "ClassDecision": "labels belong into the user's table; `rule` has save()",
-    "ClassForecast": "to_dict() has its figures, to_frame() its law",
+    "ClassForecast": "to_dict() has its figures, to_frame() its distribution",
     "ClassPeriod": "ClassMonitoring keeps its periods",
     "Decision": "labels belong into the user's table; curves need the input again",
     "Difference": "a few figures: to_dict(); Comparison keeps all",
     "Evaluation": "six figures: to_dict()",
-    "Forecast": "to_dict() has its figures, to_frame() its law",
+    "Forecast": "to_dict() has its figures, to_frame() its distribution",
     "Guarantee": "a Rule keeps its own",
     "LazyDecision": "its table is of the engine",
     "LabelledEstimate": "a few figures: to_dict()",
@@ -56,7 +56,7 @@ NOT_KEPT = {
     "Summary": "to_html() is its page, to_dict() its text and steps",
     "SummaryScores": "to_frame() has every cluster",
     "TaskReport": "a list of problems to mend",
-    "UtilityDistribution": "to_frame() is the whole law",
+    "UtilityDistribution": "to_frame() is the whole distribution",
     "Review": "rows belong into the user's table",
 }
 WITHOUT_PLOT = {
@@ -153,7 +153,7 @@ Y = [1, 1, 0, 1, 0, 0]
 
 
 def some_results():
-    law = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
+    utility = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
     decision = am.decide(P)
     rule = am.tune(Y * 20, np.tile(P, 20), n_bootstrap=20, random_state=0)
     promised = am.tune(Y * 40, np.tile(P, 40), min_recall=0.5, confidence=0.9)
@@ -171,7 +171,7 @@ def some_results():
     yield found.to_label(10), "rows to label 10", None
     yield classes, "expected macro F1 ", classes.expected
     yield classes.forecast(), "macro F1 ", classes.forecast().mean
-    yield law, "mean ", law.mean
+    yield utility, "mean ", utility.mean
 
 
 @pytest.mark.parametrize("place", range(12))

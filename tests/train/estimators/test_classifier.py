@@ -67,7 +67,7 @@ def test_threshold_is_the_best_cut_of_the_out_of_fold_scores():
 
 
 @pytest.mark.parametrize("method", ["spline", "platt", "beta", "isotonic", "auto"])
-def test_the_rule_is_on_the_scores_and_the_map_beside_it(method):
+def test_the_rule_is_on_the_scores_and_the_calibrator_beside_it(method):
     """The loop of the class, written out with scikit-learn's and our own functions."""
     fitted = model(GaussianNB(), calibration=method).fit(X, Y)
     scores = cross_val_predict(GaussianNB(), X, Y, method="predict_proba")[:, 1]

@@ -57,7 +57,7 @@ def test_parameters_of_fit_follow_the_rows():
     assert fitted.estimator_.seen_ == (400, 400, None)
 
 
-def test_weights_act_on_the_model_the_map_and_the_rule():
+def test_weights_act_on_the_model_the_calibrator_and_the_rule():
     weights = np.where(Y == 1, 3.0, 1.0)
     splits = list(StratifiedKFold(4).split(X, Y))
     fitted = model(GaussianNB(), cv=splits).fit(X, Y, sample_weight=weights)
@@ -228,11 +228,11 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
     given["reference"] = am.classes.calibrate(
         y[train], scores, classes=list("abc"), logits=logits
     )
-    law = am.classes.forecast(new, by_hand.labels, metric, **given)
+    forecast = am.classes.forecast(new, by_hand.labels, metric, **given)
     for labels in (decision, decision.labels):
         found = fitted.forecast(X[batch], labels)
-        assert found.mean == pytest.approx(law.mean, rel=1e-9)
-        assert found.interval == pytest.approx(law.interval, rel=1e-9)
+        assert found.mean == pytest.approx(forecast.mean, rel=1e-9)
+        assert found.interval == pytest.approx(forecast.interval, rel=1e-9)
     plain = am.classes.forecast(new, fitted.predict(X[batch]), metric, **given)
     assert fitted.forecast(X[batch]).mean == pytest.approx(plain.mean, rel=1e-9)
     kept = fitted.decide(X[batch], max_per_class={"c": 1}) if metric == "f1" else None
@@ -309,7 +309,7 @@ def test_the_score_of_a_batch_is_forecast():
     assert fitted.forecast(X, predicted == "ham", coverage=0.5).coverage == 0.5
     assert fitted.forecast(X, (predicted == "ham").astype(int)).mean == mean
     decision = fitted.decide(X)
-    # The mean over maps is that of the map itself, nearly.
+    # The mean over maps is that of the calibrator itself, nearly.
     assert fitted.forecast(X, decision).mean == pytest.approx(
         decision.expected, abs=2e-3
     )

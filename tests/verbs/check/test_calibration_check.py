@@ -120,7 +120,7 @@ def made_up(route="recalibrate", **changes):
     y, p, _ = queries(n_groups=10)
     score, error, gain = (figures[one] for one in ("score", "score_error", "gain"))
     check = am.calibration_check(y, p, n_bootstrap=2)
-    law = replace(  # 99 % of it lie within .01 of what is expected
+    forecast = replace(  # 99 % of it lie within .01 of what is expected
         check.forecast,
         mean=figures["again"],
         interval=(figures["again"] - 0.01, figures["again"] + 0.01),
@@ -129,7 +129,7 @@ def made_up(route="recalibrate", **changes):
     )
     return replace(
         check,
-        forecast=None if figures["weighted"] else law,
+        forecast=None if figures["weighted"] else forecast,
         route=route,
         routes=(
             Route(route, score + gain, error, gain, figures["error"]),
@@ -203,10 +203,13 @@ def test_where_a_loss_speaks(figures, verdict):
         ({"p_value": 0.049}, "recalibrated"),
         ({"p_value": math.nan}, "recalibrated"),
         ({"wrong": 1}, "recalibrated"),
-        ({"expected": 0.7, "again": 0.6099}, "recalibrated"),  # within the law's 99 %
+        (
+            {"expected": 0.7, "again": 0.6099},
+            "recalibrated",
+        ),  # within the distribution's 99 %
         ({"expected": 0.7, "again": 0.6101}, "no"),
         ({"expected": 0.7, "again": 0.5899}, "no"),
-        ({"again": 0.7}, "yes"),  # nobody asks the map
+        ({"again": 0.7}, "yes"),  # nobody asks the calibrator
         ({"score_error": math.nan}, "recalibrated"),
         ({"expected": math.nan}, "recalibrated"),
         ({"weighted": True}, "too few rows to say"),
@@ -350,7 +353,7 @@ def test_routes_with_whole_weights_are_judged_on_repeated_rows():
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc"])
 @pytest.mark.parametrize("seed", range(10))
 def test_a_map_is_advised_where_it_lowers_the_log_loss(metric, seed):
-    """Few rows, nearly calibrated: chance alone decides which labels score better."""
+    """Few rows, nearly calibrated: noise decides which labels score better."""
     rng = np.random.default_rng(seed)
     p = rng.beta(1, 2, 80)
     y = rng.random(80) < p
@@ -372,7 +375,7 @@ OTHERS = (
 
 
 def test_a_better_score_that_is_not_advised_has_its_reason():
-    """A cut within chance of the advised route, and a map with a worse log-loss."""
+    """A cut within noise of the advised route; a calibrator of worse log-loss."""
     recalibrated = Route("recalibrate", 0.62, 0.01, 0.02, 0.02)
     check = replace(made_up("decide", gain=0.0), routes=(recalibrated, *OTHERS))
     lines = dict(check.lines())
@@ -383,7 +386,7 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
 
 
 def test_p_that_will_do_is_not_advised_against():
-    """The map lowers the log-loss and gains nothing: one verdict, one reason."""
+    """Recalibration lowers the log-loss and gains nothing: one verdict, one reason."""
     recalibrated = Route("recalibrate", 0.598, 0.01, -0.002, 0.002)
     check = replace(made_up("recalibrate", gain=0.0), routes=(recalibrated, *OTHERS))
     assert check.fit_to_decide == "yes"
@@ -419,7 +422,7 @@ def test_no_line_contradicts_the_verdict(seed):
 
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.floats(0.01, 0.5))
 def test_the_route_by_hand(scores, noise):
-    """The map if it mends; a tuned cut that is better by two errors, if allowed."""
+    """Recalibration if it helps; a tuned cut better by two errors, if allowed."""
     samples = np.random.default_rng(0).normal(scores, noise, (30, 4))
     judged = RouteScores(np.array(scores), samples)
     names = ("recalibrate", "decide", "tune", "half")
@@ -434,7 +437,7 @@ def test_the_route_by_hand(scores, noise):
     assert list_routes(judged, names, -1.0)[3].gain == scores[1] - scores[3]
 
 
-def test_a_cut_is_advised_where_the_map_loses_the_ranking():
+def test_a_cut_is_advised_where_the_calibrator_loses_the_ranking():
     """A function that makes one tie of all scores above .2, as a clip would."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 2, 3000)
@@ -467,17 +470,17 @@ def test_a_cut_is_not_tuned_where_a_label_has_one_class():
     assert [one.name for one in check.routes] == ["recalibrate", "decide", "half"]
 
 
-def test_the_expected_error_is_that_of_the_law():
+def test_the_expected_error_is_that_of_the_distribution():
     y, p, _ = queries(n_groups=40)
     check = am.calibration_check(y, p)
-    law = check.forecast
+    forecast = check.forecast
     slow = sum(
-        c * abs(v - law.mean)
-        for v, c in zip(law.values, law.probabilities, strict=True)
+        c * abs(v - forecast.mean)
+        for v, c in zip(forecast.values, forecast.probabilities, strict=True)
     )
     assert check.forecast_error == pytest.approx(slow)
     assert check.forecast_error_interval == pytest.approx(
-        (law.interval[0] - law.mean, law.interval[1] - law.mean)
+        (forecast.interval[0] - forecast.mean, forecast.interval[1] - forecast.mean)
     )
     plain = check.to_dict()
     assert plain["forecast_error"] == pytest.approx(slow)

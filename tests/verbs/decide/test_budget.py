@@ -16,9 +16,9 @@ CURVED = ["jaccard", "gmean", lambda tp, k, t, n: tp * tp / (1.0 + k * t)]
 def expected_of(p, labels, metric):
     metric, n = am.get_metric(metric), p.size
     outcomes = np.array(list(product([0, 1], repeat=n)))
-    chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
+    probability = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
     tp, t = outcomes @ labels, outcomes.sum(axis=1)
-    return float(chance @ metric.value(tp, int(labels.sum()), t, n))
+    return float(probability @ metric.value(tp, int(labels.sum()), t, n))
 
 
 def best_of_all_sets(p, cost, budget, metric, most=None):
@@ -27,19 +27,19 @@ def best_of_all_sets(p, cost, budget, metric, most=None):
     sets = np.array(list(product([0, 1], repeat=n)))
     most = n if most is None else most
     sets = sets[(sets @ cost <= budget) & (sets.sum(axis=1) <= most)]
-    law = np.zeros((len(sets), n + 1, n + 1))  # by set, tp and fn
-    law[:, 0, 0] = 1.0
-    for chosen, chance in zip(sets.T == 1, p, strict=True):
-        moved = np.zeros(law.shape)
-        moved[chosen, 1:] = law[chosen, :-1]
-        moved[~chosen, :, 1:] = law[~chosen, :, :-1]
-        law = (1 - chance) * law + chance * moved
+    pmf = np.zeros((len(sets), n + 1, n + 1))  # by set, tp and fn
+    pmf[:, 0, 0] = 1.0
+    for chosen, probability in zip(sets.T == 1, p, strict=True):
+        moved = np.zeros(pmf.shape)
+        moved[chosen, 1:] = pmf[chosen, :-1]
+        moved[~chosen, :, 1:] = pmf[~chosen, :, :-1]
+        pmf = (1 - probability) * pmf + probability * moved
     tp, fn = np.mgrid[: n + 1, : n + 1]
     best = -np.inf
     for k in np.unique(sets.sum(axis=1)).tolist():
         real = (tp <= k) & (fn <= n - k)
         value = metric.value(tp[real], k, (tp + fn)[real], n)
-        best = max(best, float((law[sets.sum(axis=1) == k][:, real] @ value).max()))
+        best = max(best, float((pmf[sets.sum(axis=1) == k][:, real] @ value).max()))
     return best
 
 
@@ -75,8 +75,8 @@ def test_twelve_rows_get_the_best_labels(metric):
 @given(data=st.data(), metric=st.sampled_from([*METRICS, *CURVED]))
 def test_no_labels_exceed_the_bound(data, metric):
     n = 13  # too many sets to look at all, unless the budget is small
-    chances = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0]))
-    p = np.array(data.draw(st.lists(chances, min_size=n, max_size=n)))
+    probabilities = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0]))
+    p = np.array(data.draw(st.lists(probabilities, min_size=n, max_size=n)))
     costs = st.one_of(st.integers(0, 20), st.floats(0, 20))
     cost = np.array(data.draw(st.lists(costs, min_size=n, max_size=n)), dtype=float)
     budget = data.draw(st.floats(0, 1)) * cost.sum()

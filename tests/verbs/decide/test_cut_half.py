@@ -41,9 +41,9 @@ def test_it_is_that_of_a_forecast_for_the_same_labels(name, size):
     groups = np.arange(size) % 9
     for how in ({}, {"groups": groups, "average": "groups"})[: 1 + (size < 1000)]:
         half = am.decide(p, reference=MAPS[name], **how).cut_half
-        law = am.forecast(mapped(MAPS[name], p), p >= 0.5, **how)
+        forecast = am.forecast(mapped(MAPS[name], p), p >= 0.5, **how)
         assert half.n_positives == (p >= 0.5).sum()
-        assert half.expected == pytest.approx(law.mean, rel=1e-11)
+        assert half.expected == pytest.approx(forecast.mean, rel=1e-11)
 
 
 def test_log_odds_are_cut_at_0_and_a_prior_moves_no_cut():
@@ -55,8 +55,8 @@ def test_log_odds_are_cut_at_0_and_a_prior_moves_no_cut():
     assert half.expected == pytest.approx(given.expected, rel=1e-11)
     moved = am.decide(p, prior=0.1)
     assert moved.cut_half.n_positives == (p >= 0.5).sum()
-    law = am.forecast(p, p >= 0.5, prior=0.1)
-    assert moved.cut_half.expected == pytest.approx(law.mean, rel=1e-9)
+    forecast = am.forecast(p, p >= 0.5, prior=0.1)
+    assert moved.cut_half.expected == pytest.approx(forecast.mean, rel=1e-9)
 
 
 def sure_scores(n, seed):

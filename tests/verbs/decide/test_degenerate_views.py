@@ -100,5 +100,7 @@ def test_values_that_differ_by_rounding_are_one_bar(size):
     assert np.all(np.diff(edges) > 0)
     assert np.histogram(values, edges)[0].max() == 2
     assert small_histogram(values, "scores").count("<rect") == 5
-    law = SimpleNamespace(values=values, probabilities=values / values.sum(), mean=size)
-    assert small_distribution(law, Interval(*values)).count("<rect") == 41
+    forecast = SimpleNamespace(
+        values=values, probabilities=values / values.sum(), mean=size
+    )
+    assert small_distribution(forecast, Interval(*values)).count("<rect") == 41

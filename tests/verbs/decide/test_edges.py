@@ -13,7 +13,7 @@ NAN = math.nan
 
 
 def test_left_out_outcomes_do_not_make_certain_negatives_positive():
-    """A group without any chance of a positive stays empty, and is left out."""
+    """A group without any probability of a positive stays empty, and is left out."""
     p, groups = [0.9, 0.4, 0.0, 0.0], list("aabb")
     decision = am.decide(p, groups=groups, average="groups", zero_division=NAN)
     np.testing.assert_array_equal(decision.labels, [1, 0, 0, 0])
@@ -25,7 +25,7 @@ def test_rare_defined_outcomes_are_kept():
     """One positive among a hundred, given that there is one: √(1/1 · (k wrong)/…)."""
     decision = am.decide([1e-20] * 100, "gmean", zero_division=NAN)
     k = np.arange(101)
-    # T = 1 for certain: the hit is among the k with chance k/100.
+    # T = 1 for certain: the hit is among the k with probability k/100.
     expected = k / 100 * np.sqrt((99 - (k - 1)) / 99, where=k > 0, out=np.zeros(101))
     np.testing.assert_allclose(decision.curve, expected, atol=1e-12)
 
@@ -102,8 +102,8 @@ def test_known_labels_tell_about_the_shared_effect():
     assert many.mean == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_shared_effect_in_a_large_sample_has_a_smooth_law():
-    """Precision of all labels is the share of positives: the law of expit(a + z)."""
+def test_a_shared_effect_in_a_large_sample_has_a_smooth_distribution():
+    """Precision of all labels is the prevalence: the distribution of expit(a + z)."""
     result = am.forecast(
         np.full(20_000, 0.3), np.ones(20_000), "precision", overdispersion=1.0
     )
@@ -136,7 +136,7 @@ def test_prior_counts_the_implicit_cells_of_a_sparse_matrix():
         )
 
 
-def test_a_small_chance_beside_large_ones_is_a_tie_at_no_positives():
+def test_a_small_p_beside_large_ones_is_a_tie_at_no_positives():
     n = 1500
     usual = np.random.default_rng(0).beta(1, 5, n)
     found = am.decide(np.stack([usual, np.full(n, 1e-15)]), "mcc", average="samples")
@@ -147,7 +147,7 @@ def test_a_small_chance_beside_large_ones_is_a_tie_at_no_positives():
 @pytest.mark.parametrize("p", [1e-200, 0.3, 1.0 - 2.0**-53])
 @pytest.mark.parametrize(("metric", "fewest"), [("mcc", 1), ("kappa", 0)])
 def test_equal_items_tie_also_where_0_over_0_is_left_out(metric, fewest, p):
-    """Values of rare outcomes are divided by their chance, and so is rounding."""
+    """Values of rare outcomes are divided by their probability, and so is rounding."""
     for n in (34, 70, 201):
         options = {"zero_division": math.nan}
         alone = am.decide(np.full(n, p), metric, **options)

@@ -1,7 +1,7 @@
 """The error that a decision states holds on both sides of every switch of routes.
 
 Random places beside each switch by size, by variance and by the expected positives:
-the stated value against sums over both laws in extended precision, at the stated k.
+the stated value against sums over both PMFs in extended precision, at the stated k.
 """
 
 import math
@@ -53,7 +53,7 @@ BY_VARIANCE = {
     "MIXED_QUADRATURE_VARIANCE": (plan.MIXED_QUADRATURE_VARIANCE, ("kappa",)),
     "both sides of a rate": (2 * plan.QUADRATURE_VARIANCE, RATES),
     "five points": (QUADRATURES[-2][0], (*RATES, "custom")),
-    "wide laws": (2000.0, (*RATES, *AFFINE, "f1", "custom")),
+    "wide PMFs": (2000.0, (*RATES, *AFFINE, "f1", "custom")),
 }
 BY_MEAN = {
     "one positive": (1.0, EVERY),
@@ -65,7 +65,7 @@ def wide_mean(metric, p, k, zd=0.0, negligible=0.0, real=oracle.REAL):
     """Expected value of the top-k set for one k, any metric; n up to a million."""
     p = np.sort(np.asarray(p, float))[::-1]
     (first, hits), (other, misses) = (
-        oracle.wide_law(part, negligible, real) for part in (p[:k], p[k:])
+        oracle.wide_pmf(part, negligible, real) for part in (p[:k], p[k:])
     )
     total, mass = real(0), real(0)
     t = other + np.arange(misses.size)
@@ -81,16 +81,16 @@ def wide_mean(metric, p, k, zd=0.0, negligible=0.0, real=oracle.REAL):
 
 def test_the_twin_is_exact():
     p = np.append(np.random.default_rng(0).random(37), [0.0, 1.0, 1e-300, 1 - 1e-16])
-    law = [Fraction(1)]
+    pmf = [Fraction(1)]
     for x in map(Fraction, p.tolist()):
-        law = [
+        pmf = [
             (1 - x) * same + x * less
-            for same, less in zip([*law, 0], [0, *law], strict=True)
+            for same, less in zip([*pmf, 0], [0, *pmf], strict=True)
         ]
-    first, found = oracle.wide_law(p)
-    full = np.zeros(len(law), oracle.REAL)
-    full[first : first + found.size] = found[: len(law) - first]
-    for got, exact in zip(full, law, strict=True):
+    first, found = oracle.wide_pmf(p)
+    full = np.zeros(len(pmf), oracle.REAL)
+    full[first : first + found.size] = found[: len(pmf) - first]
+    for got, exact in zip(full, pmf, strict=True):
         assert abs(Fraction(*got.as_integer_ratio()) - exact) <= exact / 10**16
     for name in ("f1", "mcc", "gmean"):
         some = p[30:38]

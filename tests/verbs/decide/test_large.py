@@ -17,8 +17,8 @@ SMOOTH = {
 }
 
 
-def draw(law, n):
-    return SMOOTH[law](np.random.default_rng(n), n)
+def draw(pmf, n):
+    return SMOOTH[pmf](np.random.default_rng(n), n)
 
 
 def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be():
@@ -56,12 +56,12 @@ def test_closed_forms():
     )
 
 
-def test_equal_probabilities_against_the_binomial_law():
+def test_equal_probabilities_against_the_binomial_distribution():
     """All p equal: T without an item is binomial, summed in exact arithmetic."""
     n, x = 2000, 0.3
     curve = am.decide(np.full(n, x), "f1").curve
-    law = oracle.binomial_law(n - 1, x)
+    pmf = oracle.binomial_pmf(n - 1, x)
     for k in (1, 10, 600, 1999, 2000):
         t = np.arange(n, dtype=np.longdouble)
-        exact = 2 * k * np.longdouble(x) * (law / (k + 1 + t)).sum()
+        exact = 2 * k * np.longdouble(x) * (pmf / (k + 1 + t)).sum()
         assert curve[k] == pytest.approx(float(exact), rel=1e-13)

@@ -9,7 +9,7 @@ import argmetric as am
 from routes import plan
 
 N = 60_000
-LAWS = {
+SHAPES = {
     "uniform": lambda rng: rng.random(N),
     "skewed": lambda rng: rng.beta(0.1, 2, N),
     "rare": lambda rng: rng.beta(0.5, 100, N),
@@ -50,18 +50,18 @@ def assert_same(got, wanted, within=2e-12):
     assert got.notes == wanted.notes
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("metric", EVERY)
-def test_decisions_equal_those_of_sorted_vectors(metric, law, monkeypatch):
-    p = LAWS[law](np.random.default_rng(len(law)))
+def test_decisions_equal_those_of_sorted_vectors(metric, shape, monkeypatch):
+    p = SHAPES[shape](np.random.default_rng(len(shape)))
     assert_same(am.decide(p, metric), by_sorting(monkeypatch, p, metric))
 
 
-@pytest.mark.parametrize("law", ["uniform", "skewed", "rounded"])
+@pytest.mark.parametrize("shape", ["uniform", "skewed", "rounded"])
 @pytest.mark.parametrize("metric", EVERY)
-def test_these_take_no_sort(metric, law):
-    p = LAWS[law](np.random.default_rng(3))
-    flat = metric == "markedness" and law != "skewed"  # the same at almost every k
+def test_these_take_no_sort(metric, shape):
+    p = SHAPES[shape](np.random.default_rng(3))
+    flat = metric == "markedness" and shape != "skewed"  # the same at almost every k
     assert takes_no_sort(p, metric) != flat
 
 
@@ -149,7 +149,7 @@ def test_millions_of_rows_of_tversky_keep_their_digits():
     assert abs(found.expected - float(value)) <= min(found.error, 3e-13)
 
 
-def test_few_hits_at_one_half_have_their_exact_law(monkeypatch):
+def test_few_hits_at_one_half_have_their_exact_distribution(monkeypatch):
     rng = np.random.default_rng(9)
     p = np.concatenate([rng.uniform(0.5, 0.9, 20), 0.4 * rng.random(N - 20)])
     assert takes_no_sort(p, "gmean")

@@ -97,12 +97,12 @@ def test_more_labels_than_a_row_keeps_in_mind():
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("shape", [(3, 2), (4, 2), (1, 5), (40, 6), (600, 3)])
-def test_the_expected_score_is_that_of_the_exact_law(metric, shape):
+def test_the_expected_score_is_that_of_the_exact_distribution(metric, shape):
     P = np.random.default_rng(1).random(shape) ** 2
     found = am.decide(P, metric, average="macro", per_row=1)
     for j, expected in enumerate(found.group_expected):
-        law = am.forecast(P[:, j], found.labels[:, j], metric)
-        assert expected == pytest.approx(law.mean, abs=1e-11)
+        forecast = am.forecast(P[:, j], found.labels[:, j], metric)
+        assert expected == pytest.approx(forecast.mean, abs=1e-11)
     assert found.expected == pytest.approx(found.group_expected.mean(), abs=1e-15)
     assert found.group_n_positives.tolist() == found.labels.sum(axis=0).tolist()
     assert found.n_positives == shape[0]
@@ -110,10 +110,10 @@ def test_the_expected_score_is_that_of_the_exact_law(metric, shape):
         total = 0.0
         for y in product((0, 1), repeat=P.size):
             truth = np.reshape(y, shape)
-            chance = np.where(truth, P, 1 - P).prod()
+            probability = np.where(truth, P, 1 - P).prod()
             hits, t = (truth * found.labels).sum(axis=0), truth.sum(axis=0)
             k = found.labels.sum(axis=0)
-            total += chance * get_metric(metric).value(hits, k, t, len(P)).mean()
+            total += probability * get_metric(metric).value(hits, k, t, len(P)).mean()
         assert found.expected == pytest.approx(total, abs=1e-12)
 
 

@@ -63,7 +63,7 @@ def test_a_raw_threshold_is_there_exactly_where_a_cut_gives_the_labels(x, map_, 
         np.testing.assert_array_equal(p >= decision.threshold_raw, decision.labels)
 
 
-def test_a_tie_that_the_map_made_has_a_raw_threshold():
+def test_a_tie_that_the_calibrator_made_has_a_raw_threshold():
     p = np.array([0.31, 0.42, 0.48, 0.9])
     decision = am.decide(p, reference=STEPS, min_positives=2, max_positives=2)
     assert decision.threshold is None
@@ -167,7 +167,7 @@ def test_a_pickled_decision_has_no_forecast():
         decision.forecast()
 
 
-def test_a_forecast_without_the_map_of_its_labels_warns():
+def test_a_forecast_without_the_calibrator_of_its_labels_warns():
     decision = decided()
     for p in (NEW, NEW.copy(), NEW.tolist()):
         with pytest.warns(UserWarning, match=r"call forecast\(\) of the decision"):

@@ -165,7 +165,7 @@ def test_groups_alone_are_the_mean_over_groups(verb):
 # ------------------------------------------------------------------------- labels
 
 
-def handed_in():
+def rows_by_kind():
     rule = am.Rule("f1", 0.5)
     return {
         "labels": (P >= 0.5).astype(int),
@@ -178,7 +178,7 @@ def handed_in():
 
 @pytest.mark.parametrize("kind", ["booleans", "a rule", "a threshold", "a decision"])
 def test_labels_are_labels_a_rule_a_threshold_or_a_decision(kind):
-    given, plain = handed_in()[kind], handed_in()["labels"]
+    given, plain = rows_by_kind()[kind], rows_by_kind()["labels"]
     assert am.forecast(P, given).mean == am.forecast(P, plain).mean
     names = np.where(Y == 1, "yes", "no")
     if kind in ("a rule", "a decision"):  # the truth may have names, and they have none

@@ -69,7 +69,7 @@ SEEDS = st.integers(0, 10**6)
 @given(SEEDS, st.sampled_from([1, 2, 9, 40, 70]), DIGITS, FLOORS, DELTAS)
 def test_the_climb_and_the_tests_are_the_slow_ones(seed, n, digits, floor, delta):
     p, y = drawn_rows(seed, n, digits)
-    cuts = tests.cuts_of(p, y, float(floor), float(delta))
+    cuts = tests.rank_cuts(p, y, float(floor), float(delta))
     rows, right = cuts.rows.tolist(), cuts.right.tolist()
     assert sorted(zip(rows, right, strict=True)) == sorted(zip(p, y, strict=True))
     assert rows == sorted(rows, reverse=True)
@@ -83,7 +83,7 @@ def test_the_climb_and_the_tests_are_the_slow_ones(seed, n, digits, floor, delta
 
 @given(SEEDS, st.sampled_from([5, 30, 200]), DIGITS, FLOORS, DELTAS)
 def test_rows_that_are_not_read_yet_play_no_part(seed, n, digits, floor, delta):
-    cuts = tests.cuts_of(*drawn_rows(seed, n, digits), float(floor), float(delta))
+    cuts = tests.rank_cuts(*drawn_rows(seed, n, digits), float(floor), float(delta))
     k = tests.climbed_start(cuts, probabilities=True)
     if cuts.rows[k - 1] >= 1.0:  # p >= 1 is a constant
         return
@@ -101,15 +101,15 @@ def test_labels_do_not_order_ties():
     p, y = drawn_rows(0, 300, 1)
     marks = np.arange(300) % 2 == 0
     orders = [
-        tests.cuts_of(p, one, 0.8, 0.1).right for one in (marks, marks & y, marks)
+        tests.rank_cuts(p, one, 0.8, 0.1).right for one in (marks, marks & y, marks)
     ]
     assert np.array_equal(orders[0], orders[2])
     assert not (orders[1] & ~orders[0]).any()
-    # the share of positives in the first half of each tie is that of the tie
+    # the prevalence in the first half of each tie is that of the tie
     shares = []
     for seed in range(40):
         rows, labels = drawn_rows(seed, 300, 0)
-        cuts = tests.cuts_of(np.sort(rows)[::-1], labels, 0.8, 0.1)
+        cuts = tests.rank_cuts(np.sort(rows)[::-1], labels, 0.8, 0.1)
         half = cuts.k[0] // 2
         shares.append(cuts.right[:half].mean() - cuts.right[: cuts.k[0]].mean())
     assert abs(np.mean(shares)) < 0.02
@@ -159,18 +159,18 @@ def test_the_risk_of_all_draws_is_within_what_is_promised(name, scores):
     broken = everything = Fraction(0)
     for bars in combinations(range(n + 5), 5):
         counts = np.diff([-1, *bars, n + 5]) - 1
-        ways, chance = math.factorial(n), Fraction(1)
+        ways, probability = math.factorial(n), Fraction(1)
         for count, (_, _, cell) in zip(counts.tolist(), cells, strict=True):
             ways //= math.factorial(count)
-            chance *= cell**count
-        everything += ways * chance
-        if not chance:
+            probability *= cell**count
+        everything += ways * probability
+        if not probability:
             continue
         p = np.repeat([cell[0] for cell in cells], counts)
         y = np.repeat([cell[1] for cell in cells], counts)
         low = certified(p, y, floor, delta)
         if low < math.inf and precision[low] < floor:
-            broken += ways * chance
+            broken += ways * probability
     assert everything == 1
     assert broken <= delta
 

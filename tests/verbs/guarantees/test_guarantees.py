@@ -136,14 +136,14 @@ def test_a_promise_for_the_next_rows_asks_for_more():
     population = certified(y, p, min_recall=0.8, confidence=0.9).promises[0]
     found = certified(y, p, min_recall=0.8, confidence=0.9, for_rows=100)
     (promise,) = found.promises
-    # 80 of 100 draws succeed with a chance of 1 - delta / 2
+    # 80 of 100 draws succeed with a probability of 1 - delta / 2
     share = Fraction(promise.tested).limit_denominator(10**9)
     assert 1 - float(tail(100, share, 79)) == pytest.approx(0.95, abs=1e-6)
     assert promise.interval.high < population.interval.high
     assert "at least 80 of the next 100 positive rows" in found.sentence
 
 
-def test_another_share_of_positives_turns_the_floor():
+def test_another_prevalence_turns_the_floor():
     y, p = labelled(2000, sharp=0.15)
     found = certified(y, p, min_precision=0.7, confidence=0.9, prior=0.2)
     share = y.mean()

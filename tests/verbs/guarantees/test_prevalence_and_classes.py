@@ -129,7 +129,7 @@ def odds(share):
 @pytest.mark.parametrize("name", ["min_precision", "min_npv"])
 @pytest.mark.parametrize("prior", [0.1, 0.9])
 def test_the_next_rows_are_drawn_at_the_new_prevalence(name, prior):
-    """With the tested share moved to the prevalence, the next rows keep the floor."""
+    """At the new prevalence the next rows keep the floor, with the tested odds."""
     options = {name: 0.7, "prior": prior, "for_rows": 50, "confidence": 0.9}
     try:
         tested = am.tune(Y, P, **options, **QUICK).guarantee.promises[0].tested

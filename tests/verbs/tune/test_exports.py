@@ -91,8 +91,8 @@ def test_equal_classes_go_to_the_first():
 
 
 @pytest.mark.parametrize("line", [(0.0123, -0.706, 0.333), (0.2151, -1.253, 0.177)])
-def test_rounding_in_the_map_does_not_turn_neighbours(line):
-    # The map itself rises and falls by a rounding error at these thresholds.
+def test_rounding_in_the_calibrator_does_not_turn_neighbours(line):
+    # The calibrator rises and falls by a rounding error at these thresholds.
     slope, intercept, threshold = line
     rule = am.Rule("f1", threshold, calibrator=platt_map(slope, intercept))
     bits = np.float64(rule.threshold_raw).view(np.int64) + np.arange(-3000, 3000)

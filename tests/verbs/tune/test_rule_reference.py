@@ -156,15 +156,15 @@ def test_an_interval_stands_beside_its_own_mean(run):
     write("known.csv", Y, P)
     write("new.csv", NEW_Y, NEW)
     decision = am.decide(NEW, reference=(Y, P))
-    law = decision.forecast()
-    low, high = law.interval
-    assert f"{law.mean:.4f}" != f"{decision.expected:.4f}"
+    forecast = decision.forecast()
+    low, high = forecast.interval
+    assert f"{forecast.mean:.4f}" != f"{decision.expected:.4f}"
     err = " ".join(run("decide", "new.csv", "--reference", "known.csv").err.split())
-    assert f"forecast {law.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}" in err
+    assert f"forecast {forecast.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}" in err
     assert f"{decision.expected:.4f}, 90 %" not in err
     assert f"{decision.expected:.4f}" not in err
     page = am.report(decision).render("md")
-    assert f"{law.mean:.3f}** (90 % interval {low:.3f} to {high:.3f})" in page
+    assert f"{forecast.mean:.3f}** (90 % interval {low:.3f} to {high:.3f})" in page
     assert f"{decision.expected:.3f}** (90 % interval" not in page
     rule = am.report(RULE).render("md")
     low, high = RULE.interval
@@ -184,9 +184,9 @@ def test_moved_scores_are_told_on_every_surface(run):
     said = next(note for note in decision.notes if note.startswith(MOVED))
     for text in (repr(decision), decision._repr_html_().replace("&quot;", '"')):
         assert said in text
-    law = decision.forecast()  # it was warned of once, and is told again
-    assert said in law.notes
-    assert said in repr(law)
+    forecast = decision.forecast()  # it was warned of once, and is told again
+    assert said in forecast.notes
+    assert said in repr(forecast)
     page = am.report(decision)
     for form in ("md", "text", "html"):
         assert MOVED in page.render(form).replace("The scores", "the scores")

@@ -24,7 +24,7 @@ _load, __dir__, __all__ = lazy_names(
             "fill_cells",
             "pmfs_at",
             "power_sums_at",
-            "rough_cells",
+            "rough_outcomes",
             "rough_pmfs",
             "rough_sums",
             "sum_cells",

@@ -246,11 +246,10 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
 
 @inner
 def add_products(p, q, first, last, u, growth, lanes, out):
-    """Add Σ_q current·Π_{k<j≤last} phi_j(u)·growth to out[k], backwards.
+    """Add Σ_lanes lanes·Π_{k<j≤last} phi_j(u)·growth to out[k - first], k descending.
 
-    It starts from `lanes`.
-
-    Without quotients. `out` begins at the first item.
+    One factor is multiplied in for each item, so that nothing is divided. `lanes` is
+    left with the product over all items.
     """
     odds, more, current = eight(u, 0), eight(growth, 0), eight(lanes, 0)
     for i in range(last - 1, first - 1, -1):

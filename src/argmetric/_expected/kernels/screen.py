@@ -62,7 +62,15 @@ def add_powers(p, q, sums):
 
 @kernel
 def few_points(cumulants, most, points, weights):
-    """Write three points, and two, of sums in 0 … most with these cumulants."""
+    """Write quadrature rules of three and of two points for sums in 0 … most.
+
+    The rule of three points matches the first five cumulants of the sum, that of two
+    points the first three. A variance below SURE leaves a single point.
+
+    cumulants : array of shape (5, n_sums)
+    points, weights : array of shape (5, n_sums)
+        Rows 0 to 2 are the rule of three points, rows 3 and 4 that of two.
+    """
     for i in range(most.shape[0]):
         variance = cumulants[1, i]
         sure = variance < SURE
@@ -118,11 +126,19 @@ def few_points(cumulants, most, points, weights):
 
 @kernel
 def rough_pmfs(p, q, indptr, at, sums, counts, points, weights):
-    """Write rough PMFs of hits and misses, for as many counts as there is room.
+    """Write quadrature rules of hits and misses at successive k; return how many.
 
-    From segment at[0] and count at[1] on, which are moved along with the sums: total,
-    whole and partial. `counts` gets segment, k and m - k in its rows; `points` and
-    `weights` have the hits first. Returns how many counts there were.
+    The first k labels of a segment are predicted positive. The walk starts at segment
+    at[0] and count at[1], ends where `counts` is full, and leaves the next place in
+    `at`.
+
+    sums : array of shape (3, 5)
+        Cumulants of the whole segment, of the hits up to the last multiple of 64, and
+        of the hits since then: state between calls.
+    counts : array of shape (3, room)
+        Rows: the segment, k, and m - k.
+    points, weights : array of shape (2, 5, room)
+        The rules of `few_points`, for the hits and for the misses.
     """
     room, used = counts.shape[1], 0
     cumulants = np.empty((2, ORDERS, room))
@@ -162,25 +178,38 @@ def rough_pmfs(p, q, indptr, at, sums, counts, points, weights):
 
 
 @kernel
-def rough_cells(points, tp, t):
-    """Write counts of the nine pairs of three points either side, and of four."""
-    cell, used = 0, tp.shape[1]
+def rough_outcomes(points, tp, t):
+    """Write tp and t = tp + fn for every pair of a point of hits and one of misses.
+
+    points : array of shape (2, 5, n_counts)
+        Points of the hits and of the misses: three of one quadrature rule, then two of
+        a rougher rule.
+    tp, t : array of shape (13, n_counts)
+        The nine pairs of the first rule, then the four pairs of the second.
+    """
+    pair, n_counts = 0, tp.shape[1]
     for first, last in ((0, 3), (3, 5)):
         for a in range(first, last):
-            hits = points[0, a, :used]
+            hits = points[0, a, :n_counts]
             for r in range(first, last):
-                misses, own_tp, own_t = points[1, r, :used], tp[cell], t[cell]
-                for i in range(used):
+                misses, own_tp, own_t = points[1, r, :n_counts], tp[pair], t[pair]
+                for i in range(n_counts):
                     own_tp[i] = hits[i]
                     own_t[i] = hits[i] + misses[i]
-                cell += 1
+                pair += 1
 
 
 @kernel
 def rough_sums(values, weights, out, other):
-    """Write E[value | finite] from the nine pairs, and from the four.
+    """Write E[value | finite] by both rules of `few_points`; nan if never finite.
 
-    Nan where it never is. An infinity between two counts is none of the metric's.
+    Points lie between whole counts, where a metric may be infinite though it is finite
+    at all counts.
+
+    values : array of shape (13, n_counts)
+        The metric at the pairs of `rough_outcomes`.
+    out, other : array of shape (n_counts,)
+        Results of the rules of three and of two points.
     """
     used = out.shape[0]
     for first, last, before, sums in ((0, 3, 0, out), (3, 5, 9, other)):

@@ -127,10 +127,13 @@ def sort_short(score, rows, indptr, key, order):
 
 @kernel
 def sort_long(score, rows, indptr, values, bits, words, spare, counts, key, order):
-    """Sort every segment of more than RUN rows: by the upper halves, or by both.
+    """Sort every segment of more than RUN rows by descending score.
 
-    `bits` are those of `values`; both, `words` and `spare` have a place for each row of
-    the longest segment.
+    Rows are sorted by the upper 32 bits of their scores, then inserted in order.
+    Where that takes too many moves, they are sorted by all 64 bits.
+
+    values, bits, words, spare : array of shape (longest segment,)
+        Scratch; `bits` are those of `values`.
     """
     for g in range(indptr.shape[0] - 1):
         start, length = indptr[g], indptr[g + 1] - indptr[g]

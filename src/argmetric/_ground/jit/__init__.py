@@ -45,17 +45,18 @@ def kernel(function: Function) -> Function:
 
 
 def borrowing(function: Function) -> Function:
-    """Compile a kernel that creates no array: it counts no references to arrays.
+    """Compile a kernel that creates no array, without counting references to arrays.
 
-    Counting is atomic, and costs a short loop body a fifth of its time.
+    Counting is atomic; without it a short loop body takes a fifth less time.
     """
     return _compile(function, _OPTIONS | _UNCOUNTED)
 
 
 def inner(function: Function) -> Function:
-    """Compile a borrowing kernel for calls from kernels only, without Python's wrapper.
+    """Compile a borrowing kernel that only other kernels call, not Python.
 
-    For a small function that way takes longer to compile than the function itself.
+    It gets no wrapper for calls from Python, which may take longer to compile than the
+    function itself.
     """
     return _compile(function, _OPTIONS | _UNCOUNTED | {"no_cpython_wrapper": True})
 
@@ -161,6 +162,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
                 gc.enable()
 
     def _look(self, now: float) -> None:
+        """Print once that kernels are being compiled, if that takes long."""
         if self.given or self.spent + now <= _PATIENCE:
             return
         self.given = True

@@ -296,7 +296,7 @@ class CalibrationCheck(CheckedRoutes):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader should know besides."""
+        """Warnings and hints for the reader."""
         notes, wrong = [], self.as_is.n_certain_and_wrong
         if wrong:
             certain = f"{wrong:,} rows were certain (p = 0 or 1) and wrong"

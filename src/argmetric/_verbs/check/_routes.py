@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 23
 
 @dataclass(frozen=True)
 class Units:
-    """What a new sample would draw: rows, or whole groups."""
+    """Units of the bootstrap: rows, or whole groups."""
 
     unit: Integers | None  # number of the unit of every item; None: each is one
     # number of the segment whose counts the item enters; None: one for all
@@ -37,7 +37,10 @@ class Units:
 
 
 def sampling_units(layout: Layout, groups: object) -> Units:
-    """Return units and segments for the average of a layout, per entry."""
+    """Return the units that the bootstrap draws: rows of a matrix, groups, or rows.
+
+    With average="macro" each column has counts of its own (a segment).
+    """
     n = layout.scores.size
     if len(layout.shape) == 2:
         rows, columns = layout.shape

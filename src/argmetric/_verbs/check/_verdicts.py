@@ -234,7 +234,7 @@ class CheckedRoutes(Result):
 
     @property
     def loss(self) -> float:
-        """What the advised route gains over `decide` with `p` as it stands."""
+        """Gain of the advised route over `decide` with `p` unchanged."""
         return self._route(self.route).gain
 
     @property
@@ -244,12 +244,12 @@ class CheckedRoutes(Result):
 
     @property
     def gap(self) -> float:
-        """What `p` promised for its decision, minus what that got."""
+        """Expected minus actual score of the decision with `p` unchanged."""
         return self.expected - self.score_as_is
 
     @property
     def score_as_is(self) -> float:
-        """What `decide` scores with `p` as it stands."""
+        """Actual score of `decide` with `p` unchanged."""
         return self._route("decide").score
 
     @property
@@ -284,7 +284,7 @@ class CheckedRoutes(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the verdicts rest on."""
+        """Assumptions behind the verdicts."""
         return (
             "new rows come from where these rows came from",
             "rows, or groups where there are some, are independent",

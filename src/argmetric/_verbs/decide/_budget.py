@@ -234,7 +234,7 @@ def _enumerate(
     base : ndarray of shape (n_segments, most + 1)
         Value of k predicted rows without their own part, for each k.
     worth : ndarray of shape (n_segments, size, most + 1)
-        What each row adds if it is one of k.
+        Gain by each row if it is one of k.
     exact : Question or None
         If given, the exact expected metric takes the place of this sum.
 

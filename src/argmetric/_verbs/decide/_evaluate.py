@@ -72,7 +72,7 @@ class UndefinedScoreError(ValueError):
 
 
 class Actual(ScoreFloat):
-    """What the actual scores of two classes and of several say alike."""
+    """Base of actual scores, of two classes and of several."""
 
     metric: Metric | ClassMetric
     interval: Any  # a property of scores of two classes
@@ -103,7 +103,7 @@ class ActualScore(Actual):
     Attributes
     ----------
     metric : Metric
-        What was computed.
+        Metric that was computed.
     counts : dict of str to int or float
         Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn; with
         `sample_weight` the sums of their weights.
@@ -169,7 +169,7 @@ class ActualScore(Actual):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the interval rests on."""
+        """Assumptions behind the interval."""
         units = "rows" if self.n_groups is None else str(self.average)
         return (f"independent {units}",)
 
@@ -216,7 +216,7 @@ def evaluate(
         Predicted labels. There are no scores here: of a rule pass
         ``rule.predict(p)``, of a threshold ``p >= threshold``.
     metric : str, Metric or callable, optional
-        What to compute; by default the metric of a decision, or "f1".
+        Metric to compute; by default the metric of a decision, or "f1".
     groups : array-like, optional
         Group of each row.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional

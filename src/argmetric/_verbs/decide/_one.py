@@ -60,6 +60,7 @@ class CountResult(NamedTuple):
 
 
 def decide_one(question: Question) -> Decision:
+    """Decide one vector by the fastest way that applies, and build the result."""
     found = (
         decide_short(question)
         or decide_by_histogram(question)
@@ -308,7 +309,9 @@ def best_of_items(
 
     floor = size_facts(metric, items.size).floor
     bounds = limits.least, high
-    return choose_in_long(items, metric, *bounds, floor=floor, most=most, whole=whole)
+    return choose_in_long(
+        items, metric, *bounds, floor=floor, max_candidates=most, whole=whole
+    )
 
 
 def count_by_histogram(question: Question, group: int) -> BestCount | None:
@@ -411,6 +414,7 @@ def sorted_block(
 
 
 def decide_groups(question: Question, n_threads: int) -> Decision:
+    """Decide every segment of the layout on its own, in blocks and threads."""
     layout = question.layout
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)

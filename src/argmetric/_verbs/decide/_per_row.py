@@ -34,6 +34,7 @@ BY_POINTS = Plan("ascent over rows; the best of several", "many rows")
 
 
 def check_per_row(per_row: object, budget: object, question: Question) -> int:
+    """Return the number of labels per row; refuse options that do not go with it."""
     layout, limits = question.layout, question.limits
     if layout.average != "macro":
         of = (

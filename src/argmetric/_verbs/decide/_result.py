@@ -1,4 +1,4 @@
-"""What `decide` gives back."""
+"""The result of `decide`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Decision(Result):
     error : float
         Bound or estimate of the numerical error of `expected`.
     metric : Metric
-        What was maximised.
+        Metric that was maximised.
     n : int
         Number of labels.
     average : str or None
@@ -100,7 +100,7 @@ class Decision(Result):
         within it exceeds `expected` by. 0 where these labels are the best; nan with
         `per_row` where rows depend on each other and no bound is known.
     guarantee : Guarantee or None
-        What holds for new rows, where `decide` was asked with a `confidence`.
+        Limits that hold for new rows, where `decide` got a `confidence`.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class Decision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Assumptions behind `expected`."""
         mapped = self.scale.startswith("calibrated")
         first = "an exact calibration map" if mapped else "calibrated probabilities"
         return first, "labels independent given the scores"

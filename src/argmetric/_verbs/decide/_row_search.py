@@ -268,7 +268,7 @@ def gauss_legendre(count: int) -> tuple[Floats, Floats]:
 
 
 def constant_worths(metric: Metric, n: int) -> tuple[float, float] | None:
-    """Return what tp/t and tn/(n-t) are worth; None where that depends on k."""
+    """Return the weights of tp/t and tn/(n-t); None if they depend on k."""
     form = metric.form
     if not isinstance(form, ItemForm) or form.exponent != 1.0:
         return None

@@ -151,7 +151,7 @@ def improve_few_rows(s, gains):
 
 @inner
 def hit_worth(s, j):
-    """Return what one more positive is worth as a hit beyond a miss, at this k."""
+    """Return the value of a hit minus that of a miss, at this k."""
     k, rest = s.k[j], s.p.shape[1] - s.k[j]
     total = 0.0
     for a in range(k):

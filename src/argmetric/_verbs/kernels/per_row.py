@@ -92,7 +92,7 @@ def set_label(s, j):
 
 @inner
 def fill_gains(row, labels, s, gains):
-    """Write what the row would add to each label that it does not have."""
+    """Write the gain of adding each label that the row does not have."""
     if s.linear and labels.size == 0:
         for e in range(row.size):
             gains[e] = s.slope[e] * row[e] + s.offset[e]

@@ -71,6 +71,7 @@ Cost = Mapping[str, float] | tuple[float, float]
 def one_metric(
     metric: MetricLike | None, cost: Cost | None, zero_division: float | None
 ) -> Metric:
+    """Return the metric of a name, or the utility of costs; "f1" by default."""
     if cost is None:
         chosen = "f1" if metric is None else metric
         return get_metric(chosen, zero_division=zero_division)
@@ -161,6 +162,7 @@ def check_row_weight(sample_weight: object, n: int) -> Floats | None:
 
 
 def check_group(groups: object, n: int, average: object) -> Group | None:
+    """Return the coded groups, and whether the mean over them counts; None without."""
     if groups is None:
         if average is not None:
             raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
@@ -324,7 +326,7 @@ def tune(
     p : array-like
         Scores, the larger the more positive. A matrix has one column per label.
     metric : str, Metric, callable, or a list of them, default="f1"
-        What to optimise; a list gives a dict of rules over one sort.
+        Metric to optimise; a list gives a dict of rules, with one sort for all.
     groups : array-like, optional
         Group of each row: the mean of the metric over groups is optimised.
     average : {"groups", "pooled", "macro", "micro", "samples"}, optional
@@ -337,7 +339,7 @@ def tune(
     min_positives, max_positives : int or str, optional
         Limits on the positives among these rows: a count, or a share such as "5%".
     min_precision, min_recall, min_specificity, min_npv : float, optional
-        Lower limits on these rows pooled.
+        Lower limits, on all these rows together.
     budget : pair, optional
         Cost of each row, and the most that the selected ones of these rows may cost.
     confidence : float, optional
@@ -347,20 +349,20 @@ def tune(
         With `confidence`: the limits hold for the next so many rows of their kind; the
         prevalence among new rows; scores of other rows, where a test begins.
     cost : dict or pair, optional
-        In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
+        Instead of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
     reference : pair (y, p) or Calibrator, optional
         Labels and scores of rows that the model was not trained on, or a fitted
         calibrator. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9
-        Of both intervals.
+        Nominal coverage of both intervals.
     n_bootstrap : int, default=200
         Samples behind the intervals; 0 leaves them out.
     cv : int, default=5
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
-        Of samples and folds. The threshold itself does not depend on it.
+        Seed of the bootstrap samples and folds; the threshold does not depend on it.
     pos_label : object, optional
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,15 @@ CELLS_AT_ONCE = 2**15  # cells of samples that are held at once, near the proces
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 
 
+class Seeds(NamedTuple):
+    """Seeds of what `tune` draws."""
+
+    samples: np.random.SeedSequence  # of the bootstrap
+    folds: np.random.SeedSequence
+    bundles: np.random.SeedSequence  # into which many groups are put at random
+    new_rows: np.random.SeedSequence  # their noise, in the interval of the score
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to choose, and how to measure how sure the choice is."""
@@ -56,12 +66,15 @@ class Settings:
     cv: int
     seed: np.random.SeedSequence
 
-    def seeds(self) -> list[np.random.SeedSequence]:
-        """Return the seeds of samples, splits, bundles and new rows."""
+    def seeds(self) -> Seeds:
+        """Return independent seeds for all that is drawn."""
         root, key = self.seed, self.seed.spawn_key
-        return [
-            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(4)
-        ]
+        return Seeds(
+            *(
+                np.random.SeedSequence(root.entropy, spawn_key=(*key, i))
+                for i in range(4)
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -112,18 +125,21 @@ class Search:
             keep,
             steps,
             counts=steps is None or bool(self.settings.limits.named_limits),
-            rng=np.random.default_rng(self.settings.seeds()[2]),
+            rng=np.random.default_rng(self.settings.seeds().bundles),
         )
 
 
-def search_rows(
+def prepare_search(
     scores: Floats,
     positive: Booleans,
     weight: Floats | None,
     group: Group | None,
     settings: Settings,
 ) -> Search:
-    """Sort once; rows and groups without weight are left out."""
+    """Sort the rows and count every cut: what all searches for a threshold share.
+
+    Rows of weight 0, and groups that have no other rows, are left out.
+    """
     if weight is not None and not weight.all():
         kept = weight > 0.0
         scores, positive, weight = scores[kept], positive[kept], weight[kept]
@@ -175,7 +191,7 @@ def draw(
         return RowSamples(sampler.cuts)  # one group, drawn again, is itself
 
     def samples() -> Iterator[SampleSums]:
-        rng = np.random.default_rng(seeds[0])
+        rng = np.random.default_rng(seeds.samples)
         step = max(1, CELLS_AT_ONCE // sampler.cuts.size)
         for first in range(0, settings.n_bootstrap, step):
             yield sampler.bootstrap(rng, min(step, settings.n_bootstrap - first))
@@ -183,10 +199,10 @@ def draw(
     drawn = samples() if once else tuple(samples())
     splits = groups = dealt = None
     if folds > 1:
-        splits = sampler.splits(np.random.default_rng(seeds[1]), folds)
+        splits = sampler.splits(np.random.default_rng(seeds.folds), folds)
     if isinstance(sampler, GroupSampler):
         groups = sampler
-        dealt = sampler.deal(np.random.default_rng(seeds[1]), max(folds, 1))
+        dealt = sampler.deal(np.random.default_rng(seeds.folds), max(folds, 1))
     return RowSamples(sampler.cuts, drawn, splits, folds, groups, dealt)
 
 
@@ -223,6 +239,10 @@ def _rule(
     drawn: RowSamples,
     given: int | None = None,
 ) -> Rule:
+    """Build the rule at the best cut of a curve, or at a given cut.
+
+    With choice="one_se" it is the cut of fewest positives within one standard error.
+    """
     settings, cuts = search.settings, search.cuts
     optimal, cut = runs(curve.optimal), curve.best if given is None else given
     procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
@@ -296,7 +316,7 @@ def _score_interval(
     cuts, settings, groups = search.cuts, search.settings, drawn.groups
     if not settings.n_bootstrap or (search.grouped and groups is None):
         return None
-    rng = np.random.default_rng(settings.seeds()[3])
+    rng = np.random.default_rng(settings.seeds().new_rows)
     if groups is None:
         seen = [(cuts.tp[cut], cuts.n_chosen(cut), cuts.t, cuts.n)]
         if held is not None:
@@ -353,7 +373,7 @@ def tune_cuts(
         each = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64).T.ravel()
         positive = np.repeat(np.tile([True, False], cuts.scores.size), each)
         scores = np.repeat(np.repeat(cuts.scores, 2), each)
-        search = search_rows(scores, positive, None, None, settings)
+        search = prepare_search(scores, positive, None, None, settings)
     inside = bool(cuts.scores[-1] >= 0.0 and cuts.scores[0] <= 1.0)
     return [
         replace(
@@ -384,6 +404,7 @@ def can_hold_the_best(
 
 
 def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
+    """Return which steps between cuts can hide a cut as good as the best known."""
     tp, fp, t, n = cuts.tp, cuts.fp, cuts.t, cuts.n
     sign = 1.0 if metric.greater_is_better else -1.0
     top = -np.inf

@@ -29,7 +29,7 @@ SqlDialect = Literal["duckdb", "postgres", "sqlite", "spark"]
 
 
 class ExportMixin(Result):
-    """What all rules have: their form for databases, model files and programs."""
+    """Exports that all rules have: for databases, model files and programs."""
 
     def _portable(self) -> PortableRule:
         raise NotImplementedError

@@ -283,6 +283,7 @@ PREFIX = "argmetric_"
 
 
 def onnx_model(rule: PortableRule, model: object, output: str | None) -> Any:
+    """Return an ONNX model that adds labels to `model`, or maps scores to labels."""
     try:
         import onnx
     except ModuleNotFoundError as error:

@@ -41,7 +41,7 @@ from argmetric._ground.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._verbs.guarantees import promise_of
+from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric._verbs.tune._binary import Group
 from argmetric._verbs.tune._other_rules import TuneProblem
 from argmetric._verbs.tune._portable import PortableRule
@@ -94,7 +94,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def metric(self) -> Metric:
-        """What was tuned for."""
+        """The metric of all labels."""
         return self.rules[0].metric
 
     @property
@@ -109,7 +109,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def mean(self) -> float:
-        """What is forecast for new rows: the mean over the labels of their `mean`."""
+        """Score to expect on new rows: the mean over the labels of their `mean`."""
         return float(np.mean([rule.mean for rule in self.rules]))
 
     @property
@@ -119,7 +119,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` rests on."""
+        """Assumptions behind `mean`."""
         return self.rules[0].assumptions
 
     @property
@@ -218,7 +218,7 @@ class MultiLabelRule(SavedRule):
     @property
     def _promise(self) -> str:
         known = zip(self.names, self.rules, strict=True)
-        return promise_of({name: rule.guarantee for name, rule in known})
+        return guarantee_sentence({name: rule.guarantee for name, rule in known})
 
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"

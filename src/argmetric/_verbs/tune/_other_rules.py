@@ -25,8 +25,8 @@ from argmetric._verbs.tune._binary import (
     FEW_ROWS,
     Group,
     Settings,
+    prepare_search,
     rule_at,
-    search_rows,
     tune_metrics,
     within_range,
 )
@@ -50,7 +50,7 @@ REPEATED = 0.1  # share of rows with the score of an earlier one that is told of
 
 @dataclass(frozen=True)
 class TuneProblem:
-    """What `tune` was asked for, beside the rows: the same for all their columns."""
+    """The arguments of `tune` that are the same for all columns of scores."""
 
     metrics: list[Metric]
     settings: Settings
@@ -78,7 +78,7 @@ class TuneProblem:
         """Return a rule for each metric, of a column of scores (n_rows,)."""
         if self.terms is None:
             positive = labels.positive
-            search = search_rows(scores, positive, self.weight, group, self.settings)
+            search = prepare_search(scores, positive, self.weight, group, self.settings)
             found = tune_metrics(search, self.metrics)
         else:
             _check_classes(self.terms, labels, self.settings.limits)
@@ -97,7 +97,7 @@ class TuneProblem:
         settings, metrics = self.settings, self.metrics
         kept: Integers | slice = slice(None)
         if group is not None:  # rows of a group are not independent: one of each
-            rng = np.random.default_rng(settings.seeds()[0])
+            rng = np.random.default_rng(settings.seeds().samples)
             mixed = rng.permutation(scores.size)
             kept = mixed[np.unique(group.code[mixed], return_index=True)[1]]
         else:
@@ -119,7 +119,7 @@ class TuneProblem:
             rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]
         else:
             free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
-            search = search_rows(scores, positive, None, group, free)
+            search = prepare_search(scores, positive, None, group, free)
             above = [np.count_nonzero(search.cuts.scores >= x.threshold) for x in found]
             cuts = zip(metrics, map(int, above), strict=True)
             rules = [rule_at(search, metric, cut) for metric, cut in cuts]
@@ -430,7 +430,7 @@ def _intervals(
     The score has the noise of as many new rows.
     """
     metric = rule.metric
-    rng = np.random.default_rng(settings.seeds()[0])
+    rng = np.random.default_rng(settings.seeds().samples)
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
     rows = np.diff(edges)
     masses = np.add.reduceat(w * p, edges[:-1]) / rows
@@ -448,7 +448,7 @@ def _intervals(
         if found is not None:
             values.append(found.value)
             thresholds.append(found.threshold)
-    rng = np.random.default_rng(settings.seeds()[3])
+    rng = np.random.default_rng(settings.seeds().new_rows)
     n, worth = float(seen.sum()), mean_worth(w)
     cells = rng.multinomial(round(n / worth), seen.ravel() / n, N_DRAWS) * worth
     tn, fp, fn, tp = cells.T

@@ -42,7 +42,7 @@ from argmetric._ground.validation import (
     warn_user,
 )
 from argmetric._verbs._drawing import RuleDrawing, small_curve
-from argmetric._verbs.guarantees import Guarantee, at_prevalence, promise_of
+from argmetric._verbs.guarantees import Guarantee, at_prevalence, guarantee_sentence
 from argmetric._verbs.tune import files
 from argmetric._verbs.tune._portable import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._scan import limit_words
@@ -76,7 +76,7 @@ class Rule(SavedRule):
     Parameters
     ----------
     metric : Metric
-        What the threshold is best for.
+        Metric that the threshold optimises.
     threshold : float
         On the scale of the scores, after the calibrator where there is one; infinite
         where nothing is predicted.
@@ -109,7 +109,7 @@ class Rule(SavedRule):
     optimism : float
         How much `score` exceeds `mean`; nan where it is not known.
     mean : float
-        What is forecast for new rows: the score of rows by thresholds that were tuned
+        Score to expect on new rows: the score of rows by thresholds that were tuned
         on the other folds. It stands beside `interval`.
     choice : {"best", "one_se"}
         How the cut was chosen.
@@ -119,11 +119,11 @@ class Rule(SavedRule):
         "groups" where the mean over groups was maximised; "micro", "samples" for a
         matrix.
     coverage : float
-        Of both intervals.
+        Nominal coverage of both intervals.
     probabilities : bool
         Whether the scores it was tuned on lay between 0 and 1.
     guarantee : Guarantee or None
-        What holds for new rows, where `tune` was asked with a `confidence`.
+        Limits that hold for new rows, where `tune` got a `confidence`.
     notes : tuple of str
         Remarks on the rule.
     versions : dict
@@ -312,7 +312,7 @@ class Rule(SavedRule):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `mean` and `interval` rest on."""
+        """Assumptions behind `mean` and `interval`."""
         units = "groups" if self.average == "groups" else "rows"
         held = f"new {units} come from where these {units} came from"
         return (held, f"{units} are independent") if self.n else ()
@@ -425,7 +425,7 @@ class Rule(SavedRule):
 
     @property
     def _promise(self) -> str:
-        return promise_of({"": self.guarantee})
+        return guarantee_sentence({"": self.guarantee})
 
     def _title(self) -> str:
         return (

@@ -273,7 +273,7 @@ def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Int
 
 @dataclass(frozen=True)
 class Procedure:
-    """What is done again on every sample: the metric, its limits, and the choice.
+    """The steps repeated on every sample: the metric, its limits, and the choice.
 
     With a standard error, the cut with the fewest positives on the run around the best
     one that comes so near to it.

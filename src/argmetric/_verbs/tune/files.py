@@ -1,4 +1,4 @@
-"""What all rules have in common: how they are applied, compared and kept in files."""
+"""Base of all rules: how they are applied, compared and saved in files."""
 
 from __future__ import annotations
 

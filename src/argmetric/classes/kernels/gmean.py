@@ -189,7 +189,19 @@ def label_rows(p, weights, first, labels):
 
 @kernel
 def climb_weights(p, outcomes, weights, score):
-    """Raise the mean score by steps of the weights, in place; return the score."""
+    """Raise the mean score by changing one weight at a time; return the score.
+
+    Row i gets the class c with the largest weights[c]·p[i, c]. A weight is multiplied
+    by each of S factors, and the best is kept. Row i gets class c from its first factor
+    s on, and its best other class before it: `won[s]` counts the rows won by c in each
+    outcome, `kept[s, other]` those that stay with the other class, and `won_h`,
+    `kept_h` are their sums of p.
+
+    p : array of shape (n_rows, n_classes)
+    weights : array of shape (n_classes,), changed in place
+    score : float
+        Mean score of `weights` as they are.
+    """
     n, C = p.shape
     mu, ends, draws, classes = (
         outcomes.mu,
@@ -229,7 +241,7 @@ def climb_weights(p, outcomes, weights, score):
                         won[s, draws[j]] += 1.0
                     elif classes[j] == other:
                         kept[s, other, draws[j]] += 1.0
-            # rows of steps up to s are given c, rows of later steps keep the other
+            # At factor s the rows of steps 0 … s have class c; the others keep theirs.
             for s in range(1, S):
                 won[s] += won[s - 1]
                 won_h[s] += won_h[s - 1]
@@ -271,7 +283,7 @@ def climb_single(p, first, labels, outcomes, score):
 
 @kernel
 def draw_group(p, seed):
-    """Return what does not depend on labels: the outcomes of a group."""
+    """Return the outcomes of a group, which do not depend on labels."""
     n, C = p.shape
     state = np.array([seed], np.uint64)
     mu = np.zeros(C)

@@ -76,11 +76,15 @@ def take_over(turning, rival, true, weight, j, tp, k, own_tp, own_k, other_tp, o
 
 @kernel
 def add_changes(turning, rival, own, other, start, j, sums):
-    """Write sums over the classes of their parts, after each row has changed sides.
+    """Write Σ_c part_c after each row that moves from its rival class to class j.
 
-    `own` and `other` are the parts of j and of the rival then, parts × rows; `start`
-    those of all classes at first, parts × classes, which keeps the last of each. What
-    rounding takes from a sum is kept beside it.
+    Sums are compensated for rounding (Kahan).
+
+    own, other : array of shape (n_parts, n_rows)
+        Parts of class j and of the rival once the row has moved.
+    start : array of shape (n_parts, n_classes)
+        Parts of all classes before any row moves; overwritten by the last ones.
+    sums : array of shape (n_parts, n_rows)
     """
     for part in range(start.shape[0]):
         last = start[part]

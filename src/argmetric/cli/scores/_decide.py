@@ -255,7 +255,7 @@ def forecast(o: Arguments, source: io.Input) -> Answer:
 
 
 def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any]:
-    """Return what decides, in words, and the labels that it gives."""
+    """Return the rule or columns that decide, in words, and their labels."""
     if rule is not None:
         where, way_out = f"the rule of {o.rule}", "there is no forecast"
         if rows.way == "one":

@@ -216,7 +216,7 @@ def _cost(o: Arguments) -> tuple[float, float] | None:
 
 
 def _targets(output: str | None, names: list[str]) -> list[str]:
-    """Return the file of every rule; one that cannot be is refused before the work."""
+    """Return the output file of every rule; refuse bad ones before any work is done."""
     if len(set(names)) < len(names):
         raise UsageError("--metric names the same metric twice")
     if output is None:

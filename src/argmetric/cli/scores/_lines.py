@@ -13,7 +13,7 @@ from cyclopts import App
 import argmetric as am
 from argmetric._ground.display import Result, part_text
 from argmetric._ground.types import Floats
-from argmetric._verbs.guarantees import promise_of
+from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments, command
@@ -144,10 +144,11 @@ def promise_lines(*results: Any) -> Facts:
     found = []
     for result in results:
         parts = getattr(result, "rules", None)
-        of = {"": result}
+        of: dict[Any, Any] = {"": result}
         if parts is not None:
             of = dict(zip(result.names, parts, strict=True))
-        found.append(promise_of({k: getattr(of[k], "guarantee", None) for k in of}))
+        known = {name: getattr(one, "guarantee", None) for name, one in of.items()}
+        found.append(guarantee_sentence(known))
     return [("guarantee", text) for text in dict.fromkeys(found) if text]
 
 

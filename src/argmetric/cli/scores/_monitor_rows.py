@@ -108,6 +108,7 @@ class RowReader:
             files.named_column(self._without_label, self.o.label)
 
     def _tables(self, path: str) -> Iterator[files.Table]:
+        """Yield the tables of a file, block by block."""
         how = self.o.only("format", "encoding", "max_line", "decimal")
         if how["format"] is not None or not load.in_pieces(path):
             how["max_line"] = check_bytes(how["max_line"], "--max-line")

@@ -157,23 +157,29 @@ def _reading(o: Arguments) -> dict[str, Any]:
 
 @contextmanager
 def running(o: Arguments, source: io.Input) -> Iterator[Any]:
-    """Yield what calls a verb with the options that it takes, with a sign of life."""
+    """Yield a function that runs a verb of `scale` on files, while progress is shown.
+
+    The function passes on those options of the command line that `scale.open` and the
+    verb have as parameters.
+    """
     from argmetric import scale
 
-    given = o.only(*o.names)
-    given |= {"pos_label": LabelText(o.pos_label), "random_state": o.seed}
-    given |= {"n_jobs": -1 if o.jobs is None else o.jobs}
-    given |= {"zero_division": None, "reference": None, "rule": None}  # made use of
+    settings = o.only(*o.names)
+    settings |= {"pos_label": LabelText(o.pos_label), "random_state": o.seed}
+    settings |= {"n_jobs": -1 if o.jobs is None else o.jobs}
+    # Options that the commands have turned into a metric, a calibrator or a rule
+    settings |= {"zero_division": None, "reference": None, "rule": None}
 
-    def call(function: Callable[..., Any], how: dict[str, object]) -> Any:
+    def call(function: Callable[..., Any], values: dict[str, object]) -> Any:
         known = signature(function).parameters
-        return function(**{name: how[name] for name in known if name in how})
+        return function(**{name: values[name] for name in known if name in values})
 
     def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
-        how = {**given, **more}
-        how |= {} if metric is None else {"metric": metric}
-        opened = call(partial(scale.open, source), how)
-        return call(getattr(replace(opened, reading=_reading(o)), verb), how)
+        """Open the files and run the verb; `more` goes before the settings."""
+        values = {**settings, **more}
+        values |= {} if metric is None else {"metric": metric}
+        opened = call(partial(scale.open, source), values)
+        return call(getattr(replace(opened, reading=_reading(o)), verb), values)
 
     with progress(f"reading {io.shown_input(source)} in pieces"):
         yield run

@@ -47,10 +47,11 @@ Input = str | tuple[str, ...]
 
 
 def join_inputs(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
-    """Return what was given as one input; `writes` says whether there is a ``-o``.
+    """Return the paths of a command line as one input.
 
-    Files of text are listed, those of a pattern in the order of their names. What is
-    columnar stays as it was given: it is read in pieces.
+    Files of text are listed, those of a pattern sorted by name. Folders, patterns and
+    files of columns stay as typed: they are read in pieces. `writes`: the command has
+    an option ``-o``.
     """
     given = (file, *more)
     if more and "-" in given:

@@ -251,6 +251,7 @@ def _check_options(o: Arguments, metric: Metric) -> None:
 def _summary(
     run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Arguments
 ) -> int:
+    """Print the answer of a run, write its report, and return the exit code."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
     values: _report.Values = {

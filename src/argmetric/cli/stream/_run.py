@@ -45,7 +45,7 @@ _TEMPORARY = re.compile(r"\.checkpoint-\d{15}\.npz\..*\.tmp")
 
 
 class Checkpoint(NamedTuple):
-    """What a run needs to go on: plain values, the state of the model, the file."""
+    """State to resume a run: plain values, the state of the model, the file."""
 
     manifest: dict[str, Any]
     arrays: saving.Arrays
@@ -54,7 +54,7 @@ class Checkpoint(NamedTuple):
 
 @contextlib.contextmanager
 def checkpoint_folder(path: str) -> Iterator[Path]:
-    """Hold a folder; what a run that was killed had begun to write is removed."""
+    """Lock a folder, and remove unfinished files of a run that was killed."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -251,6 +251,7 @@ class Predictions:
         self._file = self._open(length)
 
     def _open(self, length: int | None) -> IO[bytes] | None:
+        """Open the output; a resumed run goes on after its last checkpoint."""
         if self.target is None or self.target == "-":
             return None if self.target is None else sys.stdout.buffer
         if length is None:
@@ -428,7 +429,7 @@ class StreamRun:
 
     @property
     def absence(self) -> str | None:
-        """What is to be said if no row was positive; None if that may well be."""
+        """A note if no row was positive; None if that is plausible."""
         classes = self.position.classes
         both_named = self.configuration["neg_label"] is not None
         positive = self.counts["tp"] + self.counts["fn"]

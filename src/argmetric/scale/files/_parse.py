@@ -1,4 +1,4 @@
-"""CSV, TSV and JSON lines: text cut into pieces of whole rows, which pyarrow parses."""
+"""CSV, TSV and JSON lines: text cut into parts of whole rows, which pyarrow parses."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def row_ends(data: bytes, delimiter: str | None) -> Integers:
     return np.array(found, np.int64)
 
 
-def pieces(
+def split_rows(
     read: Callable[[int], bytes],
     delimiter: str | None,
     size: int,
@@ -99,12 +99,30 @@ def pieces(
     most_quoted: int | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[bytes, Any]]:
-    """Yield bytes of whole rows, and `row_ends` where there are quotes, else None.
+    """Yield the text in parts of whole rows, and the ends of rows if there are quotes.
 
-    The last row gets a newline if it has none. Where more than `most` bytes (if there
-    are quotes `most_quoted`), or all that is left, have no end of a row, the first line
-    is one: whoever parses it says what is wrong. The rest of an input that was
-    interrupted is left out.
+    The last row gets a newline if it has none.
+
+    Parameters
+    ----------
+    read : callable
+        Reads at most so many bytes; b"" at the end.
+    delimiter : str or None
+        None where quotes have no meaning.
+    size : int
+        Bytes to read at a time.
+    most, most_quoted : int
+        Where so many bytes (with quotes: `most_quoted`), or all bytes that are left,
+        contain no end of a row, the first line is yielded alone, for the caller to
+        report as an error.
+    interrupted : callable
+        Whether reading was interrupted: the unfinished last row is then dropped.
+
+    Yields
+    ------
+    data : bytes
+    ends : ndarray or None
+        Positions behind the rows, as `row_ends` returns them; None without quotes.
     """
     rest, ended = b"", False
     while rest or not ended:

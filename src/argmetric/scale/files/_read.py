@@ -1,6 +1,6 @@
 """Rows of any file, batch by batch; a table is all of them.
 
-Text is cut into pieces of whole rows, which pyarrow parses: so compressed and piped
+Text is cut into parts of whole rows, which pyarrow parses: so compressed and piped
 text is read as plain files are, and memory does not grow with the file.
 """
 
@@ -21,9 +21,9 @@ from argmetric.scale.files._parse import (
     TextPlace,
     delimiter_in,
     header,
-    pieces,
     refuse_endless,
     refuse_long_line,
+    split_rows,
     text_columns,
 )
 from argmetric.scale.files._source import (
@@ -197,7 +197,7 @@ def _text(
         patient = partial(source.read, at_once=False)
         read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
-        found = pieces(lambda count: lines(read(count)), mark, size, most)
+        found = split_rows(lambda count: lines(read(count)), mark, size, most)
         parts = (piece for piece, _ in found)
     else:
         parts = [lines(source.all() if utf8 else head)]

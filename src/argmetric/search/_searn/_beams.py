@@ -118,7 +118,7 @@ class QueueTask(Task):
         return self._open(x, (_Member(self.task.start(x), ()),))
 
     def actions(self, x: object, state: _Queue) -> Sequence[Action]:
-        """Return what is on offer: the rank of a member and its action."""
+        """Return all pairs of a member's rank and one of its actions."""
         return state.offers
 
     def _child(self, x: object, state: _Queue, action: tuple[int, Any]) -> _Member:

@@ -122,7 +122,7 @@ def check_task(
     Parameters
     ----------
     task : Task
-        What to check.
+        Task to check.
     X, Y : sequence
         A few inputs, and what outputs are compared with. Without Y, X holds pairs
         (x, y).

@@ -76,6 +76,7 @@ def rollout_costs(
 def _block_costs(
     task: Task, situations: Sequence[Situation], first: int, paths: Paths
 ) -> list[list[float]]:
+    """Return the mean loss of rollouts after each action, for each situation."""
     policy, seed, n_paths, tied, once = paths
     walks: list[Walk] = []
     labels: list[tuple[int, int, int]] = []

@@ -319,7 +319,7 @@ class LinearLearner(Shown):
         Parameters
         ----------
         decisions : Decisions
-            What to learn from.
+            Decisions to learn from.
         costs : ndarray
             One cost for each action.
         rng : numpy.random.Generator

@@ -215,7 +215,7 @@ class AllPairs(Shown):
         Parameters
         ----------
         decisions : Decisions
-            What to learn from.
+            Decisions to learn from.
         costs : ndarray
             One cost for each action.
         rng : numpy.random.Generator
@@ -354,7 +354,7 @@ class OneAgainstAll(Shown):
         Parameters
         ----------
         decisions : Decisions
-            What to learn from.
+            Decisions to learn from.
         costs : ndarray
             One cost for each action.
         rng : numpy.random.Generator

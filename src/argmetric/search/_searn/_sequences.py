@@ -270,8 +270,7 @@ class PreparedInputs(Sequence[Any]):
         """Return the decisions that a policy meets, and the cost of each action.
 
         Also return the number of the input of each decision, the losses of the inputs,
-        and
-        the number of decisions of the longest path.
+        and the number of decisions of the longest path.
         """
         from argmetric.search.kernels.sequences import roll_out
 

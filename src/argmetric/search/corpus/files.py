@@ -126,6 +126,7 @@ def _read_label(label: str, scheme: SchemeName) -> str:
 def _from_json(
     lines: Iterable[str], name: str, scheme: SchemeName
 ) -> Iterator[Sentence]:
+    """Yield the sentences of JSON lines."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -53,7 +53,7 @@ def reset(state):
 
 @borrowing
 def advance(form, gold, token, column, size, state):
-    """Read one more action."""
+    """Update the counts of hits and chunks in `state` for an action at a token."""
     labels, kinds, stops, _, _ = gold
     if form & SPANS:
         if column > 0:
@@ -93,10 +93,11 @@ def loss_in_reach(form, gold, token, stop, state):
 
 @borrowing
 def fill_costs(scheme, gold, token, stop, n_sizes, history, state, after, costs):
-    """Set the least loss in reach after each action; return the cheapest action.
+    """Set the least loss that can still be reached after each action.
 
-    Infinite where illegal; numbers of wrong labels less those made so far. `after` is
-    scratch.
+    Returns the cheapest action. Illegal actions cost infinity. Where the loss is the
+    number of wrong labels, mistakes made before this token are not counted. `state` is
+    described above; `after` is scratch for a copy of it.
     """
     form, _, allowed, _ = scheme
     legal = allowed[history % allowed.shape[0]]
@@ -110,7 +111,7 @@ def fill_costs(scheme, gold, token, stop, n_sizes, history, state, after, costs)
             advance(form, gold, token, column, size, after)
             costs[number] = loss_in_reach(form, gold, token + size, stop, after)
             if form == 0:
-                costs[number] -= state[0]  # mistakes made before are no one's fault
+                costs[number] -= state[0]  # mistakes made before this token
             if costs[number] < costs[best]:
                 best = number
     return best

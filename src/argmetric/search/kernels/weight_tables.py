@@ -33,15 +33,18 @@ def action_of(number, n_sizes):
 
 @borrowing
 def fill_static(features, row, weights, static):
-    """Set sums of weights of the features of each size, from a row of features on."""
+    """Set static[size, column] = Σ value·weights[feature, column].
+
+    The sum goes over the features in row `row + size` of the sparse matrix `features`.
+    """
     indptr, indices, values = features
     for size in range(static.shape[0]):
         sums = static[size]
         sums[:] = 0.0
         for f in range(indptr[row + size], indptr[row + size + 1]):
-            where, value = indices[f], values[f]
+            feature, value = indices[f], values[f]
             for column in range(sums.shape[0]):
-                sums[column] += value * weights[where, column]
+                sums[column] += value * weights[feature, column]
 
 
 @borrowing
@@ -103,7 +106,11 @@ def change_row(step, gradients, columns, kind, clock, row, tables):
 
 @borrowing
 def list_slopes(slopes, numbers, n_sizes, table, columns):
-    """Lay out slopes that matter by size; return how many columns have some."""
+    """Write slopes that are not negligible into a table (size, column).
+
+    `columns` gets the column of weights of each column of the table; returns how many
+    there are.
+    """
     for size in range(n_sizes):
         for at in range(table.shape[1]):
             table[size, at] = 0.0

@@ -127,6 +127,7 @@ class _Document:
 
 
 def _document(given: object, name: str) -> _Document:
+    """Return the words and sentences of a text, or of a list of sentences or trees."""
     if isinstance(given, str):
         # Words and sentences of a text; of nothing but markup, all of it is text.
         for layout in (read_layout(given), plain_layout(given)):

@@ -143,6 +143,7 @@ class Growth:
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
     def _measure(self) -> None:
+        """Update the cost and gain of every piece, given the words that are kept."""
         from argmetric.search.kernels.summaries import measure_pieces
 
         now = self.material.pieces.arrays, self._kept, self._counts

@@ -198,6 +198,7 @@ def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
 
 
 def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
+    """Find the words that may only be kept together with other words."""
     from argmetric.search.kernels.summaries import word_heads
 
     n = cluster.n_words

@@ -72,7 +72,7 @@ class ByWeights:
 
     def chooser(self, material: Material) -> Chooser:
         """Score new pairs by their weights, per cost; tokens alone have none."""
-        found = self.weights.of(material)
+        found = self.weights.predict_recall(material)
         found[: len(material.grams.types)] = 0.0
         return Chooser(found[None, :, None], gain_per_unit)
 
@@ -91,7 +91,7 @@ def value_steps(material: Material, weights: Weights, own: Shares | None) -> Flo
     grams = material.grams
     n_types = len(grams.types)
     is_token = np.arange(len(grams)) < n_types
-    learned = weights.of(material, own)
+    learned = weights.predict_recall(material, own)
     shares = grams.documents / grams.n_documents
     return np.stack(
         [

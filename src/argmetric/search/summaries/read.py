@@ -151,6 +151,7 @@ def read_labelled(
 
 
 def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:
+    """Return the cluster, references and query of one JSON line."""
     try:
         row = parse_json(line, rows=True)
     except ValueError as error:
@@ -172,6 +173,7 @@ def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:
 
 
 def _from_folders(path: str, references: str, reader: _Reader) -> ClusterFiles:
+    """Read a folder of clusters, and the references of the same names."""
     found = ClusterFiles(path, notes=reader.notes)
     gold = _entries(references)
     used: set[Path] = set()

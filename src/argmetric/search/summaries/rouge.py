@@ -108,7 +108,7 @@ class SummaryScores(Result):
     Parameters
     ----------
     names : list of str
-        What the clusters are called.
+        Names of the clusters.
     by_cluster : structured ndarray
         One row for each cluster: rouge_1, rouge_2 (means over its references),
         rouge_1_best, rouge_2_best (maxima over them), words (of the summary).

@@ -52,7 +52,7 @@ class Summary(Result):
     limit : int
         The budget.
     unit : str
-        What the budget counts, such as "words".
+        Unit of the budget, such as "words".
     size : int
         How much of the budget is used.
     query : str or None

@@ -46,35 +46,40 @@ class Completions:
     """
 
     def __init__(self, material: Material, budget: Budget, beam: int) -> None:
+        """Prepare the flat arrays of the kernel.
+
+        Tokens of the references get the numbers 0, 1, …; all other tokens share the
+        next number. Pairs of tokens that bring recall come behind. A piece is useful if
+        it has a token of the references, or if a useful piece hangs on it.
+        """
         grams, pieces = material.grams, material.pieces
         n_types = len(grams.types)
         steps = recall_steps(grams, material.references)
         pairs = np.flatnonzero(steps[0, n_types:, 0] > 0.0)
-        # Tokens of references are numbered anew, all others are one more.
-        said = np.zeros(n_types + 1, dtype=bool)
-        known = {token for one in material.references for token in one}
-        said[:-1] = [token in known for token in grams.types]
-        n_said = int(said.sum())
-        number = np.full(n_types, n_said)
-        number[said[:-1]] = np.arange(n_said)
-        self._pairs = np.full((n_said + 1, n_said + 1), -1, dtype=np.int64)
+        is_known = np.zeros(n_types + 1, dtype=bool)
+        reference_tokens = {token for one in material.references for token in one}
+        is_known[:-1] = [token in reference_tokens for token in grams.types]
+        n_known = int(is_known.sum())
+        number = np.full(n_types, n_known)
+        number[is_known[:-1]] = np.arange(n_known)
+        self._pairs = np.full((n_known + 1, n_known + 1), -1, dtype=np.int64)
         left, right = number[grams.lefts[pairs]], number[grams.rights[pairs]]
-        self._pairs[left, right] = n_said + 1 + np.arange(len(pairs))
-        self._steps = np.zeros((2, n_said + 1 + len(pairs), steps.shape[2]))
-        self._steps[0, n_said + 1 :] = steps[0, n_types + pairs]
+        self._pairs[left, right] = n_known + 1 + np.arange(len(pairs))
+        self._steps = np.zeros((2, n_known + 1 + len(pairs), steps.shape[2]))
+        self._steps[0, n_known + 1 :] = steps[0, n_types + pairs]
         shares = [set(one) for one in material.references]
-        types = np.array(grams.types, dtype=str)[said[:-1]].tolist()
-        self._steps[1, :n_said, 0] = [sum(t in one for one in shares) for t in types]
+        types = np.array(grams.types, dtype=str)[is_known[:-1]].tolist()
+        self._steps[1, :n_known, 0] = [sum(t in one for one in shares) for t in types]
         ends = np.append(
             grams.places[pieces.words[pieces.starts[:-1]]], grams.places[-1]
         )
         self._text = ends, number[grams.tokens]
         useful = np.add.reduceat(
-            np.append(said[grams.tokens], False),
+            np.append(is_known[grams.tokens], False),
             np.minimum(ends[:-1], len(grams.tokens)),
         ) * (np.diff(ends) > 0)
         is_useful = useful > 0
-        while True:  # and all that these hang on
+        while True:
             above = material.parents[is_useful]
             above = above[above >= 0]
             if is_useful[above].all():

@@ -167,7 +167,10 @@ class Rates:
 
 
 def count_rates(materials: Sequence[Material], shares: Sequence[Shares]) -> Rates:
-    """Sum the rates of all clusters."""
+    """Count in all clusters how often each gram of the sources is in a reference.
+
+    Also how often references use each gram at all.
+    """
     sources = [gram_names(m)[m.grams.times > 0] for m in materials]
     source_shares = [
         s.sources[m.grams.times > 0] for m, s in zip(materials, shares, strict=True)
@@ -201,12 +204,15 @@ class Weights:
     of_tokens: Linear
     of_pairs: Linear
 
-    def of(self, material: Material, own: Shares | None = None) -> Floats:
-        """Return the expected recall of each gram; `own` as in `Rates.of`."""
+    def predict_recall(self, material: Material, own: Shares | None = None) -> Floats:
+        """Return the recall that each token and pair of tokens is expected to bring.
+
+        `own`, as in `Rates.of`, are counts of the cluster itself to be left out.
+        """
         tokens, pairs = _features(material, self.rates, own)
-        found = np.append(self.of_tokens.predict(tokens), self.of_pairs.predict(pairs))
-        found *= material.grams.times > 0  # pairs of references only are not on offer
-        return np.maximum(found, 0.0) / _PERCENT
+        recall = np.append(self.of_tokens.predict(tokens), self.of_pairs.predict(pairs))
+        recall *= material.grams.times > 0  # 0 for pairs of references alone
+        return np.maximum(recall, 0.0) / _PERCENT
 
 
 def learn_weights(materials: Sequence[Material], shares: Sequence[Shares]) -> Weights:

@@ -24,7 +24,7 @@ from argmetric.search.tagging.templates import (
 )
 
 BeamScores = Literal["log", "raw"]
-Recode = Callable[[Integers], Integers]
+Mirror = Callable[[Integers], Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def score_candidates(
 def combine(
     left: tuple[TaggerPolicy, FeatureRows, Lists],
     right: tuple[TaggerPolicy, FeatureRows, Lists],
-    recode: Recode,
+    mirror: Mirror,
     weight: float,
 ) -> tuple[Integers, Floats]:
     """Return the candidates of both lists with their scores, the best first.
@@ -116,14 +116,14 @@ def combine(
     score(y) = log P_left(y) + weight · log P_right(y) over the union of both lists.
     A candidate in both lists has both scores already; the others are scored by force.
     Policies have their rows and lists beside them; those on the right are mirrored, and
-    `recode` makes mirrored labels of labels and the other way round.
+    `mirror` makes mirrored labels of labels and the other way round.
     """
     left = left[0], left[1], _without_empty(left[2])
     right = right[0], right[1], _without_empty(right[2])
     n_left = len(left[2].labels)
-    theirs = recode(right[2].labels)
+    theirs = mirror(right[2].labels)
     candidates = np.concatenate([left[2].labels, theirs])
-    mirrored = np.concatenate([recode(left[2].labels), right[2].labels])
+    mirrored = np.concatenate([mirror(left[2].labels), right[2].labels])
     sentences = left[1].sentences
     shape = left[2].totals.shape[0], len(candidates)
     forward = np.full(shape, -np.inf)
@@ -181,10 +181,15 @@ class TaggerSide:
     policy: TaggerPolicy
 
 
-def recode(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) -> Any:
-    """Return labels of mirrored sentences, or back.
+def mirror(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) -> Any:
+    """Return the decisions of the reversed sentences; its own inverse.
 
-    Decisions of a token side by side.
+    The prefixes of labels change too: the last token of a chunk becomes its first.
+
+    decisions : ndarray of shape (..., n_tokens * n_tiers)
+        Label numbers; the tiers of a token, one for each codec, lie side by side.
+    sentences : ndarray of shape (n_sentences + 1,)
+        Where sentences begin, in tokens.
     """
     shape = decisions.shape
     split = decisions.reshape(*shape[:-1], -1, len(codecs))
@@ -212,7 +217,7 @@ def search_lists(
             lists = beam(side.policy, rows, width, n_best, search.scores)
             labels, totals = lists.labels, lists.totals
         if side.reverse:
-            labels = recode(labels, codecs, sentences)
+            labels = mirror(labels, codecs, sentences)
         return labels, totals
     found: list[Any] = []
     width = max(search.width, n_best)
@@ -222,7 +227,7 @@ def search_lists(
     labels, totals = combine(
         found[0],
         found[1],
-        lambda decisions: recode(decisions, codecs, sentences),
+        lambda decisions: mirror(decisions, codecs, sentences),
         search.right_weight,
     )
     return labels[:n_best], totals[:, :n_best]

@@ -72,8 +72,7 @@ class TaggerOptions:
     """Options of a tagger, with the defaults of the task filled in.
 
     During learning its tiers are known too: the codecs of their labels, and the first
-    rows
-    of history features (see `make_choices`).
+    rows of history features (see `make_choices`).
     """
 
     defaults: Defaults

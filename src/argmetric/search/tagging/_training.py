@@ -27,7 +27,7 @@ from argmetric.search.tagging._model import (
     TaggerSide,
     TextModel,
     greedy,
-    recode,
+    mirror,
     search_lists,
     text_source,
 )
@@ -105,7 +105,7 @@ def learn_side(
     sentences = source.sentences
     if rows is None:
         rows = source.rows(reverse=reverse)
-    target = recode(gold, plan.codecs, sentences) if reverse else gold
+    target = mirror(gold, plan.codecs, sentences) if reverse else gold
     choices = make_choices(
         [codec.tier for codec in plan.codecs],
         plan.tables,
@@ -137,7 +137,7 @@ def _scorer(
     def score(policy: TaggerPolicy) -> float:
         found = greedy(policy, rows)
         if reverse:
-            found = recode(found, codecs, sentences)
+            found = mirror(found, codecs, sentences)
         split = found.reshape(-1, len(codecs))
         scores = [j.evaluate(split[:, s]).score for s, j in enumerate(judges)]
         return float(np.mean(scores))

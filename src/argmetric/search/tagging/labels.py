@@ -50,8 +50,7 @@ def make_choices(
     """Return arrays of the legal decisions and of the rows of their weights.
 
     Static features have the rows below 2**hash_bits, or below `base` if it is passed,
-    and
-    history features those from there on.
+    and history features those from there on.
     """
     most = max(len(tier.labels) for tier in tiers)
     bits = 8 if most < 255 else 16

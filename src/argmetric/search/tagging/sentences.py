@@ -128,6 +128,7 @@ def _lists(values: object, name: str, wanted: str) -> tuple[list[Any], Integers]
 
 
 def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str], ...]:
+    """Return the columns of all tokens, one after another; refuse uneven tokens."""
     if any(isinstance(sentence, Sentence) for sentence in sentences):
         return _columns_of_file(sentences, with_labels)
     tokens = list(chain.from_iterable(sentences))
@@ -156,6 +157,7 @@ def _is_text(values: Sequence[Any]) -> bool:
 def _columns_of_file(
     sentences: Sequence[Any], with_labels: bool
 ) -> tuple[Sequence[str], ...]:
+    """Return the columns of sentences read from a file, the labels last if wanted."""
     widths = set()
     for sentence in sentences:
         if not isinstance(sentence, Sentence):
@@ -205,6 +207,7 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
 def _label_columns(
     labels: Sequence[Any], lengths: Integers, n_tiers: int
 ) -> tuple[Sequence[str], ...]:
+    """Return the labels of all tokens, one sequence for each tier."""
     labels, own = _lists(labels, "labels", "labels for each sentence")
     if len(labels) != len(lengths):
         raise ValueError(f"{len(labels)} lists of labels for {len(lengths)} sentences")

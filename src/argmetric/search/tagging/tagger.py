@@ -477,6 +477,7 @@ class Tagger(SavedEstimator):
         return header, arrays
 
     def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        """Restore the learned model from what `_pack` returned."""
         tiers = [
             Tier(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]
         ]

@@ -194,6 +194,7 @@ def read_templates(
 
 
 def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
+    """Return the template of a text such as ``w[0]|t[-1]``; errors name its number."""
     parts, labels = [], []
     for piece in text.split("|"):
         if piece == "bias":

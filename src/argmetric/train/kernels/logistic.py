@@ -31,8 +31,7 @@ def link(z, first, last, positive, weight, gamma, likelihood, sums, factor):
     Set factor[r] to the row's slope.
 
     `z` and `factor` have one entry per row of the tile; `positive` and `weight` one per
-    row
-    of the matrix; `sums` has shape (2,).
+    row of the matrix; `sums` has shape (2,).
     """
     hits, others = 0.0, 0.0
     for r in range(last - first):
@@ -223,8 +222,7 @@ def expected_sums(p, q, positive, weight, code, drops, start, stop, s, levels, h
     """Add Σ log phi_i(s_j) to levels[j], and Σ_{y=1} c_i·r_i(s_j) to hits[j].
 
     `drops` has shape (n_distinct_weights, n_nodes) and holds 1-u; `code` is the row of
-    each
-    item in it. Both are empty if there are too many distinct weights.
+    each item in it. Both are empty if there are too many distinct weights.
     """
     count, tabled = s.shape[0], drops.shape[0] > 0
     product, partial, own = np.empty(count), np.empty(count), np.empty(count)

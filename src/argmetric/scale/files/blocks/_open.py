@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from argmetric._ground.saving import refuse_utf16_and_zero_bytes
 from argmetric._ground.types import Integers
-from argmetric.scale.files._parse import header, parse, pieces
+from argmetric.scale.files._parse import header, parse, split_rows
 from argmetric.scale.files._source import (
     COMMENTS,
     EXTENSIONS,
@@ -202,7 +202,7 @@ class SvmlightRows(TextRows):
                 "any size"
             )
         again = Source(source.path)
-        found = pieces(again.read, None, PIECE, MAX_LINE_BYTES)
+        found = split_rows(again.read, None, PIECE, MAX_LINE_BYTES)
         largest = max((_largest_index(piece) for piece, _ in found), default=-1)
         again.close()
         width = largest + (1 if request.zero_based else 0)

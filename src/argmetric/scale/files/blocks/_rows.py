@@ -20,7 +20,7 @@ import pyarrow.json as pj
 from argmetric._ground.saving import is_too_deep, parse_json
 from argmetric._ground.types import Booleans, Integers
 from argmetric.scale.files import _source
-from argmetric.scale.files._parse import TextPlace, pieces, row_ends
+from argmetric.scale.files._parse import TextPlace, row_ends, split_rows
 from argmetric.scale.files._source import (
     LABEL_NAMES,
     MAX_LINE_BYTES,
@@ -106,10 +106,13 @@ class TextRows:
         return np.array(rows, np.float64).reshape(len(rows), self.layout.n_features)
 
     def blocks(self) -> Blocks:
-        """Yield blocks until the input ends; a bad row is skipped, or raised."""
+        """Parse the input part by part, and yield its rows as blocks.
+
+        A bad row is skipped or raises an error, as the request says.
+        """
         source = self.source
         place = TextPlace(self.name, self.position.lines, self.position.offset)
-        for piece, ends in pieces(
+        for piece, ends in split_rows(
             source.read,
             self.delimiter,
             _source.PIECE,
