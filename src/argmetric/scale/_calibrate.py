@@ -281,7 +281,7 @@ def calibrate(
     n_sample: int | None = None,
     random_state: int | None = 0,
 ) -> Calibrator:
-    """Fit a calibrator to scores and labels.
+    r"""Fit a calibrator to scores and labels.
 
     Parameters
     ----------
@@ -313,6 +313,16 @@ def calibrate(
     to 1e-4, as its bins of equal mass may end a few rows further on, and "isotonic" is
     the calibrator of scores that were rounded so. Draws are kept to seven digits, here
     as there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> size = path.write_text("score,label\n0.9,1\n0.6,0\n0.4,0\n0.1,0\n")
+    >>> scale.open(path).calibrate("platt").formula
+    "logit p' = 0.5245 logit p -0.8893"
     """
     if method is not None:
         check_choice(method, "method", METHODS)
@@ -373,7 +383,7 @@ def calibration_check(
     zero_division: float | None = None,
     n_sample: int | None = None,
 ) -> CalibrationCheck:
-    """Check whether probabilities in files are calibrated well enough to use.
+    r"""Check whether probabilities in files are calibrated well enough to use.
 
     The check of up to four million rows is that of `argmetric.calibration_check` to the
     last digit. It fits calibrators out of fold and resamples rows, so it needs them in
@@ -397,6 +407,18 @@ def calibration_check(
     -------
     CalibrationCheck
         The verdict, the calibration curve, and what miscalibration costs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> rows = "0.9,1\n0.6,0\n0.4,1\n0.1,0\n" * 25
+    >>> size = path.write_text(f"score,label\n{rows}")
+    >>> check = scale.open(path).calibration_check("f1", n_bootstrap=20)
+    >>> check.n, check.n_positives
+    (100, 50)
     """
     metric = get_metric(metric, zero_division=zero_division)
     n_sample = _check_sample(n_sample, random_state)

@@ -54,7 +54,7 @@ def decide_classes(
     random_state: int = 0,
     resume: bool = False,
 ) -> ScaledClassDecision:
-    """Choose one of several classes for every row.
+    r"""Choose one of several classes for every row.
 
     A random sample of at most 200,000 rows is decided as by `argmetric.classes.decide`.
     The rule of that decision, the largest weight·p + offset, labels all rows in one
@@ -86,6 +86,18 @@ def decide_classes(
     -------
     ScaledClassDecision
         Where the labels are, how many there are of each class, and the expected score.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> path = folder / "scores.csv"
+    >>> size = path.write_text("cat,dog\n0.9,0.1\n0.2,0.8\n")
+    >>> files = scale.open(path, scores=["cat", "dog"])
+    >>> files.decide_classes("accuracy", output=folder / "out").counts
+    array([1, 1])
     """
     (resume,) = as_flags(resume=resume)
     columns = files.scores or []
@@ -212,7 +224,7 @@ def evaluate_classes(
     average: ClassAverage | None = None,
     zero_division: float | None = None,
 ) -> ActualClassScore:
-    """Return the actual score of a column of classes.
+    r"""Return the actual score of a column of classes.
 
     The score is that of `argmetric.classes.evaluate` on all rows at once.
 
@@ -230,6 +242,16 @@ def evaluate_classes(
     -------
     ActualClassScore
         The score and the table of counts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "classes.csv")
+    >>> size = path.write_text("label,decision\ncat,cat\ndog,cat\ndog,dog\n")
+    >>> scale.open(path).evaluate_classes("accuracy").confusion.tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
     """
     known = None if classes is None else label_array(classes, "classes")
     names = None if known is None else tuple(map(plain_label, known.tolist()))
