@@ -203,7 +203,7 @@ def _label_files(
             if rule.calibrator is not None:
                 apply = getattr(rule.calibrator, "apply", rule.calibrator)
                 place = f"{source.path}: calibrated p"
-                p = check_class_probabilities(apply(p), place, first=first)
+                p = check_class_probabilities(apply(p), place, first=first + 1)
             codes = rule.predicts(given)
             counts[:] += np.bincount(codes, minlength=count)
             tables[:] += [expected_table(p, one) for one in (codes, p.argmax(axis=1))]
@@ -315,7 +315,7 @@ def _label_codes(
         labels = labels.dictionary_decode()
     gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     if gaps.any():
-        why = no_label(column, f"row {first + int(np.argmax(gaps))}")
+        why = no_label(column, f"row {first + int(np.argmax(gaps)) + 1}")
         raise DataError(f"{source.path}: {why}")
     coded = labels.dictionary_encode()
     names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
@@ -326,7 +326,7 @@ def _label_codes(
         )
     odd = [name for name in names if name not in (classes or names)]
     if odd:
-        row = first + int(np.argmax(codes == names.index(odd[0])))
+        row = first + int(np.argmax(codes == names.index(odd[0]))) + 1
         raise DataError(
             f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
             f"{row}, which is not among the classes ({list_labels(classes or ())})"

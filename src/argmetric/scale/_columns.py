@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import AnyArray, Booleans, Floats
-from argmetric._ground.validation import check_scores
 from argmetric.classes import check_class_probabilities
 from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale.files import (
@@ -30,6 +29,10 @@ from argmetric.scale.files import (
     is_numeric,
     marked,
     named_column,
+    numbers,
+    probabilities,
+    refuse_rows,
+    weights,
 )
 
 LEAST_ROWS = 1 << 10  # of a batch
@@ -134,34 +137,22 @@ class UsedColumns:
         the score, with a minus where there is a decision and it is positive; or,
         without a score, 2·decision + label.
         """
+        table = table_of(record, source, first)
         if self.features:
             X = np.empty((record.num_rows, len(self.features)))
             for j, name in enumerate(self.features):
-                X[:, j] = as_floats(record.column(name))
+                X[:, j] = numbers(table, name)
             if self.scores == "classes":
-                return check_class_probabilities(
-                    X, f"{source.path}: scores", first=first
-                )
-            wrong = ~np.isfinite(X).all(axis=1)
-            if wrong.any():
-                row = first + int(np.argmax(wrong))
-                raise DataError(f"{source.path}: a feature is missing at row {row}")
+                place = f"{source.path}: scores"
+                return check_class_probabilities(X, place, first=first + 1)
             return X
         if not self.score:
             truth, decision = (one.holds(record) for one in self.of_labels)
             return np.asarray(2.0 * decision + truth, dtype=np.float64)
-        scores = as_floats(record.column(self.score))
-        place = f"{source.path}: column {self.score!r}"
         if self.scores == "finite":
-            require(np.isfinite(scores), scores, place, first, "scores must be finite")
-            return scores + 0.0
-        try:
-            check_scores(
-                scores, place, logits=self.logits, where=lambda i: f"row {first + i}"
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
-        p = scores if self.logits else np.clip(scores, 0.0, 1.0)
+            return numbers(table, self.score) + 0.0
+        p = probabilities(table, self.score, logits=self.logits)
+        p = p if self.logits else np.clip(p, 0.0, 1.0)
         return p if self.decision is None else negate_if(p, self.decision.holds(record))
 
 
@@ -170,11 +161,10 @@ def negate_if(p: Floats, chosen: Booleans) -> Floats:
     return np.where(chosen, -p, p)
 
 
-def require(right: Booleans, values: Floats, place: str, first: int, rule: str) -> None:
-    """Refuse the first of some values that is not right."""
-    if not right.all():
-        i = int(np.argmin(right))
-        raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
+def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> Table:
+    """Return rows of a file, which begin at one of them, as those of one file are."""
+    columns = pa.Table.from_batches([record])
+    return Table(columns, "parquet", source.path, first=first)
 
 
 def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
@@ -320,13 +310,8 @@ class FileBatch:
         name = self.columns.weight
         if not name:
             return np.ones(self.size)
-        weights = as_floats(self.record.column(name))
-        right = np.isfinite(weights) & (weights >= 0.0)
-        place = f"{self.source.path}: column {name!r}"
-        require(
-            right, weights, place, self.first, "weights are finite and not negative"
-        )
-        return weights
+        table = table_of(self.record, self.source, self.first)
+        return weights(table, name, some=False)
 
     @property
     def plain_groups(self) -> AnyArray:
@@ -367,18 +352,8 @@ def _ids_of(
         nothing = pa.scalar(None, kind)
         ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
     if ids.null_count and columns.missing == "error":
-        row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(
-            f"{source.path}: column {group!r} is missing at row {row}; "
-            f"{marked('missing_groups', 'own')} makes such rows one group"
-        )
+        way_out = f"{marked('missing_groups', 'own')} makes such rows one group"
+        missing = ids.is_null().to_numpy(zero_copy_only=False)
+        table = table_of(record, source, first)
+        refuse_rows(table, group, missing, f"is missing; {way_out}")
     return ids
-
-
-def as_floats(column: pa.Array) -> Floats:
-    """Return numbers of any type as 64-bit floats, nan where missing."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -249,8 +249,6 @@ def _append(
                 scores = columns.values(record, source, first)
             positive = chosen(scan.starts[i] + first, scores)
             counts[i] += np.count_nonzero(positive)
-            if rule is None:
-                return pa.array(positive.astype(np.int64))
             return labels.take(pa.array(positive.astype(np.int64)))
 
         return label

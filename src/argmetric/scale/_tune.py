@@ -289,11 +289,7 @@ class FileRows:
 
     def _total(self, work: Callable[[FileBatch], Floats]) -> Floats:
         """Return the sum of arrays, one of each batch, in their order."""
-
-        def add(parts: list[Floats]) -> Floats:
-            return np.asarray(sum(parts[1:], parts[0]))
-
-        return add([part for part in self.scan.each(partial(_sums, work)) if part.size])
+        return self.scan.merge_batches(work, lambda parts: np.asarray(sum(parts)))
 
     @cached_property
     def positive(self) -> Booleans:
@@ -363,9 +359,3 @@ class FileRows:
             return min(margins, default=np.inf)
 
         return float(min(self.scan.each(least)))
-
-
-def _sums(work: Callable[[FileBatch], Floats], batches: Iterator[FileBatch]) -> Floats:
-    """Return the sum of arrays, one of each batch; an empty one of none."""
-    parts = [work(batch) for batch in batches if batch.size]
-    return np.asarray(sum(parts[1:], parts[0])) if parts else np.zeros(0)
