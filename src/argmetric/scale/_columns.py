@@ -14,26 +14,8 @@ import pyarrow.compute as pc
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric.classes import check_class_probabilities
+from argmetric.scale import files
 from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale.files import (
-    BATCH_ROWS,
-    DECISION_NAMES,
-    LABEL_NAMES,
-    LOGIT_NAMES,
-    SCORE_NAMES,
-    DataError,
-    Role,
-    Table,
-    default_columns,
-    find_column,
-    is_numeric,
-    marked,
-    named_column,
-    numbers,
-    probabilities,
-    refuse_rows,
-    weights,
-)
 
 LEAST_ROWS = 1 << 10  # of a batch
 MOST_VALUES = 1 << 22  # of a batch of features
@@ -47,7 +29,7 @@ class WantedColumns:
 
     # "score", "decision_column", "label" in the order in which they are found; None
     # stands for the one with a default name
-    names: Mapping[Role, str | None]
+    names: Mapping[files.Role, str | None]
     group: str | None = None
     weight: str | None = None
     features: Sequence[str] | None = ()  # to train on; None: all but the label
@@ -110,7 +92,7 @@ class UsedColumns:
     def batch_rows(self) -> int:
         """Return how many rows are read at a time."""
         rows = MOST_VALUES // max(len(self.features), 1)
-        return min(BATCH_ROWS, max(rows, LEAST_ROWS))
+        return min(files.BATCH_ROWS, max(rows, LEAST_ROWS))
 
     @property
     def truth(self) -> LabelColumn:
@@ -141,7 +123,7 @@ class UsedColumns:
         if self.features:
             X = np.empty((record.num_rows, len(self.features)))
             for j, name in enumerate(self.features):
-                X[:, j] = numbers(table, name)
+                X[:, j] = files.numbers(table, name)
             if self.scores == "classes":
                 place = f"{source.path}: scores"
                 return check_class_probabilities(X, place, first=first + 1)
@@ -150,8 +132,8 @@ class UsedColumns:
             truth, decision = (one.holds(record) for one in self.of_labels)
             return np.asarray(2.0 * decision + truth, dtype=np.float64)
         if self.scores == "finite":
-            return numbers(table, self.score) + 0.0
-        p = probabilities(table, self.score, logits=self.logits)
+            return files.numbers(table, self.score) + 0.0
+        p = files.probabilities(table, self.score, logits=self.logits)
         p = p if self.logits else np.clip(p, 0.0, 1.0)
         return p if self.decision is None else negate_if(p, self.decision.holds(record))
 
@@ -161,27 +143,27 @@ def negate_if(p: Floats, chosen: Booleans) -> Floats:
     return np.where(chosen, -p, p)
 
 
-def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> Table:
+def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> files.Table:
     """Return rows of a file, which begin at one of them, as those of one file are."""
     columns = pa.Table.from_batches([record])
-    return Table(columns, "parquet", source.path, first=first)
+    return files.Table(columns, "parquet", source.path, first=first)
 
 
-def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
+def find_names(table: files.Table, wanted: WantedColumns) -> dict[str, str]:
     """Return the name of the column of each role in a file."""
-    logits = () if wanted.scores == "probabilities" else LOGIT_NAMES
+    logits = () if wanted.scores == "probabilities" else files.LOGIT_NAMES
     defaults = {
-        "score": SCORE_NAMES + logits,
-        "decision_column": DECISION_NAMES,
-        "label": LABEL_NAMES,
+        "score": files.SCORE_NAMES + logits,
+        "decision_column": files.DECISION_NAMES,
+        "label": files.LABEL_NAMES,
     }
     given = {"group": wanted.group, "weight": wanted.weight}
     names = {role: name for role, name in given.items() if name is not None}
     for role, asked in wanted.names.items():
-        usual = default_columns(table, defaults[role], taken=names.values())
+        usual = files.default_columns(table, defaults[role], taken=names.values())
         if role == "decision_column" and wanted.may_decide and not (asked or usual):
             continue
-        names[role] = find_column(
+        names[role] = files.find_column(
             table,
             asked,
             defaults[role],
@@ -195,31 +177,33 @@ def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
 def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
     """Return the columns of one file that a verb asked for."""
     schema = source.schema
-    table = Table(schema.empty_table(), "parquet", source.path)
+    table = files.Table(schema.empty_table(), "parquet", source.path)
     names = find_names(table, wanted)
     if wanted.added in {*schema.names, *source.keys}:
-        raise DataError(
+        raise files.DataError(
             f"{source.path} already has a column {wanted.added!r}; name the new one "
-            f"with {marked('decision_column')}"
+            f"with {files.marked('decision_column')}"
         )
     if wanted.weight is not None:
-        named_column(table, wanted.weight)
-    features = tuple(named_column(table, name) for name in wanted.features or ())
+        files.named_column(table, wanted.weight)
+    features = tuple(files.named_column(table, name) for name in wanted.features or ())
     if wanted.features is None:
         features = tuple(name for name in schema.names if name != names["label"])
     if wanted.names.keys() == {"label"} and not features:
-        raise DataError(f"{source.path}: there are no features besides the label")
+        raise files.DataError(f"{source.path}: there are no features besides the label")
     roles = [(name, "features") for name in features]
     roles += [(name, role) for role, name in names.items()]
     seen: dict[str, str] = {}
     for name, what in roles:
         if seen.setdefault(name, what) != what:
-            raise DataError(f"{seen[name]} and {what} both name column {name!r}")
-    numbers = [names[role] for role in ("score", "weight") if role in names]
-    for name in (*numbers, *features):
+            raise files.DataError(f"{seen[name]} and {what} both name column {name!r}")
+    numeric = [names[role] for role in ("score", "weight") if role in names]
+    for name in (*numeric, *features):
         kind = schema.field(name).type
-        if not is_numeric(kind):
-            raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+        if not files.is_numeric(kind):
+            raise files.DataError(
+                f"{source.path}: column {name!r} holds {kind}, not numbers"
+            )
     label, decision = names.get("label"), names.get("decision_column")
     return UsedColumns(
         score=names.get("score", ""),
@@ -238,10 +222,11 @@ def _kind_of_group(source: InputFile, group: str) -> str:
     """Return what ids of a column, or of a folder, are in buckets."""
     if group in source.keys:
         return "text"
-    named_column(Table(source.schema.empty_table(), "parquet", source.path), group)
+    table = files.Table(source.schema.empty_table(), "parquet", source.path)
+    files.named_column(table, group)
     kind = source.schema.field(group).type
     if not (name := _kind_of_ids(kind)):
-        raise DataError(
+        raise files.DataError(
             f"{source.path}: column {group!r} holds {kind}; group ids are numbers, "
             "text, bytes or times"
         )
@@ -311,7 +296,7 @@ class FileBatch:
         if not name:
             return np.ones(self.size)
         table = table_of(self.record, self.source, self.first)
-        return weights(table, name, some=False)
+        return files.weights(table, name, some=False)
 
     @property
     def plain_groups(self) -> AnyArray:
@@ -352,8 +337,8 @@ def _ids_of(
         nothing = pa.scalar(None, kind)
         ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
     if ids.null_count and columns.missing == "error":
-        way_out = f"{marked('missing_groups', 'own')} makes such rows one group"
+        way_out = f"{files.marked('missing_groups', 'own')} makes such rows one group"
         missing = ids.is_null().to_numpy(zero_copy_only=False)
         table = table_of(record, source, first)
-        refuse_rows(table, group, missing, f"is missing; {way_out}")
+        files.refuse_rows(table, group, missing, f"is missing; {way_out}")
     return ids

@@ -8,17 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from argmetric.scale import files
 from argmetric.scale._columns import WantedColumns, find_names
 from argmetric.scale._sources import InputFile, hive_keys, stamp
-from argmetric.scale.files import (
-    DELIMITERS,
-    DataError,
-    Table,
-    float_array,
-    numbers,
-    probabilities,
-    read_blocks,
-)
 from argmetric.scale.files._table import (
     call,
     inferred_type,
@@ -45,14 +37,14 @@ def copy_text(
     copies: list[str] = []
     n_rows = n_bytes = 0
 
-    def choose(table: Table) -> list[str]:
+    def choose(table: files.Table) -> list[str]:
         names.update(find_names(table, wanted))
         if wanted.added is not None or wanted.features is None:
             return table.names  # the rows are written again, or all of them read
         used = [name for name in names.values() if name in table.names]
         return list(dict.fromkeys([*used, *wanted.features]))
 
-    for table in read_blocks(path, choose, **reading):
+    for table in files.read_blocks(path, choose, **reading):
         columns = [_copied(table, name, names, wanted) for name in table.names]
         for name, column in zip(table.names, columns, strict=True):
             kind = _kind(table, column, is_group=name == wanted.group)
@@ -64,7 +56,7 @@ def copy_text(
         n_rows += batch.num_rows
         n_bytes += batch.nbytes
     if n_rows == 0:
-        raise DataError(f"{path} has no rows")
+        raise files.DataError(f"{path} has no rows")
     schema = pa.schema(list(kinds.items()))
     about = path, name_in_output, hive_keys(path, schema.names), size, modified
     per_row = n_bytes // n_rows + 1
@@ -94,16 +86,16 @@ def share_types(sources: list[InputFile]) -> list[InputFile]:
 
 
 def _copied(
-    table: Table, name: str, names: dict[str, str], wanted: WantedColumns
+    table: files.Table, name: str, names: dict[str, str], wanted: WantedColumns
 ) -> pa.Array:
     """Return a column of a block as it is copied: numbers are checked."""
     is_score, logits = name == names.get("score"), wanted.scores == "logits"
     if is_score and wanted.scores != "finite":
-        return float_array(probabilities(table, name, logits=logits))
+        return files.float_array(files.probabilities(table, name, logits=logits))
     features = wanted.features
     is_feature = name != names["label"] if features is None else name in features
     if is_score or name == wanted.weight or is_feature:
-        return float_array(numbers(table, name))
+        return files.float_array(files.numbers(table, name))
     column = table.columns.column(name)
     if not pa.types.is_large_string(column.type):
         return column
@@ -112,9 +104,10 @@ def _copied(
     return _without_blanks(column) if name == wanted.group else column
 
 
-def _kind(table: Table, column: pa.Array, *, is_group: bool) -> pa.DataType:
+def _kind(table: files.Table, column: pa.Array, *, is_group: bool) -> pa.DataType:
     """Return the type of a column in a block."""
-    if table.format not in DELIMITERS or not pa.types.is_large_string(column.type):
+    is_text = pa.types.is_large_string(column.type)
+    if not is_text or table.format not in files.DELIMITERS:
         return column.type
     kind = inferred_type(column)
     # 1 and 1.0 are two groups, as they are in memory
