@@ -192,7 +192,7 @@ def test_a_full_disk_leaves_no_part_of_a_compressed_file(run, output, monkeypatc
     def full(file, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("argmetric.scale.files._write._Kept.write", full)
+    monkeypatch.setattr("argmetric.scale.files._write._OpenFile.write", full)
     run("decide", "scores.csv", "-o", output).failed(
         1, exactly=f"cannot write {output}: No space left on device"
     )

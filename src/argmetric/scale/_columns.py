@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -233,36 +233,33 @@ def _kind_of_group(source: InputFile, group: str) -> str:
     return name
 
 
+# What ids are in buckets, which Arrow types are such ids, and as which they are kept:
+# of times the number of their unit
+_IDS: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
+    "whole numbers without a sign": (pa.types.is_uint64, pa.uint64()),
+    "whole numbers": (pa.types.is_integer, pa.int64()),
+    "fractions": (pa.types.is_floating, pa.float64()),
+    "truth values": (pa.types.is_boolean, pa.bool_()),
+    "bytes": (lambda kind: "binary" in str(kind), pa.large_binary()),
+    "text": (lambda kind: "string" in str(kind), pa.large_string()),
+    "times": (pa.types.is_temporal, pa.int64()),
+    "decimals": (pa.types.is_decimal, pa.large_string()),
+}
+
+
 def _kind_of_ids(kind: pa.DataType) -> str:
     """Return what ids of an Arrow type are in buckets; empty for what is no id."""
-    types = pa.types
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return _kind_of_ids(kind.value_type)
-    kinds = {
-        "whole numbers without a sign": types.is_uint64(kind),
-        "whole numbers": types.is_integer(kind),
-        "fractions": types.is_floating(kind),
-        "truth values": types.is_boolean(kind),
-        "bytes": "binary" in str(kind) and not types.is_nested(kind),
-        "text": "string" in str(kind) and not types.is_nested(kind),
-        f"times ({kind})": types.is_temporal(kind) and not types.is_interval(kind),
-        f"decimals ({kind})": types.is_decimal(kind),
-    }
-    return next((name for name, is_it in kinds.items() if is_it), "")
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        return ""
+    name = next((name for name, (is_it, _) in _IDS.items() if is_it(kind)), "")
+    return f"{name} ({kind})" if name in ("times", "decimals") else name
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of ids in buckets; times are numbers of their unit."""
-    plain = {
-        "whole numbers without a sign": pa.uint64(),
-        "fractions": pa.float64(),
-        "truth values": pa.bool_(),
-        "bytes": pa.large_binary(),
-        "text": pa.large_string(),
-    }
-    if kind.startswith("decimals"):
-        return pa.large_string()
-    return plain.get(kind, pa.int64())
+    """Return the Arrow type of ids in buckets."""
+    return _IDS[kind.partition(" (")[0]][1]
 
 
 @dataclass(frozen=True)
