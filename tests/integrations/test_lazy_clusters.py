@@ -12,7 +12,7 @@ from exported import missing, spark_session
 OPEN = {"score": "p", "label": "y", "decision_column": "d"}
 
 
-def rows(n=20_000, seed=0):
+def rows(n=6_000, seed=0):
     rng = np.random.default_rng(seed)
     p = rng.beta(0.5, 2, n)
     columns = {"p": p, "y": (rng.random(n) < p).astype(int), "d": (p > 0.4).astype(int)}
@@ -40,7 +40,7 @@ def dask():
         ) as cluster,
         distributed.Client(cluster),
     ):
-        yield lambda frame: dd.from_pandas(frame, npartitions=5)
+        yield lambda frame: dd.from_pandas(frame, npartitions=3)
 
 
 @pytest.fixture(params=["spark", "dask"])
@@ -97,7 +97,7 @@ def test_a_cluster_brings_groups_together(lazy):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_decides_many_rows_by_sums(lazy):
-    frame = rows(120_000, seed=2)[["p"]]
+    frame = rows(60_000, seed=2)[["p"]]
     table = lazy(frame)
     for metric in ("f1", "mcc"):
         found, wanted = scale.open(table).decide(metric), am.decide(frame["p"], metric)

@@ -157,9 +157,9 @@ def test_a_column_of_ids_is_no_column_of_classes(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "what"),
     [
-        ("p_late", np.nan, "scores has NaN at row 1703, column 1"),
-        ("p_lost", -0.5, "scores is -0.5 at row 1703, column 2"),
-        ("p_ok", 0.999, r"scores sums to 1\.\d+ in row 1703"),
+        ("p_late", np.nan, "column 'p_late', row 1704: nan is not a finite number"),
+        ("p_lost", -0.5, "scores is -0.5 at row 1704, column 2"),
+        ("p_ok", 0.999, r"scores sums to 1\.\d+ in row 1704"),
     ],
 )
 def test_a_bad_row_is_named_with_its_file(tmp_path, monkeypatch, column, value, what):
@@ -185,11 +185,11 @@ def test_a_bad_label_is_named_with_its_file(tmp_path):
     labels = ["a", "b"] * 50
     table = pa.table({"y": [*labels[:70], None, *labels[71:]], "pred": labels})
     folder = write_parts(tmp_path / "in", table, [50])
-    with pytest.raises(ValueError, match=r"part-001.parquet: y has no label at row 2"):
+    with pytest.raises(ValueError, match=r"part-001.parquet: y has no label at row 21"):
         evaluate_classes(folder)
     pq.write_table(table.slice(0, 60), folder / "part-001.parquet")
     with pytest.raises(
-        ValueError, match=r"part-000.parquet: column 'y' has the label 'b' at row 1, wh"
+        ValueError, match=r"part-000.parquet: column 'y' has the label 'b' at row 2, wh"
     ):
         evaluate_classes(folder, classes=["a", "c"])
 

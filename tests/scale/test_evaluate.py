@@ -79,7 +79,7 @@ def test_labels_of_any_kind(tmp_path):
 def test_a_label_that_is_missing_is_named(tmp_path):
     table = pa.table({"label": [1, 0, None, 1], "decision": [1, 0, 0, 1]})
     folder = write_parts(tmp_path / "in", table, [1])
-    refuses(ValueError, r"part-001\.parquet.*label.* row 1", evaluate, folder)
+    refuses(ValueError, r"part-001\.parquet.*label.* row 2", evaluate, folder)
 
 
 def test_a_score_that_is_undefined_is_refused(tmp_path):

@@ -137,7 +137,7 @@ def test_ids_and_types_are_those_of_the_whole(tmp_path):
     wanted = am.decide([0.9, 0.2, 0.4, 0.3], groups=[1, 2, 7, 1], average="groups")
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
     (folder / "b.csv").write_text("user,x,score\n,1,0.4\n")
-    with pytest.raises(ValueError, match=r"b\.csv: column 'user' is missing at row 0"):
+    with pytest.raises(ValueError, match=r"b\.csv: column 'user', row 1 is missing"):
         opened.decide(folder, **words)
     opened.decide(folder, missing_groups="own", **words)
 

@@ -73,5 +73,5 @@ def test_what_needs_all_rows_is_refused(tmp_path):
             fit(folder, am.MetricLogisticRegression(**words))
     refuses(TypeError, "estimator must be a MetricLogisticRegr", fit, folder, "f1")
     gap = table.set_column(0, "x0", pa.array([None, *range(99)], pa.float64()))
-    with pytest.raises(ValueError, match=r"part-000.*missing at row 0"):
+    with pytest.raises(ValueError, match=r"part-000.*'x0', row 1 is empty"):
         fit(write_parts(tmp_path / "gap", gap, [50]), am.MetricLogisticRegression())

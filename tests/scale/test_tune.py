@@ -126,7 +126,7 @@ def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
     one = write_parts(tmp_path / "one", pa.table({"y": [1, 1], "p": [0.2, 0.4]}), [1])
     refuses(ValueError, "both", tune, one)
     odd = pa.table({"y": [1, 0, 1], "p": [0.2, float("nan"), 0.3]})
-    with pytest.raises(ValueError, match=r"part-001.*is nan at row 0"):
+    with pytest.raises(ValueError, match=r"part-001.*'p', row 1: nan is not a finite"):
         tune(write_parts(tmp_path / "odd", odd, [1]))
     monkeypatch.setattr("argmetric.scale._tune.ROWS_SCANNED_WHOLE", 100)
     words = {"min_recall": 0.99, "min_precision": 0.99}

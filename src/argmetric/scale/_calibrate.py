@@ -207,63 +207,36 @@ def _sample(scan: Scan, size: int, random_state: int | None) -> tuple[Any, ...]:
 # -- some rows of each class, equal for any division into files ----------------------
 
 
-@dataclass(frozen=True)
-class ClassSample:
-    """Rows of one class with the lowest tickets, and how many there are in all."""
-
-    n: int  # rows of the class
-    row: Integers  # numbers of those drawn, among the rows of all files
-    ticket: Hashes  # a hash of this number
-    scores: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, row: Integers, scores: Floats, weight: Floats) -> ClassSample:
-        return cls(row.size, row, tickets(row), scores, weight)
-
-    @classmethod
-    def merge(cls, parts: list[ClassSample], most: int) -> ClassSample:
-        """At most so many of the rows of all parts."""
-        columns = [
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("row", "ticket", "scores", "weight")
-        ]
-        kept: Any = slice(None)
-        if columns[1].size > most:
-            kept = np.argpartition(columns[1], most)[:most]
-        n = sum(part.n for part in parts)
-        return cls(n, *(column[kept] for column in columns))
-
-
 def reference_sample(scan: Scan, most: int) -> Reference:
-    """Return so many rows of each class at most, with weights to stand for all."""
+    """Return so many rows of each class at most, with weights to stand for all.
 
-    def of_batch(batch: FileBatch) -> list[ClassSample]:
-        scores, weight = batch.values, batch.weight
-        rows = np.arange(batch.start, batch.start + batch.size)
-        classes = [
-            member & (weight > 0.0) for member in (~batch.positive, batch.positive)
-        ]
-        return [ClassSample.of(rows[i], scores[i], weight[i]) for i in classes]
+    They are those whose numbers among the rows of all files have the lowest tickets.
+    """
+    kinds = np.uint64, np.int64, np.float64, np.float64, np.bool_
+    nothing: Any = np.zeros(2, np.int64), [np.zeros(0, kind) for kind in kinds]
 
-    def merge(parts: list[list[ClassSample]]) -> list[ClassSample]:
-        nothing = np.zeros(0)
-        empty = ClassSample.of(np.zeros(0, np.int64), nothing, nothing)
-        pairs = zip(*(parts or [[empty, empty]]), strict=True)
-        return [ClassSample.merge(list(one), most) for one in pairs]
+    def of_batch(batch: FileBatch) -> Any:
+        row = np.arange(batch.start, batch.start + batch.size)
+        there = (weight := batch.weight) > 0.0
+        columns = tickets(row), row, batch.values, weight, batch.positive
+        size = np.bincount(batch.positive[there], minlength=2)
+        return size, [one[there] for one in columns]
 
-    classes = merge([scan.merge_batches(of_batch, merge)])
-    order = np.argsort(np.concatenate([one.row for one in classes]))
-    weight = np.concatenate(
-        [one.weight * (one.n / max(one.row.size, 1)) for one in classes]
-    )
-    alike = not scan.columns.weight and max(one.n for one in classes) <= most
-    return Reference(
-        np.concatenate([one.scores for one in classes])[order],
-        np.repeat([False, True], [one.row.size for one in classes])[order],
-        None if alike else weight[order],
-        scan.columns.logits,
-    )
+    def merge(parts: list[Any]) -> Any:
+        sizes, rows = zip(nothing, *parts, strict=True)
+        columns = [np.concatenate(one) for one in zip(*rows, strict=True)]
+        kept = [np.flatnonzero(columns[-1] == one) for one in (False, True)]
+        for i, places in enumerate(kept):
+            if places.size > most:
+                kept[i] = places[np.argpartition(columns[0][places], most)[:most]]
+        return sum(sizes), [one[np.concatenate(kept)] for one in columns]
+
+    sizes, (_, row, *columns) = merge([scan.merge_batches(of_batch, merge)])
+    scores, weight, positive = (one[np.argsort(row)] for one in columns)
+    stands_for = sizes / np.maximum(np.bincount(positive, minlength=2), 1)
+    alike = not scan.columns.weight and sizes.max() <= most
+    weight = None if alike else weight * stands_for[positive.astype(np.int64)]
+    return Reference(scores, positive, weight, scan.columns.logits)
 
 
 # Rows of which every distinct score is kept apart, if memory allows
@@ -282,7 +255,7 @@ def calibrate(
     n_sample: int | None = None,
     random_state: int | None = 0,
 ) -> Calibrator:
-    """Fit a calibrator to scores and labels.
+    r"""Fit a calibrator to scores and labels.
 
     Parameters
     ----------
@@ -314,6 +287,16 @@ def calibrate(
     to 1e-4, as its bins of equal mass may end a few rows further on, and "isotonic" is
     the calibrator of scores that were rounded so. Draws are kept to seven digits, here
     as there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> size = path.write_text("score,label\n0.9,1\n0.6,0\n0.4,0\n0.1,0\n")
+    >>> scale.open(path).calibrate("platt").formula
+    "logit p' = 0.5245 logit p -0.8893"
     """
     if method is not None:
         check_choice(method, "method", METHODS)
@@ -374,7 +357,7 @@ def calibration_check(
     zero_division: float | None = None,
     n_sample: int | None = None,
 ) -> CalibrationCheck:
-    """Check whether probabilities in files are calibrated well enough to use.
+    r"""Check whether probabilities in files are calibrated well enough to use.
 
     The check of up to four million rows is that of `argmetric.calibration_check` to the
     last digit. It fits calibrators out of fold and resamples rows, so it needs them in
@@ -398,6 +381,18 @@ def calibration_check(
     -------
     CalibrationCheck
         The verdict, the calibration curve, and what miscalibration costs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> rows = "0.9,1\n0.6,0\n0.4,1\n0.1,0\n" * 25
+    >>> size = path.write_text(f"score,label\n{rows}")
+    >>> check = scale.open(path).calibration_check("f1", n_bootstrap=20)
+    >>> check.n, check.n_positives
+    (100, 50)
     """
     metric = get_metric(metric, zero_division=zero_division)
     n_sample = _check_sample(n_sample, random_state)

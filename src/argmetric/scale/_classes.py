@@ -54,7 +54,7 @@ def decide_classes(
     random_state: int = 0,
     resume: bool = False,
 ) -> ScaledClassDecision:
-    """Choose one of several classes for every row.
+    r"""Choose one of several classes for every row.
 
     A random sample of at most 200,000 rows is decided as by `argmetric.classes.decide`.
     The rule of that decision, the largest weight·p + offset, labels all rows in one
@@ -86,6 +86,18 @@ def decide_classes(
     -------
     ScaledClassDecision
         Where the labels are, how many there are of each class, and the expected score.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> path = folder / "scores.csv"
+    >>> size = path.write_text("cat,dog\n0.9,0.1\n0.2,0.8\n")
+    >>> files = scale.open(path, scores=["cat", "dog"])
+    >>> files.decide_classes("accuracy", output=folder / "out").counts
+    array([1, 1])
     """
     (resume,) = as_flags(resume=resume)
     columns = files.scores or []
@@ -191,7 +203,7 @@ def _label_files(
             if rule.calibrator is not None:
                 apply = getattr(rule.calibrator, "apply", rule.calibrator)
                 place = f"{source.path}: calibrated p"
-                p = check_class_probabilities(apply(p), place, first=first)
+                p = check_class_probabilities(apply(p), place, first=first + 1)
             codes = rule.predicts(given)
             counts[:] += np.bincount(codes, minlength=count)
             tables[:] += [expected_table(p, one) for one in (codes, p.argmax(axis=1))]
@@ -212,7 +224,7 @@ def evaluate_classes(
     average: ClassAverage | None = None,
     zero_division: float | None = None,
 ) -> ActualClassScore:
-    """Return the actual score of a column of classes.
+    r"""Return the actual score of a column of classes.
 
     The score is that of `argmetric.classes.evaluate` on all rows at once.
 
@@ -230,6 +242,16 @@ def evaluate_classes(
     -------
     ActualClassScore
         The score and the table of counts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "classes.csv")
+    >>> size = path.write_text("label,decision\ncat,cat\ndog,cat\ndog,dog\n")
+    >>> scale.open(path).evaluate_classes("accuracy").confusion.tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
     """
     known = None if classes is None else label_array(classes, "classes")
     names = None if known is None else tuple(map(plain_label, known.tolist()))
@@ -293,7 +315,7 @@ def _label_codes(
         labels = labels.dictionary_decode()
     gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     if gaps.any():
-        why = no_label(column, f"row {first + int(np.argmax(gaps))}")
+        why = no_label(column, f"row {first + int(np.argmax(gaps)) + 1}")
         raise DataError(f"{source.path}: {why}")
     coded = labels.dictionary_encode()
     names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
@@ -304,7 +326,7 @@ def _label_codes(
         )
     odd = [name for name in names if name not in (classes or names)]
     if odd:
-        row = first + int(np.argmax(codes == names.index(odd[0])))
+        row = first + int(np.argmax(codes == names.index(odd[0]))) + 1
         raise DataError(
             f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
             f"{row}, which is not among the classes ({list_labels(classes or ())})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -13,24 +13,9 @@ import pyarrow.compute as pc
 
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import AnyArray, Booleans, Floats
-from argmetric._ground.validation import check_scores
 from argmetric.classes import check_class_probabilities
+from argmetric.scale import files
 from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale.files import (
-    BATCH_ROWS,
-    DECISION_NAMES,
-    LABEL_NAMES,
-    LOGIT_NAMES,
-    SCORE_NAMES,
-    DataError,
-    Role,
-    Table,
-    default_columns,
-    find_column,
-    is_numeric,
-    marked,
-    named_column,
-)
 
 LEAST_ROWS = 1 << 10  # of a batch
 MOST_VALUES = 1 << 22  # of a batch of features
@@ -44,7 +29,7 @@ class WantedColumns:
 
     # "score", "decision_column", "label" in the order in which they are found; None
     # stands for the one with a default name
-    names: Mapping[Role, str | None]
+    names: Mapping[files.Role, str | None]
     group: str | None = None
     weight: str | None = None
     features: Sequence[str] | None = ()  # to train on; None: all but the label
@@ -107,7 +92,7 @@ class UsedColumns:
     def batch_rows(self) -> int:
         """Return how many rows are read at a time."""
         rows = MOST_VALUES // max(len(self.features), 1)
-        return min(BATCH_ROWS, max(rows, LEAST_ROWS))
+        return min(files.BATCH_ROWS, max(rows, LEAST_ROWS))
 
     @property
     def truth(self) -> LabelColumn:
@@ -134,34 +119,22 @@ class UsedColumns:
         the score, with a minus where there is a decision and it is positive; or,
         without a score, 2·decision + label.
         """
+        table = table_of(record, source, first)
         if self.features:
             X = np.empty((record.num_rows, len(self.features)))
             for j, name in enumerate(self.features):
-                X[:, j] = as_floats(record.column(name))
+                X[:, j] = files.numbers(table, name)
             if self.scores == "classes":
-                return check_class_probabilities(
-                    X, f"{source.path}: scores", first=first
-                )
-            wrong = ~np.isfinite(X).all(axis=1)
-            if wrong.any():
-                row = first + int(np.argmax(wrong))
-                raise DataError(f"{source.path}: a feature is missing at row {row}")
+                place = f"{source.path}: scores"
+                return check_class_probabilities(X, place, first=first + 1)
             return X
         if not self.score:
             truth, decision = (one.holds(record) for one in self.of_labels)
             return np.asarray(2.0 * decision + truth, dtype=np.float64)
-        scores = as_floats(record.column(self.score))
-        place = f"{source.path}: column {self.score!r}"
         if self.scores == "finite":
-            require(np.isfinite(scores), scores, place, first, "scores must be finite")
-            return scores + 0.0
-        try:
-            check_scores(
-                scores, place, logits=self.logits, where=lambda i: f"row {first + i}"
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
-        p = scores if self.logits else np.clip(scores, 0.0, 1.0)
+            return files.numbers(table, self.score) + 0.0
+        p = files.probabilities(table, self.score, logits=self.logits)
+        p = p if self.logits else np.clip(p, 0.0, 1.0)
         return p if self.decision is None else negate_if(p, self.decision.holds(record))
 
 
@@ -170,28 +143,27 @@ def negate_if(p: Floats, chosen: Booleans) -> Floats:
     return np.where(chosen, -p, p)
 
 
-def require(right: Booleans, values: Floats, place: str, first: int, rule: str) -> None:
-    """Refuse the first of some values that is not right."""
-    if not right.all():
-        i = int(np.argmin(right))
-        raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
+def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> files.Table:
+    """Return rows of a file, which begin at one of them, as those of one file are."""
+    columns = pa.Table.from_batches([record])
+    return files.Table(columns, "parquet", source.path, first=first)
 
 
-def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
+def find_names(table: files.Table, wanted: WantedColumns) -> dict[str, str]:
     """Return the name of the column of each role in a file."""
-    logits = () if wanted.scores == "probabilities" else LOGIT_NAMES
+    logits = () if wanted.scores == "probabilities" else files.LOGIT_NAMES
     defaults = {
-        "score": SCORE_NAMES + logits,
-        "decision_column": DECISION_NAMES,
-        "label": LABEL_NAMES,
+        "score": files.SCORE_NAMES + logits,
+        "decision_column": files.DECISION_NAMES,
+        "label": files.LABEL_NAMES,
     }
     given = {"group": wanted.group, "weight": wanted.weight}
     names = {role: name for role, name in given.items() if name is not None}
     for role, asked in wanted.names.items():
-        usual = default_columns(table, defaults[role], taken=names.values())
+        usual = files.default_columns(table, defaults[role], taken=names.values())
         if role == "decision_column" and wanted.may_decide and not (asked or usual):
             continue
-        names[role] = find_column(
+        names[role] = files.find_column(
             table,
             asked,
             defaults[role],
@@ -205,31 +177,33 @@ def find_names(table: Table, wanted: WantedColumns) -> dict[str, str]:
 def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
     """Return the columns of one file that a verb asked for."""
     schema = source.schema
-    table = Table(schema.empty_table(), "parquet", source.path)
+    table = files.Table(schema.empty_table(), "parquet", source.path)
     names = find_names(table, wanted)
     if wanted.added in {*schema.names, *source.keys}:
-        raise DataError(
+        raise files.DataError(
             f"{source.path} already has a column {wanted.added!r}; name the new one "
-            f"with {marked('decision_column')}"
+            f"with {files.marked('decision_column')}"
         )
     if wanted.weight is not None:
-        named_column(table, wanted.weight)
-    features = tuple(named_column(table, name) for name in wanted.features or ())
+        files.named_column(table, wanted.weight)
+    features = tuple(files.named_column(table, name) for name in wanted.features or ())
     if wanted.features is None:
         features = tuple(name for name in schema.names if name != names["label"])
     if wanted.names.keys() == {"label"} and not features:
-        raise DataError(f"{source.path}: there are no features besides the label")
+        raise files.DataError(f"{source.path}: there are no features besides the label")
     roles = [(name, "features") for name in features]
     roles += [(name, role) for role, name in names.items()]
     seen: dict[str, str] = {}
     for name, what in roles:
         if seen.setdefault(name, what) != what:
-            raise DataError(f"{seen[name]} and {what} both name column {name!r}")
-    numbers = [names[role] for role in ("score", "weight") if role in names]
-    for name in (*numbers, *features):
+            raise files.DataError(f"{seen[name]} and {what} both name column {name!r}")
+    numeric = [names[role] for role in ("score", "weight") if role in names]
+    for name in (*numeric, *features):
         kind = schema.field(name).type
-        if not is_numeric(kind):
-            raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+        if not files.is_numeric(kind):
+            raise files.DataError(
+                f"{source.path}: column {name!r} holds {kind}, not numbers"
+            )
     label, decision = names.get("label"), names.get("decision_column")
     return UsedColumns(
         score=names.get("score", ""),
@@ -248,46 +222,44 @@ def _kind_of_group(source: InputFile, group: str) -> str:
     """Return what ids of a column, or of a folder, are in buckets."""
     if group in source.keys:
         return "text"
-    named_column(Table(source.schema.empty_table(), "parquet", source.path), group)
+    table = files.Table(source.schema.empty_table(), "parquet", source.path)
+    files.named_column(table, group)
     kind = source.schema.field(group).type
     if not (name := _kind_of_ids(kind)):
-        raise DataError(
+        raise files.DataError(
             f"{source.path}: column {group!r} holds {kind}; group ids are numbers, "
             "text, bytes or times"
         )
     return name
 
 
+# What ids are in buckets, which Arrow types are such ids, and as which they are kept:
+# of times the number of their unit
+_IDS: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
+    "whole numbers without a sign": (pa.types.is_uint64, pa.uint64()),
+    "whole numbers": (pa.types.is_integer, pa.int64()),
+    "fractions": (pa.types.is_floating, pa.float64()),
+    "truth values": (pa.types.is_boolean, pa.bool_()),
+    "bytes": (lambda kind: "binary" in str(kind), pa.large_binary()),
+    "text": (lambda kind: "string" in str(kind), pa.large_string()),
+    "times": (pa.types.is_temporal, pa.int64()),
+    "decimals": (pa.types.is_decimal, pa.large_string()),
+}
+
+
 def _kind_of_ids(kind: pa.DataType) -> str:
     """Return what ids of an Arrow type are in buckets; empty for what is no id."""
-    types = pa.types
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return _kind_of_ids(kind.value_type)
-    kinds = {
-        "whole numbers without a sign": types.is_uint64(kind),
-        "whole numbers": types.is_integer(kind),
-        "fractions": types.is_floating(kind),
-        "truth values": types.is_boolean(kind),
-        "bytes": "binary" in str(kind) and not types.is_nested(kind),
-        "text": "string" in str(kind) and not types.is_nested(kind),
-        f"times ({kind})": types.is_temporal(kind) and not types.is_interval(kind),
-        f"decimals ({kind})": types.is_decimal(kind),
-    }
-    return next((name for name, is_it in kinds.items() if is_it), "")
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        return ""
+    name = next((name for name, (is_it, _) in _IDS.items() if is_it(kind)), "")
+    return f"{name} ({kind})" if name in ("times", "decimals") else name
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of ids in buckets; times are numbers of their unit."""
-    plain = {
-        "whole numbers without a sign": pa.uint64(),
-        "fractions": pa.float64(),
-        "truth values": pa.bool_(),
-        "bytes": pa.large_binary(),
-        "text": pa.large_string(),
-    }
-    if kind.startswith("decimals"):
-        return pa.large_string()
-    return plain.get(kind, pa.int64())
+    """Return the Arrow type of ids in buckets."""
+    return _IDS[kind.partition(" (")[0]][1]
 
 
 @dataclass(frozen=True)
@@ -320,13 +292,8 @@ class FileBatch:
         name = self.columns.weight
         if not name:
             return np.ones(self.size)
-        weights = as_floats(self.record.column(name))
-        right = np.isfinite(weights) & (weights >= 0.0)
-        place = f"{self.source.path}: column {name!r}"
-        require(
-            right, weights, place, self.first, "weights are finite and not negative"
-        )
-        return weights
+        table = table_of(self.record, self.source, self.first)
+        return files.weights(table, name, some=False)
 
     @property
     def plain_groups(self) -> AnyArray:
@@ -367,18 +334,8 @@ def _ids_of(
         nothing = pa.scalar(None, kind)
         ids = pc.if_else(pc.is_nan(ids), nothing, pc.add(ids, 0.0))
     if ids.null_count and columns.missing == "error":
-        row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(
-            f"{source.path}: column {group!r} is missing at row {row}; "
-            f"{marked('missing_groups', 'own')} makes such rows one group"
-        )
+        way_out = f"{files.marked('missing_groups', 'own')} makes such rows one group"
+        missing = ids.is_null().to_numpy(zero_copy_only=False)
+        table = table_of(record, source, first)
+        files.refuse_rows(table, group, missing, f"is missing; {way_out}")
     return ids
-
-
-def as_floats(column: pa.Array) -> Floats:
-    """Return numbers of any type as 64-bit floats, nan where missing."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

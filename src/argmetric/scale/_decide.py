@@ -46,7 +46,7 @@ def decide(
     rule: Rule | None = None,
     resume: bool = False,
 ) -> ScaledDecision:
-    """Choose the labels with the highest expected metric.
+    r"""Choose the labels with the highest expected metric.
 
     The labels are those of `argmetric.decide` on all rows at once, whatever the number
     of files, workers and buckets. The output has the same files, rows, order and
@@ -77,6 +77,20 @@ def decide(
     -------
     ScaledDecision
         Where the labels are, and the expected score.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> path = folder / "scores.csv"
+    >>> size = path.write_text("score\n0.9\n0.6\n0.1\n")
+    >>> decision = scale.open(path).decide("f1", output=folder / "out")
+    >>> decision.n_positives, round(decision.expected, 3)
+    (2, 0.802)
+    >>> [file.name for file in (folder / "out").iterdir()]
+    ['scores.parquet']
     """
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = as_flags(logits=logits, resume=resume)
@@ -235,8 +249,6 @@ def _append(
                 scores = columns.values(record, source, first)
             positive = chosen(scan.starts[i] + first, scores)
             counts[i] += np.count_nonzero(positive)
-            if rule is None:
-                return pa.array(positive.astype(np.int64))
             return labels.take(pa.array(positive.astype(np.int64)))
 
         return label

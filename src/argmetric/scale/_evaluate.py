@@ -27,7 +27,7 @@ def evaluate(
     zero_division: float | None = None,
     pos_label: Label | None = None,
 ) -> ScaledScore:
-    """Return the actual score of a column of decisions, for files of any size.
+    r"""Return the actual score of a column of decisions, for files of any size.
 
     The score is that of `argmetric.evaluate` on all rows at once.
 
@@ -46,6 +46,16 @@ def evaluate(
     -------
     ScaledScore
         The score and the counts of right and wrong labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> size = path.write_text("label,decision\n1,1\n0,1\n1,0\n")
+    >>> scale.open(path).evaluate("f1").counts
+    {'tp': 1, 'fp': 1, 'fn': 1, 'tn': 0}
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(average, "average", ("groups", "pooled"))

@@ -52,7 +52,7 @@ def forecast(
     zero_division: float | None = None,
     pos_label: Label | None = None,
 ) -> Forecast:
-    """Forecast the score of a column of labels, for files of any size.
+    r"""Forecast the score of a column of labels, for files of any size.
 
     The forecast is that of `argmetric.forecast` on all rows at once. Where files have
     no column of decisions it is about those that `decide` makes. For one vector, each
@@ -77,6 +77,16 @@ def forecast(
     -------
     Forecast
         The mean and the interval of the score on the true labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> size = path.write_text("score,decision\n0.9,1\n0.6,1\n0.1,0\n")
+    >>> round(scale.open(path).forecast("f1").mean, 3)
+    0.802
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")

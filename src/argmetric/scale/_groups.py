@@ -241,21 +241,14 @@ def partition(
         )
         return path, sizes, n_chunks
 
-    buckets = _buckets(_load_or_write(os.path.join(folder, "sizes"), scan, write))
+    sizes = os.path.join(folder, "sizes")
+    if (written := load(sizes, list)) is None:  # by a run that was interrupted
+        written = scan.map(write, scan.parts)
+        save(sizes, written)
+    buckets = _buckets(written)
     if (n_moved := sum(bucket.n for bucket in buckets)) != scan.n:
         raise DataError(f"{scan.n:,} rows were read and {n_moved:,} came into buckets")
     return buckets
-
-
-def _load_or_write(
-    path: str, scan: Scan, write: Callable[[range], tuple[str, list[int], int]]
-) -> list[tuple[str, list[int], int]]:
-    """Return what was written, by this run or by one that was interrupted."""
-    if (known := load(path, list)) is not None:
-        return [tuple(one) for one in known]
-    written = scan.map(write, scan.parts)
-    save(path, written)
-    return written
 
 
 def save(path: str, values: object) -> None:

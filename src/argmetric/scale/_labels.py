@@ -22,7 +22,6 @@ from argmetric.scale._groups import Bucket, GroupedRows, load, save, whole_group
 from argmetric.scale._memory import fits
 from argmetric.scale._scan import Scan
 from argmetric.scale._vector import (
-    Passes,
     Reading,
     Vector,
     VectorCut,
@@ -90,29 +89,21 @@ def decide_all(scan: Scan, question: Question) -> RowDecision:
         rows = Bucket(scan.n, scan=scan, values=lambda batch: batch.values).read()
         labels, result = _decide_rows(rows, question)
         return RowDecision(question, [result], "one vector, 1 bucket", labels + 1)
-    by_file = [range(i, i + 1) for i in range(len(scan.sources))]
-    passes = _passes(scan, scan.parts)
-    vector = Vector(scan.n, question.reading, passes, _passes(scan, by_file))
+
+    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
+        return scan.each(lambda batches: work(batch.values for batch in batches))
+
+    vector = Vector(scan.n, question.reading, passes)
     cut = decide_vector(vector, question.metric, question.limits)
     plan = f"one vector, {cut.n_passes} passes"
     row_labels = None
     if cut.threshold is None:
         row_labels = np.zeros(scan.n, np.int8)
-        for i, part in enumerate(by_file):
-            label = _tie_labels(cut, question.reading, cut.quotas[i])
-            for batch in scan.batches(part):
-                end = batch.start + batch.size
-                row_labels[batch.start : end] = label(batch.values) + 1
+        label = _tie_labels(cut, question.reading)
+        for batch in scan.batches():
+            end = batch.start + batch.size
+            row_labels[batch.start : end] = label(batch.values) + 1
     return RowDecision(question, [_cut_result(cut)], plan, row_labels, cut.threshold)
-
-
-def _passes(scan: Scan, parts: list[range]) -> Passes:
-    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
-        return scan.map(
-            lambda part: work(batch.values for batch in scan.batches(part)), parts
-        )
-
-    return passes
 
 
 def _decide_groups(scan: Scan, question: Question) -> RowDecision:
@@ -210,22 +201,22 @@ def _decide_large(
     def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
         return [work(values for _, values, _ in bucket.chunks())]
 
-    vector = Vector(bucket.n, question.reading, passes, passes)
+    vector = Vector(bucket.n, question.reading, passes)
     cut = decide_vector(vector, question.metric, question.limits)
-    label = _tie_labels(cut, question.reading, sum(cut.quotas))
+    label = _tie_labels(cut, question.reading)
     for rows, values, _ in bucket.chunks():
         labels[rows] = label(values) + 1
     return _cut_result(cut)
 
 
 def _tie_labels(
-    cut: VectorCut, reading: Reading, quota: int
+    cut: VectorCut, reading: Reading
 ) -> Callable[[Floats], npt.NDArray[np.int8]]:
     """Return what labels the next scores whenever it is called.
 
-    Of a tie that is split, the first rows are positive, `quota` of them.
+    Of a tie that is split, the first rows are positive.
     """
-    left = quota
+    left = cut.n_tied
 
     def label(scores: Floats) -> npt.NDArray[np.int8]:
         nonlocal left

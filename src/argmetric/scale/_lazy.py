@@ -228,8 +228,12 @@ class LazyTable(Shown):
         columns = self._columns(average, p="score")
         plain = not logits and options["reference"] is None and "g" not in columns
         rows = Rows(table, columns, "logit" if logits else "p", in_bins=plain)
+        about: dict[str, Any] = {
+            **{"output": output, "score": columns["p"], "group": columns.get("g")},
+            **{"n": rows.n, "n_files": 0, "metric": metric},
+        }
         if "g" in columns:
-            return _decide_groups(table, rows, metric, options, output)
+            return LazyDecision(**about, **_decide_groups(table, rows, options, about))
         count = None
         if plain and is_long(rows.n) and limits.min_precision == limits.min_recall == 0:
             items = LazyItems(rows, rows.n)
@@ -250,10 +254,9 @@ class LazyTable(Shown):
             cut = -1.0  # all: rounding may have left some below 0
         p = nw.col(columns["p"]).cast(nw.Float64)
         column = (p >= cut).cast(nw.Int8).alias(output)
-        found |= {"table": table.with_columns(column).to_native(), "output": output}
-        found |= {"score": columns["p"], "group": None, "metric": metric}
-        found |= {"n": rows.n, "n_files": 0, "n_groups": None}
-        return LazyDecision(**found, plan=f"one vector, {rows.passes} passes")
+        found |= {"table": table.with_columns(column).to_native(), "n_groups": None}
+        plan = f"one vector, {rows.passes} passes"
+        return LazyDecision(**about, **found, plan=plan)
 
     def evaluate(
         self,
@@ -430,9 +433,10 @@ class LazyTable(Shown):
 
 
 def _decide_groups(
-    table: Any, rows: Rows, metric: Metric, options: dict[str, Any], output: str
-) -> LazyDecision:
+    table: Any, rows: Rows, options: dict[str, Any], about: dict[str, Any]
+) -> dict[str, Any]:
     """Return the decision on groups: a pass of two columns, and a lazy table."""
+    metric, columns = about["metric"], (about["score"], about["group"])
     sums = decide_groups(rows.frame, GroupWork("p", "g", metric, options))
     found = rows.numbers(sums.select(*(nw.col(name).sum() for name in SUMS)))
     total = {name: float(found[name][0]) for name in SUMS}
@@ -441,28 +445,21 @@ def _decide_groups(
     expected = total["sum"] / defined if defined else math.nan
     if rows.high > 0.0:
         refuse_never_defined(expected, metric)
-    score, group = rows.columns["p"], rows.columns["g"]
-    work = GroupWork(score, group, metric, options, output)
+    work = GroupWork(*columns, metric, options, about["output"])
     scale = "logit" if options["logits"] else "p"
     undefined = math.isnan(metric.zero_division)
-    return LazyDecision(
-        output=output,
-        score=score,
-        group=group,
-        n=rows.n,
-        n_files=0,
-        n_groups=n_groups,
-        n_positives=int(total["positives"]),
-        threshold=None,
-        expected=expected,
-        error=total["error"] / n_groups,
-        expected_half=None if undefined else total["half"] / n_groups,
-        n_half=int(total["n_half"]),
-        metric=metric,
-        plan=f"by group, {rows.passes} passes",
-        scale=scale if options["reference"] is None else f"calibrated {scale}",
-        table=decide_groups(table, work).to_native(),
-    )
+    return {
+        "n_groups": n_groups,
+        "n_positives": int(total["positives"]),
+        "threshold": None,
+        "expected": expected,
+        "error": total["error"] / n_groups,
+        "expected_half": None if undefined else total["half"] / n_groups,
+        "n_half": int(total["n_half"]),
+        "plan": f"by group, {rows.passes} passes",
+        "scale": scale if options["reference"] is None else f"calibrated {scale}",
+        "table": decide_groups(table, work).to_native(),
+    }
 
 
 def _decide_values(

@@ -227,11 +227,8 @@ def moments_in_bins(
     frame: nw.LazyFrame[Any], low: float, scale: float, *keys: str
 ) -> nw.LazyFrame[Any]:
     """Return numbers of rows and sums of powers of x = (p - low)·scale by bin of x."""
-    x = nw.col("x")
-    place = nw.col("p") if low == 0.0 else nw.col("p") - low
-    frame = frame.select(*keys, x=place * scale)
-    frame = frame.with_columns(bin=x.floor(), x2=x * x)
-    frame = frame.with_columns(x3=nw.col("x2") * x)
+    x = (nw.col("p") if low == 0.0 else nw.col("p") - low) * scale
+    frame = frame.select(*keys, bin=x.floor(), x=x, x2=x * x, x3=x * x * x)
     sums = {name: nw.col(name).sum() for name in ("x", "x2", "x3")}
     return frame.group_by(*keys, "bin").agg(rows=nw.len(), **sums)
 

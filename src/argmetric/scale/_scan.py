@@ -342,7 +342,7 @@ def _labels_in(column: Any, name: str, first: int, where: str) -> list[Any]:
     values = label_array(plain_labels(column.unique()), name)
     if missing_labels(values).any():
         gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        row = first + int(np.argmax(gaps))
+        row = first + int(np.argmax(gaps)) + 1
         raise DataError(f"{where}{no_label(name, f'row {row}')}")
     return list(dict.fromkeys(map(plain_label, values.tolist())))
 
@@ -367,29 +367,19 @@ def with_labels(scan: Scan, pos_label: object, *, both: bool) -> Scan:
         name: distinct(label_array([one for part in parts for one in part[name]], name))
         for name in names
     }
-    if isinstance(pos_label, LabelText):
-        text = pos_label.text
-        settled = [
-            _spelled_column(one, ordered[one.column], text, both) for one in columns
-        ]
-    else:
+    union = list(dict.fromkeys(itertools.chain(*ordered.values())))
+    settled = []
+    for column in columns:
+        name, values = column.column, ordered[column.column]
+        if isinstance(pos_label, LabelText):
+            settled.append(_spelled_column(column, values, pos_label.text, both))
+            continue
         if pos_label is not None:
-            union = list(dict.fromkeys(itertools.chain(*ordered.values())))
-            classes = [classes_of(union, " and ".join(names), pos_label, both=both)]
-            classes *= len(names)
-        else:
-            classes = [classes_of(ordered[name], name, both=both) for name in names]
-        settled = [
-            replace(column, positive=one.positive, negative=one.negative)
-            for column, one in zip(columns, classes, strict=True)
-        ]
-    truth = [one for one in settled if not one.is_decision]
-    decision = [one for one in settled if one.is_decision]
-    label = truth[0] if truth else None
-    known = replace(
-        scan.columns, label=label, decision=decision[0] if decision else None
-    )
-    return replace(scan, columns=known)
+            name, values = " and ".join(names), union
+        one = classes_of(values, name, pos_label, both=both)
+        settled.append(replace(column, positive=one.positive, negative=one.negative))
+    roles: Any = {"decision" if one.is_decision else "label": one for one in settled}
+    return replace(scan, columns=replace(scan.columns, **roles))
 
 
 def _spelled_column(
@@ -409,12 +399,8 @@ def _spelled_column(
     same = tuple(value for value, one in meant.items() if one == known.positive)
     names = (1, 0) if text is None else (known.positive, known.negative)
     # A day without positives has none of their spellings.
-    return replace(
-        column,
-        positive=names[0],
-        negative=names[1],
-        spellings=same or (known.positive,),
-    )
+    spelled_so = same or (known.positive,)
+    return replace(column, positive=names[0], negative=names[1], spellings=spelled_so)
 
 
 def columns_of(

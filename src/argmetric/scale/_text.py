@@ -8,17 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from argmetric.scale import files
 from argmetric.scale._columns import WantedColumns, find_names
 from argmetric.scale._sources import InputFile, hive_keys, stamp
-from argmetric.scale.files import (
-    DELIMITERS,
-    DataError,
-    Table,
-    float_array,
-    numbers,
-    probabilities,
-    read_blocks,
-)
 from argmetric.scale.files._table import (
     call,
     inferred_type,
@@ -28,7 +20,11 @@ from argmetric.scale.files._table import (
 
 
 def copy_text(
-    path: str, name: str, folder: str, wanted: WantedColumns, reading: dict[str, Any]
+    path: str,
+    name_in_output: str,
+    folder: str,
+    wanted: WantedColumns,
+    reading: dict[str, Any],
 ) -> InputFile:
     """Copy the rows of a file of text to Arrow files in a folder.
 
@@ -36,18 +32,35 @@ def copy_text(
     has the types that all of them have. `reading` are options of `read_blocks`.
     """
     size, modified = stamp(path)
-    copier = _Copier(folder, wanted)
-    try:
-        for table in read_blocks(path, copier.choose, **reading):
-            copier.write(table)
-    finally:
-        copier.close()
-    if copier.rows == 0:
-        raise DataError(f"{path} has no rows")
-    schema, per_row = pa.schema(list(copier.kinds.items())), copier.bytes // copier.rows
-    keys, rows = hive_keys(path, schema.names), copier.rows
-    about = path, name, keys, size, modified, rows, per_row + 1, schema
-    return InputFile(*about, copies=tuple(copier.paths))
+    names: dict[str, str] = {}  # of columns, by role
+    kinds: dict[str, Any] = {}  # types of columns, by name
+    copies: list[str] = []
+    n_rows = n_bytes = 0
+
+    def choose(table: files.Table) -> list[str]:
+        names.update(find_names(table, wanted))
+        if wanted.added is not None or wanted.features is None:
+            return table.names  # the rows are written again, or all of them read
+        used = [name for name in names.values() if name in table.names]
+        return list(dict.fromkeys([*used, *wanted.features]))
+
+    for table in files.read_blocks(path, choose, **reading):
+        columns = [_copied(table, name, names, wanted) for name in table.names]
+        for name, column in zip(table.names, columns, strict=True):
+            kind = _kind(table, column, is_group=name == wanted.group)
+            kinds[name] = common_type(kinds.get(name, pa.null()), kind)
+        batch = pa.Table.from_arrays(columns, names=table.names)
+        copies.append(os.path.join(folder, f"{len(copies):06d}.arrow"))
+        with pa.ipc.new_file(copies[-1], batch.schema) as writer:
+            writer.write_table(batch)
+        n_rows += batch.num_rows
+        n_bytes += batch.nbytes
+    if n_rows == 0:
+        raise files.DataError(f"{path} has no rows")
+    schema = pa.schema(list(kinds.items()))
+    about = path, name_in_output, hive_keys(path, schema.names), size, modified
+    per_row = n_bytes // n_rows + 1
+    return InputFile(*about, n_rows, per_row, schema, copies=tuple(copies))
 
 
 def share_types(sources: list[InputFile]) -> list[InputFile]:
@@ -72,79 +85,33 @@ def share_types(sources: list[InputFile]) -> list[InputFile]:
     return [with_types(one) if one.copies else one for one in sources]
 
 
-class _Copier:
-    """Arrow files with the blocks of a file of text, one for each schema."""
-
-    def __init__(self, folder: str, wanted: WantedColumns) -> None:
-        self.folder, self.wanted = folder, wanted
-        self.names: dict[str, str] = {}  # of columns, by role
-        self.kinds: dict[str, Any] = {}  # types of columns, by name
-        self.paths: list[str] = []
-        self.writer: Any = None
-        self.schema: Any = None  # of what is being written
-        self.rows = self.bytes = 0
-
-    def choose(self, table: Table) -> list[str]:
-        """Return the columns to copy: all where the rows are written again."""
-        self.names = find_names(table, self.wanted)
-        features = self.wanted.features
-        if self.wanted.added is not None or features is None:
-            return table.names
-        used = [name for name in self.names.values() if name in table.names]
-        return list(dict.fromkeys([*used, *features]))
-
-    def write(self, table: Table) -> None:
-        """Write a block, its numbers checked, and widen the types of the file."""
-        columns = [self._column(table, name) for name in table.names]
-        batch = pa.Table.from_arrays(columns, names=table.names)
-        if self.writer is None or self.schema != batch.schema:
-            self.close()
-            self.paths.append(os.path.join(self.folder, f"{len(self.paths):06d}.arrow"))
-            self.writer = pa.ipc.new_file(self.paths[-1], batch.schema)
-            self.schema = batch.schema
-        self.writer.write_table(batch)
-        self.rows += batch.num_rows
-        self.bytes += batch.nbytes
-
-    def close(self) -> None:
-        """End the file that is being written."""
-        if self.writer is not None:
-            self.writer.close()
-        self.writer = None
-
-    def _column(self, table: Table, name: str) -> pa.Array:
-        """Return a column as it is copied; its type is known afterwards."""
-        wanted, is_score = self.wanted, name == self.names.get("score")
-        if is_score and wanted.scores != "finite":
-            logits = wanted.scores == "logits"
-            column = float_array(probabilities(table, name, logits=logits))
-        elif is_score or name == wanted.weight or name in self._features(table):
-            column = float_array(numbers(table, name))
-        else:
-            column = table.columns.column(name)
-            if table.decimal == "," and pa.types.is_large_string(column.type):
-                column = with_decimal_points(column)
-            if name == wanted.group and pa.types.is_large_string(column.type):
-                column = _without_blanks(column)
-        self.kinds[name] = common_type(
-            self.kinds.get(name, pa.null()), self._kind(table, name, column)
-        )
+def _copied(
+    table: files.Table, name: str, names: dict[str, str], wanted: WantedColumns
+) -> pa.Array:
+    """Return a column of a block as it is copied: numbers are checked."""
+    is_score, logits = name == names.get("score"), wanted.scores == "logits"
+    if is_score and wanted.scores != "finite":
+        return files.float_array(files.probabilities(table, name, logits=logits))
+    features = wanted.features
+    is_feature = name != names["label"] if features is None else name in features
+    if is_score or name == wanted.weight or is_feature:
+        return files.float_array(files.numbers(table, name))
+    column = table.columns.column(name)
+    if not pa.types.is_large_string(column.type):
         return column
+    if table.decimal == ",":
+        column = with_decimal_points(column)
+    return _without_blanks(column) if name == wanted.group else column
 
-    def _features(self, table: Table) -> list[str]:
-        features = self.wanted.features
-        if features is None:
-            return [name for name in table.names if name != self.names["label"]]
-        return list(features)
 
-    def _kind(self, table: Table, name: str, column: pa.Array) -> pa.DataType:
-        """Return the type of a column in a block."""
-        if table.format not in DELIMITERS or not pa.types.is_large_string(column.type):
-            return column.type
-        kind = inferred_type(column)
-        # 1 and 1.0 are two groups, as they are in memory
-        is_split = name == self.wanted.group and pa.types.is_floating(kind)
-        return pa.large_string() if is_split else kind
+def _kind(table: files.Table, column: pa.Array, *, is_group: bool) -> pa.DataType:
+    """Return the type of a column in a block."""
+    is_text = pa.types.is_large_string(column.type)
+    if not is_text or table.format not in files.DELIMITERS:
+        return column.type
+    kind = inferred_type(column)
+    # 1 and 1.0 are two groups, as they are in memory
+    return pa.large_string() if is_group and pa.types.is_floating(kind) else kind
 
 
 def _without_blanks(column: pa.Array) -> pa.Array:

@@ -57,7 +57,7 @@ def tune(
     random_state: int | np.random.Generator | None = 0,
     pos_label: Label | None = None,
 ) -> Rule:
-    """Find the threshold with the best score on labelled rows.
+    r"""Find the threshold with the best score on labelled rows.
 
     The threshold and its score are those of `argmetric.tune` on all rows at once: rows
     are counted in bins of the score, and only bins that can contain the best threshold
@@ -80,6 +80,17 @@ def tune(
     -------
     Rule
         The threshold, its score, and the scores of other thresholds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
+    >>> size = path.write_text("score,label\n0.9,1\n0.6,1\n0.4,0\n0.1,0\n")
+    >>> rule = scale.open(path).tune("f1", cv=None)
+    >>> rule.threshold, rule.score
+    (0.5, 1.0)
     """
     chosen = one_metric(metric, cost, zero_division)
     limits = check_tune_limits(
@@ -204,14 +215,12 @@ MOST_ROWS_IN_MEMORY = 50_000  # as the search itself would hold
 def fit(
     files: OpenedFiles, estimator: MetricLogisticRegression
 ) -> MetricLogisticRegression:
-    """Fit a `MetricLogisticRegression` with the objective "soft".
+    r"""Fit a `MetricLogisticRegression` with the objective "soft".
 
     The coefficients are those of ``estimator.fit`` on all rows at once, up to rounding.
 
     Parameters
     ----------
-    files : Files
-        The files, of which this is a method.
     files : Files
         The files, of which this is a method.
     estimator : MetricLogisticRegression
@@ -221,6 +230,18 @@ def fit(
     -------
     MetricLogisticRegression
         The estimator itself.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from argmetric import scale
+    >>> from argmetric.train import MetricLogisticRegression
+    >>> path = Path(tempfile.mkdtemp(), "rows.csv")
+    >>> size = path.write_text("size,label\n3,1\n2,1\n1,0\n0,0\n")
+    >>> model = scale.open(path).fit(MetricLogisticRegression())
+    >>> model.feature_names_in_.tolist()
+    ['size']
     """
     from argmetric.train import MetricLogisticRegression, read_labels
 
@@ -268,11 +289,7 @@ class FileRows:
 
     def _total(self, work: Callable[[FileBatch], Floats]) -> Floats:
         """Return the sum of arrays, one of each batch, in their order."""
-
-        def add(parts: list[Floats]) -> Floats:
-            return np.asarray(sum(parts[1:], parts[0]))
-
-        return add([part for part in self.scan.each(partial(_sums, work)) if part.size])
+        return self.scan.merge_batches(work, lambda parts: np.asarray(sum(parts)))
 
     @cached_property
     def positive(self) -> Booleans:
@@ -342,9 +359,3 @@ class FileRows:
             return min(margins, default=np.inf)
 
         return float(min(self.scan.each(least)))
-
-
-def _sums(work: Callable[[FileBatch], Floats], batches: Iterator[FileBatch]) -> Floats:
-    """Return the sum of arrays, one of each batch; an empty one of none."""
-    parts = [work(batch) for batch in batches if batch.size]
-    return np.asarray(sum(parts[1:], parts[0])) if parts else np.zeros(0)

@@ -59,8 +59,7 @@ class Vector:
 
     n: int
     reading: Reading
-    passes: Passes  # over parts of any size
-    by_file: Passes  # over files, of which a tie that is split takes the first rows
+    passes: Passes
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class VectorCut:
 
     choice: BestCount
     threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
-    quotas: tuple[int, ...]  # of a tie that is split: the first so many of each file
+    n_tied: int  # of a tie that is split the first so many are chosen
     n_passes: int
     notes: tuple[str, ...]
 
@@ -166,7 +165,7 @@ def decide_vector(vector: Vector, metric: Metric, limits: Limits) -> VectorCut:
         raise _too_many(items, why, "another metric, or no floors")
     calibrator, notes = reading.calibrator, []
     threshold = cut_between(choice.upper, choice.lower)
-    quotas: tuple[int, ...] = ()
+    left = 0
     if calibrator is not None:
         notes.append(f"{calibration_note(calibrator)}; thresholds refer to these")
     if threshold is None:
@@ -174,14 +173,12 @@ def decide_vector(vector: Vector, metric: Metric, limits: Limits) -> VectorCut:
             # in memory the higher score before the calibrator goes first
             instead = "a calibrator without steps"
             raise _too_many(items, "the calibrator makes ties", instead)
-        ties = vector.by_file(partial(_ties, reading=reading, at=choice.lower))
-        left = choice.best - sum(above for above, _ in ties)
-        before = np.cumsum([0, *(tied for _, tied in ties)])
-        quotas = tuple(np.diff(np.minimum(before, left)).tolist())
-        notes.append(tie_note(int(before[-1]), choice.lower, "the first in order"))
+        ties = items.collect(partial(_ties, at=choice.lower))
+        above, tied = np.sum(ties, axis=0).tolist()
+        left = choice.best - above
+        notes.append(tie_note(tied, choice.lower, "the first in order"))
     notes += error_note(choice.error)
-    n_passes = items.passes_done + (threshold is None)
-    return VectorCut(choice, threshold, quotas, n_passes, tuple(notes))
+    return VectorCut(choice, threshold, left, items.passes_done, tuple(notes))
 
 
 def _too_many(items: Items, why: str, instead: str) -> DataError:
@@ -241,10 +238,10 @@ def _counts(
     return _merge_counts(parts)
 
 
-def _ties(batches: Iterator[Floats], reading: Reading, at: float) -> tuple[int, int]:
-    """Return how many scores are above a probability, and how many share it."""
+def _ties(batches: Iterator[Floats], at: float) -> tuple[int, int]:
+    """Return how many values are above one of them, and how many share it."""
     above = tied = 0
-    for p in map(reading.probabilities, batches):
+    for p in batches:
         above += int(np.count_nonzero(p > at))
         tied += int(np.count_nonzero(p == at))
     return above, tied

@@ -112,8 +112,8 @@ DECIMALS = st.one_of(
 
 def read_rows(path, **options):
     rows = open_rows(path, Request(**options), classes=StreamClasses("1", "-1", True))
-    with closing(rows.source):
-        blocks = list(rows.reader.blocks())
+    with closing(rows):
+        blocks = list(rows.blocks())
     parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
     return np.vstack(parts).tolist(), np.concatenate([b.y for b in blocks]).tolist()
 
@@ -170,8 +170,8 @@ def test_rows_read_at_once_are_those_read_one_by_one(data, kind):
         features = 3 if kind == "svm" else None
         request = Request(features=features, on_error="skip", every=every)
         rows = open_rows(path, request)
-        with closing(rows.source):
-            blocks = list(rows.reader.blocks())
+        with closing(rows):
+            blocks = list(rows.blocks())
         X = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
         y, numbers = ([getattr(b, one) for b in blocks] for one in ("y", "numbers"))
         end = blocks[-1].position

@@ -190,8 +190,8 @@ def stream(o: Arguments) -> int:
             if stopped():  # while it waited for the first bytes
                 return stopped.code
             raise
-        stack.enter_context(closing(rows.source))
-        model = runs.new_model(metric, configuration, rows.reader.layout.format, o.seed)
+        stack.enter_context(closing(rows))
+        model = runs.new_model(metric, configuration, rows.layout.format, o.seed)
         if found is not None and found.arrays:
             model.set_state(found.arrays)
         length = None if found is None else int(found.manifest["output"])
@@ -205,7 +205,7 @@ def stream(o: Arguments) -> int:
             run.history = StreamHistory(run.n_rows)
         run.go(stopped)
     if not run.n_rows and not stopped():
-        raise files.DataError(f"no row of {rows.source.name} could be used")
+        raise files.DataError(f"no row of {rows.name} could be used")
     if run.finished and run.absence is not None:
         raise files.DataError(run.absence)
     return _summary(run, metric, stopped, o)
@@ -252,7 +252,7 @@ def _summary(
     run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Arguments
 ) -> int:
     """Print the answer of a run, write its report, and return the exit code."""
-    layout, position, counts = run.rows.reader.layout, run.position, run.counts
+    layout, position, counts = run.rows.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
     values: _report.Values = {
         **_rows_values(run.rows, position, n),
@@ -310,12 +310,12 @@ def _summary(
 
 
 def _rows_values(
-    rows: blocks.OpenRows, position: blocks.Position, n: int
+    rows: blocks.TextRows | blocks.ParquetRows, position: blocks.Position, n: int
 ) -> _report.Values:
     """Return the values on the rows that were read."""
     return {
-        "file": rows.source.name,
-        "format": rows.reader.layout.format,
+        "file": rows.name,
+        "format": rows.layout.format,
         "rows": n,
         "skipped": position.skipped,
         "errors": [with_flags(error) for error in position.errors],
@@ -384,16 +384,16 @@ def predict(o: Arguments) -> int:
     any_label = blocks.StreamClasses(rest=True)  # of svmlight, before each row
     with _say_how_to_unpack("predict CHECKPOINT -"):
         rows = blocks.open_rows(o.file, request, format=o.format, classes=any_label)
-    layout, position = rows.reader.layout, rows.start
+    layout, position = rows.layout, rows.position
     order = [layout.names.index(name) for name in known.names]
     n_rows, positives, started = 0, 0, time.monotonic()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(closing(rows.source))
+        stack.enter_context(closing(rows))
         stack.enter_context(_report.progress("predicting"))
         out: Any = sys.stdout.buffer if target == "-" else None
         if target not in (None, "-"):
             out = stack.enter_context(written_whole(target))
-        for block in rows.reader.blocks():
+        for block in rows.blocks():
             position = block.position
             if not block.numbers.size:
                 continue
@@ -406,7 +406,7 @@ def predict(o: Arguments) -> int:
             n_rows += decisions.size
             positives += int(decisions.sum())
         if not n_rows:
-            raise files.DataError(f"no row of {rows.source.name} could be used")
+            raise files.DataError(f"no row of {rows.name} could be used")
     sys.stdout.flush()
     values: _report.Values = {
         **_rows_values(rows, position, n_rows),

@@ -307,7 +307,7 @@ class StreamRun:
     """
 
     model: OnlineClassifier
-    rows: blocks.OpenRows
+    rows: blocks.TextRows | blocks.ParquetRows
     predictions: Predictions
     configuration: dict[str, Any]
     folder: Path | None
@@ -322,7 +322,7 @@ class StreamRun:
     def __post_init__(self) -> None:
         # Of predictions, each made before its label was seen
         self.counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
-        self.position = self.rows.start
+        self.position = self.rows.position
         self._saved_rows = self.position.rows
         self._line: Any = None  # on standard error, if that is a terminal
         self._next_look = time.monotonic() + _SECONDS
@@ -347,7 +347,7 @@ class StreamRun:
         # Before the first block, which waits for compilers, there is nothing to keep
         with contextlib.ExitStack() as in_order:
             try:
-                for block in self.rows.reader.blocks():
+                for block in self.rows.blocks():
                     self._take(block)
                     if not self.seconds:
                         in_order.enter_context(ends_in_order(*_SIGNALS))
@@ -437,7 +437,7 @@ class StreamRun:
             return None
         others = "other labels" if classes.negative is None else repr(classes.negative)
         return (
-            f"{self.rows.source.name}: none of {self.n_rows:,} rows has the label "
+            f"{self.rows.name}: none of {self.n_rows:,} rows has the label "
             f"{classes.positive!r}, which --pos-label names; they hold {others}"
         )
 
@@ -446,12 +446,12 @@ class StreamRun:
         if self.folder is None:
             return False
         self.predictions.sync()
-        position, source = self.position, self.rows.source
+        position, source = self.position, self.rows
         tail = base64.b64encode(position.tail).decode()
         errors = list(position.errors)
         manifest = {
             "configuration": self.configuration,
-            "layout": self.rows.reader.layout.to_dict(),
+            "layout": self.rows.layout.to_dict(),
             "position": asdict(position) | {"tail": tail, "errors": errors},
             "input": source.mark(position.offset, position.tail),
             "output": self.predictions.length,

@@ -17,9 +17,9 @@ from argmetric.scale.files._values import (
     _NUMBER,
     _encode,
     _number_cells,
-    _refuse,
     is_numeric,
     number_problem,
+    refuse_rows,
 )
 
 Kind = Literal["number", "category", "other", "empty"]
@@ -53,16 +53,16 @@ def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         bad = ~(is_number | is_missing)
         if bad.any():
             first = column[int(np.argmax(bad))].as_py()
-            _refuse(table, name, bad, number_problem(str(first)))
+            refuse_rows(table, name, bad, number_problem(str(first)))
         column = pc.fill_null(pc.utf8_trim_whitespace(column), text_scalar("nan"))
         words = {"true": f"{TRUTHS['true']:g}", "false": f"{TRUTHS['false']:g}"}
         for word, number in {**words, "|".join(sorted(MISSING)): "nan"}.items():
             column = pc.replace_substring_regex(column, f"(?i)^({word})$", number)
     elif not is_numeric(column.type):
-        _refuse(table, name, np.ones(len(column), dtype=bool), "is not a number")
+        refuse_rows(table, name, np.ones(len(column), dtype=bool), "is not a number")
     values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
     values = np.where(is_missing, np.nan, values)
-    _refuse(table, name, np.isinf(values), "is not a finite number")
+    refuse_rows(table, name, np.isinf(values), "is not a finite number")
     return values
 
 

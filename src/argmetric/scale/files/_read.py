@@ -6,6 +6,7 @@ text is read as plain files are, and memory does not grow with the file.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -290,15 +291,14 @@ def _align(table: Table, first: Table) -> pa.Table:
 def _clash(tables: list[Table]) -> str:
     """Say which column has one type here and another one there."""
     first, *others = tables
-    for table in others:
-        for name in first.names:
-            types = [one.columns.schema.field(name).type for one in (first, table)]
-            schemas = [pa.schema([(name, type_)]) for type_ in types]
-            try:
-                pa.unify_schemas(schemas, promote_options="permissive")
-            except pa.ArrowException:
-                return (
-                    f"{table.source}: column {name!r} holds {types[1]}, but that of "
-                    f"{first.source} {types[0]}"
-                )
+    for table, name in itertools.product(others, first.names):
+        columns = [one.columns.select([name]) for one in (first, table)]
+        try:
+            pa.concat_tables(columns, promote_options="permissive")
+        except pa.ArrowException:
+            types = [one.schema.field(0).type for one in columns]
+            return (
+                f"{table.source}: column {name!r} holds {types[1]}, but that of "
+                f"{first.source} {types[0]}"
+            )
     return f"the columns of {first.source} and {others[-1].source} differ"

@@ -46,19 +46,19 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column of numbers, or of text that reads as such, as finite floats."""
     column = _number_cells(table, name)
     if column.null_count:
-        _refuse(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
+        refuse_rows(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
         numeric = call("match_substring_regex", column, pattern=_NUMBER)
         legible = mask_to_numpy(numeric)
         if not legible.all():
             first = column[int(np.argmin(legible))].as_py()
-            _refuse(table, name, ~legible, number_problem(str(first)))
+            refuse_rows(table, name, ~legible, number_problem(str(first)))
     elif not is_numeric(column.type):
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
-    _refuse(table, name, ~np.isfinite(values), "is not a finite number")
+    refuse_rows(table, name, ~np.isfinite(values), "is not a finite number")
     return values
 
 
@@ -93,11 +93,11 @@ def probabilities(
         raise DataError(f"{error}; {_COUNTED}") from None
 
 
-def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """Return a column of weights: finite, none below 0, not all 0."""
+def weights(table: Table, name: str, *, some: bool = True) -> npt.NDArray[np.float64]:
+    """Return a column of weights: finite, none below 0, and `some` above it."""
     values = numbers(table, name)
-    _refuse(table, name, values < 0, "is below 0; a weight is not")
-    if not values.any():
+    refuse_rows(table, name, values < 0, "is below 0; a weight is not")
+    if some and not values.any():
         raise DataError(f"{_place(table, name)} holds no weight above 0")
     return values
 
@@ -107,7 +107,7 @@ def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     coded = _encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     empty = coded.spread(gaps, of_null=True)
-    _refuse(table, name, empty, "is empty; every row needs a group")
+    refuse_rows(table, name, empty, "is empty; every row needs a group")
     ids = coded.values
     if table.format == "jsonl":
         from argmetric.scale.files._parse import plain_id
@@ -177,7 +177,9 @@ def _is_gap(value: object) -> bool:
     return is_nan or (isinstance(value, str) and not value.strip())
 
 
-def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -> None:
+def refuse_rows(
+    table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str
+) -> None:
     """Raise for the first bad row, with its column and value; return if none is."""
     if not bad.any():
         return
@@ -213,10 +215,7 @@ def labels(
     The column has 0 and 1, -1 and 1, true and false, or any two values, of which
     `pos_label` means 1; it may be absent where all rows have one other value.
     """
-    coded = _encode(table, name)
-    read, classes = _read(table, name, coded, pos_label, missing=missing)
-    worth = np.array([_worth(label, classes.positive) for label in read])
-    return coded.spread(worth, of_null=math.nan)
+    return _read(table, name, pos_label, missing=missing)[0]
 
 
 def classes(
@@ -227,10 +226,8 @@ def classes(
     These are 0 and 1 without `pos_label` (then None is second), else the values that
     are in the file, and the positive one of them. Without `both` a class may be absent.
     """
-    coded = _encode(table, name)
-    read, found = _read(table, name, coded, pos_label, missing=False, both=both)
-    worth = np.array([_worth(label, found.positive) for label in read])
-    is_positive = coded.spread(worth, of_null=math.nan) == 1
+    rows, found = _read(table, name, pos_label, both=both)
+    is_positive = rows == 1
     if pos_label is None:
         return is_positive.astype(np.int64), None
     return np.where(is_positive, found.positive, found.negative), found.positive
@@ -252,34 +249,38 @@ def class_names(
     coded = _encode(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     if not missing:
-        _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
+        refuse_rows(
+            table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}"
+        )
     texts = [str(value).strip() for value in coded.values]
     whole = r"(-?\d+)\.0+"
     names = [re.sub(f"^{whole}$", r"\1", text) for text in texts]
     if among is not None:
         odd = np.array([one not in among for one in names], dtype=np.bool_) & ~gaps
         problem = f"is none of the classes ({list_labels(tuple(among))})"
-        _refuse(table, name, coded.spread(odd, of_null=not missing), problem)
+        refuse_rows(table, name, coded.spread(odd, of_null=not missing), problem)
     return coded.codes, names
 
 
 def _read(
     table: Table,
     name: str,
-    coded: _CodedColumn,
     pos_label: str | None,
     *,
-    missing: bool,
+    missing: bool = False,
     both: bool = False,
-) -> tuple[list[Any], Classes]:
-    """Return the label of each value, None where it is no label, and the classes."""
+) -> tuple[npt.NDArray[np.float64], Classes]:
+    """Return rows of labels as 0 and 1, NaN where there is none, and the classes."""
+    coded = _encode(table, name)
     gaps = np.array([is_spelled_missing(value) for value in coded.values], dtype=bool)
     if not missing:
         empty = coded.spread(gaps, of_null=True)
-        _refuse(table, name, empty, f"is empty; {EVERY_ROW}")
+        refuse_rows(table, name, empty, f"is empty; {EVERY_ROW}")
     present = [v for v, gap in zip(coded.values, gaps, strict=True) if not gap]
     meant, known = read_values(present, _place(table, name), pos_label, both=both)
-    return [meant.get(value) for value in coded.values], known
+    labels = [meant.get(value) for value in coded.values]
+    worth = [math.nan if x is None else float(x == known.positive) for x in labels]
+    return coded.spread(np.array(worth), of_null=math.nan), known
 
 
 def read_values(
@@ -308,10 +309,6 @@ def read_values(
 
 def _naming(*value: object) -> str:
     return marked("pos_label", str(value[0]) if value else None)
-
-
-def _worth(label: object, positive: object) -> float:
-    return math.nan if label is None else float(label == positive)
 
 
 def _strip(value: object) -> object:

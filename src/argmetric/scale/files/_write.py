@@ -31,6 +31,7 @@ from argmetric.scale.files._table import (
     flat,
     infer_types,
     json_values,
+    text_array,
     text_bytes,
     text_scalar,
 )
@@ -196,11 +197,8 @@ def _write(
         delimiter = table.delimiter if same else DELIMITERS[format]
         names = table.columns.column_names
         alone = len(names) == 1
-        marks = {delimiter, '"', "\n", "\r"}
-        quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
-        pairs = zip(names, quoted, strict=True)
-        header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
-        file.write(f"{header}\n".encode())
+        header = _quote_cells(text_array(names), delimiter, alone=False).to_pylist()
+        file.write(f"{delimiter.join(header)}\n".encode())
         separator = text_scalar(delimiter)
         for arrays in _batches(table.columns):
             texts = [
@@ -275,13 +273,8 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
             for key, value in zip(keys, values, strict=True)
         ]
         inside = call("binary_join_element_wise", *members, comma)
-        lines = call(
-            "binary_join_element_wise",
-            text_scalar("{"),
-            inside,
-            text_scalar("}"),
-            nothing,
-        )
+        ends = text_scalar("{"), text_scalar("}")
+        lines = call("binary_join_element_wise", ends[0], inside, ends[1], nothing)
         _write_lines(file, lines)
 
 

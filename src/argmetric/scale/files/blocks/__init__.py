@@ -15,13 +15,15 @@ from argmetric.scale.files.blocks._base import (
     RowLayout,
     StreamClasses,
 )
-from argmetric.scale.files.blocks._open import OpenRows, ResumePoint, open_rows
+from argmetric.scale.files.blocks._columns import ParquetRows
+from argmetric.scale.files.blocks._open import ResumePoint, open_rows
+from argmetric.scale.files.blocks._rows import TextRows
 
 __all__ = [
     "MOST_ROWS",
     "BadRowError",
-    "OpenRows",
     "PackedError",
+    "ParquetRows",
     "Position",
     "Request",
     "ResumePoint",
@@ -29,5 +31,6 @@ __all__ = [
     "RowFormat",
     "RowLayout",
     "StreamClasses",
+    "TextRows",
     "open_rows",
 ]

@@ -331,15 +331,6 @@ _READERS: dict[RowFormat, Any] = {
 }
 
 
-@dataclass
-class OpenRows:
-    """An input that is open."""
-
-    source: Any  # has a `name`, can `mark` a place and `close`
-    reader: Any  # has the `layout`, and yields `blocks`
-    start: Position
-
-
 @dataclass(frozen=True)
 class ResumePoint:
     """Where another run has been: position, layout, and the mark of the place."""
@@ -357,7 +348,7 @@ def open_rows(
     classes: StreamClasses | None = None,
     resumed: ResumePoint | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> OpenRows:
+) -> TextRows | ParquetRows:
     """Open a file of svmlight, CSV, TSV, JSONL or Parquet, or standard input for "-".
 
     The `format` is needed where neither the name nor the first bytes say it. A reader
@@ -373,7 +364,7 @@ def open_rows(
         if kind != "parquet":
             refuse_utf16_and_zero_bytes(head, source.name)
         _refuse_options(request, kind)
-        reader = _READERS[kind](source, request)
+        reader: TextRows | ParquetRows = _READERS[kind](source, request)
         if resumed is None:
             known = request.known
             if known is not None:
@@ -382,7 +373,7 @@ def open_rows(
         else:
             reader.layout, reader.position = resumed.layout, resumed.position
             reader.skip_to(resumed.position.offset, resumed.mark)
-        return OpenRows(reader, reader, reader.position)
+        return reader
     except BaseException:
         source.close()
         raise
