@@ -65,7 +65,7 @@ def _asks(claim: table.Claim) -> list[Ask]:
     ]
 
 
-CLAIMS = tuple(
-    declare(f"daume2009-table-2-{claim.name}", partial(_measured, claim), _asks(claim))
-    for claim in table.CLAIMS
-)
+for _claim in table.CLAIMS:
+    declare(f"daume2009-table-2-{_claim.name}", asks=_asks(_claim))(
+        partial(_measured, _claim)
+    )

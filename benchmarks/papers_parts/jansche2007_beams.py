@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric.sequence import Independent, decode, distribution, expectation
 from papers_parts import sequences as sequence
-from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
+from papers_parts.claim import Estimate, Figures, declare
 
 DISTRIBUTIONS = tuple(sequence.DISTRIBUTIONS)
 EVERY_STATE = 10**9  # a beam that drops nothing
@@ -58,10 +58,12 @@ def bound_figures(rows: Sequence[sequence.Decoded]) -> Figures:
     }
 
 
+@declare("jansche2007-section-4-bound")
 def _bounds(fast: bool) -> Figures:
     return bound_figures(_section_4(fast))
 
 
+@declare("jansche2007-section-4-map")
 def _map_hypothesis(fast: bool) -> Figures:
     rng = np.random.default_rng(0)
     worst, same = 0.0, []
@@ -102,6 +104,7 @@ def _model(n: int) -> Independent:
     return Independent(np.random.default_rng(n).random(n))
 
 
+@declare("jansche2007-section-3-4-cubic")
 def _cubic(fast: bool) -> Figures:
     sizes = (50, 100, 200) if fast else (50, 100, 200, 300)
     counts = [
@@ -119,6 +122,7 @@ def _cubic(fast: bool) -> Figures:
     }
 
 
+@declare("jansche2007-section-4-linear")
 def _beam_times(fast: bool) -> Figures:
     z, model = np.arange(400) % 2, _model(400)
     widths = (25, 50, 100)
@@ -157,6 +161,7 @@ def _twenty(n: int) -> int:
     return 20
 
 
+@declare("jansche2007-section-4-decoder")
 def _decoder_times(fast: bool) -> Figures:
     figures = {}
     for what, width, sizes in (
@@ -181,6 +186,7 @@ def states_without_reuse(n: int, width: int) -> int:
     return total
 
 
+@declare("jansche2007-section-4-reuse")
 def _footnote_4(fast: bool) -> Figures:
     sizes = (20, 40, 80) if fast else (20, 40, 80, 120)
     anew = [states_without_reuse(n, EVERY_STATE) for n in sizes]
@@ -192,79 +198,6 @@ def _footnote_4(fast: bool) -> Figures:
     }
 
 
-CLAIMS = (
-    declare(
-        "jansche2007-section-4-one-state-value",
-        partial(_beam, "1"),
-        [
-            within(f"mean error of the value, {kind}", 0.5, 0.7)
-            for kind in DISTRIBUTIONS
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-one-state",
-        partial(_beam, "1"),
-        [at_least(f"optimum found, {kind}, %", 99) for kind in DISTRIBUTIONS],
-    ),
-    declare(
-        "jansche2007-section-4-2n-states",
-        partial(_beam, "2n"),
-        [
-            *(
-                at_most(f"largest error of the value, {kind}", 1e-3)
-                for kind in DISTRIBUTIONS
-            ),
-            *(at_least(f"optimum found, {kind}, %", 100) for kind in DISTRIBUTIONS),
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-bound",
-        _bounds,
-        [
-            at_most("most that a kept value exceeds the optimum", 1e-12),
-            at_most("most that an optimum lies outside its bounds", 1e-12),
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-map",
-        _map_hypothesis,
-        [
-            at_most("largest difference to the F-score of the MAP hypothesis", 1e-12),
-            at_least("decided for the MAP hypothesis, %", 100),
-        ],
-    ),
-    declare(
-        "jansche2007-section-3-4-cubic",
-        _cubic,
-        [
-            within("power of n, states", 2.9, 3.1),
-            at_most("states over n³, the longest", 0.1),
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-linear",
-        _beam_times,
-        [
-            within("power of L, states", 0.9, 1.1),
-            within("power of n, states", 0.9, 1.1),
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-decoder",
-        _decoder_times,
-        [
-            within("power of n, exact, states", 3.7, 4.1),
-            within("power of n, L = 2n, states", 2.8, 3.1),
-            within("power of n, L = 20, states", 1.9, 2.1),
-        ],
-    ),
-    declare(
-        "jansche2007-section-4-reuse",
-        _footnote_4,
-        [
-            at_most("states with maps reused, over those without", 0.9),
-            within("power of n, without", 3.7, 4.1),
-            within("power of n, reused", 3.7, 4.1),
-        ],
-    ),
-)
+declare("jansche2007-section-4-one-state-value")(partial(_beam, "1"))
+declare("jansche2007-section-4-one-state")(partial(_beam, "1"))
+declare("jansche2007-section-4-2n-states")(partial(_beam, "2n"))

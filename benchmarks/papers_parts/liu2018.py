@@ -15,7 +15,7 @@ from stream_parts.convergence import (
 )
 
 from argmetric.stream import FOFORule, NewtonRule, OFORule, SFORule
-from papers_parts.claim import Ask, Estimate, Figures, at_least, at_most, declare
+from papers_parts.claim import Ask, Estimate, Figures, at_most, declare
 from papers_parts.estimates import ratio, slope
 
 SFO = "SFO"
@@ -90,6 +90,7 @@ def _moments(stream: Stream) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return cuts, np.interp(cuts, eta, score), excess(stream, cuts)
 
 
+@declare("liu2018-lemma-1")
 def _lemma_1(fast: bool) -> Figures:
     figures = {}
     for stream in COMMON:
@@ -106,6 +107,7 @@ def _lemma_1(fast: bool) -> Figures:
     return figures
 
 
+@declare("liu2018-lemma-2")
 def _lemma_2(fast: bool) -> Figures:
     """The largest of π/2·(F* − F)/|θ − θ*|, η having a few values."""
     rng, largest = np.random.default_rng(0), 0.0
@@ -126,6 +128,7 @@ def _lemma_2(fast: bool) -> Figures:
     return {LARGEST: largest}
 
 
+@declare("liu2018-theorem-2")
 def _theorem_2(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     for stream in streams(fast):
@@ -143,6 +146,7 @@ def _theorem_2(fast: bool) -> Figures:
     return figures
 
 
+@declare("liu2018-theorem-3")
 def _theorem_3(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     for stream in streams(fast):
@@ -159,6 +163,7 @@ def _theorem_3(fast: bool) -> Figures:
     return figures
 
 
+@declare("liu2018-section-1-faster")
 def _faster(fast: bool) -> Figures:
     """How often FOFO is the nearer one, over the sizes of the paper's sets."""
     figures: dict[str, float | Estimate] = {}
@@ -180,6 +185,7 @@ def _faster(fast: bool) -> Figures:
     return figures
 
 
+@declare("liu2018-theorem-4")
 def _consistency(fast: bool) -> Figures:
     figures = {}
     for stream in streams(fast):
@@ -202,6 +208,7 @@ def best_cut(stream: Stream, metric: str) -> float:
     return float(stream.scores()[1][np.argmax(score)])
 
 
+@declare("liu2018-section-5-other-metrics")
 def _other_metrics(fast: bool) -> Figures:
     figures = {}
     lengths = np.unique(np.logspace(3, 6 if fast else 7, 7 if fast else 9).astype(int))
@@ -223,56 +230,3 @@ def _each(figure: str, bound: float, among: tuple[Stream, ...] = COMMON) -> list
         at_most(f"{figure}, {stream.name}", bound, full_only=stream is RARE)
         for stream in among
     ]
-
-
-CLAIMS = (
-    declare(
-        "liu2018-lemma-1",
-        _lemma_1,
-        [
-            *_each("argmin of Q less argmax of F1", 2e-3),
-            *_each("argmin of Q less half of the best F1", 2e-3),
-            *_each("concave steps of Q", 0),
-        ],
-    ),
-    declare("liu2018-lemma-2", _lemma_2, [at_most(LARGEST, 1 + 1e-9)]),
-    declare(
-        "liu2018-theorem-2",
-        _theorem_2,
-        _each("slope of log(Q − Q*) over log T", RATE, ALL),
-    ),
-    declare(
-        "liu2018-theorem-3",
-        _theorem_3,
-        [
-            at_most(
-                asked_slope("θ − θ*", stream).format(FOFO),
-                RATE,
-                full_only=stream is RARE,
-            )
-            for stream in reversed(ALL)
-        ],
-    ),
-    declare(
-        "liu2018-section-1-faster",
-        _faster,
-        [
-            at_least(f"{NEARER}, {stream.name}", 50, full_only=stream is RARE)
-            for stream in ALL
-        ],
-    ),
-    declare(
-        "liu2018-theorem-4",
-        _consistency,
-        _each("points of F1 lost at the end", 0.1, ALL),
-    ),
-    declare(
-        "liu2018-section-5-other-metrics",
-        _other_metrics,
-        [
-            ask
-            for title in TITLES.values()
-            for ask in _each(f"slope of log|θ − θ*|, {title}", RATE)
-        ],
-    ),
-)

@@ -14,10 +14,6 @@ from argmetric.stream import FixedRule, FOFORule, OFORule, OnlineClassifier
 from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.estimates import slope
 from papers_parts.liu2018 import (
-    ALL,
-    RARE,
-    RATE,
-    asked_slope,
     ranges,
     streams,
 )
@@ -70,6 +66,7 @@ def _f1(y: np.ndarray, labels: np.ndarray) -> float:
     return 200.0 * float((y * labels).sum()) / float(y.sum() + labels.sum())
 
 
+@declare("liu2018-theorem-3-learned")
 def _theorem_3(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     for average in AVERAGES:
@@ -86,6 +83,7 @@ def _theorem_3(fast: bool) -> Figures:
     return figures
 
 
+@declare("liu2018-theorem-4-learned")
 def _theorem_4(fast: bool) -> Figures:
     return {
         f"points of F1 lost, {average}, {stream.name}": Estimate.of(
@@ -122,6 +120,23 @@ def _measured(method: str, n: int, d: int) -> tuple[float, float]:
     return float(sum(array.nbytes for array in kept)), seconds
 
 
+@declare(
+    "liu2018-table-1-costs",
+    asks=[
+        *(
+            ask
+            for method in (FOFO, OFO, STAMP)
+            for ask in (
+                within(f"bytes a feature, {method}", 1, 32),
+                at_most(f"bytes that 140,000 more rows add, {method}", 0),
+                at_most(f"slope of log time over log d, {method}", 1.1),
+                at_most(f"slope of log time over log n, {method}", 1.1),
+            )
+        ),
+        within("bytes of OMCSL over those of FOFO", 8, 12),
+        at_least("nanoseconds of OMCSL over those of FOFO", 1.5),
+    ],
+)
 def _costs(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     widths = np.array([500, 1_000, 2_000, 4_000])
@@ -150,49 +165,3 @@ def _costs(fast: bool) -> Figures:
             figures[f"{what} {name}, {OMCSL}"] / figures[f"{what} {name}, {FOFO}"]
         )
     return figures
-
-
-CLAIMS = (
-    declare(
-        "liu2018-theorem-3-learned",
-        _theorem_3,
-        [
-            at_most(
-                asked_slope("θ − θ*", stream).format("averaged w"),
-                RATE,
-                full_only=stream is RARE,
-            )
-            for stream in reversed(ALL)
-        ],
-    ),
-    declare(
-        "liu2018-theorem-4-learned",
-        _theorem_4,
-        [
-            at_most(
-                f"points of F1 lost, averaged w, {stream.name}",
-                0.1,
-                full_only=stream is RARE,
-            )
-            for stream in ALL
-        ],
-    ),
-    declare(
-        "liu2018-table-1-costs",
-        _costs,
-        [
-            *(
-                ask
-                for method in (FOFO, OFO, STAMP)
-                for ask in (
-                    within(f"bytes a feature, {method}", 1, 32),
-                    at_most(f"bytes that 140,000 more rows add, {method}", 0),
-                    at_most(f"slope of log time over log d, {method}", 1.1),
-                    at_most(f"slope of log time over log n, {method}", 1.1),
-                )
-            ),
-            within("bytes of OMCSL over those of FOFO", 8, 12),
-            at_least("nanoseconds of OMCSL over those of FOFO", 1.5),
-        ],
-    ),
-)
