@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import tracemalloc
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -62,8 +61,6 @@ def grouped(
         "rows": lambda s: s.rows,
         "model": lambda s: s.case.model,
         "reference": lambda s: s.m,
-        "set": lambda s: s.case.name,
-        "thinned": lambda s: s.case.ratio,
     }
     for half in ("show", "choose"):
         of_half = [value for s, value in lines if s.case.half == half]
@@ -190,7 +187,7 @@ def classifier(*, quick: bool, half: str | None) -> None:
 
 
 def speed(*, quick: bool, half: str | None) -> None:
-    """5. Seconds and memory of large batches."""
+    """5. Seconds of large batches."""
     shapes = {(10**6, 10): 2.0, (10**5, 100): 2.0, (10**5, 1000): 15.0}
     rng = np.random.default_rng(0)
     for (n, count), most in shapes.items():
@@ -204,13 +201,7 @@ def speed(*, quick: bool, half: str | None) -> None:
             am.classes.decide(p, "f1")
 
         took = min(wall_seconds(call) for _ in range(2))
-        told = {"rows": n, "classes": count}
-        emit("speed", "decide", took, "s", ("<=", most), **told)
-        tracemalloc.start()
-        call()
-        peak = tracemalloc.get_traced_memory()[1] / p.nbytes
-        tracemalloc.stop()
-        emit("speed", "memory", peak, "times P (tracemalloc)", ("<=", 3.0), **told)
+        emit("speed", "decide", took, "s", ("<=", most), rows=n, classes=count)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/guarantees.py                 # everything, some twenty minutes
     python benchmarks/guarantees.py floors          # precision, with a peer
-    python benchmarks/guarantees.py climb           # precision, with an earlier start
+    python benchmarks/guarantees.py climb           # precision, by kind of model
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -107,7 +107,9 @@ def threshold_of(y: Any, p: Any, metric: Any, **limits: Any) -> Any:
     return rule.threshold, rule.guarantee
 
 
-def mapie_threshold(y: Any, p: Any, floor: float, confidence: float, how: str) -> Any:
+def mapie_threshold(
+    y: Any, p: Any, floor: float, confidence: float, **options: Any
+) -> Any:
     from mapie.risk_control import BinaryClassificationController
 
     controller = BinaryClassificationController(
@@ -116,10 +118,12 @@ def mapie_threshold(y: Any, p: Any, floor: float, confidence: float, how: str) -
         floor,
         confidence_level=confidence,
         best_predict_param_choice="recall",
-        fwer_method=how,
+        **options,
     )
     first = 0
-    if how == "split_fixed_sequence":  # a half of the rows finds the order of the tests
+    if (
+        options.get("fwer_method") == "split_fixed_sequence"
+    ):  # a half of the rows finds the order of the tests
         first = y.size // 2
         controller.learn_fixed_sequence_order(p[:first, None], y[:first])
     controller.calibrate(p[first:, None], y[first:])
@@ -186,7 +190,7 @@ def floors(quick: bool) -> None:
                         if peers and few and confidence == CONFIDENCES[0]:
                             for how in ("bonferroni_holm", "split_fixed_sequence"):
                                 ways[f"MAPIE {how}"] = mapie_threshold(
-                                    y, p, floor, confidence, how
+                                    y, p, floor, confidence, fwer_method=how
                                 )
                         if confidence == CONFIDENCES[0]:
                             rule = am.tune(
@@ -207,41 +211,15 @@ def floors(quick: bool) -> None:
             tally.tell("floors", what, delta, n=n)
 
 
-def earlier_threshold(cuts: tests.RankedCuts) -> float:
-    """Return what was certified for recall with the start of before; kept to compare.
-
-    The estimate was g = min(u, (positives among 50 rows below + 50 u) / 100), the climb
-    went over cuts between distinct scores and ended at a power of .3, at the latest at
-    the highest cut that can pass, which looks at the tie above it.
-    """
-    k, allowed = cuts.k, cuts.allowed
-    sums = np.append(0, np.cumsum(cuts.right))
-    low = np.minimum(k + 50, cuts.rows.size)
-    under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
-    guess = np.minimum(under, ((sums[low] - sums[k]) / 50 + under) / 2)
-    power = tests.binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
-    ready = np.flatnonzero((allowed >= 0) & (power >= 0.3))
-    can = np.flatnonzero(allowed >= 0)
-    if not can.size:
-        return math.inf
-    start = int(ready[-1] if ready.size else can[0])
-    return best_of(cuts, tests.passed_chain(cuts, int(k[start])))
-
-
-def best_of(cuts: tests.RankedCuts, passed: tuple[int, int] | None) -> float:
-    """Return the highest threshold with the most hits; infinite where none passed."""
+def certified(y: Any, p: Any, floor: float, delta: float) -> float:
+    """Return the threshold that `tune` certifies for recall, infinite for none."""
+    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    start = tests.climbed_start(cuts, probabilities=True)
+    passed = tests.passed_chain(cuts, start)
     if passed is None:
         return math.inf
     part = slice(passed[0], passed[1] + 1)
     return float(cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])])
-
-
-def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, float]:
-    """Return what `tune` certifies for recall, now and before."""
-    cuts = tests.cuts_of(p, y > 0, floor, delta)
-    start = tests.climbed_start(cuts, probabilities=True)
-    now = best_of(cuts, tests.passed_chain(cuts, start))
-    return {"now": now, "before": earlier_threshold(cuts)}
 
 
 # Probability of a positive at the latent p, and the score that stands for it
@@ -261,31 +239,29 @@ def known_pools() -> Iterator[Pool]:
 
 
 def climb(quick: bool) -> None:
-    """Where tests begin, before and now: recall kept and broken by kind of model."""
+    """Recall kept and limits broken, by kind of model."""
     found = [*pools(quick), *known_pools()]
     for confidence, n in product(CONFIDENCES, CLIMB_SIZES[: 1 if quick else None]):
         count = 3 if quick else 100 if n < 3000 else 40
-        tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+        tallies: dict[str, Tally] = defaultdict(Tally)
         for pool, floor in product(found, FLOORS):
             best, kind = pool.oracle(floor), pool.name.split(" ", 1)[1]
             if best < FEWEST or n > pool.y.size / 3:
                 continue
             kinds = [kind, *["all models"] * (kind in MODELS)]
             for number, (y, p) in enumerate(draws(pool, n, count)):
-                answers = both_thresholds(y, p, floor, round(1 - confidence, 12))
+                cut = certified(y, p, floor, round(1 - confidence, 12))
                 if number == 0:
                     limits = {"min_precision": floor, "confidence": confidence}
                     tuned = threshold_of(y, p, "recall", **limits)
-                    assert answers["now"] == (math.inf if tuned is None else tuned[0])
-                for way, cut in answers.items():
-                    seen = pool.precision(cut) < floor, pool.recall(cut) / best
-                    for of in kinds:
-                        cell = f"{pool.name} {floor:g}"
-                        tallies[of, way].add(cell, *seen, math.isfinite(cut))
-        for (kind, way), tally in tallies.items():
-            what = f"{kind}, n = {n:,}, {confidence:g}, {way}"
+                    assert cut == (math.inf if tuned is None else tuned[0])
+                seen = pool.precision(cut) < floor, pool.recall(cut) / best
+                for of in kinds:
+                    tallies[of].add(f"{pool.name} {floor:g}", *seen, cut < math.inf)
+        for kind, tally in tallies.items():
+            what = f"{kind}, n = {n:,}, {confidence:g}"
             tally.tell("climb", what, 1 - confidence, n=n)
-        draw_again(found, tallies["all models", "now"], n, confidence)
+        draw_again(found, tallies["all models"], n, confidence)
 
 
 def draw_again(found: list[Pool], tally: Tally, n: int, confidence: float) -> None:
@@ -296,9 +272,7 @@ def draw_again(found: list[Pool], tally: Tally, n: int, confidence: float) -> No
     name, floor = worst.rsplit(" ", 1)
     pool = next(one for one in found if one.name == name)
     broken = [
-        pool.precision(
-            both_thresholds(y, p, float(floor), round(1 - confidence, 12))["now"]
-        )
+        pool.precision(certified(y, p, float(floor), round(1 - confidence, 12)))
         < float(floor)
         for y, p in draws(pool, n, 800, 1)
     ]

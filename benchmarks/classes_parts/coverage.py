@@ -140,7 +140,6 @@ def coverage(*, quick: bool, half: str | None) -> None:
         emit_outcomes(lines, half=part)
         keys: dict[str, Callable[[Outcome], Any]] = {
             "model": lambda x: x.model,
-            "metric": lambda x: x.metric,
             "reference": lambda x: x.m,
             "rows": lambda x: x.rows,
         }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from argmetric.search import WordChunking
+from argmetric.sequence import read_chunks
 from papers_parts.claim import Ask, Figures, at_most, declare
 
 EXACT = 1e-12
@@ -205,20 +206,8 @@ def _theorem_3(fast: bool) -> Figures:
     }
 
 
-def _chunks(labels: tuple[str, ...]) -> set[tuple[int, int, str]]:
-    """Chunks of well-formed labels."""
-    starts = [i for i, label in enumerate(labels) if label[0] == "B"]
-    found = set()
-    for start in starts:
-        stop = start + 1
-        while stop < len(labels) and labels[stop][0] == "I":
-            stop += 1
-        found.add((start, stop, labels[start][2:]))
-    return found
-
-
 def _loss(gold: tuple[str, ...], output: tuple[str, ...]) -> float:
-    right, mine = _chunks(gold), _chunks(output)
+    right, mine = set(read_chunks(gold)), set(read_chunks(output))
     both = len(right) + len(mine)
     return 1 - 2 * len(right & mine) / both if both else 0.0
 

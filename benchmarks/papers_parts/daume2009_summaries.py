@@ -43,17 +43,11 @@ def figure(claim: table.Claim, better: table.System, worse: table.System) -> Est
 
 
 def _measured(claim: table.Claim, fast: bool) -> Figures:
-    """What is asked, and beside it the like of our own systems."""
     figures = {}
     for pair, name in _questions(claim):
         if not (fast and _takes_long(pair)):
             found = table.compared(pair, name, quick=fast)
             figures[_told(claim, pair, name)] = figure(claim, *found)
-    if not fast:
-        for pair in claim.beside:
-            for name in table.SETS:
-                found = table.compared(pair, name, quick=fast)
-                figures[_told(claim, pair, name)] = figure(claim, *found)
     return figures
 
 

@@ -174,8 +174,5 @@ def _order(fast: bool) -> Figures:
         low, high = found.interval
         left, right = found.scores
         figures[f"right less left, F1, {learner}"] = Estimate(right - left, low, high)
-        figures[f"right less left, token accuracy, {learner}"] = (
-            found.tokens[1] - found.tokens[0]
-        )
         significant += low > 0 or high < 0
     return {**figures, "differences that are significant": float(significant)}

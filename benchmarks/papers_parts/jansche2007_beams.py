@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
-from argmetric.sequence import Independent, decode, distribution, expectation
+from argmetric.sequence import Independent, decode, expectation
 from papers_parts import sequences as sequence
 from papers_parts.claim import Estimate, Figures, declare
 
@@ -32,9 +30,6 @@ def beam_figures(rows: Sequence[sequence.Decoded], rule: str) -> Figures:
             f"optimum found, {kind}, %": Estimate.of(100.0 * found),
             f"mean error of the value, {kind}": Estimate.of(errors),
             f"largest error of the value, {kind}": float(errors.max()),
-            f"mean expected F lost, {kind}": float(np.mean([row.loss for row in mine])),
-            f"optimum found by the lower bounds, {kind}, %": 100.0
-            * float(np.mean([row.surely for row in mine])),
         }
     return figures
 
@@ -49,12 +44,6 @@ def bound_figures(rows: Sequence[sequence.Decoded]) -> Figures:
         "most that an optimum lies outside its bounds": max(
             row.outside for row in rows
         ),
-        **{
-            f"mean distance of the bounds, L = {rule}": float(
-                np.mean([row.gap for row in rows if row.rule == rule])
-            )
-            for rule in sequence.RULES
-        },
     }
 
 
@@ -89,17 +78,6 @@ def slope(sizes: Sequence[int], costs: Sequence[float]) -> float:
     return float(rise / (np.log(sizes[-1]) - np.log(sizes[-2])))
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """The least CPU time of three calls, after one that compiles."""
-    call()
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return max(min(times), 1e-9)
-
-
 def _model(n: int) -> Independent:
     return Independent(np.random.default_rng(n).random(n))
 
@@ -111,14 +89,9 @@ def _cubic(fast: bool) -> Figures:
         expectation(sequence.PAPER_F, np.arange(n) % 2, _model(n)).n_states
         for n in sizes
     ]
-    times = [
-        seconds(partial(distribution, sequence.PAPER_F, np.arange(n) % 2, _model(n)))
-        for n in sizes
-    ]
     return {
         "power of n, states": slope(sizes, counts),
         "states over n³, the longest": counts[-1] / sizes[-1] ** 3,
-        "power of n, CPU time": slope(sizes, times),
     }
 
 
@@ -138,15 +111,10 @@ def _beam_times(fast: bool) -> Figures:
 
 
 @cache
-def decoder_costs(
-    sizes: tuple[int, ...], width: Callable[[int], int]
-) -> tuple[list[int], list[float]]:
-    """States that decoding visits, and its CPU time."""
-
-    def call(n: int) -> Any:
-        return decode(sequence.PAPER_F, _model(n), beam=width(n))
-
-    return [call(n).n_states for n in sizes], [seconds(partial(call, n)) for n in sizes]
+def decoder_costs(sizes: tuple[int, ...], width: Callable[[int], int]) -> list[int]:
+    """States that decoding visits."""
+    runs = (decode(sequence.PAPER_F, _model(n), beam=width(n)) for n in sizes)
+    return [one.n_states for one in runs]
 
 
 def _every_state(n: int) -> int:
@@ -170,9 +138,8 @@ def _decoder_times(fast: bool) -> Figures:
         ("L = 20", _twenty, (40, 80, 160, 320)),
     ):
         sizes = sizes[:3] if fast else sizes
-        counts, times = decoder_costs(sizes, width)
+        counts = decoder_costs(sizes, width)
         figures[f"power of n, {what}, states"] = slope(sizes, counts)
-        figures[f"power of n, {what}, CPU time"] = slope(sizes, times)
     return figures
 
 
@@ -190,7 +157,7 @@ def states_without_reuse(n: int, width: int) -> int:
 def _footnote_4(fast: bool) -> Figures:
     sizes = (20, 40, 80) if fast else (20, 40, 80, 120)
     anew = [states_without_reuse(n, EVERY_STATE) for n in sizes]
-    counts, _ = decoder_costs(sizes, _every_state)
+    counts = decoder_costs(sizes, _every_state)
     return {
         "states with maps reused, over those without": counts[-1] / anew[-1],
         "power of n, without": slope(sizes, anew),

@@ -7,24 +7,22 @@ from functools import cache
 import numpy as np
 from stream_parts.convergence import (
     FOFO,
-    NEWTON,
     OFO,
     STREAMS,
     Stream,
     ends_of,
 )
 
-from argmetric.stream import FOFORule, NewtonRule, OFORule, SFORule
-from papers_parts.claim import Ask, Estimate, Figures, at_most, declare
-from papers_parts.estimates import ratio, slope
+from argmetric.stream import FOFORule, OFORule, SFORule, ThresholdRule
+from papers_parts.claim import Estimate, Figures, declare
+from papers_parts.estimates import slope
 
 SFO = "SFO"
 COMMON = STREAMS[:2]  # those whose probabilities are right
 RARE = Stream("1 % positives", -6.4, 2.0)
 ALL = (*COMMON, RARE)
-RATE = -0.45  # 1/√n, with room for the logarithms that Õ hides
-SETS = "from 10³ to 10⁶ rows"  # the sizes of the paper's sets
 STARTS = {"30 % positives": 1_000, "4 % positives": 3_162, RARE.name: 100_000}
+SETS = "from 10³ to 10⁶ rows"  # the sizes of the paper's sets
 NEARER = f"streams and lengths {SETS} with FOFO nearer than OFO, %"
 LARGEST = "largest (F* − F)/|θ − θ*|, over 2/π"
 TITLES = {"f0.5": "F0.5", "f2": "F2", "jaccard": "Jaccard"}
@@ -34,7 +32,7 @@ TITLES = {"f0.5": "F0.5", "f2": "F2", "jaccard": "Jaccard"}
 def _ends(stream: Stream, fast: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Numbers of rows, and the thresholds of every rule: streams by numbers."""
     lengths = np.unique(np.logspace(3, 6 if fast else 7, 7 if fast else 9).astype(int))
-    rules = {OFO: OFORule(prior=(0.0, 0.0)), NEWTON: NewtonRule()}
+    rules: dict[str, ThresholdRule] = {OFO: OFORule(prior=(0.0, 0.0))}
     told = {FOFO: FOFORule, SFO: SFORule}
     return lengths, ends_of(stream, lengths, 5 if fast else 10, rules, told)[0]
 
@@ -70,12 +68,6 @@ def ranges(stream: Stream, lengths: np.ndarray) -> dict[str, np.ndarray]:
     start = STARTS[stream.name]
     asked = lengths > 0.99 * start  # lengths are rounded
     return {f"from {start:,} rows": asked, SETS: lengths < 1.01e6}
-
-
-def asked_slope(what: str, stream: Stream) -> str:
-    return (
-        f"slope of log|{what}| from {STARTS[stream.name]:,} rows, {{}}, {stream.name}"
-    )
 
 
 def streams(fast: bool) -> tuple[Stream, ...]:
@@ -137,12 +129,6 @@ def _theorem_2(fast: bool) -> Figures:
         figures[f"slope of log(Q − Q*) over log T, {stream.name}"] = slope(
             lengths, lost
         )
-        steps, radius = lengths[-1], 0.5
-        logs = np.sqrt(np.log(12 * steps / 0.05))
-        bound = radius * (2 * np.sqrt(10) + 20 * logs) / np.sqrt(steps)
-        figures[f"Q − Q* at the end over the bound, δ = .05, {stream.name}"] = float(
-            lost[:, -1].max() / bound
-        )
     return figures
 
 
@@ -151,14 +137,10 @@ def _theorem_3(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     for stream in streams(fast):
         lengths, ends = _ends(stream, fast)
-        for rule in (FOFO, SFO, NEWTON):
-            errors = np.abs(ends[rule] - stream.best)
-            for rows, mine in ranges(stream, lengths).items():
-                figures[f"slope of log|θ − θ*| {rows}, {rule}, {stream.name}"] = slope(
-                    lengths[mine], errors[:, mine]
-                )
-            figures[f"|θ − θ*| over θ* at the end, {rule}, {stream.name}"] = float(
-                errors[:, -1].mean() / stream.best
+        errors = np.abs(ends[FOFO] - stream.best)
+        for rows, mine in ranges(stream, lengths).items():
+            figures[f"slope of log|θ − θ*| {rows}, {FOFO}, {stream.name}"] = slope(
+                lengths[mine], errors[:, mine]
             )
     return figures
 
@@ -170,18 +152,9 @@ def _faster(fast: bool) -> Figures:
     for stream in streams(fast):
         lengths, ends = _ends(stream, fast)
         errors = {name: np.abs(ends[name] - stream.best) for name in (FOFO, OFO)}
-        for name, found in errors.items():
-            figures[f"slope, {name}, {stream.name}"] = slope(lengths, found)
         mine = ranges(stream, lengths)[SETS]
         nearer = errors[FOFO][:, mine] < errors[OFO][:, mine]
         figures[f"{NEARER}, {stream.name}"] = Estimate.of(100.0 * nearer.mean(axis=1))
-        means = [errors[name][:, mine].mean(axis=0) for name in (FOFO, OFO)]
-        figures[f"lengths at which FOFO is nearer on average, {stream.name}"] = float(
-            (means[0] < means[1]).sum()
-        )
-        figures[f"|θ − θ*| of FOFO over that of OFO, at the end, {stream.name}"] = (
-            ratio(errors[FOFO][:, -1], errors[OFO][:, -1])
-        )
     return figures
 
 
@@ -191,10 +164,9 @@ def _consistency(fast: bool) -> Figures:
     for stream in streams(fast):
         _, ends = _ends(stream, fast)
         lost = stream.lost(ends[FOFO])
-        for when, i in (("after 1,000 rows", 0), ("at the end", -1)):
-            figures[f"points of F1 lost {when}, {stream.name}"] = Estimate.of(
-                lost[:, i]
-            )
+        figures[f"points of F1 lost at the end, {stream.name}"] = Estimate.of(
+            lost[:, -1]
+        )
     return figures
 
 
@@ -223,10 +195,3 @@ def _other_metrics(fast: bool) -> Figures:
                 lengths[far], errors[:, far]
             )
     return figures
-
-
-def _each(figure: str, bound: float, among: tuple[Stream, ...] = COMMON) -> list[Ask]:
-    return [
-        at_most(f"{figure}, {stream.name}", bound, full_only=stream is RARE)
-        for stream in among
-    ]

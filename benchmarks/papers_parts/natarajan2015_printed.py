@@ -6,14 +6,12 @@ u = tp/n, v = k/n and p = t/n are the paper's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds
 
 import argmetric as am
-from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
+from argmetric._expected._papers import natarajan_algorithm_1
 from papers_parts.claim import Figures, declare
 from papers_parts.enumeration import Value, expected, tops, valued
 from papers_parts.estimates import log_slope
@@ -165,37 +163,20 @@ def counted_algorithm_2(
 
 @declare("natarajan2015-algorithms-cost")
 def _quadratic(fast: bool) -> Figures:
-    """Steps of the algorithms as they run; the time of ours beside them."""
+    """Steps of the algorithms as they run."""
     sizes = np.array([25, 50, 100] if fast else [50, 100, 200, 400])
     drawn = [np.sort(np.random.default_rng(0).random(n))[::-1] for n in sizes]
     runs: dict[str, Callable[[np.ndarray], int]] = {
         "Algorithm 1, F1": lambda p: counted_algorithm_1(p, valued("f1", 0.0))[1],
         "Algorithm 2, F1": lambda p: counted_algorithm_2(p, *F1)[1],
         "Algorithm 2, Jaccard": lambda p: counted_algorithm_2(p, *JACCARD)[1],
-        "Algorithm 2, F1, C_k anew for each k": lambda p: counted_algorithm_2(
-            p, *F1, anew=True
-        )[1],
     }
-    figures = {
+    return {
         f"slope of log steps over log n, {name}": log_slope(
             sizes, np.array([run(p) for p in drawn])
         )
         for name, run in runs.items()
     }
-    if fast:
-        return figures
-    metric = am.get_metric("f1", zero_division=0.0)
-    longer = np.array([200, 400, 800])
-    for number, curve in enumerate((natarajan_algorithm_1, natarajan_algorithm_2), 1):
-        lengths = longer if number == 1 else 5 * longer
-        seconds = [
-            min(cpu_seconds(partial(curve, p, metric)) for _ in range(2))
-            for p in (np.linspace(0.9, 0.1, int(n)) for n in lengths)
-        ]
-        figures[f"slope of log time over log n, ours of Algorithm {number}, F1"] = (
-            log_slope(lengths, np.array(seconds))
-        )
-    return figures
 
 
 def _recall(tp: Any, k: Any, t: Any, n: int) -> Any:

@@ -130,9 +130,6 @@ def _proposition_11(fast: bool) -> Figures:
     return {
         "metrics that rise with both rates": float(by_rates.sum()),
         "of these, metrics that do not rise with TP": float((by_rates & ~by_tp).sum()),
-        "metrics that rise with TP and not with both rates": float(
-            (by_tp & ~by_rates).sum()
-        ),
     }
 
 

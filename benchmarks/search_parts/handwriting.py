@@ -101,7 +101,6 @@ def run(*, quick: bool) -> str:
         "pairs of pixels, 1 letter": (pairs, {"templates": history(1)}),
         "pairs of pixels, 6 letters, roll-in own": (pairs, {"roll_in": "own"}),
         "pairs of pixels, 6 letters, roll-in gold": (pairs, {"roll_in": "gold"}),
-        "pairs of pixels, no history": (pairs, {"roll_in": "none"}),
     }
     for name, (images, options) in ways.items():
         for size in ("small", "large"):
@@ -135,8 +134,6 @@ def _folds(
             found[how].append(100.0 * score)
     plain = not options
     for how, scores in found.items():
-        if options.get("roll_in") == "none" and how != "greedy":
-            continue  # nothing to search for
         target = TARGETS.get((size, how)) if plain else None
         details = {}
         if options.get("templates") == history(1) and name.startswith("pairs"):

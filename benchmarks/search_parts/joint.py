@@ -107,9 +107,6 @@ def _ways(
         spent = tagging + cpu() - start
         found = chunker.predict(_pairs(words, given))
         add(f"pipeline, right tags in training, {how}", given, found, spent)
-        if direction == "both":
-            sure = chunker.predict(_pairs(words, tags))
-            add(f"right tags given, {how}", tags, sure, spent - tagging)
         start = cpu()
         folded = _out_of_fold(train, options)
         chunker = Tagger("chunk", **options).fit(

@@ -18,7 +18,6 @@ from search_parts.data import (
 )
 from search_parts.rows import (
     LEFT,
-    RIGHT,
     Row,
     peer_rows,
     roll_in_rows,
@@ -57,7 +56,6 @@ def _plain(corpus: Corpus, seeds: range) -> None:
     table = (
         ("from the left, greedy", 1, LEFT, total / 2, None),
         ("from the left, beam 5", 5, LEFT, total / 2, (">=", 81.0)),
-        ("from the right, beam 5", 5, RIGHT, total / 2, None),
         ("two directions", 5, slice(None), total, None),
     )
     for name, beam, sides, spent, target in table:

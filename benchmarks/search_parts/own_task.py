@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,4 @@ def learn(
         cross_validation=folds,
         random_state=seed,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the rows say it
-        spent = cpu_seconds(lambda: searn.fit(*train))
-    return searn, spent
+    return searn, cpu_seconds(lambda: searn.fit(*train))

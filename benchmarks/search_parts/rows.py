@@ -59,7 +59,7 @@ def variant(
     return other
 
 
-LEFT, RIGHT = slice(0, 1), slice(1, 2)
+LEFT = slice(0, 1)
 
 
 def warm_up(task: str, train: Sequence[Any]) -> None:

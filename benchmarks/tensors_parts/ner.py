@@ -115,15 +115,6 @@ def read_models(
     return token_model(box, labels, logits=True, word_ids=numbers, subwords=subwords)
 
 
-def lenient(labels: list[str]) -> list[str]:
-    """An I-X that goes on with nothing begins a span, as conlleval reads it."""
-    pairs = zip(["O", *labels], labels, strict=False)
-    return [
-        "B" + b[1:] if b[0] == "I" and (a == "O" or a[1:] != b[1:]) else b
-        for a, b in pairs
-    ]
-
-
 def counts(gold: list[list[str]], found: list[list[str]]) -> tuple[int, int, int]:
     """Right spans, spans found, and true spans."""
     from argmetric.sequence import read_chunks
@@ -196,9 +187,7 @@ def decoded(
         best = np.array(labels, dtype=object)[scores[f"{name}_b"].argmax(1)].tolist()
         ends = np.cumsum([0, *map(len, gold)]).tolist()
         cut = [best[a:b] for a, b in itertools.pairwise(ends)]
-        tokens = zip(best, itertools.chain.from_iterable(gold), strict=True)
-        line["token_accuracy"] = float(np.mean([a == b for a, b in tokens]))
-        ways = {"argmax": cut, "argmax_lenient": [lenient(one) for one in cut]}
+        ways = {"argmax": cut}
     else:
         ways = {}
     ways["viterbi"] = [[labels[y] for y in one.viterbi()] for one in models["b"]]

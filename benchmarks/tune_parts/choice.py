@@ -8,11 +8,10 @@ How many positives are predicted is given too, since fewer is what the choice is
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from harness import emit
+from harness import emit, standard_error
 from tabular import load
 from threadpoolctl import threadpool_limits
 
@@ -39,13 +38,12 @@ def run(*, quick: bool) -> None:
             for j, metric in enumerate(METRICS):
                 by_set = found[:, :, m, r, j].mean(axis=1)  # gain, ratio of positives
                 gain, fewer = by_set.T
-                error = float(gain.std(ddof=1) / gain.size**0.5)
                 emit(
                     "choice",
                     f"{metric}, {model}, {rows} rows: one_se minus best",
                     float(gain.mean()),
                     "test score",
-                    standard_error=error,
+                    standard_error=standard_error(gain),
                     sets_won=int((gain > 0).sum()),
                     sets=gain.size,
                     positives=float(fewer.mean()),
@@ -67,9 +65,7 @@ def _one_split(X: Any, y: np.ndarray, seed: int) -> list[Any]:
     test = test[:TEST_ROWS]
     found = []
     for model in _models():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(X[train], y[train])
+        model.fit(X[train], y[train])
         p, out = (model.predict_proba(X[part])[:, 1] for part in (held, test))
         found.append(
             [_gains(y[held][:rows], p[:rows], y[test], out) for rows in TUNING]
