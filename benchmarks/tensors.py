@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
@@ -196,9 +195,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--write-answers", action="store_true")
     parser.add_argument("--lengths", type=int, nargs="+", help="of the sweep")
-    parser.add_argument("--metrics", nargs="+", help="of the sweep")
     long = parser.add_argument_group("ner and help")
-    long.add_argument("--data", metavar="DIR", help="in place of ARGMETRIC_DATA")
     long.add_argument("--seeds", type=int)
     long.add_argument("--epochs", type=int)
     long.add_argument("--small", action="store_true", help="figures mean nothing")
@@ -208,8 +205,6 @@ def main() -> int:
     if asked.write_answers:
         write_answers(ANSWERS, max(asked.lengths or [10**5]), say)
         return 0
-    if asked.data is not None:
-        os.environ["ARGMETRIC_DATA"] = asked.data
     device = Device(asked.device)
     device.options = asked
     where = device.torch.cuda.get_device_name() if device.cuda else "cpu"

@@ -11,11 +11,7 @@ from search_parts import searn
 
 from argmetric.search import LinearLearner, Searn, Task
 from papers_parts.claim import Estimate, Figures, declare
-from papers_parts.daume2009 import (
-    cases,
-    iterated,
-    less_its_bound,
-)
+from papers_parts.daume2009 import cases, iterated, less_its_bound
 from papers_parts.daume2009_runs import (
     CHUNKS,
     LARGE,

@@ -34,9 +34,7 @@ def figure(claim: table.Claim, better: table.System, worse: table.System) -> Est
         low, high = interval(worse.scores - table.NEARLY * better.scores)
         share = worse.mean / better.mean
         return Estimate(
-            share,
-            table.NEARLY + low / better.mean,
-            table.NEARLY + high / better.mean,
+            share, table.NEARLY + low / better.mean, table.NEARLY + high / better.mean
         )
     gains = better.scores - worse.scores
     return Estimate(float(gains.mean()), *interval(gains))

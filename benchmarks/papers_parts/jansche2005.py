@@ -12,14 +12,7 @@ from train_parts import jansche
 import argmetric as am
 from argmetric.train._objectives import ExpectedMetric, SoftMetric
 from argmetric.train._rows import TrainingRows
-from papers_parts.claim import (
-    Estimate,
-    Figures,
-    at_least,
-    at_most,
-    declare,
-    within,
-)
+from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.estimates import slope_error_of
 
 EXACT = 1e-12

@@ -5,13 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from stream_parts.convergence import (
-    FOFO,
-    OFO,
-    STREAMS,
-    Stream,
-    ends_of,
-)
+from stream_parts.convergence import FOFO, OFO, STREAMS, Stream, ends_of
 
 from argmetric.stream import FOFORule, OFORule, SFORule, ThresholdRule
 from papers_parts.claim import Estimate, Figures, declare

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 
@@ -169,10 +168,4 @@ def _figures_3_4(fast: bool) -> Figures:
         for other in OTHERS:
             gain = np.mean([lead_in_time(one, other) for one in found], axis=0)
             figures[f"FOFO over {other}, {name}"] = Estimate.of(gain)
-    every: Sequence[Found] = list(chain.from_iterable(groups.values()))
-    for other in OTHERS:
-        i, j = METHODS.index(FOFO), METHODS.index(other)
-        figures[f"time of a row, FOFO over {other}"] = float(
-            np.median([one.seconds[i] / one.seconds[j] for one in every])
-        )
     return figures

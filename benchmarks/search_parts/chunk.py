@@ -6,14 +6,7 @@ from dataclasses import replace
 
 from argmetric.search import Tagger
 from search_parts.data import Corpus, chunks, timed
-from search_parts.rows import (
-    LEFT,
-    Row,
-    peer_rows,
-    roll_in_rows,
-    scores_of,
-    warm_up,
-)
+from search_parts.rows import LEFT, Row, peer_rows, roll_in_rows, scores_of, warm_up
 
 
 def run(*, quick: bool) -> None:

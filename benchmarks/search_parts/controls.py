@@ -14,20 +14,9 @@ from typing import Any
 import numpy as np
 from harness import emit
 
-from argmetric.search import (
-    LinearLearner,
-    Searn,
-    WordChunking,
-    default_templates,
-)
+from argmetric.search import LinearLearner, Searn, WordChunking, default_templates
 from search_parts import peers
-from search_parts.data import (
-    chunks,
-    gold_of,
-    mean_and_error,
-    strict_f1,
-    timed,
-)
+from search_parts.data import chunks, gold_of, mean_and_error, strict_f1, timed
 
 SENTENCES, TEST_SENTENCES, BLOCKS = 200, 300, 3
 

@@ -18,14 +18,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from argmetric.search import Tagger
 from search_parts import peers
-from search_parts.data import (
-    FOLDS,
-    SHAPE,
-    Letters,
-    letters,
-    mean_and_error,
-    timed,
-)
+from search_parts.data import FOLDS, SHAPE, Letters, letters, mean_and_error, timed
 
 HISTORY_VALUE = 8.0  # history would drown among 180 features of a letter
 EPOCHS = {"small": 15, "large": 6}
@@ -135,10 +128,7 @@ def _folds(
     plain = not options
     for how, scores in found.items():
         target = TARGETS.get((size, how)) if plain else None
-        details = {}
-        if options.get("templates") == history(1) and name.startswith("pairs"):
-            details["aim"] = 87.6
-        _tell(f"{size}: {name}, {how}", scores, target, seconds / n_folds, **details)
+        _tell(f"{size}: {name}, {how}", scores, target, seconds / n_folds)
         table.setdefault(name, {})[f"{size}, {how}"] = f"{np.mean(scores):.1f}"
 
 

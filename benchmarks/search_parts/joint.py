@@ -14,13 +14,7 @@ from typing import Any
 from harness import emit
 
 from argmetric.search import Tagger
-from search_parts.data import (
-    chunks,
-    cpu,
-    gold_of,
-    mean_and_error,
-    strict_f1,
-)
+from search_parts.data import chunks, cpu, gold_of, mean_and_error, strict_f1
 
 FOLDS = 5
 Words = list[list[str]]

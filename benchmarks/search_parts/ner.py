@@ -9,21 +9,8 @@ from harness import emit
 
 from argmetric.search import Tagger, default_templates
 from search_parts import peers
-from search_parts.data import (
-    Corpus,
-    gold_of,
-    spanish,
-    strict_f1,
-    timed,
-)
-from search_parts.rows import (
-    LEFT,
-    Row,
-    peer_rows,
-    roll_in_rows,
-    scores_of,
-    warm_up,
-)
+from search_parts.data import Corpus, gold_of, spanish, strict_f1, timed
+from search_parts.rows import LEFT, Row, peer_rows, roll_in_rows, scores_of, warm_up
 
 SMALL, BLOCKS = 300, 5
 

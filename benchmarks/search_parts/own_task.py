@@ -49,11 +49,6 @@ def learn(
 ) -> tuple[Searn, float]:
     learner = LinearLearner(epochs=8, hash_bits=20)
     searn = Searn(
-        task,
-        learner,
-        beta=1.0,
-        iterations=3,
-        cross_validation=folds,
-        random_state=seed,
+        task, learner, beta=1.0, iterations=3, cross_validation=folds, random_state=seed
     )
     return searn, cpu_seconds(lambda: searn.fit(*train))

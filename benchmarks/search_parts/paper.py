@@ -33,10 +33,7 @@ def both_orders(task: str, learner: str, n: int | None) -> Orders:
         for one in (left, right)
     ]
     found[1] = list(map(right.task(2).mirrored, found[1]))
-    return Orders(
-        [searn.chunk_f1(gold, one) for one in found],
-        _interval(gold, *found),
-    )
+    return Orders([searn.chunk_f1(gold, one) for one in found], _interval(gold, *found))
 
 
 def _interval(gold: Sequence[Any], left: Any, right: Any) -> tuple[float, float]:

@@ -12,12 +12,7 @@ from harness import Target, emit
 from argmetric.search import Tagger, default_templates
 from argmetric.search.tagging._recipes import DEFAULTS
 from search_parts import peers
-from search_parts.data import (
-    Corpus,
-    gold_of,
-    mean_and_error,
-    strict_f1,
-)
+from search_parts.data import Corpus, gold_of, mean_and_error, strict_f1
 
 ROLL_INS = ("mixed", "own", "gold", "none")
 

@@ -116,9 +116,7 @@ def write_vw(X: Any, y: np.ndarray, path: Path) -> None:
     with path.open("w") as file:
         for i, label in enumerate(y.tolist()):
             pairs = zip(
-                columns[ends[i] : ends[i + 1]],
-                data[ends[i] : ends[i + 1]],
-                strict=True,
+                columns[ends[i] : ends[i + 1]], data[ends[i] : ends[i + 1]], strict=True
             )
             text = " ".join(f"{j}:{value:g}" for j, value in pairs)
             file.write(f"{1 if label else -1} | {text}\n")

@@ -78,9 +78,7 @@ def drawn(seed: int, small: bool = False) -> Parts:
 
 
 SETS: dict[str, Callable[..., Parts]] = {
-    "scene": scene,
-    "celeba": celeba,
-    "drawn": drawn,
+    one.__name__: one for one in (scene, celeba, drawn)
 }
 
 

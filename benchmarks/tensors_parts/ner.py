@@ -1,12 +1,12 @@
 """Spanish named entities of CoNLL-2002 by a small network, and ways to decode it.
 
     python benchmarks/tensors.py ner                       # both halves
-    python benchmarks/tensors.py ner --device cuda --data DIR --write-scores FILE.npz
+    python benchmarks/tensors.py ner --device cuda --write-scores FILE.npz
     python benchmarks/tensors.py ner --read-scores FILE.npz   # the table
 
-The first half needs torch and numpy alone; DIR holds the folder conll2002. Three seeds
-of words; then two networks of sub-words of four characters: one is trained on the first
-sub-word of every word, one on all of them with the label of the word.
+The first half needs torch and numpy alone. Three seeds of words; then two networks of
+sub-words of four characters: one is trained on the first sub-word of every word, one on
+all of them with the label of the word.
 """
 
 from __future__ import annotations

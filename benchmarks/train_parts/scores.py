@@ -10,7 +10,6 @@ same models differently, these are fitted once, and boosting is cut after 3 fold
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +72,6 @@ def run(*, quick: bool) -> None:
 
 def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
     """For each metric an array of splits by ways."""
-    seconds = dict.fromkeys(WAYS, 0.0)
     found = {metric: np.zeros((n_splits, len(WAYS))) for metric in METRICS}
     for split in range(n_splits):
         for target in task.targets:
@@ -81,11 +79,9 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
             train, test = _rows(target, split)
             X, y = task.X[train], target[train]
             for way, labels_of in _ways(X, y, task.X[test]).items():
-                start = time.perf_counter()
                 for metric, beta in METRICS.items():
                     score = _f_score(target[test], labels_of(metric), beta)
                     found[metric][split, WAYS.index(way)] += score / len(task.targets)
-                seconds[way] += time.perf_counter() - start
     for metric, values in found.items():
         for i, way in enumerate(WAYS):
             emit(
@@ -95,7 +91,6 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
                 "test score",
                 standard_error=standard_error(values[:, i]),
                 splits=n_splits,
-                seconds_per_split=seconds[way] / n_splits,
             )
     return found
 
