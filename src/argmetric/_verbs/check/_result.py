@@ -342,7 +342,7 @@ class CalibrationCheck(CheckedRoutes):
         ends = np.concatenate([[0.0], bins.mean, bins.rate_high])
         drawn = SmallPicture("Actual share of positives by probability", ends, ends)
         drawn.line(drawn.x, drawn.x, GREY, "3")
-        drawn.whiskers(bins.mean, zip(bins.rate_low, bins.rate_high, strict=True))
+        drawn.whiskers(bins.mean, np.stack([bins.rate_low, bins.rate_high], axis=1))
         drawn.points(bins.mean, bins.rate)
         return drawn.y_labels().ends("p as given:")
 
