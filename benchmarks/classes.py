@@ -2,28 +2,25 @@
 
     python benchmarks/classes.py                  # everything, about twenty minutes
     python benchmarks/classes.py decide speed     # some sections
-    python benchmarks/classes.py --half show      # without the sets of the choices
     python benchmarks/classes.py --quick          # a smoke run: figures mean nothing
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Points are 100 times the metric. `decide` and `forecast` run on sets, as they
 are and thinned to rare classes; the one called generated is not real. Choices were made
-on the sets of the choose half; read the figures of the show half, which had no part in
-them. The sets are those of `classes_parts/cases.py`; all but digits and generated need
-the data folder. xCOLUMNs is compared where it is installed.
+on other sets. The sets are those of `classes_parts/cases.py`; all but digits and
+generated need the data folder. xCOLUMNs is compared where it is installed.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-import tracemalloc
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
-from classes_parts.cases import HALVES, TRAIN, Setting, fitted_models, settings
+from classes_parts.cases import TRAIN, Setting, fitted_models, settings
 from classes_parts.coverage import coverage
 from harness import emit, run_sections, wall_seconds
 
@@ -55,26 +52,19 @@ def macro_f1(y: np.ndarray, z: Any, count: int, absent: float) -> float:
 def grouped(
     section: str, what: str, lines: list[tuple[Setting, float]], unit: str, **told: Any
 ) -> None:
-    """Means over the show half by rows, model and reference; over the choose half."""
+    """Means over all settings, and by rows, model and reference."""
     targets = TARGETS.get(what, {})
-    shown = [(s, value) for s, value in lines if s.case.half == "show"]
     keys: dict[str, Callable[[Setting], Any]] = {
         "rows": lambda s: s.rows,
         "model": lambda s: s.case.model,
         "reference": lambda s: s.m,
-        "set": lambda s: s.case.name,
-        "thinned": lambda s: s.case.ratio,
     }
-    for half in ("show", "choose"):
-        of_half = [value for s, value in lines if s.case.half == half]
-        if of_half:
-            mean = statistics.mean(of_half)
-            goal = targets.get("all") if half == "show" else None
-            emit(section, what, mean, unit, goal, half=half, cases=len(of_half), **told)
+    mean = statistics.mean(value for _, value in lines)
+    emit(section, what, mean, unit, targets.get("all"), cases=len(lines), **told)
     for name, key in keys.items():
-        for one in dict.fromkeys(key(s) for s, _ in shown):
-            values = [value for s, value in shown if key(s) == one]
-            by = {name: one, "half": "show", "cases": len(values)}
+        for one in dict.fromkeys(key(s) for s, _ in lines):
+            values = [value for s, value in lines if key(s) == one]
+            by = {name: one, "cases": len(values)}
             mean = statistics.mean(values)
             emit(section, what, mean, unit, targets.get(name), **by, **told)
 
@@ -99,10 +89,10 @@ def by_xcolumns(s: Setting) -> Any:
     return np.asarray(found[0] if isinstance(found, tuple) else found).argmax(axis=1)
 
 
-def decide(*, quick: bool, half: str | None) -> None:
+def decide(*, quick: bool) -> None:
     """2. Macro-F1 on real sets: most probable, P over shares, tuned, decided."""
     found: dict[str, dict[str, list[tuple[Setting, float]]]] = {}
-    for s in settings(quick, half, tune=True):
+    for s in settings(quick, tune=True):
         shares = np.bincount(s.case.reference[0][: s.m], minlength=s.case.count) + 0.5
         for name, absent in CONVENTIONS.items():
             decision = am.classes.decide(
@@ -127,12 +117,9 @@ def decide(*, quick: bool, half: str | None) -> None:
                 kept.setdefault(answer, []).append((s, points))
     for name, kept in found.items():
         for answer, lines in kept.items():
-            for part in HALVES:
-                points = [one for s, one in lines if s.case.half == part]
-                if points:
-                    mean = statistics.mean(points)
-                    told = {"half": part, "convention": name, "cases": len(points)}
-                    emit("decide", answer, mean, "points of macro-F1", **told)
+            mean = statistics.mean(points for _, points in lines)
+            told = {"convention": name, "cases": len(lines)}
+            emit("decide", answer, mean, "points of macro-F1", **told)
         for answer in [one for one in kept if one != "decided"]:
             theirs = {id(s): points for s, points in kept[answer]}
             pairs = [
@@ -143,11 +130,11 @@ def decide(*, quick: bool, half: str | None) -> None:
             grouped("decide", what, over, "points", convention=name)
 
 
-def forecast(*, quick: bool, half: str | None) -> None:
+def forecast(*, quick: bool) -> None:
     """3. How often the 90 % interval contains the actual score."""
     for metric, name in (("f1", "left out"), ("f1", "0/0 = 0"), ("gmean", "left out")):
         absent, lines = CONVENTIONS[name], []
-        for s in settings(quick, half, tune=False):
+        for s in settings(quick, tune=False):
             names = range(s.case.count)
             how = {"classes": names, "zero_division": absent}
             d = am.classes.decide(s.P, metric, reference=s.calibrator, **how)
@@ -163,19 +150,16 @@ def emit_ends(lines: list[tuple[Setting, float, Any]], **told: Any) -> None:
         "inside the interval": lambda x, f: f.interval[0] <= x <= f.interval[1],
         "below the interval": lambda x, f: x < f.interval[0],
         "above the interval": lambda x, f: x > f.interval[1],
-        "width in points": lambda x, f: 100 * (f.interval[1] - f.interval[0]),
-        "mean minus actual in points": lambda x, f: 100 * (f.mean - x),
     }
     for what, of in ends.items():
         values = [(s, float(of(x, distribution))) for s, x, distribution in lines]
-        unit = "points" if "points" in what else "share"
-        grouped("forecast", what, values, unit, **told)
+        grouped("forecast", what, values, "share", **told)
 
 
-def classifier(*, quick: bool, half: str | None) -> None:
+def classifier(*, quick: bool) -> None:
     """4. The interval of `MetricClassifier.forecast`, which needs no reference."""
     lines = []
-    for case, model, X, y in fitted_models(quick, half):
+    for case, model, X, y in fitted_models(quick):
         fitted = am.MetricClassifier(model, "f1", average="macro", cv=5)
         fitted.fit(X[:TRAIN], y[:TRAIN])
         for size in (200, 1000):
@@ -189,8 +173,8 @@ def classifier(*, quick: bool, half: str | None) -> None:
     emit_ends(lines, metric="f1", convention="left out", of="MetricClassifier")
 
 
-def speed(*, quick: bool, half: str | None) -> None:
-    """5. Seconds and memory of large batches."""
+def speed(*, quick: bool) -> None:
+    """5. Seconds of large batches."""
     shapes = {(10**6, 10): 2.0, (10**5, 100): 2.0, (10**5, 1000): 15.0}
     rng = np.random.default_rng(0)
     for (n, count), most in shapes.items():
@@ -204,16 +188,10 @@ def speed(*, quick: bool, half: str | None) -> None:
             am.classes.decide(p, "f1")
 
         took = min(wall_seconds(call) for _ in range(2))
-        told = {"rows": n, "classes": count}
-        emit("speed", "decide", took, "s", ("<=", most), **told)
-        tracemalloc.start()
-        call()
-        peak = tracemalloc.get_traced_memory()[1] / p.nbytes
-        tracemalloc.stop()
-        emit("speed", "memory", peak, "times P (tracemalloc)", ("<=", 3.0), **told)
+        emit("speed", "decide", took, "s", ("<=", most), rows=n, classes=count)
 
 
 if __name__ == "__main__":
     sections = {"decide": decide, "forecast": forecast, "classifier": classifier}
     sections |= {"speed": speed, "coverage": coverage}
-    raise SystemExit(run_sections(__doc__, sections, half=tuple(HALVES)))
+    raise SystemExit(run_sections(__doc__, sections))

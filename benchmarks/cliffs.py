@@ -9,9 +9,8 @@ Every line is one JSON object. A cell is a verb, a metric, the rows of a group, 
 expected positives and the layout; its value is CPU time per row, `times_best` that of
 the cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as one
 on so many, as it has costs of its own. Cells are as large as fits a fraction of a
-second. `arrays` is the peak of memory in arrays of 64-bit numbers with one entry per
-row; the lines of `memory` tell it over all that a user may pass. Interrupted, the table
-shows the cells that it has.
+second; the lines of `memory` are peaks in arrays of 64-bit numbers with one entry per
+row, over all that a user may pass. Interrupted, the table shows the cells that it has.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ def cost(*, quick: bool, repeat: int) -> None:
             times_best=times,
             below_limit=times <= LIMIT,
             timed_rows=one.timed_rows,
-            arrays=one.arrays,
         )
 
 

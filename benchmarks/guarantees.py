@@ -2,7 +2,7 @@
 
     python benchmarks/guarantees.py                 # everything, some twenty minutes
     python benchmarks/guarantees.py floors          # precision, with a peer
-    python benchmarks/guarantees.py climb           # precision, with an earlier start
+    python benchmarks/guarantees.py climb           # precision, by kind of model
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -41,7 +41,7 @@ MODELS: dict[str, dict[str, Any]] = {
 FLOORS = (0.5, 0.8, 0.9, 0.95)
 SIZES = (100, 300, 1000, 3000)
 CLIMB_SIZES = (200, 300, 1000, 3000)
-CONFIDENCES = (0.9, 0.95)
+CONFIDENCE, DELTA = 0.9, 0.1
 TRAINED, POOL = 4000, 30_000  # most rows
 FEWEST = 0.05  # recall of the oracle below which a floor is out of reach
 PEER_DRAWS = 4
@@ -107,7 +107,9 @@ def threshold_of(y: Any, p: Any, metric: Any, **limits: Any) -> Any:
     return rule.threshold, rule.guarantee
 
 
-def mapie_threshold(y: Any, p: Any, floor: float, confidence: float, how: str) -> Any:
+def mapie_threshold(
+    y: Any, p: Any, floor: float, confidence: float, **options: Any
+) -> Any:
     from mapie.risk_control import BinaryClassificationController
 
     controller = BinaryClassificationController(
@@ -116,10 +118,12 @@ def mapie_threshold(y: Any, p: Any, floor: float, confidence: float, how: str) -
         floor,
         confidence_level=confidence,
         best_predict_param_choice="recall",
-        fwer_method=how,
+        **options,
     )
     first = 0
-    if how == "split_fixed_sequence":  # a half of the rows finds the order of the tests
+    if (
+        options.get("fwer_method") == "split_fixed_sequence"
+    ):  # a half of the rows finds the order of the tests
         first = y.size // 2
         controller.learn_fixed_sequence_order(p[:first, None], y[:first])
     controller.calibrate(p[first:, None], y[first:])
@@ -168,7 +172,7 @@ def floors(quick: bool) -> None:
     count = 3 if quick else 100
     peers = importlib.util.find_spec("mapie") is not None
     for n in SIZES[: 1 if quick else None]:
-        tallies: dict[tuple[str, float], Tally] = defaultdict(Tally)
+        tallies: dict[str, Tally] = defaultdict(Tally)
         for pool in found:
             if n > pool.y.size / 3:
                 continue
@@ -178,70 +182,34 @@ def floors(quick: bool) -> None:
                     continue
                 cell = f"{pool.name} {floor:g}"
                 for number, (y, p) in enumerate(draws(pool, n, count)):
-                    for confidence in CONFIDENCES:
-                        limits = {"min_precision": floor, "confidence": confidence}
-                        ways = {"this": threshold_of(y, p, "recall", **limits)}
-                        # Two seconds each: some of the draws
-                        few = n <= 1000 and number < PEER_DRAWS
-                        if peers and few and confidence == CONFIDENCES[0]:
-                            for how in ("bonferroni_holm", "split_fixed_sequence"):
-                                ways[f"MAPIE {how}"] = mapie_threshold(
-                                    y, p, floor, confidence, how
-                                )
-                        if confidence == CONFIDENCES[0]:
-                            rule = am.tune(
-                                y, p, "recall", min_precision=floor, **WITHOUT
+                    limits = {"min_precision": floor, "confidence": CONFIDENCE}
+                    ways = {"this": threshold_of(y, p, "recall", **limits)}
+                    # Two seconds each: some of the draws
+                    if peers and n <= 1000 and number < PEER_DRAWS:
+                        for how in ("bonferroni_holm", "split_fixed_sequence"):
+                            ways[f"MAPIE {how}"] = mapie_threshold(
+                                y, p, floor, CONFIDENCE, fwer_method=how
                             )
-                            ways["on these rows"] = rule.threshold, None
-                        for way, answer in ways.items():
-                            cut = math.inf if answer is None else answer[0]
-                            tallies[way, confidence].add(
-                                cell,
-                                pool.precision(cut) < floor,
-                                pool.recall(cut) / best,
-                                answer is not None,
-                            )
-        for (way, confidence), tally in tallies.items():
-            delta = 1 - confidence if way == "this" else None
-            what = f"precision, {way}, n = {n:,}, {confidence:g}"
-            tally.tell("floors", what, delta, n=n)
+                    rule = am.tune(y, p, "recall", min_precision=floor, **WITHOUT)
+                    ways["on these rows"] = rule.threshold, None
+                    for way, answer in ways.items():
+                        cut = math.inf if answer is None else answer[0]
+                        seen = pool.precision(cut) < floor, pool.recall(cut) / best
+                        tallies[way].add(cell, *seen, answer is not None)
+        for way, tally in tallies.items():
+            delta = 1 - CONFIDENCE if way == "this" else None
+            tally.tell("floors", f"precision, {way}, n = {n:,}", delta, n=n)
 
 
-def earlier_threshold(cuts: tests.RankedCuts) -> float:
-    """Return what was certified for recall with the start of before; kept to compare.
-
-    The estimate was g = min(u, (positives among 50 rows below + 50 u) / 100), the climb
-    went over cuts between distinct scores and ended at a power of .3, at the latest at
-    the highest cut that can pass, which looks at the tie above it.
-    """
-    k, allowed = cuts.k, cuts.allowed
-    sums = np.append(0, np.cumsum(cuts.right))
-    low = np.minimum(k + 50, cuts.rows.size)
-    under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
-    guess = np.minimum(under, ((sums[low] - sums[k]) / 50 + under) / 2)
-    power = tests.binomial_cdf(np.maximum(allowed, 0), k, 1.0 - guess)
-    ready = np.flatnonzero((allowed >= 0) & (power >= 0.3))
-    can = np.flatnonzero(allowed >= 0)
-    if not can.size:
-        return math.inf
-    start = int(ready[-1] if ready.size else can[0])
-    return best_of(cuts, tests.passed_chain(cuts, int(k[start])))
-
-
-def best_of(cuts: tests.RankedCuts, passed: tuple[int, int] | None) -> float:
-    """Return the highest threshold with the most hits; infinite where none passed."""
+def certified(y: Any, p: Any, floor: float, delta: float) -> float:
+    """Return the threshold that `tune` certifies for recall, infinite for none."""
+    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    start = tests.climbed_start(cuts, probabilities=True)
+    passed = tests.passed_chain(cuts, start)
     if passed is None:
         return math.inf
     part = slice(passed[0], passed[1] + 1)
     return float(cuts.scores[part][np.argmax((cuts.k - cuts.errors)[part])])
-
-
-def both_thresholds(y: Any, p: Any, floor: float, delta: float) -> dict[str, float]:
-    """Return what `tune` certifies for recall, now and before."""
-    cuts = tests.rank_cuts(p, y > 0, floor, delta)
-    start = tests.climbed_start(cuts, probabilities=True)
-    now = best_of(cuts, tests.passed_chain(cuts, start))
-    return {"now": now, "before": earlier_threshold(cuts)}
 
 
 # Probability of a positive at the latent p, and the score that stands for it
@@ -261,34 +229,31 @@ def known_pools() -> Iterator[Pool]:
 
 
 def climb(quick: bool) -> None:
-    """Where tests begin, before and now: recall kept and broken by kind of model."""
+    """Recall kept and limits broken, by kind of model."""
     found = [*pools(quick), *known_pools()]
-    for confidence, n in product(CONFIDENCES, CLIMB_SIZES[: 1 if quick else None]):
+    for n in CLIMB_SIZES[: 1 if quick else None]:
         count = 3 if quick else 100 if n < 3000 else 40
-        tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+        tallies: dict[str, Tally] = defaultdict(Tally)
         for pool, floor in product(found, FLOORS):
             best, kind = pool.oracle(floor), pool.name.split(" ", 1)[1]
             if best < FEWEST or n > pool.y.size / 3:
                 continue
             kinds = [kind, *["all models"] * (kind in MODELS)]
             for number, (y, p) in enumerate(draws(pool, n, count)):
-                answers = both_thresholds(y, p, floor, round(1 - confidence, 12))
+                cut = certified(y, p, floor, DELTA)
                 if number == 0:
-                    limits = {"min_precision": floor, "confidence": confidence}
+                    limits = {"min_precision": floor, "confidence": CONFIDENCE}
                     tuned = threshold_of(y, p, "recall", **limits)
-                    assert answers["now"] == (math.inf if tuned is None else tuned[0])
-                for way, cut in answers.items():
-                    seen = pool.precision(cut) < floor, pool.recall(cut) / best
-                    for of in kinds:
-                        cell = f"{pool.name} {floor:g}"
-                        tallies[of, way].add(cell, *seen, math.isfinite(cut))
-        for (kind, way), tally in tallies.items():
-            what = f"{kind}, n = {n:,}, {confidence:g}, {way}"
-            tally.tell("climb", what, 1 - confidence, n=n)
-        draw_again(found, tallies["all models", "now"], n, confidence)
+                    assert cut == (math.inf if tuned is None else tuned[0])
+                seen = pool.precision(cut) < floor, pool.recall(cut) / best
+                for of in kinds:
+                    tallies[of].add(f"{pool.name} {floor:g}", *seen, cut < math.inf)
+        for kind, tally in tallies.items():
+            tally.tell("climb", f"{kind}, n = {n:,}", DELTA, n=n)
+        draw_again(found, tallies["all models"], n)
 
 
-def draw_again(found: list[Pool], tally: Tally, n: int, confidence: float) -> None:
+def draw_again(found: list[Pool], tally: Tally, n: int) -> None:
     """Draw the cell that broke most often anew: the worst of many is partly luck."""
     if not tally.cells:
         return
@@ -296,13 +261,10 @@ def draw_again(found: list[Pool], tally: Tally, n: int, confidence: float) -> No
     name, floor = worst.rsplit(" ", 1)
     pool = next(one for one in found if one.name == name)
     broken = [
-        pool.precision(
-            both_thresholds(y, p, float(floor), round(1 - confidence, 12))["now"]
-        )
-        < float(floor)
+        pool.precision(certified(y, p, float(floor), DELTA)) < float(floor)
         for y, p in draws(pool, n, 800, 1)
     ]
-    what = f"{worst} drawn again, n = {n:,}, {confidence:g}"
+    what = f"{worst} drawn again, n = {n:,}"
     emit("climb", what, float(np.mean(broken)), "share of draws", draws=len(broken))
 
 
@@ -311,7 +273,7 @@ def promises(quick: bool) -> None:
     found = list(pools(quick))
     count = 3 if quick else 50
     for n in SIZES[: 1 if quick else None]:
-        tallies: dict[tuple[str, float], Tally] = defaultdict(Tally)
+        tallies: dict[str, Tally] = defaultdict(Tally)
         for pool in found:
             if n > pool.y.size / 3:
                 continue
@@ -325,36 +287,28 @@ def promises(quick: bool) -> None:
             limited: dict[str, dict[str, Any]] = {
                 "recall": {"min_recall": 0.8},
                 "specificity": {"min_specificity": 0.95},
-                "npv": {"min_npv": 0.95},
                 "budget": {"max_positives": "10%"},
-                "precision and recall": {"min_precision": 0.7, "min_recall": 0.5},
                 "f1": {},
             }
             for y, p in draws(pool, n, count):
-                for name, confidence in product(limited, CONFIDENCES):
-                    limits = {"confidence": confidence, **limited[name]}
-                    answer = threshold_of(y, p, "f1", **limits)
+                for name, limits in limited.items():
+                    answer = threshold_of(y, p, "f1", confidence=CONFIDENCE, **limits)
                     if answer is None:
-                        tallies[name, confidence].add(pool.name, False, 0.0, False)
+                        tallies[name].add(pool.name, False, 0.0, False)
                         continue
                     cut, promise = answer
                     tp, fp = pool.counts(cut)
                     f1 = 2 * tp / (tp + fp + n_pos)
-                    rest = size - tp - fp
                     broken = {
                         "recall": tp < 0.8 * n_pos,
                         "specificity": fp > 0.05 * (size - n_pos),
-                        "npv": size - n_pos - fp < 0.95 * rest,
                         "budget": tp + fp > 0.1 * size,
-                        "precision and recall": tp < 0.7 * (tp + fp)
-                        or tp < 0.5 * n_pos,
                         "f1": f1 < promise.promises[0].bound,
                     }[name]
                     kept = (promise.promises[0].bound if name == "f1" else f1) / f1_best
-                    tallies[name, confidence].add(pool.name, broken, kept, True)
-        for (name, confidence), tally in tallies.items():
-            what = f"{name}, n = {n:,}, {confidence:g}"
-            tally.tell("promises", what, 1 - confidence, n=n)
+                    tallies[name].add(pool.name, broken, kept, True)
+        for name, tally in tallies.items():
+            tally.tell("promises", f"{name}, n = {n:,}", DELTA, n=n)
 
 
 if __name__ == "__main__":

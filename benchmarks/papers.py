@@ -3,7 +3,7 @@
     make papers                                            # all of them, fast
     python benchmarks/papers.py --list
     python benchmarks/papers.py --fast                     # six minutes at most
-    python benchmarks/papers.py liu2018 -o results.jsonl   # a paper, or single claims
+    python benchmarks/papers.py daume2009 -o results.jsonl # a paper, or single claims
     python docs/write_papers.py                            # the page of the docs
 
 The exit code is 0 whatever the verdicts, 1 if an experiment failed, 2 for wrong usage.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import json
 import os
 import sys
@@ -25,44 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from harness import ROOT
-from papers_parts import (
-    daume2009,
-    daume2009_policies,
-    daume2009_summaries,
-    daume2009_tables,
-    jansche2005,
-    jansche2007,
-    jansche2007_beams,
-    liu2018,
-    liu2018_figures,
-    liu2018_learned,
-    natarajan2015,
-    natarajan2015_printed,
-    natarajan2015_rates,
-    natarajan2015_tables,
-    runner,
-    tell,
-)
-from papers_parts.claim import PAPERS, Claim
+from papers_parts import runner, tell
+from papers_parts.claim import CLAIMS as EVERY
+from papers_parts.claim import DECLARED, PAPERS, Claim
 
 STORED = ROOT / "docs" / "papers.jsonl"
 DATA_FOLDERS = (ROOT.parent / "shared" / "data", ROOT / "data")
-CLAIMS: tuple[Claim, ...] = (
-    *jansche2007.CLAIMS,
-    *jansche2007_beams.CLAIMS,
-    *jansche2005.CLAIMS,
-    *natarajan2015.CLAIMS,
-    *natarajan2015_rates.CLAIMS,
-    *natarajan2015_printed.CLAIMS,
-    *natarajan2015_tables.CLAIMS,
-    *liu2018.CLAIMS,
-    *liu2018_learned.CLAIMS,
-    *liu2018_figures.CLAIMS,
-    *daume2009.CLAIMS,
-    *daume2009_tables.CLAIMS,
-    *daume2009_policies.CLAIMS,
-    *daume2009_summaries.CLAIMS,
-)
+for _module in Path(runner.__file__).parent.glob("*20[0-9][0-9]*.py"):
+    importlib.import_module(f"papers_parts.{_module.stem}")
+CLAIMS: tuple[Claim, ...] = tuple(EVERY[name] for name in DECLARED)
 
 
 def entries(names: Sequence[str] = ()) -> list[dict[str, Any]]:

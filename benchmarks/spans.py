@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import emit, run_sections, text_table, wall_seconds
-from search_parts.data import data_file
+from search_parts.data import Corpus, chunks, spanish, strict_f1
 
 from argmetric.sequence import (
     LinearChainCRF,
     decode_spans,
     read_chunks,
-    read_sentences,
     recalibrate,
     standard_features,
 )
@@ -39,26 +38,11 @@ WAYS = ("viterbi", "token threshold", "expected F", "recalibrated")
 TRAINING = {"c1": 0.1, "c2": 0.1, "max_iterations": 100}
 
 
-@dataclass(frozen=True)
-class Corpus:
-    name: str
-    train: list[Any]
-    dev: list[Any]
-    test: list[Any]
-
-
 def load_corpora() -> list[Corpus]:
-    spanish = [
-        read_sentences(data_file(f"conll2002/esp.{part}"), labels="yes")
-        for part in ("train", "testa", "testb")
-    ]
-    chunks = read_sentences(data_file("conll2000/train.txt"), labels="yes")
-    test = read_sentences(data_file("conll2000/test.txt"), labels="yes")
     # CoNLL-2000 has no development set: the last 936 sentences of training serve
-    return [
-        Corpus("conll2002-es", *spanish),
-        Corpus("conll2000", chunks[:8000], chunks[8000:], test),
-    ]
+    corpus = chunks()
+    train, dev = corpus.train[:8000], corpus.train[8000:]
+    return [spanish(), replace(corpus, train=train, dev=dev)]
 
 
 def trained(corpus: Corpus, most: int | None, models: Path) -> LinearChainCRF:
@@ -78,22 +62,8 @@ def trained(corpus: Corpus, most: int | None, models: Path) -> LinearChainCRF:
 
 
 def seqeval_scores(gold: list[Any], predicted: list[Any]) -> dict[str, float]:
-    from seqeval.metrics.v1 import precision_recall_fscore_support  # the strict one
-    from seqeval.scheme import IOB2
-
-    def score(beta: float) -> float:
-        return float(
-            precision_recall_fscore_support(
-                gold,
-                predicted,
-                beta=beta,
-                scheme=IOB2,
-                average="micro",
-                zero_division=0,
-            )[2]
-        )
-
-    return {"f1": score(1.0), "f2": score(2.0)}
+    betas = {"f1": 1.0, "f2": 2.0}
+    return {name: strict_f1(gold, predicted, b) / 100 for name, b in betas.items()}
 
 
 def quick_score(gold: list[set[Any]], predicted: list[Any], beta: float) -> float:

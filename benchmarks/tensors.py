@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -30,39 +30,15 @@ import numpy as np
 from tensors_parts.dependence import dependence
 from tensors_parts.helps import helps
 from tensors_parts.ner import ner
-from tensors_parts.sweep import images, sweep
-from tensors_parts.sweep import write_answers as write_sweep_answers
+from tensors_parts.sweep import images, sweep, write_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 ANSWERS = ROOT / "benchmarks" / "tensors_answers.npz"
-METRICS = ("f1", "f2", "jaccard", "mcc", "kappa", "balanced_accuracy", "recall")
-SIZES = (3, 20, 100, 300, 700)
 
 
 def say(part: str, **values: Any) -> None:
     print(json.dumps({"part": part, **values}), flush=True)
-
-
-def probabilities(n: int, rows: int = 40) -> Any:
-    rng = np.random.default_rng(n)
-    p = rng.beta(0.3, 2.0, (rows, n)).astype(np.float32)
-    p[0], p[1], p[2, : n // 2] = 0.0, 0.5, 1.0
-    p[3:6] = p[3:6].round(1)
-    return p
-
-
-def write_answers() -> None:
-    import argmetric as am
-
-    answers = {}
-    for n in SIZES:
-        p = probabilities(n).astype(np.float64)
-        for metric in METRICS:
-            found = am.decide(p, metric, average="samples")
-            answers[f"{metric}_{n}_labels"] = found.labels.astype(bool)
-            answers[f"{metric}_{n}_expected"] = found.group_expected
-    np.savez_compressed(ANSWERS, **answers)
 
 
 class Device:
@@ -116,38 +92,6 @@ class Device:
         return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
 
 
-def check(device: Device) -> None:
-    """The labels of the array path, and the fused kernel against its twin."""
-    from argmetric import tensors
-
-    torch = device.torch
-    stored = np.load(ANSWERS) if ANSWERS.exists() else None
-    if stored is None:
-        say("check", note=f"no {ANSWERS.name}: run --write-answers first")
-    for n in SIZES:
-        p = torch.from_numpy(probabilities(n)).to(device.name)
-        for metric in METRICS:
-            try:
-                quick = tensors.decide(p, metric, average="samples")
-                # a limit that forbids nothing keeps the generic path
-                plain = tensors.decide(p, metric, average="samples", max_positives=n)
-                line = {
-                    "same_labels": bool((quick.labels == plain.labels).all()),
-                    "error": float((quick.expected - plain.expected).abs().max()),
-                }
-                if stored is not None:
-                    labels = torch.from_numpy(stored[f"{metric}_{n}_labels"])
-                    values = torch.from_numpy(stored[f"{metric}_{n}_expected"])
-                    line["rows_unlike_arrays"] = int(
-                        (quick.labels.cpu() != labels).any(1).sum()
-                    )
-                    gap = (quick.expected.cpu() - values).abs()
-                    line["error_to_arrays"] = float(gap.max())
-                say("check", metric=metric, n=n, **line)
-            except Exception:
-                failed(f"check {metric} {n}")
-
-
 def rows(device: Device) -> None:
     """Exact decisions from unsorted float32 probabilities, in float64."""
     from argmetric import tensors
@@ -169,18 +113,8 @@ def rows(device: Device) -> None:
                     )
                 )
             say("rows", **line)
-        part = x[: 20000 if n < 1000 else 2000] ** 8
-        double = tensors.decide(part, average="samples")
-        single = tensors.decide(part, average="samples", dtype="float32")
-        unlike = (double.n_positives != single.n_positives).float().mean()
-        say("rows", n=n, float32_changes_share=float(unlike))
     if not device.cuda:
         arrays()
-    if device.cuda:
-        for n in (10**5, 10**7):
-            p = torch.rand(1, n, device=device.name) ** 8
-            took = device.time(lambda p=p: tensors.decide(p, average="samples"), 3)
-            say("rows", rows=1, n=n, f1_ms=took)
 
 
 def arrays() -> None:
@@ -244,7 +178,7 @@ def failed(part: str) -> None:
     print(json.dumps({"part": part, "failed": text[-1500:]}), flush=True)
 
 
-PARTS = {"check": check, "rows": rows, "loss": loss}
+PARTS = {"rows": rows, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
 PARTS["sweep"] = partial(sweep, say=say, answers=ANSWERS)
 PARTS["images"] = partial(images, say=say)
@@ -261,9 +195,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--write-answers", action="store_true")
     parser.add_argument("--lengths", type=int, nargs="+", help="of the sweep")
-    parser.add_argument("--metrics", nargs="+", help="of the sweep")
     long = parser.add_argument_group("ner and help")
-    long.add_argument("--data", metavar="DIR", help="in place of ARGMETRIC_DATA")
     long.add_argument("--seeds", type=int)
     long.add_argument("--epochs", type=int)
     long.add_argument("--small", action="store_true", help="figures mean nothing")
@@ -271,15 +203,13 @@ def main() -> int:
     long.add_argument("--read-scores", type=Path, metavar="FILE")
     asked = parser.parse_args()
     if asked.write_answers:
-        write_answers()
-        write_sweep_answers(ANSWERS, max(asked.lengths or [10**5]), say)
+        write_answers(ANSWERS, max(asked.lengths or [10**5]), say)
         return 0
-    if asked.data is not None:
-        os.environ["ARGMETRIC_DATA"] = asked.data
     device = Device(asked.device)
     device.options = asked
     where = device.torch.cuda.get_device_name() if device.cuda else "cpu"
     say("machine", device=where, torch=device.torch.__version__)
+    warnings.simplefilter("ignore")  # scores that tell nothing, and the like
     for name in asked.parts or PARTS:
         start = time.perf_counter()
         try:

@@ -21,8 +21,8 @@ class Modules:
 def claim_of(module, name):
     """The claim of this name, behind the name of its paper."""
     paper = module.__name__.split(".")[-1].split("_")[0]
-    (claim,) = (one for one in module.CLAIMS if one.name == f"{paper}-{name}")
-    return claim
+    claims = importlib.import_module("papers_parts.claim").CLAIMS
+    return claims[f"{paper}-{name}"]
 
 
 def judged(module, name, figures=None, *, fast=True):

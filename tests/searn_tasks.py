@@ -168,3 +168,41 @@ def decisions_of(examples):
     learner = Given()
     Searn(Rows(), learner, beta=1.0, iterations=1).fit(examples, [None] * len(examples))
     return learner.seen[0]
+
+
+class TwoLetters(Task):
+    """Words of two letters, a or b."""
+
+    def start(self, x):
+        return ""
+
+    def actions(self, x, state):
+        return "ab" if len(state) < 2 else ""
+
+    def step(self, x, state, action):
+        return state + action
+
+    def output(self, x, state):
+        return state
+
+
+class Matching(Task):
+    """Each row of a square takes a column of its own; the last one is forced."""
+
+    def start(self, x):
+        return ()
+
+    def actions(self, x, state):
+        return [column for column in range(len(x)) if column not in state]
+
+    def step(self, x, state, action):
+        return (*state, action)
+
+    def action_features(self, x, state, action):
+        return {"score": float(x[len(state)][action])}
+
+    def output(self, x, state):
+        return state
+
+    def loss(self, y, output):
+        return float(sum(a != b for a, b in zip(y, output, strict=False)))

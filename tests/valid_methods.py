@@ -19,7 +19,6 @@ OF_TEXT = {"sentences": "sentence|token|word|column", "labels": "label"}
 OF_TEXT |= {"dev": "dev|sentence|label|head|token", "heads": "head|root", "tags": "tag"}
 A_ROW = {"x": r"\bx\b|feature"}
 OF_SEARCH = {"X": r"\b[Xx]\b", "Y": r"\b[Yy]\b", "dev": r"dev|\b[XxYy]\b"}
-BARE = {"tagger": "tagger|tag|path|cannot read"}
 
 
 def method(made, name):

@@ -14,9 +14,8 @@ from tabular import class_probabilities, load, new_model
 
 import argmetric as am
 
-HALVES = {"choose": ("covtype", "optdigits"), "show": ("digits", "ocr", "generated")}
 DROPPED = {"optdigits": 40, "digits": 40, "ocr": 64}  # columns, to leave errors
-RATIOS = {"covtype": 30, "optdigits": 30, "digits": 10, "ocr": 30, "generated": 30}
+RATIOS = {"digits": 10, "ocr": 30, "generated": 30}  # of every set
 MOST_CLASSES = 12  # of ocr the most frequent: tuned weights are slow to find
 REFERENCES = (200, 1000, 3000)
 BATCHES = {50: 3, 200: 2, 1000: 1, 10**9: 1}  # rows, and how many batches of them
@@ -35,7 +34,6 @@ class Case:
     """The probabilities of one model on the rows of one set, with their labels."""
 
     name: str
-    half: str
     ratio: int
     model: str
     count: int
@@ -92,17 +90,15 @@ def models() -> dict[str, Any]:
 
 
 @cache
-def cases(quick: bool, half: str | None) -> list[Case]:
+def cases(quick: bool) -> list[Case]:
     """Every model on every set and variant."""
-    return list(_cases(quick, half))
+    return list(_cases(quick))
 
 
-def _cases(quick: bool, only: str | None) -> Iterator[Case]:
-    halves = {"show": ("digits",)} if quick else HALVES
+def _cases(quick: bool) -> Iterator[Case]:
+    names = ("digits",) if quick else RATIOS
     kinds = {k: v for k, v in models().items() if not quick or k != "boosting"}
-    pairs = [(half, name) for half, names in halves.items() for name in names]
-    pairs = [(half, name) for half, name in pairs if only in (None, half)]
-    for (half, name), thin in itertools.product(pairs, (True,) if quick else (0, 1)):
+    for name, thin in itertools.product(names, (True,) if quick else (0, 1)):
         ratio = RATIOS[name] if thin else 1
         X, y, count = thinned(name, ratio)
         n_train = min(TRAIN, y.size // 3)
@@ -113,21 +109,17 @@ def _cases(quick: bool, only: str | None) -> Iterator[Case]:
             model.fit(X[:n_train], y[:n_train])
             P = class_probabilities(model, X, count)
             part = slice(n_train, n_train + m)
-            yield Case(
-                name, half, ratio, kind, count, (y[part], P[part]), (y[test], P[test])
-            )
+            yield Case(name, ratio, kind, count, (y[part], P[part]), (y[test], P[test]))
 
 
-def fitted_models(quick: bool, half: str | None) -> Iterator[Any]:
+def fitted_models(quick: bool) -> Iterator[Any]:
     """A case without scores, a model that is not fitted, rows and labels."""
     kinds = ("logistic",) if quick else ("logistic", "forest", "bayes")
-    for part, names in HALVES.items():
-        if half in (None, part):
-            for name, kind in itertools.product(names, kinds):
-                X, y, count = thinned(name, RATIOS[name])
-                none = np.empty(0), np.empty(0)
-                case = Case(name, part, RATIOS[name], kind, count, none, none)
-                yield case, models()[kind], X, y
+    for (name, ratio), kind in itertools.product(RATIOS.items(), kinds):
+        X, y, count = thinned(name, ratio)
+        none = np.empty(0), np.empty(0)
+        case = Case(name, ratio, kind, count, none, none)
+        yield case, models()[kind], X, y
 
 
 @dataclass(frozen=True)
@@ -154,8 +146,8 @@ def calibrated(case: Case, m: int) -> Any:
     return am.classes.calibrate(y, P, classes=range(case.count))
 
 
-def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
-    for case in cases(quick, half):
+def settings(quick: bool, *, tune: bool) -> Iterator[Setting]:
+    for case in cases(quick):
         for m in REFERENCES:
             if m > case.reference[0].size:
                 continue

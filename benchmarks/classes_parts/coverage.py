@@ -2,8 +2,8 @@
 
 Each case is a model, a reference and one batch. Labels are decided for six metrics, and
 their score is forecast twice: with ``reference=(y, P)``, and with the calibrator that
-was fitted to these rows, which is how all forecasts were made before. On the show half
-classes are bins of a column that the models do not see, from frequent to rare.
+was fitted to these rows. Classes are bins of a column that the models do not see, from
+frequent to rare.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from argmetric.classes._forecast import forecast_batch
 from classes_parts.cases import loaded, models
 
 BINNED = {"magic": 0, "elec2": 3, "pendigits_odds": 8, "mammography": 3}
-SETS = {
-    "choose": ("covtype", "letter", "optdigits"),
-    "show": tuple(BINNED),
-}
 QUANTILES = (0.35, 0.6, 0.8, 0.93)
-COLUMNS = {"covtype": 10, "letter": 8, "optdigits": 20}
 MOST_ROWS, TRAIN = 12_000, 1000
 REFERENCES, BATCHES = (60, 200, 700, 3000), (60, 300, 1500)
 METRICS = ("gmean", "balanced_accuracy", "f1", "mcc", "quadratic_kappa", "accuracy")
@@ -51,15 +46,13 @@ class Outcome:
 
 
 def task(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and classes, shuffled; a column becomes classes where there are none."""
+    """Rows and classes, shuffled; a column becomes the classes."""
     X, y = loaded(name)
-    rows = np.random.default_rng(0).permutation(y.size)
-    X, y = X[rows[:MOST_ROWS]], y[rows[:MOST_ROWS]]
-    if name in BINNED:
-        column = X[:, BINNED[name]]
-        y = np.searchsorted(np.quantile(column, QUANTILES), column)
-        X = np.delete(X, BINNED[name], axis=1)
-    return X[:, : COLUMNS.get(name)], np.unique(y, return_inverse=True)[1]
+    X = X[np.random.default_rng(0).permutation(y.size)[:MOST_ROWS]]
+    column = X[:, BINNED[name]]
+    y = np.searchsorted(np.quantile(column, QUANTILES), column)
+    X = np.delete(X, BINNED[name], axis=1)
+    return X, np.unique(y, return_inverse=True)[1]
 
 
 def outcomes(name: str, quick: bool) -> Iterator[Outcome]:
@@ -126,26 +119,17 @@ def emit_outcomes(lines: list[Outcome], **by: Any) -> None:
             )
 
 
-def coverage(*, quick: bool, half: str | None) -> None:
+def coverage(*, quick: bool) -> None:
     """6. Forecasts by the labelled rows of a reference, and by a calibrator alone."""
-    halves = {"show": ("magic",)} if quick else SETS
-    for part, names in halves.items():
-        if half not in (None, part):
-            continue
-        lines: list[Outcome] = []
-        for name in names:
-            own = list(outcomes(name, quick))
-            emit_outcomes(own, half=part, set=name)
-            lines += own
-        emit_outcomes(lines, half=part)
-        keys: dict[str, Callable[[Outcome], Any]] = {
-            "model": lambda x: x.model,
-            "metric": lambda x: x.metric,
-            "reference": lambda x: x.m,
-            "rows": lambda x: x.rows,
-        }
-        for key, of in keys.items():
-            for one in dict.fromkeys(map(of, lines)):
-                emit_outcomes(
-                    [x for x in lines if of(x) == one], half=part, **{key: one}
-                )
+    lines: list[Outcome] = []
+    for name in ("magic",) if quick else BINNED:
+        lines += outcomes(name, quick)
+    emit_outcomes(lines)
+    keys: dict[str, Callable[[Outcome], Any]] = {
+        "model": lambda x: x.model,
+        "reference": lambda x: x.m,
+        "rows": lambda x: x.rows,
+    }
+    for key, of in keys.items():
+        for one in dict.fromkeys(map(of, lines)):
+            emit_outcomes([x for x in lines if of(x) == one], **{key: one})

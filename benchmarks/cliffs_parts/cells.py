@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 import tracemalloc
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 
 SMALLEST_CALL = 10_000  # rows that a call is reckoned for at least
 TIMED_ROWS = 200_000
-MEMORY_ROWS = 100_000  # below, what does not grow with the rows would be counted
 
 
 @dataclass(frozen=True)
@@ -45,31 +43,24 @@ class Measured:
     cell: Cell
     ns_per_row: float
     timed_rows: int
-    arrays: float | None
 
 
 def measure(cell: Cell, budget: float) -> Measured:
     """Cost per row of as many groups as fit the budget of CPU seconds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
-        count = max(1, min(2_000, TIMED_ROWS) // cell.rows) if cell.grows else 1
+    gc.collect()
+    count = max(1, min(2_000, TIMED_ROWS) // cell.rows) if cell.grows else 1
+    call = cell.make(count)
+    call()  # compiled, loaded, cached
+    spent = cpu_time(call)
+    most = max(1, TIMED_ROWS // cell.rows) if cell.grows else 1
+    while count < most and spent < budget / 4:
+        count = min(most, count * int(max(2.0, min(16.0, budget / 2 / spent))))
         call = cell.make(count)
-        call()  # compiled, loaded, cached
         spent = cpu_time(call)
-        most = max(1, TIMED_ROWS // cell.rows) if cell.grows else 1
-        while count < most and spent < budget / 4:
-            count = min(most, count * int(max(2.0, min(16.0, budget / 2 / spent))))
-            call = cell.make(count)
-            spent = cpu_time(call)
-        if spent < 10 * budget:  # more groups may have loaded a kernel
-            spent = min(spent, cpu_time(call))
-        rows = count * cell.rows
-        arrays = None
-        if rows >= MEMORY_ROWS and spent < 2 * budget:
-            arrays = peak(call) / (8 * rows)
-    per_row = 1e9 * spent / max(rows, SMALLEST_CALL)
-    return Measured(cell, per_row, rows, arrays)
+    if spent < 10 * budget:  # more groups may have loaded a kernel
+        spent = min(spent, cpu_time(call))
+    rows = count * cell.rows
+    return Measured(cell, 1e9 * spent / max(rows, SMALLEST_CALL), rows)
 
 
 def cpu_time(call: Callable[[], Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,18 +103,9 @@ def evaluate_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], An
 def overdispersion_cells() -> Iterator[Cell]:
     for rows in (20, 200, 100_000):
         for layout in ("groups sorted", "one vector")[rows == 100_000 :]:
-            cell = _grouped(
-                "forecast", forecast_call, "f1", rows, "10%", layout, overdispersion=0.5
-            )
-            yield Cell(
-                cell.verb,
-                "f1, overdispersion",
-                rows,
-                "10%",
-                layout,
-                cell.make,
-                cell.grows,
-            )
+            how = ("forecast", forecast_call, "f1", rows, "10%", layout)
+            cell = _grouped(*how, overdispersion=0.5)
+            yield replace(cell, metric="f1, overdispersion")
 
 
 def tune_cells() -> Iterator[Cell]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from search_parts.data import timed
 
 N_ROWS = 1_000
 
@@ -23,13 +24,6 @@ def write_scores(path: Path) -> None:
 
 def child_cpu_seconds(command: list[str], environment: Mapping[str, str]) -> float:
     """User and system seconds of a child process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        command,
-        check=True,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    env = {**os.environ, **environment}
+    run = partial(subprocess.run, command, check=True, env=env, capture_output=True)
+    return timed(run)[1]

@@ -21,11 +21,7 @@ SORTS = {"f1": 1.5, "jaccard": 1.5, "mcc": 2.5, "kappa": 2.5}
 SORTS |= {"gmean": 5.0, "hmean": 5.0, "qmean": 5.0}
 REQUEST_US = 100.0
 FIRST_S = 0.5
-NO_COMMAND_S = 0.3
 BASKETS_S = 2.0
-PYTHON = (
-    "import numpy as np, argmetric as am; am.decide(np.linspace(0.001, 0.999, 1000))"
-)
 
 
 def run(*, quick: bool) -> None:
@@ -64,7 +60,7 @@ def _sorts(n: int, repeats: int) -> None:
 
 
 def _requests(calls: int, when: str) -> None:
-    """Calls on ten rows; beside them, what adding two such arrays takes here."""
+    """Calls on ten rows."""
     p = np.random.default_rng(8).random(10)
 
     def microseconds(call: Callable[[], Any], times: int) -> float:
@@ -76,7 +72,6 @@ def _requests(calls: int, when: str) -> None:
         # Many short repeats: some fall between what else the machine does
         return 1e6 * min(cpu_seconds(many) for _ in range(150)) / times
 
-    one_sum = microseconds(lambda: p + p, 10 * calls)
     for metric in ("f1", "mcc", "gmean", "accuracy"):
         emit(
             "limits",
@@ -84,7 +79,6 @@ def _requests(calls: int, when: str) -> None:
             microseconds(partial(am.decide, p, metric), calls),
             "microseconds of CPU, best of the repeats",
             ("<=", REQUEST_US) if metric == "f1" else None,
-            one_numpy_sum_us=one_sum,
         )
 
 
@@ -112,36 +106,16 @@ def _shell(repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scores, output = Path(folder, "scores.csv"), Path(folder, "out.csv")
         write_scores(scores)
-        command, decide = (
-            [sys.executable, "-m", "argmetric.cli"],
-            ["decide", str(scores)],
-        )
         # Installed packages are bytecode, whatever the settings of this environment
         compiled = {"PYTHONDONTWRITEBYTECODE": ""}
         compiled["PYTHONPYCACHEPREFIX"] = str(Path(folder, "bytecode"))
-        rows = "from the shell to the decision on 1,000 rows"
-        numpy = [sys.executable, "-c", "import numpy"]
-        child_cpu_seconds(numpy, compiled)
-        for name, line, limit in (
-            (f"{rows}, python -c …", [sys.executable, "-c", PYTHON], FIRST_S),
-            (
-                f"{rows}, argmetric decide file.csv",
-                [*command, *decide, "-o", str(output)],
-                FIRST_S,
-            ),
-            ("argmetric --version", [*command, "--version"], NO_COMMAND_S),
-            ("argmetric --help", [*command, "--help"], NO_COMMAND_S),
-        ):
-            child_cpu_seconds(line, compiled)
-            both = [
-                (child_cpu_seconds(line, compiled), child_cpu_seconds(numpy, compiled))
-                for _ in range(repeats)
-            ]
-            emit(
-                "limits",
-                name,
-                min(first for first, _ in both),
-                "CPU s of a fresh process, best of the repeats",
-                ("<=", limit),
-                import_numpy_cpu_s=min(second for _, second in both),
-            )
+        line = [sys.executable, "-m", "argmetric.cli", "decide", str(scores)]
+        line += ["-o", str(output)]
+        child_cpu_seconds(line, compiled)
+        emit(
+            "limits",
+            "argmetric decide file.csv, 1,000 rows",
+            min(child_cpu_seconds(line, compiled) for _ in range(repeats)),
+            "CPU s of a fresh process, best of the repeats",
+            ("<=", FIRST_S),
+        )

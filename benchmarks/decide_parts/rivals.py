@@ -5,7 +5,6 @@ Every function takes a `Task` and returns 0/1 labels; what is timed is the call.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,14 +94,12 @@ def _cutoffs(task: Task, comparison: str) -> np.ndarray:
     """Its "expected" mode, a ratio of expectations; one call per group."""
     from optimal_cutoffs import get_optimal_threshold
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        labels = [
-            get_optimal_threshold(
-                None, part, metric="f1", mode="expected", comparison=comparison
-            ).predict(part)
-            for part in task.parts
-        ]
+    labels = [
+        get_optimal_threshold(
+            None, part, metric="f1", mode="expected", comparison=comparison
+        ).predict(part)
+        for part in task.parts
+    ]
     return np.concatenate(labels).astype(np.int64)
 
 

@@ -79,6 +79,7 @@ class Estimate:
 
 Figure = float | Estimate
 Figures = Mapping[str, Figure]
+Measure = Callable[[bool], Figures]
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Claim:
     name: str
     place: str
     says: str
-    measure: Callable[[bool], Figures]
+    measure: Measure
     asks: Sequence[Ask]
     data: str = GENERATED
     seeds: str = "none"
@@ -198,14 +199,31 @@ class Claim:
         return [ask.told(one) for ask, one in found if ask.answer(one) != "not so"]
 
 
-def declare(
-    name: str, measure: Callable[[bool], Figures], asks: Sequence[Ask], **more: Any
-) -> Claim:
-    """Return a claim with the words that claims.toml has for its name."""
-    return Claim(name, measure=measure, asks=asks, **_WORDS[name], **more)
+DECLARED = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
+CLAIMS: dict[str, Claim] = {}  # those that an experiment was declared for
 
 
-_WORDS = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
+def declare(name: str, **more: Any) -> Callable[[Measure], Measure]:
+    """Take a function as the experiment of the claim of this name.
+
+    claims.toml has the words of the claim and its questions, but for those that follow
+    from a product of systems and data: these are passed as `asks`.
+    """
+
+    def take(measure: Measure) -> Measure:
+        options = DECLARED[name] | more
+        for key in {"asks", "deleted"} & DECLARED[name].keys():
+            options[key] = [question(*row) for row in DECLARED[name][key]]
+        CLAIMS[name] = Claim(name, measure=measure, **options)
+        return measure
+
+    return take
+
+
+def question(figure: str, *target: Any) -> Ask:
+    """Read a row of claims.toml: a figure and its target, and perhaps "full only"."""
+    full_only = target[-1] == "full only"
+    return Ask(figure, target[:-1] if full_only else target, full_only)
 
 
 def _verdict(answers: set[str], *, fast: bool) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from argmetric.search import WordChunking
-from papers_parts.claim import Ask, Figures, at_most, declare, within
+from argmetric.sequence import read_chunks
+from papers_parts.claim import Ask, Figures, at_most, declare
 
 EXACT = 1e-12
 LESS = "largest loss less its bound"
@@ -104,6 +105,7 @@ def each_deleted(*terms: str) -> list[Ask]:
     return [at_most(f"{LESS}, without {term}", EXACT) for term in terms]
 
 
+@declare("daume2009-lemma-1")
 def _lemma_1(fast: bool) -> Figures:
     rng = np.random.default_rng(0)
 
@@ -164,6 +166,7 @@ def cases(rng: np.random.Generator, n: int) -> Iterator[tuple[Tree, dict[str, An
             yield _random_tree(rng, depth), {"wrong": float(rng.choice((0.2, 0.8)))}
 
 
+@declare("daume2009-theorem-2")
 def _theorem_2(fast: bool) -> Figures:
     rng = np.random.default_rng(1)
 
@@ -192,6 +195,7 @@ def _printed_errors(rate: float, length: int) -> float:
     return length / 2 - (1 - (1 - 2 * rate) ** (length + 1)) / (4 * rate) + 1 / 2
 
 
+@declare("daume2009-theorem-3")
 def _theorem_3(fast: bool) -> Figures:
     pairs = [(rate, length) for rate in (1e-3, 0.1, 0.4) for length in (1, 10, 1_000)]
     gap = max(abs(_errors(*pair) - _printed_errors(*pair)) for pair in pairs)
@@ -202,20 +206,8 @@ def _theorem_3(fast: bool) -> Figures:
     }
 
 
-def _chunks(labels: tuple[str, ...]) -> set[tuple[int, int, str]]:
-    """Chunks of well-formed labels."""
-    starts = [i for i, label in enumerate(labels) if label[0] == "B"]
-    found = set()
-    for start in starts:
-        stop = start + 1
-        while stop < len(labels) and labels[stop][0] == "I":
-            stop += 1
-        found.add((start, stop, labels[start][2:]))
-    return found
-
-
 def _loss(gold: tuple[str, ...], output: tuple[str, ...]) -> float:
-    right, mine = _chunks(gold), _chunks(output)
+    right, mine = set(read_chunks(gold)), set(read_chunks(output))
     both = len(right) + len(mine)
     return 1 - 2 * len(right & mine) / both if both else 0.0
 
@@ -230,6 +222,7 @@ def _never_a_chunk(gold: tuple[str, ...], state: tuple[str, ...]) -> str:
     return "O"
 
 
+@declare("daume2009-equation-18", fails_on=lambda: _equation_18(True, _never_a_chunk))
 def _equation_18(fast: bool, policy: Any = _policy_18) -> Figures:
     task = WordChunking(["X"] if fast else ["X", "Y"])
     words = ["w"] * (3 if fast else 4)
@@ -264,6 +257,7 @@ def _equation_18(fast: bool, policy: Any = _policy_18) -> Figures:
     }
 
 
+@declare("daume2009-f1-mean")
 def _mean(fast: bool) -> Figures:
     precision, recall = np.meshgrid(np.linspace(0.05, 1, 20), np.linspace(0.05, 1, 20))
     f1 = 2 * precision * recall / (precision + recall)
@@ -272,42 +266,3 @@ def _mean(fast: bool) -> Figures:
             np.abs(f1 - np.sqrt(precision * recall)).max()
         )
     }
-
-
-CLAIMS = (
-    declare(
-        "daume2009-lemma-1",
-        _lemma_1,
-        [at_most(LESS, EXACT)],
-        deleted=each_deleted(*LEMMA_1),
-    ),
-    declare(
-        "daume2009-theorem-2",
-        _theorem_2,
-        [at_most(LESS, EXACT)],
-        deleted=each_deleted(*THEOREM_2),
-    ),
-    declare(
-        "daume2009-theorem-3",
-        _theorem_3,
-        [
-            at_most("largest difference of (14) and the recursion", 1e-9),
-            within("errors over T/2, ε = 0.3, T = 1,000", 0.95, 1.05),
-            within("errors over T/2, ε = 0.00001, T = 10", 0.95, 1.05),
-        ],
-    ),
-    declare(
-        "daume2009-equation-18",
-        _equation_18,
-        [
-            at_most("largest regret of the policy", EXACT),
-            at_most("largest error of a cost", EXACT),
-        ],
-        fails_on=lambda: _equation_18(True, _never_a_chunk),
-    ),
-    declare(
-        "daume2009-f1-mean",
-        _mean,
-        [at_most("largest difference to the geometric mean", EXACT)],
-    ),
-)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from search_parts import paper as orders
 from search_parts import searn
 
-from papers_parts import daume2009_searn
-from papers_parts.claim import Ask, Estimate, Figures, at_least, at_most, declare
+from papers_parts.claim import Ask, Estimate, Figures, at_least, declare
 from papers_parts.daume2009_runs import (
     CHUNKS,
     FAST,
@@ -30,6 +29,7 @@ from papers_parts.daume2009_runs import (
 LEARNERS = ("perceptron", "logistic", "svm")
 ALL = (SMALL, LARGE, NER_300, NER, CHUNKS, JOINT)
 PEERS = (SMALL, NER_300, NER, CHUNKS)
+LETTERS, TEXTS = (SMALL, LARGE), (NER_300, NER, CHUNKS, JOINT)
 CRF, PERCEPTRON = "CRF (crfsuite)", "structured perceptron (crfsuite)"
 ALGORITHMS = {CRF: "lbfgs", PERCEPTRON: "averaged-perceptron"}
 SEARN_ITERATIONS = 2  # further ones change little (Fig. 6)
@@ -59,6 +59,10 @@ def _asks(figure: str, bound: float, tasks: Sequence[str]) -> list[Ask]:
     ]
 
 
+@declare(
+    "daume2009-table-1-searn-helps",
+    asks=[ask for kind in LEARNERS for ask in _asks(f"{kind}, {{}}", 0, ALL)],
+)
 def _searn_helps(fast: bool) -> Figures:
     return {
         f"{kind}, {task}": gain(
@@ -69,6 +73,7 @@ def _searn_helps(fast: bool) -> Figures:
     }
 
 
+@declare("daume2009-table-1-structure-helps")
 def _structure_helps(fast: bool) -> Figures:
     return {
         f"{tool} over {kind}, {task}": gain(
@@ -79,6 +84,15 @@ def _structure_helps(fast: bool) -> Figures:
     }
 
 
+@declare(
+    "daume2009-table-1-more-data",
+    asks=[
+        at_least(f"{kind}, {how}, {name}", 0, full_only=True)
+        for name in ("letters", "NER")
+        for kind in LEARNERS
+        for how in ("alone", "SEARN")
+    ],
+)
 def _more_data(fast: bool) -> Figures:
     pairs = {} if fast else {"letters": (LARGE, SMALL), "NER": (NER, NER_300)}
     return {
@@ -92,6 +106,8 @@ def _more_data(fast: bool) -> Figures:
     }
 
 
+@declare("daume2009-table-1-simple-on-large")
+@declare("daume2009-table-1-simple-on-large-m3n")
 def _simple_on_large(fast: bool) -> Figures:
     if fast:
         return {}
@@ -106,6 +122,7 @@ def _simple_on_large(fast: bool) -> Figures:
     }
 
 
+@declare("daume2009-table-1-comparable")
 def _comparable(fast: bool) -> Figures:
     return {
         f"SEARN over CRF, {task}": gain(
@@ -115,21 +132,30 @@ def _comparable(fast: bool) -> Figures:
     }
 
 
+@declare(
+    "daume2009-table-1-logistic",
+    asks=[
+        *_asks("logistic over perceptron, {}", -0.5, TEXTS),
+        *_asks("logistic over svm, {}", -0.5, TEXTS),
+        *_asks("svm over logistic, {}", 0, LETTERS),
+    ],
+)
 def _logistic_on_top(fast: bool) -> Figures:
     figures = {
         f"logistic over {kind}, {task}": gain(
             scores(task, "logistic, SEARN", fast), scores(task, f"{kind}, SEARN", fast)
         )
-        for task in _those((NER_300, NER, CHUNKS, JOINT), fast)
+        for task in _those(TEXTS, fast)
         for kind in ("perceptron", "svm")
     }
-    for task in _those((SMALL, LARGE), fast):
+    for task in _those(LETTERS, fast):
         figures[f"svm over logistic, {task}"] = gain(
             scores(task, "svm, SEARN", fast), scores(task, "logistic, SEARN", fast)
         )
     return figures
 
 
+@declare("daume2009-figure-6")
 def _figure_6(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     for task in _those(FIGURE_TASKS, fast):
@@ -139,6 +165,7 @@ def _figure_6(fast: bool) -> Figures:
     return figures
 
 
+@declare("daume2009-section-6-1-8")
 def _order(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     significant = 0
@@ -147,85 +174,5 @@ def _order(fast: bool) -> Figures:
         low, high = found.interval
         left, right = found.scores
         figures[f"right less left, F1, {learner}"] = Estimate(right - left, low, high)
-        figures[f"right less left, token accuracy, {learner}"] = (
-            found.tokens[1] - found.tokens[0]
-        )
         significant += low > 0 or high < 0
     return {**figures, "differences that are significant": float(significant)}
-
-
-CLAIMS = (
-    declare(
-        "daume2009-table-1-searn-helps",
-        _searn_helps,
-        [ask for kind in LEARNERS for ask in _asks(f"{kind}, {{}}", 0, ALL)],
-    ),
-    declare(
-        "daume2009-table-1-structure-helps",
-        _structure_helps,
-        [
-            *_asks(f"{CRF} over logistic, {{}}", 0, PEERS),
-            *_asks(f"{PERCEPTRON} over perceptron, {{}}", 0, PEERS),
-        ],
-    ),
-    declare(
-        "daume2009-table-1-more-data",
-        _more_data,
-        [
-            at_least(f"{kind}, {how}, {name}", 0, full_only=True)
-            for name in ("letters", "NER")
-            for kind in LEARNERS
-            for how in ("alone", "SEARN")
-        ],
-    ),
-    declare(
-        "daume2009-table-1-simple-on-large",
-        _simple_on_large,
-        [at_least("logistic alone, NER, over CRF, 300 sentences", 0, full_only=True)],
-    ),
-    declare(
-        "daume2009-table-1-simple-on-large-m3n",
-        _simple_on_large,
-        [at_least("svm alone, large letters, over CRF, small", 0, full_only=True)],
-    ),
-    declare(
-        "daume2009-table-1-comparable",
-        _comparable,
-        _asks("SEARN over CRF, {}", -0.5, PEERS),
-    ),
-    declare(
-        "daume2009-table-1-logistic",
-        _logistic_on_top,
-        [
-            *(
-                ask
-                for kind in ("perceptron", "svm")
-                for ask in _asks(
-                    f"logistic over {kind}, {{}}", -0.5, (NER_300, NER, CHUNKS, JOINT)
-                )
-            ),
-            *_asks("svm over logistic, {}", 0, (SMALL, LARGE)),
-        ],
-    ),
-    declare(
-        "daume2009-section-6-1-8",
-        _order,
-        [
-            at_most("right less left, F1, perceptron", 0),
-            at_most("right less left, F1, logistic", 0),
-            at_most("differences that are significant", 0),
-        ],
-    ),
-    declare(
-        "daume2009-figure-6",
-        _figure_6,
-        [
-            *_asks("iteration 5 over 1, {}", 0, FIGURE_TASKS),
-            *(
-                at_most(f"iteration 15 over 5, {task}", 0.5, full_only=task not in FAST)
-                for task in FIGURE_TASKS
-            ),
-        ],
-    ),
-    *daume2009_searn.CLAIMS,
-)

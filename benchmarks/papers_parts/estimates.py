@@ -29,16 +29,6 @@ def slope(sizes: np.ndarray, values: np.ndarray) -> Estimate:
     return jackknife(lambda part: log_slope(sizes, part.mean(axis=0)), values)
 
 
-def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
-    """Of the means of paired draws; the interval is that of its logarithm."""
-
-    def log_ratio(pairs: np.ndarray) -> float:
-        return float(np.log(pairs[:, 0].mean() / pairs[:, 1].mean()))
-
-    found = jackknife(log_ratio, np.stack([ours, theirs], axis=1))
-    return Estimate(*np.exp([found.value, found.low, found.high]).tolist())
-
-
 def slope_error_of(objective: Any, theta: np.ndarray) -> float:
     """Five-point differences of a value against its gradient, as a relative error."""
     _, gradient = objective.value_and_gradient(theta)

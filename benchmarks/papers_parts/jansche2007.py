@@ -23,7 +23,7 @@ from argmetric.sequence import (
 from argmetric.train._objectives import ExpectedMetric
 from argmetric.train._rows import TrainingRows
 from papers_parts import sequences as sequence
-from papers_parts.claim import Figures, at_most, declare
+from papers_parts.claim import Figures, declare
 from papers_parts.enumeration import (
     DISTRIBUTIONS,
     expected,
@@ -47,6 +47,7 @@ def _vectors(longest: int) -> list[np.ndarray]:
     ]
 
 
+@declare("jansche2007-theorem-1")
 def _theorem_1(fast: bool) -> Figures:
     worst = 0.0
     for p in _vectors(7 if fast else 9):
@@ -58,6 +59,7 @@ def _theorem_1(fast: bool) -> Figures:
     return {"most that another set of m labels gains": worst}
 
 
+@declare("jansche2007-algorithm-1")
 def _algorithm_1(fast: bool) -> Figures:
     error, lost, gap = 0.0, 0.0, 0.0
     for p in _vectors(7 if fast else 9):
@@ -75,6 +77,7 @@ def _algorithm_1(fast: bool) -> Figures:
     }
 
 
+@declare("jansche2007-algorithms-2-3")
 def _algorithms_2_and_3(fast: bool) -> Figures:
     n = 3 if fast else 6
     every = labellings(n)
@@ -87,6 +90,7 @@ def _algorithms_2_and_3(fast: bool) -> Figures:
     return {"largest error of a value": float(np.abs(np.subtract(wanted, found)).max())}
 
 
+@declare("jansche2007-algorithm-4")
 def _algorithm_4(fast: bool) -> Figures:
     worst = 0.0
     rng = np.random.default_rng(1)
@@ -99,6 +103,7 @@ def _algorithm_4(fast: bool) -> Figures:
     return {"largest error of an expectation": float(worst)}
 
 
+@declare("jansche2007-footnote-3")
 def _footnote_3(fast: bool) -> Figures:
     sizes = range(1, 31 if fast else 101)
     wrong = sum(not sequence.has_states_of_footnote_3(n) for n in sizes)
@@ -121,6 +126,7 @@ LOSSES: dict[str, tuple[Any, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = 
 }
 
 
+@declare("jansche2007-section-3-5")
 def _section_3_5(fast: bool) -> Figures:
     rng = np.random.default_rng(2)
     figures = {f"largest error, {name}": 0.0 for name in LOSSES}
@@ -134,6 +140,7 @@ def _section_3_5(fast: bool) -> Figures:
     return figures
 
 
+@declare("jansche2007-section-1-3")
 def _section_1_3(fast: bool) -> Figures:
     """z are the right labels, y the output: its E[F] and the slopes of it."""
     value, slope = 0.0, 0.0
@@ -170,6 +177,7 @@ def chain_probabilities(initial: np.ndarray, transitions: np.ndarray) -> np.ndar
     return probability
 
 
+@declare("jansche2007-section-3-1")
 def _higher_orders(fast: bool) -> Figures:
     rng = np.random.default_rng(5)
     figures = {}
@@ -208,6 +216,7 @@ class Table(VectorFunction):
         return hits, ones - hits, taken - hits, 2 * hits / below if below else 1.0
 
 
+@declare("jansche2007-section-5-vectors")
 def _vectors_of_utilities(fast: bool) -> Figures:
     worst, more = 0.0, 0
     rng = np.random.default_rng(6)
@@ -230,6 +239,7 @@ def _vectors_of_utilities(fast: bool) -> Figures:
     }
 
 
+@declare("jansche2007-section-2-1", fails_on=lambda: _section_2_1(True, bit=0))
 def _section_2_1(fast: bool, bit: int = 1) -> Figures:
     """Of all answers and outcomes: a bit is switched on, or off where `bit` is 0."""
     every = labellings(4 if fast else 6)
@@ -250,68 +260,3 @@ def _precision_and_recall(z: np.ndarray, every: np.ndarray) -> tuple[Any, Any]:
     hits, right = every @ z, every.sum(axis=1)
     precision = hits / z.sum() if z.any() else np.ones(hits.size)
     return precision, np.where(right > 0, hits / np.maximum(right, 1), 1.0)
-
-
-CLAIMS = (
-    declare(
-        "jansche2007-theorem-1",
-        _theorem_1,
-        [at_most("most that another set of m labels gains", EXACT)],
-    ),
-    declare(
-        "jansche2007-algorithm-1",
-        _algorithm_1,
-        [
-            at_most("largest error of a value", EXACT),
-            at_most("most that the optimum lacks", EXACT),
-            at_most("largest difference to argmetric.decide", EXACT),
-        ],
-    ),
-    declare(
-        "jansche2007-algorithms-2-3",
-        _algorithms_2_and_3,
-        [at_most("largest error of a value", EXACT)],
-    ),
-    declare(
-        "jansche2007-algorithm-4",
-        _algorithm_4,
-        [at_most("largest error of an expectation", EXACT)],
-    ),
-    declare(
-        "jansche2007-footnote-3",
-        _footnote_3,
-        [at_most("lengths with another number of states", 0)],
-    ),
-    declare(
-        "jansche2007-section-3-5",
-        _section_3_5,
-        [at_most(f"largest error, {name}", EXACT) for name in LOSSES],
-    ),
-    declare(
-        "jansche2007-section-3-1",
-        _higher_orders,
-        [at_most(f"largest error, order {order}", EXACT) for order in (1, 2, 3)],
-    ),
-    declare(
-        "jansche2007-section-5-vectors",
-        _vectors_of_utilities,
-        [
-            at_most("largest error of a component", EXACT),
-            at_most("most states beyond those of F alone", 0),
-        ],
-    ),
-    declare(
-        "jansche2007-section-1-3",
-        _section_1_3,
-        [
-            at_most("largest error of the expected F", EXACT),
-            at_most("largest error of its gradient, relative", 1e-6),
-        ],
-    ),
-    declare(
-        "jansche2007-section-2-1",
-        _section_2_1,
-        [at_most("largest rise of precision", 0), at_most("largest fall of recall", 0)],
-        fails_on=lambda: _section_2_1(True, bit=0),
-    ),
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 
@@ -43,24 +42,6 @@ def _by_class(kind: str, fast: bool) -> dict[int, dict[str, np.ndarray]]:
     }
 
 
-def _figure_1(fast: bool) -> Figures:
-    by = _by_class("online", fast)
-    figures: dict[str, float | Estimate] = {}
-    for c in [c for c in (*CLASSES, 4) if c in by]:
-        for method in (OFO, FOFO):
-            figures[f"online F1 of {method}, class {c}"] = float(by[c][method].mean())
-        for other in OTHERS:
-            figures[_lead(FOFO, other, c)] = Estimate.of(by[c][FOFO] - by[c][other])
-        if c in COMMON:
-            for other in OTHERS[1:]:
-                figures[_lead(OFO, other, c)] = Estimate.of(by[c][OFO] - by[c][other])
-    if not fast:
-        lead = {c: by[c][FOFO] - by[c][OFO] for c in by}
-        figures[GROWTH] = Estimate.of(sum(lead[c] for c in RARE) / 2.0
-                                      - sum(lead[c] for c in COMMON) / 2.0)  # fmt: skip
-    return figures
-
-
 GROWTH = "lead of FOFO over OFO, classes 6 and 5 less 2 and 1"
 
 
@@ -89,6 +70,33 @@ def _figure_1_asks() -> list[Ask]:
     ]
 
 
+def _above(*groups: str) -> list[Ask]:
+    return [
+        at_least(f"FOFO over {other}, {group}", 0, full_only=group == "stand-ins")
+        for group in groups
+        for other in OTHERS
+    ]
+
+
+@declare("liu2018-figure-1", asks=_figure_1_asks())
+def _figure_1(fast: bool) -> Figures:
+    by = _by_class("online", fast)
+    figures: dict[str, float | Estimate] = {}
+    for c in [c for c in (*CLASSES, 4) if c in by]:
+        for method in (OFO, FOFO):
+            figures[f"online F1 of {method}, class {c}"] = float(by[c][method].mean())
+        for other in OTHERS:
+            figures[_lead(FOFO, other, c)] = Estimate.of(by[c][FOFO] - by[c][other])
+        if c in COMMON:
+            for other in OTHERS[1:]:
+                figures[_lead(OFO, other, c)] = Estimate.of(by[c][OFO] - by[c][other])
+    if not fast:
+        lead = {c: by[c][FOFO] - by[c][OFO] for c in by}
+        figures[GROWTH] = Estimate.of(sum(lead[c] for c in RARE) / 2.0
+                                      - sum(lead[c] for c in COMMON) / 2.0)  # fmt: skip
+    return figures
+
+
 def _groups(fast: bool) -> dict[str, list[Found]]:
     """What is averaged: the classes of covtype, each exact set, all stand-ins."""
     groups = {"covtype": list(_found("covtype", fast).values())}
@@ -110,6 +118,13 @@ def _leads(groups: dict[str, list[Found]], kind: str) -> Figures:
     return figures
 
 
+@declare(
+    "liu2018-figure-2",
+    asks=[
+        *_above(*EXACT_SETS, "stand-ins"),
+        at_least("lead of FOFO over OFO, w8a less a9a", 0),
+    ],
+)
 def _figure_2(fast: bool) -> Figures:
     groups = _groups(fast)
     del groups["covtype"]
@@ -123,6 +138,7 @@ def _figure_2(fast: bool) -> Figures:
     }
 
 
+@declare("liu2018-test-scores", asks=_above("covtype", *EXACT_SETS, "stand-ins"))
 def _test_scores(fast: bool) -> Figures:
     return _leads(_groups(fast), "test")
 
@@ -144,6 +160,7 @@ def lead_in_time(found: Found, other: str) -> np.ndarray:
     )
 
 
+@declare("liu2018-figures-3-4", asks=_above("covtype", *EXACT_SETS, "stand-ins"))
 def _figures_3_4(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     groups = _groups(fast)
@@ -151,37 +168,4 @@ def _figures_3_4(fast: bool) -> Figures:
         for other in OTHERS:
             gain = np.mean([lead_in_time(one, other) for one in found], axis=0)
             figures[f"FOFO over {other}, {name}"] = Estimate.of(gain)
-    every: Sequence[Found] = list(chain.from_iterable(groups.values()))
-    for other in OTHERS:
-        i, j = METHODS.index(FOFO), METHODS.index(other)
-        figures[f"time of a row, FOFO over {other}"] = float(
-            np.median([one.seconds[i] / one.seconds[j] for one in every])
-        )
     return figures
-
-
-def _above(*groups: str) -> list[Ask]:
-    return [
-        at_least(f"FOFO over {other}, {group}", 0, full_only=group == "stand-ins")
-        for group in groups
-        for other in OTHERS
-    ]
-
-
-CLAIMS = (
-    declare("liu2018-figure-1", _figure_1, _figure_1_asks()),
-    declare(
-        "liu2018-figure-2",
-        _figure_2,
-        [
-            *_above(*EXACT_SETS, "stand-ins"),
-            at_least("lead of FOFO over OFO, w8a less a9a", 0),
-        ],
-    ),
-    declare(
-        "liu2018-figures-3-4", _figures_3_4, _above("covtype", *EXACT_SETS, "stand-ins")
-    ),
-    declare(
-        "liu2018-test-scores", _test_scores, _above("covtype", *EXACT_SETS, "stand-ins")
-    ),
-)

@@ -8,22 +8,14 @@ from typing import Any
 import numpy as np
 from harness import cpu_seconds
 from stream_parts.convergence import Stream, end_of, slope_of
-from stream_parts.paper import FOFO, LR, OFO, OMCSL, STAMP
+from stream_parts.paper import FOFO, OFO, OMCSL, STAMP
 
-from argmetric.stream import FixedRule, FOFORule, OFORule, OnlineClassifier
+from argmetric.stream import FOFORule, OFORule, OnlineClassifier
 from papers_parts.claim import Estimate, Figures, at_least, at_most, declare, within
 from papers_parts.estimates import slope
-from papers_parts.liu2018 import (
-    ALL,
-    RARE,
-    RATE,
-    asked_slope,
-    ranges,
-    streams,
-)
+from papers_parts.liu2018 import ranges, streams
 
 FEATURES = 5
-AVERAGES: dict[str, Any] = {"averaged w": "suffix", "last w": None}
 TEST_ROWS = 200_000
 BLOCK = 1_000_000  # rows that are drawn at once
 
@@ -37,61 +29,53 @@ def _draw(stream: Stream, n: int, *seed: int) -> tuple[np.ndarray, np.ndarray, A
 
 
 @cache
-def _learned(
-    stream: Stream, average: str, fast: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of rows; |θ − θ*| and the error of η̂ at each; points of F1 lost."""
+def _learned(stream: Stream, fast: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers of rows, |θ − θ*| at each, and points of F1 lost, with w averaged."""
     most = BLOCK if fast else 10 * BLOCK
     lengths = np.geomspace(1_000, most, 7 if fast else 9).astype(int)
     shape = (5 if fast else 10, lengths.size)
-    errors, wrong, lost = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
-    found, off, labels = np.zeros(most), np.zeros(most), np.zeros(most, dtype=np.int64)
+    errors, lost = np.zeros(shape), np.zeros(shape[0])
+    found, labels = np.zeros(most), np.zeros(most, dtype=np.int64)
     for seed in range(shape[0]):
         model = OnlineClassifier(
-            rule="fixed", learner="sgd", step=1.0, average=AVERAGES[average]
+            rule="fixed", learner="sgd", step=1.0, average="suffix"
         )
         for start in range(0, most, BLOCK):  # all features at once would fill memory
-            X, z, y = _draw(stream, BLOCK, seed, start)
+            X, _, y = _draw(stream, BLOCK, seed, start)
             _, p = model.progressive(X, y, classes=[0, 1], return_proba=True)
             part = slice(start, start + BLOCK)
             found[part], labels[part] = np.log(p / (1 - p)), y
-            off[part] = (p - 1 / (1 + np.exp(-z))) ** 2
         for i, n in enumerate(lengths):
             end = end_of(FOFORule(n=int(n)), found[:n], labels[:n])
             errors[seed, i] = abs(end - stream.best)
-            wrong[seed, i] = off[int(0.9 * n) : n].mean() ** 0.5
         X, z, y = _draw(stream, TEST_ROWS, seed, most)
         best = 1 / (1 + np.exp(-z)) >= stream.best
         lost[seed] = _f1(y, best) - _f1(y, model.predict_proba(X)[:, 1] >= end)
-    return lengths, errors, wrong, lost
+    return lengths, errors, lost
 
 
 def _f1(y: np.ndarray, labels: np.ndarray) -> float:
     return 200.0 * float((y * labels).sum()) / float(y.sum() + labels.sum())
 
 
+@declare("liu2018-theorem-3-learned")
 def _theorem_3(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
-    for average in AVERAGES:
-        for stream in streams(fast):
-            lengths, errors, wrong, _ = _learned(stream, average, fast)
-            for rows, mine in ranges(stream, lengths).items():
-                where = f"{rows}, {average}, {stream.name}"
-                figures[f"slope of log|η̂ − η| {where}"] = slope(
-                    lengths[mine], wrong[:, mine]
-                )
-                figures[f"slope of log|θ − θ*| {where}"] = slope(
-                    lengths[mine], errors[:, mine]
-                )
+    for stream in streams(fast):
+        lengths, errors, _ = _learned(stream, fast)
+        for rows, mine in ranges(stream, lengths).items():
+            figures[f"slope of log|θ − θ*| {rows}, averaged w, {stream.name}"] = slope(
+                lengths[mine], errors[:, mine]
+            )
     return figures
 
 
+@declare("liu2018-theorem-4-learned")
 def _theorem_4(fast: bool) -> Figures:
     return {
-        f"points of F1 lost, {average}, {stream.name}": Estimate.of(
-            _learned(stream, average, fast)[3]
+        f"points of F1 lost, averaged w, {stream.name}": Estimate.of(
+            _learned(stream, fast)[2]
         )
-        for average in AVERAGES
         for stream in streams(fast)
     }
 
@@ -100,7 +84,7 @@ def _model(method: str, n: int) -> OnlineClassifier:
     if method in (STAMP, OMCSL):
         own: Any = method.lower()
         return OnlineClassifier(learner=own, random_state=0)
-    rules = {FOFO: FOFORule(n=n), OFO: OFORule(prior=(0, 0)), LR: FixedRule()}
+    rules = {FOFO: FOFORule(n=n), OFO: OFORule(prior=(0, 0))}
     return OnlineClassifier(rule=rules[method], learner="sgd")
 
 
@@ -122,11 +106,28 @@ def _measured(method: str, n: int, d: int) -> tuple[float, float]:
     return float(sum(array.nbytes for array in kept)), seconds
 
 
+@declare(
+    "liu2018-table-1-costs",
+    asks=[
+        *(
+            ask
+            for method in (FOFO, OFO, STAMP)
+            for ask in (
+                within(f"bytes a feature, {method}", 1, 32),
+                at_most(f"bytes that 140,000 more rows add, {method}", 0),
+                at_most(f"slope of log time over log d, {method}", 1.1),
+                at_most(f"slope of log time over log n, {method}", 1.1),
+            )
+        ),
+        within("bytes of OMCSL over those of FOFO", 8, 12),
+        at_least("nanoseconds of OMCSL over those of FOFO", 1.5),
+    ],
+)
 def _costs(fast: bool) -> Figures:
     figures: dict[str, float | Estimate] = {}
     widths = np.array([500, 1_000, 2_000, 4_000])
     lengths = np.array([20_000, 40_000, 80_000, 160_000])
-    for method in (FOFO, OFO, LR, STAMP, OMCSL):
+    for method in (FOFO, OFO, STAMP, OMCSL):
         by_d = np.array([_measured(method, 1_000, int(d)) for d in widths])
         by_n = np.array([_measured(method, int(n), 20) for n in lengths])
         figures[f"bytes a feature, {method}"] = float(
@@ -150,49 +151,3 @@ def _costs(fast: bool) -> Figures:
             figures[f"{what} {name}, {OMCSL}"] / figures[f"{what} {name}, {FOFO}"]
         )
     return figures
-
-
-CLAIMS = (
-    declare(
-        "liu2018-theorem-3-learned",
-        _theorem_3,
-        [
-            at_most(
-                asked_slope("θ − θ*", stream).format("averaged w"),
-                RATE,
-                full_only=stream is RARE,
-            )
-            for stream in reversed(ALL)
-        ],
-    ),
-    declare(
-        "liu2018-theorem-4-learned",
-        _theorem_4,
-        [
-            at_most(
-                f"points of F1 lost, averaged w, {stream.name}",
-                0.1,
-                full_only=stream is RARE,
-            )
-            for stream in ALL
-        ],
-    ),
-    declare(
-        "liu2018-table-1-costs",
-        _costs,
-        [
-            *(
-                ask
-                for method in (FOFO, OFO, STAMP)
-                for ask in (
-                    within(f"bytes a feature, {method}", 1, 32),
-                    at_most(f"bytes that 140,000 more rows add, {method}", 0),
-                    at_most(f"slope of log time over log d, {method}", 1.1),
-                    at_most(f"slope of log time over log n, {method}", 1.1),
-                )
-            ),
-            within("bytes of OMCSL over those of FOFO", 8, 12),
-            at_least("nanoseconds of OMCSL over those of FOFO", 1.5),
-        ],
-    ),
-)

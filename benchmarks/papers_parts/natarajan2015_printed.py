@@ -6,18 +6,16 @@ u = tp/n, v = k/n and p = t/n are the paper's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds
 
 import argmetric as am
-from argmetric._expected._papers import natarajan_algorithm_1, natarajan_algorithm_2
-from papers_parts.claim import Figures, at_most, declare
+from argmetric._expected._papers import natarajan_algorithm_1
+from papers_parts.claim import Figures, declare
 from papers_parts.enumeration import Value, expected, tops, valued
 from papers_parts.estimates import log_slope
-from papers_parts.natarajan2015 import EXACT, vectors
+from papers_parts.natarajan2015 import vectors
 from papers_parts.values import VALUES
 
 
@@ -29,6 +27,7 @@ def _counts(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tp[there], k[there], t[there]
 
 
+@declare("natarajan2015-equation-3")
 def _equation_3(fast: bool) -> Figures:
     tp, k, t = _counts(9)
     fn, fp, b = t - tp, k - tp, 4.0
@@ -61,6 +60,7 @@ def _ratio(above: Any, below: Any) -> Any:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 1e-15)
 
 
+@declare("natarajan2015-table-1")
 def _table_1(fast: bool) -> Figures:
     n = 8
     tp, k, t = _counts(n)
@@ -79,12 +79,14 @@ def _table_1(fast: bool) -> Figures:
     return figures
 
 
+@declare("natarajan2015-squared-error")
 def _sec(fast: bool) -> Figures:
     _, k, t = _counts(8)
     printed, right = (k + t) / 8, ((k - t) / 8) ** 2
     return {"largest error of v + p": float(np.abs(printed - right).max())}
 
 
+@declare("natarajan2015-algorithm-1")
 def _algorithm_1(fast: bool) -> Figures:
     worst = 0.0
     for p in vectors(6 if fast else 8):
@@ -159,44 +161,29 @@ def counted_algorithm_2(
     return values, total
 
 
+@declare("natarajan2015-algorithms-cost")
 def _quadratic(fast: bool) -> Figures:
-    """Steps of the algorithms as they run; the time of ours beside them."""
+    """Steps of the algorithms as they run."""
     sizes = np.array([25, 50, 100] if fast else [50, 100, 200, 400])
     drawn = [np.sort(np.random.default_rng(0).random(n))[::-1] for n in sizes]
     runs: dict[str, Callable[[np.ndarray], int]] = {
         "Algorithm 1, F1": lambda p: counted_algorithm_1(p, valued("f1", 0.0))[1],
         "Algorithm 2, F1": lambda p: counted_algorithm_2(p, *F1)[1],
         "Algorithm 2, Jaccard": lambda p: counted_algorithm_2(p, *JACCARD)[1],
-        "Algorithm 2, F1, C_k anew for each k": lambda p: counted_algorithm_2(
-            p, *F1, anew=True
-        )[1],
     }
-    figures = {
+    return {
         f"slope of log steps over log n, {name}": log_slope(
             sizes, np.array([run(p) for p in drawn])
         )
         for name, run in runs.items()
     }
-    if fast:
-        return figures
-    metric = am.get_metric("f1", zero_division=0.0)
-    longer = np.array([200, 400, 800])
-    for number, curve in enumerate((natarajan_algorithm_1, natarajan_algorithm_2), 1):
-        lengths = longer if number == 1 else 5 * longer
-        seconds = [
-            min(cpu_seconds(partial(curve, p, metric)) for _ in range(2))
-            for p in (np.linspace(0.9, 0.1, int(n)) for n in lengths)
-        ]
-        figures[f"slope of log time over log n, ours of Algorithm {number}, F1"] = (
-            log_slope(lengths, np.array(seconds))
-        )
-    return figures
 
 
 def _recall(tp: Any, k: Any, t: Any, n: int) -> Any:
     return np.where(t == 0, 0.0, tp / np.maximum(t, 1))
 
 
+@declare("natarajan2015-algorithm-2")
 def _algorithm_2(fast: bool) -> Figures:
     cases: dict[str, tuple[Value, Any, Any]] = {
         "F1": (valued("f1", 0.0), *F1),
@@ -215,6 +202,7 @@ def _algorithm_2(fast: bool) -> Figures:
     return figures
 
 
+@declare("natarajan2015-algorithms-empty-answer")
 def _empty_answer(fast: bool) -> Figures:
     cases: dict[str, tuple[np.ndarray, Value]] = {
         "F1 with 0/0 = 1, p = (.05, .04, .03)": (
@@ -231,59 +219,3 @@ def _empty_answer(fast: bool) -> Figures:
         curve = expected(p, value)[tops(p)]
         figures[f"what k ≥ 1 lacks, {name}"] = float(curve.max() - curve[1:].max())
     return figures
-
-
-CLAIMS = (
-    declare(
-        "natarajan2015-equation-3",
-        _equation_3,
-        [
-            at_most("largest value as printed", 1 + EXACT),
-            at_most("largest difference to F, β = 2", EXACT),
-        ],
-    ),
-    declare(
-        "natarajan2015-table-1",
-        _table_1,
-        [
-            *(at_most(f"Φ of {row}, largest error", EXACT) for row in PRINTED),
-            at_most("definition of F, β = 2, largest error", EXACT),
-        ],
-    ),
-    declare(
-        "natarajan2015-squared-error", _sec, [at_most("largest error of v + p", EXACT)]
-    ),
-    declare(
-        "natarajan2015-algorithm-1",
-        _algorithm_1,
-        [at_most("largest error of a value", EXACT)],
-    ),
-    declare(
-        "natarajan2015-algorithm-2",
-        _algorithm_2,
-        [
-            at_most(f"largest error of a value, {name}", EXACT)
-            for name in ("F1", "Jaccard", "recall")
-        ],
-    ),
-    declare(
-        "natarajan2015-algorithms-cost",
-        _quadratic,
-        [
-            at_most("slope of log steps over log n, Algorithm 1, F1", 3.05),
-            at_most("slope of log steps over log n, Algorithm 2, F1", 2.05),
-            at_most("slope of log steps over log n, Algorithm 2, Jaccard", 2.05),
-        ],
-    ),
-    declare(
-        "natarajan2015-algorithms-empty-answer",
-        _empty_answer,
-        [
-            at_most(f"what k ≥ 1 lacks, {name}", EXACT)
-            for name in (
-                "F1 with 0/0 = 1, p = (.05, .04, .03)",
-                "accuracy, p = (.3, .2)",
-            )
-        ],
-    ),
-)

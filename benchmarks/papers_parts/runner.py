@@ -11,14 +11,7 @@ from typing import Any
 
 from harness import MissingData, described, unheard
 
-from papers_parts.claim import (
-    FAILED,
-    NOT_RUN,
-    Claim,
-    Estimate,
-    Figure,
-    Figures,
-)
+from papers_parts.claim import FAILED, NOT_RUN, Claim, Estimate, Figure, Figures
 
 
 def entry(claim: Claim) -> dict[str, Any]:

@@ -50,10 +50,7 @@ class Decoded:
     rule: str
     error: float  # of the value
     found: bool  # an optimum
-    loss: float  # of utility
-    surely: bool  # an optimum, if the highest lower bound had chosen
     outside: float  # how far the optimum lies above the bound, or below the value
-    gap: float  # between the value that is sure and the bound
 
 
 def section_four(longest: int, runs: int) -> list[Decoded]:
@@ -82,7 +79,6 @@ def beside_exact(
     kept = expectation(PAPER_F, found.labels, model, beam=width).partial
     of_size = exact.curve  # exact values of the hypotheses
     assert of_size is not None
-    assert found.curve is not None
     loss = best - of_size[found.n_positives]
     return Decoded(
         distribution,
@@ -90,8 +86,5 @@ def beside_exact(
         rule,
         best - kept,
         bool(loss <= TIE),
-        loss,
-        bool(best - of_size[np.argmax(found.curve)] <= TIE),
         max(best - found.bound, found.expected - of_size[found.n_positives], 0.0),
-        found.bound - found.expected,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -105,10 +104,8 @@ def _scored(fast: bool, seeds: int) -> Iterator[Scored]:
         for seed in range(seeds):
             train, held, test = split(name, seed)
             for kind, model in models().items():
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    model.fit(X[train], y[train])
-                    p = model.predict_proba(X)[:, 1]
+                model.fit(X[train], y[train])
+                p = model.predict_proba(X)[:, 1]
                 yield Scored(
                     f"{name}, {kind}, seed {seed}",
                     y[held],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
-from guarantees import Pool, threshold_of
+from guarantees import Pool, mapie_threshold, threshold_of
 
 from peers_parts.cases import models
 from peers_parts.rows import Row, timed
@@ -44,18 +43,8 @@ def pools(fast: bool) -> list[Pool]:
 
 
 def _mapie(y: np.ndarray, p: np.ndarray, **options: Any) -> float:
-    from mapie.risk_control import BinaryClassificationController
-
-    controller = BinaryClassificationController(
-        lambda X: np.c_[1 - X[:, 0], X[:, 0]],
-        "precision",
-        FLOOR,
-        confidence_level=CONFIDENCE,
-        best_predict_param_choice="recall",
-        **options,
-    )
-    best = controller.calibrate(p[:, None], y).best_predict_param
-    return np.inf if best is None else float(best)
+    found = mapie_threshold(y, p, FLOOR, CONFIDENCE, **options)
+    return np.inf if found is None else found[0]
 
 
 def _cut(y: np.ndarray, p: np.ndarray) -> float:
@@ -103,9 +92,7 @@ def run(fast: bool) -> list[Row]:
             rows = rng.choice(pool.y.size, ROWS, replace=False)
             y, p = pool.y[rows], pool.p[rows]
             for way, results in zip((_cut, _mapie, _ours), told, strict=True):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    at, seconds = timed(partial(way, y, p))
+                at, seconds = timed(partial(way, y, p))
                 broken, none = pool.precision(at) < FLOOR, np.isinf(at)
                 results.append(
                     (100.0 * broken, 100.0 * pool.recall(at), 100.0 * none, seconds)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from tabular import class_probabilities
 
 import argmetric as am
 from peers_parts.cases import f1, models
@@ -93,11 +93,8 @@ def _classes(fast: bool) -> list[Row]:
         rows = rng.permutation(np.flatnonzero(rng.random(y.size) < keep[y]))
         train, test = np.array_split(rows, 2)
         for kind, model in models().items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                P = np.zeros((test.size, 10))
-                model.fit(X[train], y[train])
-                P[:, model.classes_] = model.predict_proba(X[test])
+            model.fit(X[train], y[train])
+            P = class_probabilities(model, X[test], 10)
 
             def ours(P: np.ndarray = P) -> Any:
                 return am.classes.decide(

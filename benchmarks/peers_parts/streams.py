@@ -10,14 +10,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stream_parts.speed import _write_vw as write_vw
+from stream_parts.speed import dicts_of, in_blocks, write_vw
 
-from argmetric.stream import OnlineClassifier
 from peers_parts.cases import f1
 from peers_parts.rows import Row, timed
 
@@ -74,7 +72,7 @@ def river(fast: bool) -> list[Row]:
     from river import linear_model, preprocessing
 
     def made(X: Any, y: np.ndarray) -> Callable[[], np.ndarray]:
-        rows, labels = _dicts(X), y.astype(bool).tolist()
+        rows, labels = dicts_of(X), y.astype(bool).tolist()
         scaled = not hasattr(X, "tocsr")
 
         def call() -> np.ndarray:
@@ -93,7 +91,7 @@ def river(fast: bool) -> list[Row]:
     for name, X, y in _streams(fast):
         X, y = X[:FEW], y[:FEW]
         theirs = timed(made(X, y))[1]
-        single.add(name, y.size / theirs, y.size / timed(_ours(X, y, 1))[1])
+        single.add(name, y.size / theirs, y.size / timed(in_blocks(X, y, 1))[1])
     return [*rows, single]
 
 
@@ -135,36 +133,11 @@ def _beside(
     score = Row("F1 over the whole stream", "%", "higher", theirs, OURS)
     rate = Row("rows per CPU second", "rows/s", "higher", theirs, OURS, ratio=True)
     for name, X, y in _streams(fast):
-        _ours(X[:FEW], y[:FEW], BLOCK)()  # compiles
+        in_blocks(X[:FEW], y[:FEW], BLOCK)()  # compiles
         found, their_seconds = timed(made(X, y))
-        ours, our_seconds = timed(_ours(X, y, BLOCK))
+        ours, our_seconds = timed(in_blocks(X, y, BLOCK))
         if full and hasattr(X, "tocsr"):
             found = made(X.toarray(), y)()
         score.add(name, f1(y, read(found)), f1(y, ours))
         rate.add(name, y.size / their_seconds, y.size / our_seconds)
     return [score, rate]
-
-
-def _ours(X: Any, y: np.ndarray, size: int) -> Callable[[], np.ndarray]:
-    """Blocks are cut beforehand: a stream would bring them so."""
-    blocks = [(X[i : i + size], y[i : i + size]) for i in range(0, y.size, size)]
-
-    def call() -> np.ndarray:
-        model = OnlineClassifier()
-        return np.concatenate(
-            [model.progressive(*block, classes=[0, 1]) for block in blocks]
-        )
-
-    return call
-
-
-def _dicts(X: Any) -> list[dict[str, float]]:
-    names = [str(j) for j in range(X.shape[1])]
-    if not hasattr(X, "tocsr"):
-        return [dict(zip(names, row, strict=True)) for row in X.tolist()]
-    X = X.tocsr()
-    ends, columns, data = X.indptr.tolist(), X.indices.tolist(), X.data.tolist()
-    return [
-        {names[j]: v for j, v in zip(columns[a:b], data[a:b], strict=True)}
-        for a, b in pairwise(ends)
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -41,11 +40,7 @@ def _fitted(fast: bool) -> list[Row]:
                     ),
                     am.MetricClassifier(clone(model), "f1", random_state=seed),
                 )
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    took = [
-                        timed(partial(one.fit, X[rows], y[rows]))[1] for one in wrapped
-                    ]
+                took = [timed(partial(one.fit, X[rows], y[rows]))[1] for one in wrapped]
                 case = f"{name}, {kind}, seed {seed}"
                 found = [f1(y[test], one.predict(X[test])) for one in wrapped]
                 score.add(case, *found)

@@ -42,8 +42,7 @@ def line_calls() -> Calls:
             mistakes.make_files()
     for line in ("tune rows.csv -o rule.json", "calibrate rows.csv -o map.json"):
         ran(line, "lines")  # which lines above their own use
-    for line in ("tune wide.csv --scores p_* --labels y_* -o wide.json",):
-        ran(line, "lines")
+    ran("tune wide.csv --scores p_* --labels y_* -o wide.json", "lines")
     ran("tune words.csv --label bought --pos-label yes -o words.json", "lines")
     for line in BOTH:
         yield f"line/{line}/json", functools.partial(ran, f"{line} --json", "lines")
@@ -121,9 +120,9 @@ def make_files() -> None:
     table("words.csv", p=p, bought=np.where(y == 1, "yes", "no"))
     days = np.datetime64("2025-01-01") + np.arange(n) // 4
     table("timed.csv", p=p, y=y, at=days)
-    for name, lines in (("rows.jsonl", zip(p.tolist(), y.tolist(), strict=True)),):
-        text = [json.dumps({"p": a, "y": b}) for a, b in lines]
-        Path(name).write_text("\n".join([*text, ""]))
+    pairs = zip(p.tolist(), y.tolist(), strict=True)
+    text = [json.dumps({"p": a, "y": b}) for a, b in pairs]
+    Path("rows.jsonl").write_text("\n".join([*text, ""]))
     columns = {"p": p, "y": y, "g": g}
     pq.write_table(pa.table(columns), "rows.parquet")
     decided = (p > 0.3).astype(int)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -200,22 +199,20 @@ NOUNS, VERBS, PLACES = ("cat", "dog", "man"), ("sees", "eats"), ("home", "town")
 
 
 @functools.cache
-def corpus(n: int) -> tuple[list[Any], list[list[str]], list[list[int]]]:
-    """Sentences of words and tags, their chunks and their heads."""
+def corpus(n: int) -> tuple[list[Any], list[list[str]]]:
+    """Sentences of words and tags, and their chunks."""
     rng = np.random.default_rng(n)
-    sentences, chunks, heads = [], [], []
+    sentences, chunks = [], []
     for _ in range(n):
-        rows = [("the", "DT", "B-NP", 2)] * int(rng.integers(2))
-        rows.append((str(rng.choice(NOUNS)), "NN", "I-NP" if rows else "B-NP", -1))
-        verb = len(rows) + 1
-        rows.append((str(rng.choice(VERBS)), "VB", "B-VP", 0))
+        rows = [("the", "DT", "B-NP")] * int(rng.integers(2))
+        rows.append((str(rng.choice(NOUNS)), "NN", "I-NP" if rows else "B-NP"))
+        rows.append((str(rng.choice(VERBS)), "VB", "B-VP"))
         if rng.random() < 0.6:
-            rows.append(("big", "JJ", "B-NP", len(rows) + 2))
-            rows.append((str(rng.choice(PLACES)), "NN", "I-NP", -1))
-        sentences.append([(word, tag) for word, tag, *_ in rows])
-        chunks.append([chunk for *_, chunk, _ in rows])
-        heads.append([verb if head < 0 else head for *_, head in rows])
-    return sentences, chunks, heads
+            rows.append(("big", "JJ", "B-NP"))
+            rows.append((str(rng.choice(PLACES)), "NN", "I-NP"))
+        sentences.append([(word, tag) for word, tag, _ in rows])
+        chunks.append([chunk for *_, chunk in rows])
+    return sentences, chunks
 
 
 @functools.cache
@@ -233,14 +230,14 @@ def reviews(n: int) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def search_calls() -> Calls:
-    sentences, chunks, _ = corpus(40)
+    sentences, chunks = corpus(40)
     fresh = corpus(15)
     tags = [[tag for _, tag in one] for one in sentences]
 
     def tagged(labels: Any = chunks, **options: Any) -> Any:
         model = search.Tagger(**{"epochs": 2, "hash_bits": 12} | options)
         model.fit(sentences, labels)
-        found = [model.predict(fresh[0]), str(model), model.evaluate(*fresh[:2])]
+        found = [model.predict(fresh[0]), str(model), model.evaluate(*fresh)]
         return [*found, model.predict_nbest(fresh[0][:3], n=2)]
 
     for word, options in {
@@ -281,48 +278,23 @@ def search_calls() -> Calls:
                 yield f"search/searn/{learner}/{costs}/beam={beam}", searched
 
 
-# ------------------------------------------------------------ files, command line
+# ------------------------------------------------------------------------ files
 
 
 def write_files() -> None:
-    """Small files of all kinds in the current folder."""
+    """A folder of three files, in the current folder."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if Path("rows.csv").exists():
+    if Path("many").exists():
         return
     p = scores(240, seed=14).round(4)
-    y, g = truth(p), groups_of([6] * 40, "shuffled")
-    d = (p > 0.3).astype(int)
-    rows = [f"{a},{b},{c},{e}" for a, b, c, e in zip(p, y, g, d, strict=True)]
-    Path("decided.csv").write_text("\n".join(["p,y,g,decision", *rows, ""]))
-    short = [row.rsplit(",", 1)[0] for row in rows]
-    Path("rows.csv").write_text("\n".join(["p,y,g", *short, ""]))
-    wide = [f"{a},{a * a:.4f},{b},{b * c % 2}" for a, b, c in zip(p, y, g, strict=True)]
-    Path("wide.csv").write_text("\n".join(["p_a,p_b,y_a,y_b", *wide, ""]))
-    named = [f"{a},{b},w{c % 3}" for a, b, c in zip(p, y, g, strict=True)]
-    Path("table.csv").write_text("\n".join(["x,y,word", *named, ""]))
-    lines = [f"{b} 1:{a} 2:1" for a, b in zip(p, y, strict=True)]
-    Path("rows.svm").write_text("\n".join([*lines, ""]))
+    columns = {"p": p, "y": truth(p), "g": groups_of([6] * 40, "shuffled")}
+    columns["decision"] = (p > 0.3).astype(int)
     Path("many").mkdir()
     for i in range(3):
-        part = {"p": p[i::3], "y": y[i::3], "g": g[i::3], "decision": d[i::3]}
+        part = {name: values[i::3] for name, values in columns.items()}
         pq.write_table(pa.table(part), f"many/{i}.parquet")
-    sentence = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
-    Path("rows.jsonl").write_text(json.dumps(sentence) + "\n")
-    sentences, chunks, heads = corpus(30)
-    text, trees = "", ""
-    for words, labels, own in zip(sentences, chunks, heads, strict=True):
-        for i, ((w, t), c, h) in enumerate(zip(words, labels, own, strict=True)):
-            text += f"{w} {t} {c}\n"
-            trees += f"{i + 1}\t{w}\t_\t{t}\t_\t_\t{h}\tr\t_\t_\n"
-        text, trees = text + "\n", trees + "\n"
-    Path("text.txt").write_text(text)
-    Path("trees.conllu").write_text(trees)
-    clusters, references = reviews(6)
-    pairs = zip(clusters, references, strict=True)
-    made = [json.dumps({"documents": a, "references": b}) for a, b in pairs]
-    Path("clusters.jsonl").write_text("\n".join([*made, ""]))
 
 
 def scale_calls() -> Calls:

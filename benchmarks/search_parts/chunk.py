@@ -6,15 +6,7 @@ from dataclasses import replace
 
 from argmetric.search import Tagger
 from search_parts.data import Corpus, chunks, timed
-from search_parts.rows import (
-    LEFT,
-    RIGHT,
-    Row,
-    peer_rows,
-    roll_in_rows,
-    scores_of,
-    warm_up,
-)
+from search_parts.rows import LEFT, Row, peer_rows, roll_in_rows, scores_of, warm_up
 
 
 def run(*, quick: bool) -> None:
@@ -42,7 +34,6 @@ def _ours(corpus: Corpus, seeds: range) -> None:
     table = (
         ("from the left, greedy", 1, LEFT, seconds, None),
         ("from the left, beam 5", 5, LEFT, seconds, (">=", 93.8)),
-        ("from the right, beam 5", 5, RIGHT, None, None),
         ("two directions", 5, slice(None), total, (">=", 94.2)),
     )
     for name, beam, sides, spent, target in table:

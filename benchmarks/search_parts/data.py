@@ -110,14 +110,13 @@ def tokens_of(sentences: Sequence[Any]) -> int:
     return sum(map(len, sentences))
 
 
-def strict_f1(gold: Sequence[Any], found: Sequence[Any]) -> float:
-    """Entity F1 in percent as seqeval gives it in strict mode, IOB2."""
+def strict_f1(gold: Sequence[Any], found: Sequence[Any], beta: float = 1.0) -> float:
+    """Entity F1, or F_beta, in percent as seqeval gives it in strict mode, IOB2."""
     from seqeval.metrics.v1 import precision_recall_fscore_support
     from seqeval.scheme import IOB2
 
-    scores = precision_recall_fscore_support(
-        list(gold), list(found), average="micro", scheme=IOB2, zero_division=0
-    )
+    how: dict[str, Any] = {"average": "micro", "scheme": IOB2, "zero_division": 0}
+    scores = precision_recall_fscore_support(list(gold), list(found), beta=beta, **how)
     return 100.0 * float(scores[2])
 
 

@@ -14,13 +14,7 @@ from typing import Any
 from harness import emit
 
 from argmetric.search import Tagger
-from search_parts.data import (
-    chunks,
-    cpu,
-    gold_of,
-    mean_and_error,
-    strict_f1,
-)
+from search_parts.data import chunks, cpu, gold_of, mean_and_error, strict_f1
 
 FOLDS = 5
 Words = list[list[str]]
@@ -107,9 +101,6 @@ def _ways(
         spent = tagging + cpu() - start
         found = chunker.predict(_pairs(words, given))
         add(f"pipeline, right tags in training, {how}", given, found, spent)
-        if direction == "both":
-            sure = chunker.predict(_pairs(words, tags))
-            add(f"right tags given, {how}", tags, sure, spent - tagging)
         start = cpu()
         folded = _out_of_fold(train, options)
         chunker = Tagger("chunk", **options).fit(

@@ -9,22 +9,8 @@ from harness import emit
 
 from argmetric.search import Tagger, default_templates
 from search_parts import peers
-from search_parts.data import (
-    Corpus,
-    gold_of,
-    spanish,
-    strict_f1,
-    timed,
-)
-from search_parts.rows import (
-    LEFT,
-    RIGHT,
-    Row,
-    peer_rows,
-    roll_in_rows,
-    scores_of,
-    warm_up,
-)
+from search_parts.data import Corpus, gold_of, spanish, strict_f1, timed
+from search_parts.rows import LEFT, Row, peer_rows, roll_in_rows, scores_of, warm_up
 
 SMALL, BLOCKS = 300, 5
 
@@ -57,7 +43,6 @@ def _plain(corpus: Corpus, seeds: range) -> None:
     table = (
         ("from the left, greedy", 1, LEFT, total / 2, None),
         ("from the left, beam 5", 5, LEFT, total / 2, (">=", 81.0)),
-        ("from the right, beam 5", 5, RIGHT, total / 2, None),
         ("two directions", 5, slice(None), total, None),
     )
     for name, beam, sides, spent, target in table:

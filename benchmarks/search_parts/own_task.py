@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,14 +49,6 @@ def learn(
 ) -> tuple[Searn, float]:
     learner = LinearLearner(epochs=8, hash_bits=20)
     searn = Searn(
-        task,
-        learner,
-        beta=1.0,
-        iterations=3,
-        cross_validation=folds,
-        random_state=seed,
+        task, learner, beta=1.0, iterations=3, cross_validation=folds, random_state=seed
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the rows say it
-        spent = cpu_seconds(lambda: searn.fit(*train))
-    return searn, spent
+    return searn, cpu_seconds(lambda: searn.fit(*train))

@@ -16,10 +16,9 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Orders:
-    """F1 and token accuracy from the left and the right; of F1 the difference."""
+    """F1 from the left and the right, and the interval of the difference."""
 
     scores: list[float]
-    tokens: list[float]
     interval: tuple[float, float]
 
 
@@ -34,17 +33,7 @@ def both_orders(task: str, learner: str, n: int | None) -> Orders:
         for one in (left, right)
     ]
     found[1] = list(map(right.task(2).mirrored, found[1]))
-    return Orders(
-        [searn.chunk_f1(gold, one) for one in found],
-        [_token_accuracy(gold, one) for one in found],
-        _interval(gold, *found),
-    )
-
-
-def _token_accuracy(gold: Sequence[Any], found: Sequence[Any]) -> float:
-    n = sum(map(len, gold))
-    pairs = zip(gold, found, strict=True)
-    return 100.0 * sum(x == y for a, b in pairs for x, y in zip(a, b, strict=True)) / n
+    return Orders([searn.chunk_f1(gold, one) for one in found], _interval(gold, *found))
 
 
 def _interval(gold: Sequence[Any], left: Any, right: Any) -> tuple[float, float]:

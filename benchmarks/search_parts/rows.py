@@ -12,12 +12,7 @@ from harness import Target, emit
 from argmetric.search import Tagger, default_templates
 from argmetric.search.tagging._recipes import DEFAULTS
 from search_parts import peers
-from search_parts.data import (
-    Corpus,
-    gold_of,
-    mean_and_error,
-    strict_f1,
-)
+from search_parts.data import Corpus, gold_of, mean_and_error, strict_f1
 
 ROLL_INS = ("mixed", "own", "gold", "none")
 
@@ -59,7 +54,7 @@ def variant(
     return other
 
 
-LEFT, RIGHT = slice(0, 1), slice(1, 2)
+LEFT = slice(0, 1)
 
 
 def warm_up(task: str, train: Sequence[Any]) -> None:

@@ -33,14 +33,7 @@ from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._sequences import PreparedInputs
 from argmetric.search._searn._spans import prepare_spans
 from search_parts import peers
-from search_parts.data import (
-    chunks,
-    gold_of,
-    letters,
-    spanish,
-    strict_f1,
-    timed,
-)
+from search_parts.data import chunks, gold_of, letters, spanish, strict_f1, timed
 from search_parts.handwriting import Images, learn, words_of
 
 Labels = Sequence[Sequence[Any]]

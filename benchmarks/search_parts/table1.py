@@ -162,9 +162,7 @@ GROUPS: dict[str, Callable[[Problem, int], Iterator[Row]]] = {
     "averaged": _averaged,
     "pairs": _all_pairs,
     "search": partial(
-        _called,
-        name="SEARN β searched on held-out loss, beam 10",
-        call=searn.searched,
+        _called, name="SEARN β searched on held-out loss, beam 10", call=searn.searched
     ),
     "stacked": partial(
         _called, name="stacked MEMMs, labels before and after", call=searn.stacked

@@ -248,9 +248,7 @@ def _named(values: np.ndarray) -> dict[str, float]:
 
 def _emit_order(results: list[Found], kind: str) -> None:
     """The paper's claims, and ours beside them."""
-    names = np.array([found.task.family for found in results])
     means = np.array([getattr(found, kind).mean(axis=0) for found in results])
-    share = np.array([found.task.y.mean() for found in results])
     by = {name: means[:, i] for i, name in enumerate(METHODS)}
     claims = [(FOFO, other) for other in (OFO, LR, STAMP, OMCSL)]
     claims += [(LATER, FOFO), (LATER, OFO), (PRIOR, OFO), (HISTOGRAM, PRIOR)]
@@ -266,11 +264,4 @@ def _emit_order(results: list[Found], kind: str) -> None:
             better=int((gain > 0).sum()),
             worse=int((gain < 0).sum()),
             tasks=gain.size,
-            covtype=_mean(gain[names == "covtype"]),
-            below_five_percent_positive=_mean(gain[share < 0.05]),
-            above_twenty_percent_positive=_mean(gain[share > 0.2]),
         )
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if values.size else float("nan")

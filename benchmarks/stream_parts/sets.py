@@ -98,9 +98,3 @@ def best_fixed(y: np.ndarray, p: np.ndarray) -> float:
     ends = np.flatnonzero(np.append(np.diff(p[order]) != 0.0, True))
     hits = np.cumsum(y[order])[ends]
     return float((200.0 * hits / (ends + 1 + y.sum())).max()) if y.sum() else 100.0
-
-
-def log_loss(y: np.ndarray, p: np.ndarray) -> float:
-    """Mean log-loss, probabilities held away from 0 and 1."""
-    q = np.clip(np.where(y == 1, p, 1.0 - p), 1e-12, None)
-    return float(-np.log(q).mean())

@@ -21,12 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import (
-    cpu_seconds,
-    emit,
-    interleaved,
-    median_ratio,
-)
+from harness import emit, interleaved, median_ratio
 
 import argmetric as am
 from argmetric.stream import (
@@ -75,9 +70,7 @@ def run(*, quick: bool) -> None:
         _two_classes(name, quick)
 
 
-def _compare(
-    name: str, model: str, metric: str, p: np.ndarray, y: np.ndarray
-) -> tuple[list[str], str]:
+def _compare(name: str, model: str, metric: str, p: np.ndarray, y: np.ndarray) -> str:
     """Return whether OMMA is better or worse than argmax.
 
     Differences within two standard errors are equal.
@@ -134,7 +127,6 @@ def _two_classes(name: str, quick: bool) -> None:
         rows=y.size,
         **{key: round(value, 2) for key, value in found.items()},
     )
-    return [task.name, *(f"{value:.1f}" for value in found.values())]
 
 
 def _plain(p: list[dict[int, float]], y: list[int], width: int) -> Callable[[], None]:
@@ -192,7 +184,7 @@ def _speed(name: str, X: np.ndarray, y: np.ndarray, repeats: int) -> None:
         calls["river"] = _river(X[:few], labels)
     for call in calls.values():
         call()
-    times = interleaved(calls, repeats, cpu_seconds)
+    times = interleaved(calls, repeats)
     pairs = (("rule", "plain", "OMMA in plain Python over river's dicts"),)
     pairs += (("model", "river", "river's OneVsRestClassifier and MacroF1"),)
     for ours, other, words in pairs:

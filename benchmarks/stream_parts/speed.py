@@ -5,7 +5,7 @@ learn from it. argmetric takes the rows in blocks of 50,000, as arrays; river ta
 them one by one, as dicts that were made beforehand; Vowpal Wabbit runs natively over a
 file of its own format, with its two threads, and hands its predictions out as it can,
 through a file: from them alone F1 is known. Beside that it runs without handing them
-out, from text and from its binary cache.
+out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds, emit, interleaved, median_ratio, wall_seconds
+from harness import emit, interleaved, median_ratio
 
 from argmetric.stream import FixedRule, FOFORule, OnlineClassifier
 from stream_parts.sets import tasks_of
@@ -39,34 +40,31 @@ def run(*, quick: bool) -> None:
         _overhead(name, X, y, repeats)
 
 
-def _ours(
-    X: Any, y: np.ndarray, rule: Any, size: int = BLOCK, learner: Any = "sgd"
-) -> Callable[[], None]:
-    """Blocks cut beforehand: a stream would bring them so."""
+def in_blocks(
+    X: Any, y: np.ndarray, size: int, **options: Any
+) -> Callable[[], np.ndarray]:
+    """Predict and learn; blocks are cut beforehand: a stream would bring them so."""
     cuts = range(0, y.size, size)
     blocks = [(X[i : i + size], y[i : i + size]) for i in cuts]
 
-    def call() -> None:
-        model = OnlineClassifier(rule=rule, learner=learner, step=1.0)
-        for rows, labels in blocks:
-            model.progressive(rows, labels, classes=[0, 1])
+    def call() -> np.ndarray:
+        model = OnlineClassifier(**options)
+        labels = [model.progressive(*block, classes=[0, 1]) for block in blocks]
+        return np.concatenate(labels)
 
     return call
+
+
+def _ours(
+    X: Any, y: np.ndarray, rule: Any, size: int = BLOCK
+) -> Callable[[], np.ndarray]:
+    return in_blocks(X, y, size, rule=rule, learner="sgd", step=1.0)
 
 
 def _river(X: Any, y: np.ndarray) -> Callable[[], None]:
     from river import linear_model, optim
 
-    names = [str(j) for j in range(X.shape[1])]
-    rows = []
-    for i in range(y.size):
-        one = X[i].tocoo() if hasattr(X, "tocoo") else X[i]
-        if hasattr(one, "col"):
-            columns = zip(one.col.tolist(), one.data.tolist(), strict=True)
-            rows.append({names[j]: value for j, value in columns})
-        else:
-            rows.append(dict(zip(names, one.tolist(), strict=True)))
-    labels = y.astype(bool).tolist()
+    rows, labels = dicts_of(X), y.astype(bool).tolist()
 
     def call() -> None:
         step = optim.schedulers.InverseScaling(1.0, 0.5)
@@ -76,6 +74,19 @@ def _river(X: Any, y: np.ndarray) -> Callable[[], None]:
             model.learn_one(x, label)
 
     return call
+
+
+def dicts_of(X: Any) -> list[dict[str, float]]:
+    """Rows as river takes them: of sparse ones the filled cells."""
+    names = [str(j) for j in range(X.shape[1])]
+    if not hasattr(X, "tocsr"):
+        return [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    X = X.tocsr()
+    ends, columns, data = X.indptr.tolist(), X.indices.tolist(), X.data.tolist()
+    return [
+        {names[j]: v for j, v in zip(columns[a:b], data[a:b], strict=True)}
+        for a, b in pairwise(ends)
+    ]
 
 
 def _vw(path: Path, **options: Path) -> Callable[[], None]:
@@ -97,7 +108,7 @@ def _vw(path: Path, **options: Path) -> Callable[[], None]:
     return call
 
 
-def _write_vw(X: Any, y: np.ndarray, path: Path) -> None:
+def write_vw(X: Any, y: np.ndarray, path: Path) -> None:
     from scipy.sparse import csr_matrix
 
     X = csr_matrix(X)
@@ -105,9 +116,7 @@ def _write_vw(X: Any, y: np.ndarray, path: Path) -> None:
     with path.open("w") as file:
         for i, label in enumerate(y.tolist()):
             pairs = zip(
-                columns[ends[i] : ends[i + 1]],
-                data[ends[i] : ends[i + 1]],
-                strict=True,
+                columns[ends[i] : ends[i + 1]], data[ends[i] : ends[i + 1]], strict=True
             )
             text = " ".join(f"{j}:{value:g}" for j, value in pairs)
             file.write(f"{1 if label else -1} | {text}\n")
@@ -125,39 +134,31 @@ def _rates(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         if importlib.util.find_spec("vowpalwabbit"):
             few = min(200_000, y.size)
-            path, cache = Path(folder, "rows.vw"), Path(folder, "rows.cache")
-            _write_vw(X[:few], y[:few], path)
+            path = Path(folder, "rows.vw")
+            write_vw(X[:few], y[:few], path)
             given = Path(folder, "given")
             natively = {
                 "VW native, with predictions": _vw(path, predictions=given),
                 "VW native, no predictions": _vw(path),
-                "VW native, no predictions, from its cache": _vw(
-                    path, cache_file=cache
-                ),
             }
             calls |= natively
             rows |= dict.fromkeys(natively, few)
-        for call in calls.values():  # compiles, and writes the cache
+        for call in calls.values():  # compiles
             call()
-        cpu = interleaved(calls, repeats, cpu_seconds)
-        wall = interleaved(calls, repeats, wall_seconds)
+        cpu = interleaved(calls, repeats)
     for what in targets:
         if what not in calls:
             emit("speed", f"{name}: {what} is not installed", None, "x")
-    ours = {"cpu": cpu["argmetric"], "wall": wall["argmetric"]}
     for what in list(calls)[1:]:
         scale = y.size / rows[what]
         emit(
             "speed",
             f"{name}, {y.size:,} x {X.shape[1]}: FOFO + SGD in blocks against {what}",
-            median_ratio(cpu[what], ours["cpu"]) * scale,
+            median_ratio(cpu[what], cpu["argmetric"]) * scale,
             "x the rows per second of CPU time",
             (">=", targets[what]) if what in targets else None,
-            wall_ratio=median_ratio(wall[what], ours["wall"]) * scale,
-            rows_per_second=y.size / min(ours["cpu"]),
+            rows_per_second=y.size / min(cpu["argmetric"]),
             rows_per_second_of_peer=rows[what] / min(cpu[what]),
-            rows_per_second_wall=y.size / min(ours["wall"]),
-            rows_per_second_of_peer_wall=rows[what] / min(wall[what]),
         )
 
 

@@ -26,7 +26,6 @@ from stream_parts.sets import (
     Task,
     best_fixed,
     f_score,
-    log_loss,
     probabilities,
     tasks_of,
 )
@@ -73,9 +72,7 @@ def run(*, quick: bool) -> str:
             families[task.name] = task.family
             if name in ORDERED:
                 ordered[task.name] = _ordered(task)
-    _judge(shuffled, families)
-    if ordered:
-        _judge_ordered(ordered)
+    _judge(shuffled)
     groups = _by_family(shuffled, families)
     tables = [_table("shuffled", groups)]
     if ordered:
@@ -83,14 +80,13 @@ def run(*, quick: bool) -> str:
     return "\n\n".join(tables)
 
 
-def _measure(X: Any, y: np.ndarray, step: float) -> tuple[np.ndarray, float, float]:
-    """Online F1 of all ways, and the log-losses of SGD and mixture."""
+def _measure(X: Any, y: np.ndarray, step: float) -> np.ndarray:
+    """Online F1 of all ways."""
     p = probabilities(X, y, learner="sgd", step=step)
     scores = [_online(rule, p, y) for rule in rules_for(y.size).values()]
     q = probabilities(X, y, learner="mixture")
     mixed = [_online(rule, q, y) for rule in (NewtonRule(), HistogramRule())]
-    values = [*scores, best_fixed(y, p), *mixed, best_fixed(y, q)]
-    return np.array(values), log_loss(y, p), log_loss(y, q)
+    return np.array([*scores, best_fixed(y, p), *mixed, best_fixed(y, q)])
 
 
 def _online(rule: ThresholdRule, p: np.ndarray, y: np.ndarray) -> float:
@@ -104,29 +100,25 @@ def _tuned(X: Any, y: np.ndarray) -> float:
 
 def _shuffled(task: Task, shuffles: int) -> np.ndarray:
     """Mean online F1 by way over the shuffles."""
-    found, losses, step = [], [], 0.0
+    found, step = [], 0.0
     for seed in range(shuffles):
         order = np.random.default_rng(seed).permutation(task.n)
         X, y = task.X[order], task.y[order]
         step = step or _tuned(X, y)
-        values, *pair = _measure(X, y, step)
-        found.append(values)
-        losses.append(pair)
+        found.append(_measure(X, y, step))
     values = np.array(found)
-    _emit_task("shuffled", task, step, values, np.array(losses))
+    _emit_task("shuffled", task, step, values)
     return np.asarray(values.mean(axis=0))
 
 
 def _ordered(task: Task) -> np.ndarray:
     step = _tuned(task.X, task.y)
-    values, *pair = _measure(task.X, task.y, step)
-    _emit_task("time order", task, step, values[None], np.array([pair]))
+    values = _measure(task.X, task.y, step)
+    _emit_task("time order", task, step, values[None])
     return values
 
 
-def _emit_task(
-    order: str, task: Task, step: float, values: np.ndarray, losses: np.ndarray
-) -> None:
+def _emit_task(order: str, task: Task, step: float, values: np.ndarray) -> None:
     mean = dict(zip(WAYS, values.mean(axis=0), strict=True))
     emit(
         "tasks",
@@ -136,35 +128,30 @@ def _emit_task(
         rows=task.n,
         positives=int(task.y.sum()),
         step=step,
-        log_loss_of_mixture_to_sgd=float((losses[:, 1] / losses[:, 0]).mean()),
         runs=len(values),
         **{name: round(float(value), 2) for name, value in mean.items()},
     )
 
 
-def _judge(found: dict[str, np.ndarray], families: dict[str, str]) -> None:
+def _judge(found: dict[str, np.ndarray]) -> None:
     values = {way: np.array([v[i] for v in found.values()]) for i, way in _numbered()}
-    groups = np.array([families[name] for name in found])
     gap = values[BEST] - values[HISTOGRAM]
-    _emit_difference(f"{BEST} over {HISTOGRAM}", gap, groups, ("<=", 0.65))
+    _emit_difference(f"{BEST} over {HISTOGRAM}", gap, ("<=", 0.65))
     for other in (NEWTON, OFO, FOFO, BARE, HALF):
         gain = values[HISTOGRAM] - values[other]
-        _emit_difference(f"{HISTOGRAM} over {other}", gain, groups, (">=", 0.0))
+        _emit_difference(f"{HISTOGRAM} over {other}", gain, (">=", 0.0))
     gain = values[MIX] - values[HISTOGRAM]
     what = "mixture over SGD with its step tuned in hindsight, both by histogram"
-    _emit_difference(what, gain, groups, (">=", 0.0))
+    _emit_difference(what, gain, (">=", 0.0))
     gap = values[MIX_BEST] - values[MIX]
-    _emit_difference(f"{MIX_BEST} over {MIX}", gap, groups, None)
+    _emit_difference(f"{MIX_BEST} over {MIX}", gap, None)
 
 
 def _numbered() -> list[tuple[int, str]]:
     return list(enumerate(WAYS))
 
 
-def _emit_difference(
-    what: str, gain: np.ndarray, groups: np.ndarray, target: Any
-) -> None:
-    by_set = np.array([gain[groups == g].mean() for g in np.unique(groups)])
+def _emit_difference(what: str, gain: np.ndarray, target: Any) -> None:
     emit(
         "tasks",
         f"{what}, mean over tasks",
@@ -172,29 +159,10 @@ def _emit_difference(
         "points of F1",
         target,
         standard_error=standard_error(gain),
-        mean_over_sets=float(by_set.mean()),
-        standard_error_over_sets=standard_error(by_set),
         better=int((gain > 0.0).sum()),
         worse=int((gain < 0.0).sum()),
         tasks=gain.size,
-        sets=by_set.size,
     )
-
-
-def _judge_ordered(found: dict[str, np.ndarray]) -> None:
-    for name in ("covtype", "all"):
-        chosen = [v for k, v in found.items() if name == "all" or k.startswith(name)]
-        mean = dict(zip(WAYS, np.mean(chosen, axis=0), strict=True))
-        for way in (HISTOGRAM, MIX):
-            emit(
-                "tasks",
-                f"{name} in time order: {way} over 0.5 on SGD, mean",
-                float(mean[way] - mean[HALF]),
-                "points of F1",
-                (">=", 0.0) if name == "covtype" else None,
-                streams=len(chosen),
-                **{key: round(float(value), 2) for key, value in mean.items()},
-            )
 
 
 def _by_family(

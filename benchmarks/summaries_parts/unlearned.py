@@ -20,12 +20,7 @@ ORACLE = f"oracle, sentences, beam {BEAM}"
 Choose = Callable[[Sentences, int, int], list[int]]  # sentences, budget, cluster
 
 
-NAMES = (
-    "lead",
-    ILP,
-    ORACLE,
-    "oracle, sentences, ILP",
-)
+NAMES = ("lead", ILP, ORACLE, "oracle, sentences, ILP")
 
 
 def unlearned(name: str, *, quick: bool) -> dict[str, System]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import copy
 import statistics
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -79,9 +78,7 @@ def drawn(seed: int, small: bool = False) -> Parts:
 
 
 SETS: dict[str, Callable[..., Parts]] = {
-    "scene": scene,
-    "celeba": celeba,
-    "drawn": drawn,
+    one.__name__: one for one in (scene, celeba, drawn)
 }
 
 
@@ -163,9 +160,7 @@ def calibrated(held: Any, Y: Any, x: Any) -> tuple[Any, Any]:
     found = []
     for j in range(Y.shape[1]):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # scores that tell nothing
-                one = am.calibrate(Y[:, j], held[:, j], "platt", logits=True)
+            one = am.calibrate(Y[:, j], held[:, j], "platt", logits=True)
             pair = [one.apply(z[:, j], logits=True) for z in (held, x)]
         except ValueError:  # one class only, or scores that rank backwards: the share
             pair = [np.full(len(z), Y[:, j].mean()) for z in (held, x)]

@@ -116,7 +116,6 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
     from argmetric import tensors
 
     torch, options = device.torch, device.options
-    asked = options.metrics or (*METRICS, *RATES)
     stored = np.load(answers) if answers.exists() else {}
     lengths = options.lengths or (LENGTHS if device.cuda else LENGTHS[:3])
     for length in lengths:
@@ -127,7 +126,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
         for kind, absent, dtype in cells(length):
             x = torch.from_numpy(scores(kind, length, absent))
             p = x.to(device.name).to(getattr(torch, dtype))
-            for metric in [one for one in metrics_of(length) if one in asked]:
+            for metric in metrics_of(length):
 
                 def ask(p: Any = p, metric: str = metric) -> Any:
                     return tensors.decide(p, metric_of(metric), average="samples")

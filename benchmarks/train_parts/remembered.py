@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 
 
 class Remembered(ClassifierMixin, BaseEstimator):
@@ -26,9 +24,7 @@ class Remembered(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: np.ndarray) -> Self:
         key = _fingerprint(self.estimator, X, y)
         if key not in self.fitted:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                self.fitted[key] = clone(self.estimator).fit(X, y)
+            self.fitted[key] = clone(self.estimator).fit(X, y)
         self.model_ = self.fitted[key]
         self.classes_ = self.model_.classes_
         self.n_features_in_ = X.shape[1]

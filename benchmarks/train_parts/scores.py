@@ -1,4 +1,4 @@
-"""3. Test F1 and F2 of five ways to train and cut, on eight sets.
+"""3. Test F1 and F2 of four ways to train and cut, on eight sets.
 
 Every split draws training and test rows anew, at most 20,000 of each, so that the
 section stays within a quarter of an hour; a set with several classes is several tasks
@@ -10,8 +10,6 @@ same models differently, these are fitted once, and boosting is cut after 3 fold
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,11 +25,10 @@ from train_parts.remembered import Remembered
 ROWS = 20_000  # at most, for training and again for the test
 LETTERS = (0, 5, 10, 15, 20)  # A, F, K, P and U: every fifth, averaged
 METRICS = {"f1": 1.0, "f2": 2.0}
-HALF, TUNED, SOFT, EXPECTED, BOOSTED = WAYS = (
+HALF, TUNED, SOFT, BOOSTED = WAYS = (
     "log-loss, cut at 0.5",
     "log-loss, tuned cut",
     "soft F",
-    "expected F",
     "boosting, tuned cut",
 )
 
@@ -75,7 +72,6 @@ def run(*, quick: bool) -> None:
 
 def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
     """For each metric an array of splits by ways."""
-    seconds = dict.fromkeys(WAYS, 0.0)
     found = {metric: np.zeros((n_splits, len(WAYS))) for metric in METRICS}
     for split in range(n_splits):
         for target in task.targets:
@@ -83,11 +79,9 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
             train, test = _rows(target, split)
             X, y = task.X[train], target[train]
             for way, labels_of in _ways(X, y, task.X[test]).items():
-                start = time.perf_counter()
                 for metric, beta in METRICS.items():
                     score = _f_score(target[test], labels_of(metric), beta)
                     found[metric][split, WAYS.index(way)] += score / len(task.targets)
-                seconds[way] += time.perf_counter() - start
     for metric, values in found.items():
         for i, way in enumerate(WAYS):
             emit(
@@ -96,15 +90,7 @@ def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
                 float(values[:, i].mean()),
                 "test score",
                 standard_error=standard_error(values[:, i]),
-                over_half=float((values[:, i] - values[:, 0]).mean()),
-                over_tuned=float((values[:, i] - values[:, 1]).mean()),
-                standard_error_over_tuned=standard_error(values[:, i] - values[:, 1]),
-                wins_over_half=int((values[:, i] > values[:, 0]).sum()),
-                wins_over_tuned=int((values[:, i] > values[:, 1]).sum()),
                 splits=n_splits,
-                training_rows=min(ROWS, int(0.7 * task.targets[0].size)),
-                positives=float(np.mean([target.mean() for target in task.targets])),
-                seconds_per_split=seconds[way] / n_splits,
             )
     return found
 
@@ -133,11 +119,7 @@ def _ways(X: Any, y: np.ndarray, X_test: Any) -> dict[str, Callable[[str], np.nd
     )
 
     def labels(model: Any, X: Any = X, X_test: Any = X_test) -> np.ndarray:
-        from sklearn.exceptions import ConvergenceWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.asarray(model.fit(X, y).predict(X_test))
+        return np.asarray(model.fit(X, y).predict(X_test))
 
     plain = Remembered(LogisticRegression(max_iter=300))
     boosting = Remembered(HistGradientBoostingClassifier(random_state=0))
@@ -148,9 +130,6 @@ def _ways(X: Any, y: np.ndarray, X_test: Any) -> dict[str, Callable[[str], np.nd
         ),
         SOFT: lambda metric: labels(
             am.MetricLogisticRegression(metric, random_state=0)
-        ),
-        EXPECTED: lambda metric: labels(
-            am.MetricLogisticRegression(metric, objective="expected", random_state=0)
         ),
         BOOSTED: lambda metric: labels(
             am.MetricClassifier(boosting, metric, cv=3, random_state=0),
@@ -183,12 +162,4 @@ def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
                 standard_error=standard_error(gain),
                 tasks_won=int((gain > 0).sum()),
                 tasks=len(scores),
-                least={name: round(float(g), 4) for name, g in _ends(scores, gain)[0]},
-                most={name: round(float(g), 4) for name, g in _ends(scores, gain)[1]},
             )
-
-
-def _ends(names: Any, gain: np.ndarray) -> tuple[list[Any], list[Any]]:
-    """The two tasks with the least gain, and the two with the greatest."""
-    pairs = sorted(zip(names, gain, strict=True), key=lambda pair: float(pair[1]))
-    return pairs[:2], pairs[-2:]

@@ -7,12 +7,11 @@ depends on its random starts, so there are several seeds, and the slowest is jud
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import cpu_seconds, emit, wall_seconds
+from harness import emit, interleaved, wall_seconds
 from tabular import load
 from threadpoolctl import threadpool_limits
 
@@ -41,23 +40,6 @@ def _threads(limit: int | None) -> str:
     return "one BLAS thread" if limit else "BLAS threads as they come"
 
 
-def _both_clocks(
-    calls: dict[str, Callable[[], Any]], repeats: int
-) -> dict[str, tuple[float, float]]:
-    """The least wall and CPU seconds of every call, the calls taken in turns."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            cpu = 0.0
-
-            def timed(call: Callable[[], Any] = call) -> None:
-                nonlocal cpu
-                cpu = cpu_seconds(call)
-
-            found[name].append((wall_seconds(timed), cpu))
-    return {n: (min(w for w, _ in t), min(c for _, c in t)) for n, t in found.items()}
-
-
 def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> None:
     """Whole fits from the same defaults; what each took to converge is beside it."""
     from sklearn.linear_model import LogisticRegression
@@ -72,39 +54,27 @@ def _fits(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -> 
             "f1", objective="expected", n_restarts=STARTS, random_state=0
         )
 
-    def fitting(model: Any) -> Callable[[], Any]:
-        def fit() -> Any:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return model.fit(X, y)
-
-        return fit
-
     mixed = np.concatenate([np.flatnonzero(y == c)[:300] for c in (0, 1)])
     for objective in ("soft", "expected"):  # compiles
         am.MetricLogisticRegression("f1", objective=objective).fit(X[mixed], y[mixed])
-    times = _both_clocks({n: fitting(m) for n, m in models.items()}, repeats)
-    slowest = max(times[f"soft, seed {seed}"][0] for seed in SEEDS)
+    calls = {name: partial(model.fit, X, y) for name, model in models.items()}
+    every = interleaved(calls, repeats, wall_seconds)
+    times = {name: min(seconds) for name, seconds in every.items()}
+    slowest = max(times[f"soft, seed {seed}"] for seed in SEEDS)
     emit(
         "speed",
         f"{name}, {y.size:,} x {X.shape[1]}: fit, soft, {STARTS} starts, slowest of "
         f"{len(SEEDS)} seeds; {_threads(limit)}",
-        slowest / times["sklearn"][0],
+        slowest / times["sklearn"],
         "x LogisticRegression(lbfgs), wall",
         ("<=", 5.0),
     )
-    wall, cpu = times["sklearn"]
-    for what, model in list(models.items())[1:]:
+    for what in list(models)[1:]:
         emit(
             "speed",
             f"{name}, {y.size:,} x {X.shape[1]}: fit, {what}; {_threads(limit)}",
-            times[what][0] / wall,
+            times[what] / times["sklearn"],
             "x LogisticRegression(lbfgs), wall",
-            cpu_ratio=times[what][1] / cpu,
-            fit_s=times[what][0],
-            sklearn_s=wall,
-            starts=model.n_restarts,
-            iterations=[int(i) for i in np.ravel(model.n_iter_)],
-            sklearn_iterations=[int(i) for i in models["sklearn"].n_iter_],
-            restarts=[float(value) for value in model.restarts_],
+            fit_s=times[what],
+            sklearn_s=times["sklearn"],
         )

@@ -16,7 +16,7 @@ import pickle
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +42,8 @@ FEWEST_TESTED, FEWEST_KNOWN = 20, 5  # rows of a class
 
 
 @dataclass(frozen=True)
-class Scored:
-    """What one model says of one split's reference and test."""
-
-    name: str
-    split: int
-    model: str
-    reference_y: np.ndarray
-    reference_p: np.ndarray
-    y: np.ndarray
-    p: np.ndarray
-
-
-@dataclass(frozen=True)
 class Case:
-    """A reference of some size, and the test."""
+    """What one model says of a split: its reference of some size, and its test."""
 
     name: str
     split: int
@@ -99,14 +86,14 @@ def _of_split(
     return rows
 
 
-def _by_size(scored: Scored) -> Iterator[Case]:
+def _by_size(scored: Case) -> Iterator[Case]:
+    """The first rows of a reference, in every size that it has."""
     before = 0
     for size in SIZES:
         y, p = scored.reference_y[:size], scored.reference_p[:size]
         fewest = min(_rarer(y), _rarer(scored.y) + FEWEST_KNOWN - FEWEST_TESTED)
         if y.size > before and fewest >= FEWEST_KNOWN:
-            parts = (scored.name, scored.split, scored.model, size)
-            yield Case(*parts, y, p, scored.y, scored.p)
+            yield replace(scored, size=size, reference_y=y, reference_p=p)
         before = y.size
 
 
@@ -114,11 +101,11 @@ def _rarer(y: np.ndarray) -> int:
     return int(min(y.sum(), y.size - y.sum()))
 
 
-def _scores(name: str, split: int) -> list[Scored]:
+def _scores(name: str, split: int) -> list[Case]:
     """Scores of all models, kept in a file: they take most of the time."""
     folder = Path(tempfile.gettempdir()) / "argmetric-trust"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-{split}-{len(MODELS)}.pickle"
+    path = folder / f"{name}-{split}-{len(MODELS)}-cases.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
     scored = list(_fit_and_score(name, split))
@@ -135,14 +122,15 @@ def load_split(name: str, split: int) -> tuple[np.ndarray, ...]:
     return X, y, *_parts(y.size, split)
 
 
-def _fit_and_score(name: str, split: int) -> Iterator[Scored]:
+def _fit_and_score(name: str, split: int) -> Iterator[Case]:
     X, y, train, reference, test = load_split(name, split)
     if y[train].sum() < FEWEST_KNOWN:
         return
     for model in MODELS:
         fitted = new_model(model).fit(X[train], y[train])
         p = [fitted.predict_proba(X[rows])[:, 1] for rows in (reference, test)]
-        yield Scored(name, split, model, y[reference], p[0], y[test], p[1])
+        about = (name, split, model, reference.size)
+        yield Case(*about, y[reference], p[0], y[test], p[1])
 
 
 def _parts(n: int, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

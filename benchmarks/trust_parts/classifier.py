@@ -1,9 +1,7 @@
 """`MetricClassifier.forecast` on new rows: does the interval hold the actual score?
 
-Its map is fitted to out-of-fold scores, and the scores that it is applied to come from
-a model that was fitted to all rows. "reference" is the same model with a map that was
-fitted to its own scores of as many further rows, where a set has so many: what folds
-cost is the difference.
+Its calibrator is fitted to out-of-fold scores, and the scores that it is applied to
+come from a model that was fitted to all rows.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from typing import Any
 import numpy as np
 from harness import emit
 from joblib import Parallel, delayed
-from sklearn.frozen import FrozenEstimator
 
 import argmetric as am
 from trust_parts.cases import (
@@ -27,7 +24,6 @@ from trust_parts.cases import (
 )
 
 SIZES = (500, 2000)  # rows that are fitted to
-MAPS = ("out of fold", "reference")
 TREES = 50  # of forests and boosting, half as many as elsewhere
 FEWEST_LEARNED = 10  # positives
 
@@ -38,10 +34,8 @@ def run(*, quick: bool) -> None:
     rows = [row for part in measured for row in part]
     for half in ("shown on", "chosen on", "both"):
         part = [row for row in rows if half in (row["sets"], "both")]
-        for known in MAPS:
-            for labels in ("predict", "decide"):
-                about = {"sets": half, "map": known, "labels": labels}
-                _emit(part, about)
+        for labels in ("predict", "decide"):
+            _emit(part, {"sets": half, "labels": labels})
 
 
 def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
@@ -51,7 +45,7 @@ def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
     half = "chosen on" if name in CHOSEN_ON else "shown on"
     rows, before = [], 0
     for size in SIZES:
-        train, more = rest[:size], rest[size : 2 * size]
+        train = rest[:size]
         enough = y[train].sum() >= FEWEST_LEARNED
         enough &= min(y[test].sum(), (~y[test]).sum()) >= FEWEST_TESTED
         if not enough or train.size == before:
@@ -60,11 +54,7 @@ def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
         for model in MODELS:
             about = {"set": name, "sets": half, "model": model, "size": size}
             fitted = _fitted(_small(model), X[train], y[train])
-            rows += _judged(fitted, X[test], y[test], about | {"map": MAPS[0]})
-            if more.size == size and y[more].any():
-                frozen = FrozenEstimator(fitted.estimator_)
-                fitted = _fitted(frozen, X[more], y[more])
-                rows += _judged(fitted, X[test], y[test], about | {"map": MAPS[1]})
+            rows += _judged(fitted, X[test], y[test], about)
     return rows
 
 
@@ -110,12 +100,11 @@ def _judged(
 def _emit(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:
     rows = _part(rows, about)
     groups: list[dict[str, Any]] = [{}, *({"model": model} for model in MODELS)]
-    groups += [{"size": size} for size in SIZES]
     for group in groups:
         part = _part(rows, group)
         if not part:
             continue
-        judged = not group and about["map"] == MAPS[0] and about["sets"] == "both"
+        judged = not group and about["sets"] == "both"
         about_part = about | group | {"cases": len(part)}
         emit(
             "classifier", "90 % interval holds", _mean(part, "held"), "share",

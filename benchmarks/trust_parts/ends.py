@@ -2,8 +2,7 @@
 
 A row is a case in one metric: F1, MCC or G-mean of labels that `decide` finds through
 the default map, the same with the scores as they stand, and the 90 % interval of the
-forecast. "Narrow" intervals are below a quarter of 1 - .1^(1/positives), what so many
-successes in a row leave open.
+forecast.
 """
 
 from __future__ import annotations
@@ -62,12 +61,7 @@ def _parts(rows: list[Row]) -> dict[str, list[Row]]:
     kinds[f"{FEW_POSITIVES} positives or fewer"] = lambda row: (
         row["positives"] <= FEW_POSITIVES
     )
-    kinds["narrow"] = lambda row: row["width"] < _narrow(row["positives"])
     return {name: [row for row in rows if of(row)] for name, of in kinds.items()}
-
-
-def _narrow(positives: int) -> float:
-    return 0.25 * (1 - 0.1 ** (1 / positives))
 
 
 def _mean(rows: list[Row], name: str) -> float:
@@ -95,5 +89,5 @@ def _emit(name: str, rows: list[Row], half: str) -> None:
         emit(
             "ends", "F1 gained by the reference", float(gains.mean()), "points",
             (">=", 0.0), lose_more_than_3=float((gains < -LOST).mean()),
-            gain_more_than_3=float((gains > LOST).mean()), **about,
+            **about,
         )  # fmt: skip

@@ -22,7 +22,6 @@ SAYS = {
     "forecast --rule --reference: forecast": "the same: the rule keeps its reference",
     "Decision.forecast().mean": "another decision, made on these new rows together",
     "Decision.expected": "what that decision maximised, for one calibrator",
-    "p taken as it stands (before)": "what decide --rule printed before",
 }
 
 
@@ -67,7 +66,6 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
     by_rule = am.forecast(new, labels, "f1", reference=rule.reference.calibrator)
     by_rows = am.forecast(new, labels, "f1", reference=am.calibrate(y, p))
     assert (by_rule.mean, by_rule.interval) == (by_rows.mean, by_rows.interval)
-    before = am.forecast(new, labels, "f1")
     elsewhere = am.evaluate(more_y, rule.apply(more))
     actual, joint = am.evaluate(new_y, labels), am.evaluate(new_y, decision.labels)
     figures = (
@@ -76,6 +74,5 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
         (by_rows.mean, *by_rows.interval, actual),
         (distribution.mean, *distribution.interval, joint),
         (decision.expected, np.nan, np.nan, joint),
-        (before.mean, *before.interval, actual),
     )
     return dict(zip(SAYS, figures, strict=True))

@@ -33,7 +33,7 @@ def run(*, quick: bool) -> None:
 
 
 def measure(case: Case) -> list[dict[str, Any]]:
-    """For every factor: intervals that hold, the share, and the F1 of decisions."""
+    """For every factor: whether the intervals hold."""
     if case.size not in SIZES or case.model not in MODELS:
         return []
     reference = resolve_reference((case.reference_y, case.reference_p))
@@ -61,29 +61,18 @@ def _drawn(rng: np.random.Generator, y: np.ndarray, share: float) -> np.ndarray 
     return rng.permutation(np.concatenate([positive[:k], negative[:rest]]))
 
 
-def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, Any]:
+def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, float]:
     actual = float(y.mean())
     priors = dict(zip(KNOWLEDGE, (None, "estimate", actual), strict=True))
-    decided = {
-        name: am.decide(p, reference=reference, prior=prior)
-        for name, prior in priors.items()
-    }
-    share = decided["estimate"].share
-    row: dict[str, Any] = {
-        "noted": float(any("scores moved" in note for note in decided["none"].notes)),
-        "share error": abs(share.mean - actual),
-        "share error, none": abs(float(reference.calibrator.apply(p).mean()) - actual),
-        "share held": float(share.interval.low <= actual <= share.interval.high),
-        "share width": share.interval.high - share.interval.low,
-    }
-    labels = decided["none"].labels  # the same for all: only the forecast differs
+    row: dict[str, float] = {}
+    # The labels are the same for all: only the forecast differs
+    labels = am.decide(p, reference=reference).labels
     got = am.evaluate(y, labels)
     for name, prior in priors.items():
         f = am.forecast(p, labels, reference=reference, prior=prior)
         low, high = f.interval
         row[f"{name} held"] = float(low - 1e-9 <= got <= high + 1e-9)
         row[f"{name} width"] = high - low
-        row[f"{name} score"] = 100 * am.evaluate(y, decided[name].labels)
     return row
 
 
@@ -91,38 +80,10 @@ def _mean(rows: list[dict[str, Any]], name: str) -> float:
     return float(np.mean([row[name] for row in rows]))
 
 
-def _gain(rows: list[dict[str, Any]], name: str) -> float:
-    return _mean(rows, f"{name} score") - _mean(rows, "none score")
-
-
 def _emit(rows: list[dict[str, Any]], half: str) -> None:
-    parts: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [({}, rows)]
-    for key, values in (("factor", FACTORS), ("model", MODELS), ("size", SIZES)):
-        parts += [
-            ({key: value}, [row for row in rows if row[key] == value])
-            for value in values
-        ]
-    for about, part in parts:
-        if not part:
-            continue
-        how = {"sets": half, "cases": len(part), **about}
-        for name in KNOWLEDGE:
-            target = (">=", 0.87) if name == "estimate" and not about else None
-            held, width = _mean(part, f"{name} held"), _mean(part, f"{name} width")
-            emit(
-                "share", f"90 % interval holds, prior {name}", held, "share", target,
-                width=width, **how,
-            )  # fmt: skip
+    for name in KNOWLEDGE if rows else ():
         emit(
-            "share", "share off by", _mean(part, "share error"), "share",
-            without=_mean(part, "share error, none"), **how,
+            "share", f"90 % interval holds, prior {name}", _mean(rows, f"{name} held"),
+            "share", (">=", 0.87) if name == "estimate" else None,
+            width=_mean(rows, f"{name} width"), sets=half, cases=len(rows),
         )  # fmt: skip
-        emit(
-            "share", "90 % interval of the share holds", _mean(part, "share held"),
-            "share", width=_mean(part, "share width"), **how,
-        )  # fmt: skip
-        emit(
-            "share", "F1 gained by an estimate", _gain(part, "estimate"), "points",
-            given=_gain(part, "given"), **how,
-        )  # fmt: skip
-        emit("share", "said that scores moved", _mean(part, "noted"), "share", **how)

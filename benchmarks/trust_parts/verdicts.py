@@ -11,8 +11,6 @@ import argmetric as am
 from trust_parts.cases import Case, over_cases
 
 ROUTES = ("recalibrate", "decide", "tune", "half")
-IN_WORDS = {"decide": "as it stands", "recalibrate": "recalibrated"}
-WAYS = {"yes": "decide", "recalibrated": "recalibrate"}  # to a forecast, by verdict
 SPLITS = 1  # of the five, to keep the run short
 GROUP = 20  # rows of a group, where rows are grouped
 
@@ -66,45 +64,25 @@ def _row(
     row |= {name: 100 * value for name, value in score.items()}
     row["auto"] = row[check.route]
     row["fit to decide"] = check.fit_to_decide
-    row["fit to forecast"] = check.fit_to_forecast
     if kind == "one vector":
         row["gap"] = 100 * check.gap
         row["expected error"] = 100 * check.forecast_error
-        for name, decision, how in (
-            ("decide", decided, {}),
-            ("recalibrate", mended, {"reference": calibrator}),
-        ):
-            f = am.forecast(case.p, decision.labels, "f1", **how)
-            held = f.surprise(score[name]) is None
-            row[f"{name} held"] = float(held)
-            row[f"{name} off by"] = 100 * abs(f.mean - score[name])
+        plain = am.forecast(case.p, decided.labels, "f1")
+        row["decide off by"] = 100 * abs(plain.mean - score["decide"])
+        f = am.forecast(case.p, mended.labels, "f1", reference=calibrator)
+        row["recalibrate held"] = float(f.surprise(score["recalibrate"]) is None)
+        row["recalibrate off by"] = 100 * abs(f.mean - score["recalibrate"])
     return row
 
 
 def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
     if not rows:
         return
-    kept = [
-        row[f"{WAYS[row['fit to forecast']]} held"]
-        for row in rows
-        if row["fit to forecast"] in WAYS
-    ]
     emit(
-        "verdicts", "forecasts hold that were called fit, made as was said",
-        float(np.mean(kept)), "share", (">=", 0.85), sets=half, cases=len(kept),
+        "verdicts", "recalibrated forecasts hold",
+        float(np.mean([row["recalibrate held"] for row in rows])), "share",
+        (">=", 0.85), sets=half, cases=len(rows),
     )  # fmt: skip
-    for verdict in (*WAYS, "no", "too few rows to say"):
-        part = [row for row in rows if row["fit to forecast"] == verdict]
-        if not part:
-            continue
-        for name in ("decide", "recalibrate"):
-            emit(
-                "verdicts",
-                f"forecasts hold, {IN_WORDS[name]}, called '{verdict}'",
-                float(np.mean([row[f"{name} held"] for row in part])), "share",
-                sets=half, cases=len(part),
-                off_by=float(np.mean([row[f"{name} off by"] for row in part])),
-            )  # fmt: skip
     off_by = float(np.mean([row["recalibrate off by"] for row in rows]))
     emit(
         "verdicts", "expected error of recalibrated forecasts",

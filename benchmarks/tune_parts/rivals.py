@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,7 @@ def tuned(y: np.ndarray, p: np.ndarray, scoring: Any, thresholds: int) -> Any:
         cv="prefit",
         refit=False,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 0/0 at the ends of its grid
-        return tuner.fit(X, y)
+    return tuner.fit(X, y)
 
 
 def _compare(

@@ -85,7 +85,6 @@ def measure(
         for i, way in enumerate(WAYS):
             known = paper.scores[metric][i] if i < 3 else None
             _emit_cell(name, metric, way, values[:, i], known)
-        _emit_lead(name, metric, values)
     return arrays
 
 
@@ -182,20 +181,4 @@ def _emit_cell(
         paper=paper,
         difference=None if paper is None else float(values.mean()) - paper,
         splits=values.size,
-    )
-
-
-def _emit_lead(name: str, metric: str, values: np.ndarray) -> None:
-    """DTA against the baseline, split by split: what the paper claims."""
-    gain = values[:, 0] - values[:, 1]
-    emit(
-        "tables",
-        f"{name}: {TITLES[metric]} of DTA minus baseline",
-        float(gain.mean()),
-        "score",
-        standard_error=standard_error(gain),
-        wins=int((gain > 0).sum()),
-        over_eum=float((values[:, 0] - values[:, 2]).mean()),
-        calibrated_over_eum=float((values[:, 3] - values[:, 2]).mean()),
-        splits=gain.size,
     )

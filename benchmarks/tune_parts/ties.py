@@ -8,7 +8,6 @@ misses a case if the labels that it gives score less than that.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from importlib import metadata
 
@@ -158,7 +157,5 @@ def _sklearn(y: np.ndarray, p: np.ndarray, metric: str) -> np.ndarray:
 def _cutoffs(y: np.ndarray, p: np.ndarray, metric: str, comparison: str) -> np.ndarray:
     from optimal_cutoffs import get_optimal_threshold
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = get_optimal_threshold(y, p, metric=metric, comparison=comparison)
-        return np.asarray(result.predict(p)).astype(np.int64)
+    result = get_optimal_threshold(y, p, metric=metric, comparison=comparison)
+    return np.asarray(result.predict(p)).astype(np.int64)

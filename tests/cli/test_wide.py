@@ -13,7 +13,6 @@ NAMES = "cat", "dog", "bird"
 RNG = np.random.default_rng(11)
 P = RNG.beta(0.7, 1.5, (N, 3)).round(3).clip(0.001, 0.999)
 Y = (RNG.random((N, 3)) < P).astype(int)
-AVERAGES = "macro", "micro", "samples"
 
 
 def write(name="pets.csv", y_order=(2, 0, 1)):

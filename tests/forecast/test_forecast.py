@@ -10,24 +10,11 @@ import argmetric as am
 import oracle
 import strategies as nasty
 from argmetric import forecast
+from decide_checks import CONVENTIONS, NAN, spec
 
-NAN = math.nan
-CONVENTIONS = (0.0, 1.0, NAN)
-SPECIAL = {
-    "tversky": am.Tversky(0.25, 1.5),
-    "linear_fractional": am.LinearFractional(
-        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
-    ),
-    "utility": am.Utility(*oracle.UTILITY),
-    "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
-}
 P = np.array([0.9, 0.75, 0.5, 0.5, 0.35, 0.2, 0.1, 0.05])
 LABELS = np.array([1, 1, 1, 0, 1, 0, 0, 0])
 few = settings(deadline=None, max_examples=10)
-
-
-def spec(name):
-    return SPECIAL.get(name, name)
 
 
 def tolerance(name, scale):

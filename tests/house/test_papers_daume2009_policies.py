@@ -6,6 +6,7 @@ import pytest
 from claims import Modules, claim_of
 
 parts = Modules(
+    papers="papers",
     policies="papers_parts.daume2009_policies",
     claim="papers_parts.claim",
     table1="search_parts.table1",
@@ -40,10 +41,12 @@ def test_the_chain_solves_its_problem():
 
 def test_no_claim_holds_by_chance_or_where_signs_turn():
     estimate = parts.claim.Estimate
-    for claim in parts.policies.CLAIMS:
-        if claim.data.startswith("generated"):
+    for claim in parts.papers.CLAIMS:
+        generated = claim.data.startswith("generated")
+        if claim.paper != "daume2009" or generated or claim.not_testable:
             continue
-        nothing = {ask.figure: estimate(0.0, -5.0, 5.0) for ask in claim.asks}
+        asks = (*claim.asks, *claim.deleted)
+        nothing = {ask.figure: estimate(0.0, -5.0, 5.0) for ask in asks}
         assert claim.verdict(nothing, fast=False)[0] != "holds", claim.name
         figures = {}
         for ask in claim.asks:

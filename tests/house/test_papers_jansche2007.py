@@ -51,7 +51,7 @@ def test_the_f_of_expected_counts_is_not_the_expected_f(exact, monkeypatch):
 
 def rows_of(beams):
     """Runs of section 4 that are as the paper has them."""
-    one = beams.sequence.Decoded("", 9, "", 0.6, True, 0.0, True, 0.0, 0.0)
+    one = beams.sequence.Decoded("", 9, "", 0.6, True, 0.0)
     return [
         replace(one, distribution=kind, rule=rule, error=0.6 if rule == "1" else 0.0)
         for kind in beams.DISTRIBUTIONS
@@ -135,10 +135,7 @@ def test_costs_of_the_decoder_fail_without_what_saves_them(beams, monkeypatch):
     monkeypatch.setattr(
         beams,
         "decoder_costs",
-        lambda sizes, width: (
-            [beams.states_without_reuse(n, width(n)) for n in sizes],
-            [],
-        ),
+        lambda sizes, width: [beams.states_without_reuse(n, width(n)) for n in sizes],
     )
     assert judged(beams, "section-4-reuse") == "in part"
     real = beams.expectation

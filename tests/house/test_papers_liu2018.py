@@ -75,7 +75,7 @@ def test_a_model_that_stays_wrong_fails_the_theorems(monkeypatch, name):
     def made(power):
         noise = 1 + 0.02 * np.random.default_rng(0).random((10, 1))
         away = 0.1 * noise * (LENGTHS / LENGTHS[0]) ** power
-        return lambda *_: (LENGTHS, away, away, 10 * away[:, -1])
+        return lambda *_: (LENGTHS, away, 10 * away[:, -1])
 
     monkeypatch.setattr(parts.learned, "_learned", made(-0.02))
     assert judged(parts.learned, name, fast=False) == "does not hold"

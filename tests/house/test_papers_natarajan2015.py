@@ -41,7 +41,7 @@ def test_the_printed_loop_without_k_0_is_not_consistent():
     whole = parts.theory._lost(
         parts.theory._accuracy, parts.theory.by_algorithm("accuracy"), True
     )
-    assert whole[10_000].value < 1e-3 < printed.value
+    assert whole.value < 1e-3 < printed.value
 
 
 def test_another_threshold_fails_the_asymptotics(monkeypatch):
@@ -81,7 +81,8 @@ def test_algorithm_2_with_line_8_anew_is_not_quadratic(monkeypatch):
 
 def test_ways_that_are_alike_or_behind_do_not_often_win(monkeypatch):
     module = parts.tables
-    names = [one.name.removeprefix("natarajan2015-") for one in module.CLAIMS]
+    names = ["table-2-over-baseline", "table-2-over-eum", "table-3-over-baseline"]
+    names.append("table-3-no-winner")
 
     def verdicts(dta, baseline, eum):
         def scores(name, fast):

@@ -13,7 +13,7 @@ import pytest
 
 import argmetric as am
 from argmetric._report import report_decision, report_stream, report_tags
-from argmetric._report._figures import number
+from argmetric._report._figures import number, short
 from argmetric.cli._report import short_threshold
 from argmetric.search.corpus.sentences import read_columns
 from argmetric.stream import StreamMoment, alarms_in
@@ -252,6 +252,11 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(page):
 )
 def test_numbers_are_written_out(value, text):
     assert number(value) == text
+
+
+def test_a_long_name_is_cut_to_what_fits():
+    assert short("monthly", 7) == "monthly"
+    assert short("monthly orders", 7) == "monthl…"
 
 
 def test_labels_found_in_another_way():

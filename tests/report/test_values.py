@@ -337,3 +337,19 @@ def test_probabilities_that_are_not_reliable_are_warned_of_first():
     assert not any(one.startswith(told) for one in am.report(am.decide(P), Y).notes)
     mended = am.report(am.decide(wrong, reference=(Y, wrong)), Y)
     assert not any(one.startswith(told) for one in mended.notes)
+
+
+def test_bars_of_a_monitoring_count_the_rows_between_their_edges():
+    known, now = (Y[:4000], P[:4000]), P[4000:]
+    watched = am.monitor(now, 0.3, reference=known, every=1000)
+    said = am.report(watched).values["histogram"]
+    assert len(said["names"]) == 20
+    edges = [0.0, *said["edges"], 1.0]
+    counted = np.histogram(known[1], edges)[0] / known[1].size
+    assert said["reference"] == pytest.approx(counted, abs=0.005)
+    for period, shares in zip((now[:1000], now[1000:]), said["shares"], strict=True):
+        counted = np.histogram(period, edges)[0] / period.size
+        assert shares == pytest.approx(counted, abs=0.005)
+    positives = np.histogram(P[:4000], edges, weights=Y[:4000])[0] / Y[:4000].sum()
+    weight = np.add(said["reference"], positives) / 2  # a twentieth, but for fine bins
+    assert 0.04 < weight.min() < 0.05 < weight.max() < 0.07

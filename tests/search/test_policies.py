@@ -15,9 +15,8 @@ from argmetric.search import (
     QueueTask,
     Searn,
     SequenceLabelling,
-    Task,
 )
-from searn_tasks import Faint, Fixed, Given, words
+from searn_tasks import Faint, Fixed, Given, Matching, TwoLetters, words
 
 VOWELS = ["banana", "onion", "order", "yes", "bread"]
 CV = ["cvcvcv", "vcvvc", "vccvc", "cvc", "ccvvc"]
@@ -92,7 +91,7 @@ def test_the_mean_of_policies_decides_by_probabilities():
         assert searn.predict(["." * 9] * 5) == [("a",) * 9] * 5
 
 
-class Losses(Task):
+class Losses(TwoLetters):
     """Words of letters from a beginning on, with any loss: y maps outputs to losses.
 
     `chosen` says what is preferred behind each beginning.
@@ -107,14 +106,8 @@ class Losses(Task):
     def actions(self, x, state):
         return self.letters if len(state) < self.length else ""
 
-    def step(self, x, state, action):
-        return state + action
-
     def action_features(self, x, state, action):
         return [("own", float(self.chosen[state] == action))]
-
-    def output(self, x, state):
-        return state
 
     def loss(self, y, output):
         return y[output]
@@ -180,28 +173,6 @@ def test_predictions_are_those_of_the_policy_that_was_learned(prediction):
     assert searn.history_[1].roll_in_loss == 0
 
 
-class Matching(Task):
-    """Each row of a square takes a column of its own; the last one is forced."""
-
-    def start(self, x):
-        return ()
-
-    def actions(self, x, state):
-        return [column for column in range(len(x)) if column not in state]
-
-    def step(self, x, state, action):
-        return (*state, action)
-
-    def action_features(self, x, state, action):
-        return [("gain", x[len(state)][action])]
-
-    def output(self, x, state):
-        return state
-
-    def loss(self, y, output):
-        return sum(a != b for a, b in zip(y, output, strict=False))
-
-
 @pytest.mark.parametrize("prediction", ["draw", "mean"])
 def test_a_wide_beam_finds_the_best_matching(prediction):
     """Columns are taken once each: all paths have the same biases in sum."""
@@ -218,23 +189,11 @@ def test_a_wide_beam_finds_the_best_matching(prediction):
     assert searn.predict(X[20:]) == Y[20:]
 
 
-class Garden(Task):
+class Garden(TwoLetters):
     """The first letter is told by the last one, which only then can be seen."""
-
-    def start(self, x):
-        return ""
-
-    def actions(self, x, state):
-        return "ab" if len(state) < 2 else ""
-
-    def step(self, x, state, action):
-        return state + action
 
     def features(self, x, state):
         return [f"{len(state)}{x[len(state)]}{state}"]
-
-    def output(self, x, state):
-        return state
 
     def loss(self, y, output):
         return float(y != output)

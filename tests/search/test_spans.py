@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from argmetric.search import LinearLearner, Searn, SpanChunking, Task, check_task
+from argmetric.search import LinearLearner, Searn, SpanChunking, check_task
 from argmetric.search._searn import _iterate
 from argmetric.search._searn._beams import Decoder
 from argmetric.search._searn._decisions import hash_name
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._spans import PreparedSpans, prepare_spans
-from searn_tasks import GenericSpans
+from searn_tasks import GenericSpans, Matching
 
 LENGTH = 3
 
@@ -256,26 +256,8 @@ def test_an_error_in_features_names_the_input():
     assert caught.value.__notes__ == ["at input 0"]
 
 
-class Matching(Task):
-    """Every row of a matrix of scores gets one of the columns that are free."""
-
-    def start(self, x):
-        return ()
-
-    def actions(self, x, state):
-        return [j for j in range(len(x)) if j not in state]
-
-    def step(self, x, state, action):
-        return (*state, action)
-
-    def action_features(self, x, state, action):
-        return {"score": float(x[len(state)][action])}
-
-    def output(self, x, state):
-        return state
-
-    def loss(self, y, output):
-        return float(sum(a != b for a, b in zip(y, output, strict=True)))
+class GuidedMatching(Matching):
+    """A matching that knows what to do: the right column, if it is free."""
 
     def reference(self, x, y, state):
         return (
@@ -290,7 +272,7 @@ def test_an_exhaustive_beam_of_raw_scores_is_the_best_matching():
     ways = list(itertools.permutations(range(5)))
     best = [max(ways, key=lambda way: x[range(5), way].sum()) for x in X]
     options = {"beam": len(ways), "beam_scores": "raw"}
-    searn = Searn(Matching(), "perceptron", iterations=1, beta=1.0, **options)
+    searn = Searn(GuidedMatching(), "perceptron", iterations=1, beta=1.0, **options)
     searn.fit(X, best)
     (weight,) = set(searn.policy_.learned[0].scorer.weights) - {0.0}
     assert weight > 0

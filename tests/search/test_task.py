@@ -17,14 +17,13 @@ from argmetric.search import (
     Searn,
     SequenceLabelling,
     SpanChunking,
-    Task,
     WordChunking,
     check_task,
     span_features,
     token_features,
 )
 from refusing import refuses
-from searn_tasks import Given, initial_costs
+from searn_tasks import Given, TwoLetters, initial_costs
 
 
 def assert_exact(task, x, y, loss=None):
@@ -195,20 +194,8 @@ def test_costs_follow_from_a_reference_or_a_search():
         assert_exact(task, ("a",) * 3, y)
 
 
-class Trap(Task):
+class Trap(TwoLetters):
     """The estimate is wrong on the way to the best output."""
-
-    def start(self, x):
-        return ""
-
-    def actions(self, x, state):
-        return "ab" if len(state) < 2 else ""
-
-    def step(self, x, state, action):
-        return state + action
-
-    def output(self, x, state):
-        return state
 
     def loss(self, y, output):
         return {"b": 5.0, "bb": 0.0}.get(output, 1.0)

@@ -1,6 +1,7 @@
 """Results show themselves: as text, in notebooks, and as pictures."""
 
 import dataclasses
+import re
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream
+from argmetric._ground.pictures import small_densities
 from argmetric.search import (
     Evaluation,
     SequenceLabelling,
@@ -236,3 +238,16 @@ def test_a_frame_without_its_library_names_the_extra(monkeypatch, backend, extra
     text = rf"this needs {backend}: pip install 'argmetric\[{extra}\]'"
     with pytest.raises(ModuleNotFoundError, match=text):
         am.decide([0.5]).to_frame(backend)
+
+
+def test_densities_stand_on_the_line_of_no_rows():
+    draws = {"a": np.array([0, 0.5, 1, 1]), "b": np.array([0.3, 0.3, 0.6, 0.6])}
+    shown = small_densities(draws, "F1")
+    first, second = (
+        {float(one.split(",")[1]) for one in points.split()}
+        for points in re.findall("points='([^']*)'", shown)
+    )
+    bottom, top = max(second), min(second)  # of 40 bins most have no row
+    assert second == {bottom, top}
+    assert first == {bottom, (bottom + top) / 2, top}
+    assert 0 <= top < 0.1 * bottom < bottom < 110  # the picture is filled, and holds it

@@ -321,15 +321,6 @@ def test_what_does_not_vary_has_no_weight():
     assert nothing.predict(np.ones((3, 2))).tolist() == [0.0] * 3
 
 
-# ------------------------------------------------------------------------- recall
-
-REFERENCES = st.lists(
-    st.lists(st.sampled_from("abcde"), min_size=1, max_size=9).map(" ".join),
-    min_size=1,
-    max_size=3,
-)
-
-
 # -------------------------------------------------------------------------- rates
 
 

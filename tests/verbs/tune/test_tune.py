@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 import argmetric as am
 import oracle
 from argmetric import tune
+from decide_checks import spec
 
 NAN, INF = math.nan, math.inf
-SPECIAL = {
-    "tversky": am.Tversky(0.25, 1.5),
-    "linear_fractional": am.LinearFractional(
-        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
-    ),
-    "utility": am.Utility(*oracle.UTILITY),
-    "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
-}
 QUICK = {"n_bootstrap": 0, "cv": None}
 
 
@@ -103,10 +96,6 @@ def check_rule(rule, name, y, p, curve, allowed=None):
     shown = [float(value) for value in curve]
     np.testing.assert_allclose(rule.scores, shown, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(rule.thresholds, all_cuts(p))
-
-
-def spec(name):
-    return SPECIAL.get(name, name)
 
 
 rounded = st.integers(0, 6).map(lambda i: i / 6)
