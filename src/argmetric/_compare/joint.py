@@ -96,13 +96,7 @@ def bins_along(
     order = np.zeros(pattern.size)
     for one in calibrators:
         order += len(one.draws) * one.odds(scores, one.calibrator)
-    rank = np.lexsort((order, pattern))
-    rows = np.bincount(pattern[rank])
-    count = np.minimum(most, rows)
-    within = np.arange(rank.size) - np.repeat(np.cumsum(rows) - rows, rows)
-    inside = within * np.repeat(count, rows) // np.repeat(np.maximum(rows, 1), rows)
-    bin_ = np.empty(pattern.size, dtype=np.int64)
-    bin_[rank] = np.repeat(np.cumsum(count) - count, rows) + inside
+    bin_ = equal_bins(order, pattern, most)
     size = np.bincount(bin_)
     odds = []
     for one in calibrators:
@@ -112,3 +106,18 @@ def bins_along(
             with np.errstate(divide="ignore"):
                 odds.append(np.log(p) - np.log(q))
     return bin_, np.clip(np.array(odds), -FURTHEST, FURTHEST)
+
+
+def equal_bins(order: Floats, pattern: Integers, most: int) -> Integers:
+    """Return the bin of every row: neighbours in `order`, as many in each of a pattern.
+
+    `most`: bins of a pattern.
+    """
+    rank = np.lexsort((order, pattern))
+    rows = np.bincount(pattern)
+    count = np.minimum(most, rows)
+    within = np.arange(rank.size) - np.repeat(np.cumsum(rows) - rows, rows)
+    inside = within * np.repeat(count, rows) // np.repeat(np.maximum(rows, 1), rows)
+    bin_ = np.empty(pattern.size, dtype=np.int64)
+    bin_[rank] = np.repeat(np.cumsum(count) - count, rows) + inside
+    return bin_
