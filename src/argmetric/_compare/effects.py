@@ -219,10 +219,7 @@ class EffectsModel:
         self.share = bins.rows / total[bins.stratum]
         of_stratum = np.zeros(total.size, dtype=np.int64)
         of_stratum[bins.stratum] = bins.pattern
-        labels, positives = (
-            np.asarray(one, dtype=np.int64) for one in (bins.labels, bins.positives)
-        )
-        self.labels = np.stack([labels, positives, of_stratum])
+        self.labels = np.stack([bins.labels, bins.positives, of_stratum])
         self.places = np.stack([bins.pattern, bins.stratum])
         self.sign = 2.0 * bins.decisions - 1.0
         n_systems, self.n_patterns = bins.decisions.shape

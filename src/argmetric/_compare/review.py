@@ -230,9 +230,7 @@ def review_rows(
         raise ValueError(
             f"budget={shown(budget)} leaves none of the {n:,} rows: pass a smaller one"
         )
-    calibrator: Any = reference
-    if reference is not None and not isinstance(reference, Calibrator):
-        calibrator = resolve_reference(reference, logits=logits).calibrator
+    calibrator = resolve_reference(reference, logits=logits).calibrator
     how: dict[str, Any] = {"reference": calibrator, "logits": logits}
     if labels is None:
         given = decide(layout.scores, metric, **how).labels == 1
@@ -259,10 +257,9 @@ def review_rows(
     mean = before + rise if math.isfinite(before + rise) else after.mean
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
-    gain = mean - before if metric.greater_is_better else before - mean
     return Review(
         rows=rows[order],
-        worth=_portions(worth[order], gain),
+        worth=_portions(worth[order], search.sign * (mean - before)),
         labels=chosen.astype(np.int64),
         mean=mean,
         interval=central_interval(after.values, after.probabilities, coverage),
@@ -331,9 +328,8 @@ def _posterior_score(
         some = sets(labels, rows)
         of_draws, own = (scores(some, *sums(some, one)) for one in (p, fitted))
         gap = float(np.nan_to_num(of_draws.mean() - own.mean()))
-        return gap + sign * search.expected(labels, rows)
+        return gap + search.sign * search.expected(labels, rows)
 
-    sign = 1.0 if metric.greater_is_better else -1.0
     rise = about(*chosen) - about(search.given, np.arange(0))
     some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
     drawn = scores(some, *draw_counts(p, some, COUNTS, rng).transpose(1, 0, 2))

@@ -302,7 +302,7 @@ class PeriodDistribution:
             weights.append(np.repeat(level, theta.shape[1]))
         place = np.cumsum(np.concatenate(weights))
         at = (np.arange(count) + 0.5) / count * place[-1]
-        return np.concatenate(odds)[np.searchsorted(place, at)]
+        return np.asarray(np.concatenate(odds)[np.searchsorted(place, at)])
 
     def _under(self, reading: int) -> BinProbabilities:
         return self._probabilities if reading == 2 else self._weighted

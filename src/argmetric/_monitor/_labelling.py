@@ -16,9 +16,9 @@ import numpy as np
 
 from argmetric._compare.effects import JUDGED, OWN, Prior
 from argmetric._compare.joint import equal_bins
+from argmetric._compare.result import draws_summary
 from argmetric._compare.table import BINS, PatternTable, are_cuts
 from argmetric._ground.arguments import check_count
-from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     COUNT,
     Field,
@@ -266,14 +266,11 @@ class LabellingPlan(Result):
         found = y_ * (self.sizes / np.maximum(drawn, 1))[self.stratum[there]]
         labels = table.y.copy()
         labels[self._places[there]] = y_
-        values = np.sort(replace(table, y=labels).score_draws[0])
-        values = values[np.isfinite(values)]
-        even = np.full(values.size, 1.0 / max(values.size, 1))
+        values = replace(table, y=labels).score_draws[0]
+        score = draws_summary(values[np.isfinite(values)], self._coverage)
         return LabelledEstimate(
-            mean=float(values.mean()) if values.size else np.nan,
-            interval=central_interval(values, even, self._coverage)
-            if values.size
-            else Interval(np.nan, np.nan),
+            mean=score.mean,
+            interval=Interval(*score.interval),
             coverage=self._coverage,
             n_labels=int(there.sum()),
             hits=float(found @ self.labels[there] + known @ called),
