@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import betabinom
 
 import argmetric as am
 from argmetric._compare.strata import allocation
 from argmetric._forecast.posterior_score import GroupSample
 from argmetric._monitor._distribution import PeriodDistribution
 from argmetric._monitor._group_score import MeanOverGroups
+from argmetric._monitor._labelling import PeriodTable, tilts
 from argmetric._monitor._watch import (
     critical_value,
     floor_critical_value,
@@ -209,6 +211,37 @@ def test_draws_are_those_of_simulated_labels(
             below, above = np.quantile(drawn, [level - 0.04, level + 0.04])
             found = np.quantile(value[:, i], level)
             assert below - lumps <= found <= above + lumps
+
+
+def test_rates_of_strata_are_those_of_the_model() -> None:
+    """E[ρ] of every stratum by summing over calibrators and the grid of tilts."""
+    odds = np.array([[-3.0, -1.4, 0.4, 2.2], [-2.2, -0.8, 0.0, 1.4]])
+    decisions, pattern = np.array([[False, True]]), np.repeat([0, 1], [400, 90])
+    bin_ = np.repeat([0, 1, 2, 3], [300, 100, 50, 40])
+    y = np.full(490, np.nan)
+    y[:12], y[400:420] = np.arange(12) < 3, np.arange(20) < 9
+    how = am.FBeta(), False, False
+    table = PeriodTable(decisions, pattern, bin_, odds, y, *how)
+    _, labels, positives = table._labels_in(table.member)
+    weights = (table.member == np.unique(table.member)[:, None]) * table.size
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    levels, means = [], []
+    for x in odds:
+        for a, b, prior in zip(*tilts(), strict=True):
+            mu = 1 / (1 + np.exp(-(a + b * x))) @ weights.T
+            far = np.maximum(np.abs(np.log(mu / (1 - mu))) - 3, 0) / 4
+            kappa: Any = 20.0
+            if prior == np.log(0.5):  # the forecast is right
+                kappa = 1 / ((0.15**2 + far**2) * mu * (1 - mu))
+            each = betabinom.pmf(positives, labels, kappa * mu, kappa * (1 - mu))
+            levels.append(np.exp(prior) * each.prod())
+            means.append((kappa * mu + positives) / (kappa + labels))
+    level, mean = np.array(levels) / sum(levels), np.array(means)
+    wanted = level @ mean
+    spread = np.sqrt(level @ (mean - wanted) ** 2 + 0.05**2)
+    found = weights @ table.probability_draws()
+    assert found.shape == (labels.size, 960)
+    assert (np.abs(found.mean(axis=1) - wanted) < 4 * spread / np.sqrt(960)).all()
 
 
 def test_sizes_are_those_of_the_formula_for_f1() -> None:

@@ -1,10 +1,20 @@
 """Which rows of a period to label, and the score that their labels tell.
 
-Rows are drawn and their labels are read as `compare` does it for one model: in the same
-strata, under the same priors (`_compare/table.py`, `_compare/effects.py`), but rates of
-strata vary more: a period may be unlike its reference. The log-odds of a bin, which
-labels correct, are those that the forecast of the period mixes: of all calibrators that
-the reference allows, and of what the scores say of a prevalence shift.
+Rows are drawn in the strata of `compare` (`_compare/table.py`). The log-odds x of a bin
+are those that the forecast of the period mixes: of all calibrators that the reference
+allows, and of what the scores say of a prevalence shift. Labels say how right they are.
+With the probability `SAME` they are right, and the rate of positives of a stratum, of
+which they expect the mean μ, is
+
+    ρ ~ Beta(κ·μ, κ·(1 - μ)),   κ = 1/(σ²·μ·(1 - μ)),
+
+σ as in `_compare/effects.py`. Otherwise the labels are others than before: log-odds are
+
+    a + b·x,   a ~ N(0, 1),   b ~ N(1, ½²),
+
+and κ is `KAPPA`. Positives among the labels of a stratum weigh all this by
+beta-binomials. The priors of `compare` keep the mean of every probability: they do not
+believe that rows which the reference is sure of changed, however many labels say so.
 """
 
 from __future__ import annotations
@@ -14,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._compare.effects import JUDGED, OWN, Prior
+from argmetric._compare.effects import at_rates
 from argmetric._compare.joint import equal_bins
 from argmetric._compare.result import draws_summary
-from argmetric._compare.table import BINS, PatternTable, are_cuts
+from argmetric._compare.table import BINS, PatternTable
 from argmetric._ground.arguments import check_count
 from argmetric._ground.display import (
     COUNT,
@@ -50,18 +60,57 @@ from argmetric._monitor._rows import NewRows
 from argmetric._monitor._watch import Watch
 from argmetric.metrics import Metric
 
-CALIBRATORS = 480  # draws of the log-odds of all bins
-# With the spread of OWN the interval held in .79 of the periods whose labels changed
-# their meaning, with this one in .88, at the same RMSE (a9a, celeba, ijcnn1, magic)
-PERIOD = OWN._replace(spread=0.4)
+CALIBRATORS, DRAWS = 240, 960  # of the log-odds of all bins, and of all parameters
+SAME, SPREAD = 0.5, 0.15  # σ, of rates on the log-odds
+SURE, BEYOND_SURE = 3.0, 0.25  # as in the kernels of `compare`: what σ rises by
+KAPPA = 20.0  # rows that a level and a slope count for in a stratum
+FEWEST_ODDS = 1e-9  # of a mean probability
+LEVELS, SLOPES = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)
+TILT_STD = (1.0, 0.5)
+
+
+def tilts() -> tuple[Floats, Floats, Floats]:
+    """Return levels, slopes and the logarithm of their prior; the first: no change."""
+    a, b = (one.ravel() for one in np.meshgrid(LEVELS, SLOPES, indexing="ij"))
+    level = (a / TILT_STD[0]) ** 2 / 2.0 + ((b - 1.0) / TILT_STD[1]) ** 2 / 2.0
+    weight = (1.0 - SAME) * np.exp(-level) / np.exp(-level).sum()
+    parts = ((0.0, a), (1.0, b), (np.log(SAME), np.log(weight)))
+    return tuple(np.append(*one) for one in parts)  # type: ignore[return-value]
 
 
 class PeriodTable(PatternTable):
     """Rows of a period by predicted label."""
 
-    @property
-    def prior(self) -> Prior:
-        return JUDGED if self.judged else PERIOD
+    def probability_draws(self) -> Floats:
+        """Return (bins, draws) probabilities of a positive, given the labels."""
+        from scipy.special import betaln
+
+        _, labels, positives = self._labels_in(self.member)
+        weight = np.zeros((labels.size, self.size.size))
+        weight[self.member, np.arange(self.size.size)] = self.size
+        weight /= weight.sum(axis=1, keepdims=True)
+        a, b, prior = tilts()
+        shape = len(self.odds), a.size, labels.size
+        # μ and 1 - μ from sums of their own: 1 - μ as a difference may be 0.
+        mean, rest = np.empty(shape), np.empty(shape)
+        for i, x in enumerate(self.odds):
+            both = from_log_odds(a[:, None] + b[:, None] * x)
+            mean[i], rest[i] = (np.maximum(p @ weight.T, FEWEST_ODDS) for p in both)
+        kappa = np.full(shape, KAPPA)
+        mu, other = mean[:, 0], rest[:, 0]
+        far = np.maximum(np.abs(np.log(mu / other)) - SURE, 0.0) * BEYOND_SURE
+        kappa[:, 0] = 1.0 / ((SPREAD**2 + far**2) * mu * other)
+        up, down = kappa * mean, kappa * rest
+        gained = betaln(up + positives, down + labels - positives) - betaln(up, down)
+        level = (gained.sum(axis=2) + prior).ravel()
+        weights = np.exp(level - level.max())
+        rng = np.random.default_rng(0)
+        drawn = rng.choice(level.size, DRAWS, p=weights / weights.sum())
+        place, tilt = np.unravel_index(drawn, shape[:2])
+        up, down = up[place, tilt] + positives, down[place, tilt] + labels - positives
+        rates = mean[place, tilt], rest[place, tilt], rng.beta(up, down)
+        p = from_log_odds(a[tilt, None] + b[tilt, None] * self.odds[place])[0]
+        return at_rates(p, *rates, stratum=self.member)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -321,6 +370,5 @@ def period_patterns(watch: Watch, rows: NewRows) -> PeriodTable:
     weight /= weight.sum(axis=1, keepdims=True)
     up, down = (np.log(one @ weight.T) for one in both)
     known = np.full(bin_.size, np.nan) if rows.known is None else rows.known
-    judged = not are_cuts(rows.selected[None], rows.scores[None])
-    kinds = watch.metric, False, judged
-    return PeriodTable(decisions[None], pattern, bin_, up - down, known, *kinds)
+    how = watch.metric, False, False  # neither raw nor a judge's scores
+    return PeriodTable(decisions[None], pattern, bin_, up - down, known, *how)
