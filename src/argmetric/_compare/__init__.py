@@ -320,11 +320,7 @@ def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
 
 
 def _fit_reference(
-    reference: Any,
-    models: _Models,
-    scores: Floats,
-    logits: bool,
-    pos_label: Any,
+    reference: Any, models: _Models, scores: Floats, logits: bool, pos_label: Any
 ) -> tuple[list[JointCalibrator], tuple[int, int] | None, list[str]]:
     """Return calibrators, the rows and positives of their reference, and notes."""
     if isinstance(reference, Calibrator):

@@ -16,6 +16,7 @@ from argmetric._ground.types import Booleans, Floats, Integers
 FURTHEST = 30.0  # log-odds of a row
 CUT = 8.0  # log-odds of a model among several: one would outweigh all
 N_CALIBRATORS = 48  # shared out among the weights
+Calibrators = tuple[Calibrator | None, ...]
 
 
 class JointCalibrator(NamedTuple):
@@ -23,7 +24,7 @@ class JointCalibrator(NamedTuple):
 
     weights: Floats  # (models)
     calibrator: Calibrator | None  # None: as they are
-    draws: tuple[Calibrator | None, ...]  # equally likely calibrators
+    draws: Calibrators  # equally likely
 
     def odds(self, scores: Floats, one: Calibrator | None) -> Floats:
         """Return the log-odds of rows; `scores`: (models, rows) log-odds."""
@@ -70,9 +71,7 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
     ]
 
 
-def _alternatives(
-    fitted: Calibrator | None, count: int
-) -> tuple[Calibrator | None, ...]:
+def _alternatives(fitted: Calibrator | None, count: int) -> Calibrators:
     """Return so many calibrators that a reference allows, or the calibrator itself."""
     others = () if fitted is None else fitted.alternatives
     if not others:

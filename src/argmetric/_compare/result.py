@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._compare.strata import refuse_two_labels
 from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
+from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -145,7 +146,8 @@ class Difference(Result):
             return f"Cannot tell yet: {names[0]} {ahead} {by}"
         how = "better" if self.verdict == VERDICTS[0] else "likely better"
         how = f"{how} than {names[1]}" if several else how
-        return f"{names[0]} is {how} {by}, probability {_probability(surety)}"
+        likely = f"{surety:.3f}".removeprefix("0").replace("1.000", "over .999")
+        return f"{names[0]} is {how} {by}, probability {likely}"
 
     def _title(self) -> str:
         low, high = self.interval
@@ -168,12 +170,6 @@ class Difference(Result):
             self._field("probability", f"P({self.first} is better)", "{:.3f}"),
             self._field("verdict", "verdict"),
         ]
-
-
-def _probability(value: float) -> str:
-    """Return a probability of one half or more with three digits."""
-    text = f"{value:.3f}"
-    return "over .999" if text == "1.000" else text.removeprefix("0")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -249,11 +245,7 @@ class Comparison(Saved["Comparison"]):
         if self.forecasts:
             drawn = drawn + np.array([[one.moved] for one in self.forecasts])
         drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
-        if not drawn.size:
-            raise ValueError(
-                f"{self.metric.name} is undefined (0/0) for these labels, whatever the "
-                "truth; zero_division=0 or 1 gives it a value"
-            )
+        refuse_undefined(drawn, self.metric)
         return drawn
 
     @cached_property
@@ -461,9 +453,8 @@ class Comparison(Saved["Comparison"]):
         from scipy.special import ndtri
 
         gap = check.check_number(gap, "gap", low=0.0, strict=True)
-        reach = ndtri((1 + self.coverage) / 2) + ndtri(
-            check.check_share(power, "power")
-        )
+        power = check.check_share(power, "power")
+        reach = ndtri((1 + self.coverage) / 2) + ndtri(power)
         a, b = self._pair(None, None)
         contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
         low, high = 0, max(self.n - self.n_labels, 1)

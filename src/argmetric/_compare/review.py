@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -243,7 +242,7 @@ def review_rows(
     both = from_log_odds(x if calibrator is None else calibrator._map(x))
     search = RowSearch(metric, *both, given, count, leave)
     _, rows, chosen = search.best_rows(free=labels is None)
-    rise = math.nan  # where it is not known apart
+    rise = np.nan  # where it is not known apart
     if leave:
         rest = np.ones(n, dtype=bool)
         rest[rows] = False
@@ -253,8 +252,8 @@ def review_rows(
         after, rise = _posterior_score(search, x, calibrator, (chosen, rows), seed)
     else:
         after = search.distribution(chosen, rows)
-    refuse_undefined(after, metric)
-    mean = before + rise if math.isfinite(before + rise) else after.mean
+    refuse_undefined(after.values, metric)
+    mean = before + rise if np.isfinite(before + rise) else after.mean
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
     return Review(

@@ -257,10 +257,8 @@ class PatternTable:
         for column in p.T[np.arange(count) * p.shape[1] // count]:
             hit = rng.random(bin_.size) < column[bin_]
             y = np.where(np.isnan(label), hit, label)
-            t, tp = (
-                np.add.reduceat(y, first),
-                np.add.reduceat(y * called, first, axis=1),
-            )
+            t = np.add.reduceat(y, first)
+            tp = np.add.reduceat(y * called, first, axis=1)
             values = self.metric.value(tp, k, t, groups.size)
             there = ~np.isnan(values)
             total = np.where(there, values, 0.0).sum(axis=1)
