@@ -1,13 +1,15 @@
 """One period with 50 labels of `to_label`: nearer to the score than the forecast?
 
 References of 500 rows, periods of 1,000: quiet, other prevalences, other rows, and
-labels that changed their meaning; six kinds of models.
+labels that changed their meaning; six kinds of models. Beside the rows of the plan
+stand random ones, read by the same model.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from harness import Target, emit
 
 import argmetric as am
 from monitor_parts.cases import ALL_MODELS, HALVES_OF_KINDS, Pool, pools
@@ -16,7 +18,6 @@ from monitor_parts.measured import (
     Row,
     by_half,
     changed_labels,
-    emit_ends,
     seeded,
     tuned,
 )
@@ -28,32 +29,32 @@ DRAWS = {
     "score feature 3:1": SIDES["score feature 3:1"],
     CHANGED: SHARES[QUIET],
 }
-METHODS = ("to_label", "no labels")
+METHODS = ("no labels", "50 chosen", "50 random")
 
 
-def run(*, quick: bool, half: str | None, seed: int) -> None:
+def run(*, quick: bool, half: str | None, seed: int) -> str:
+    """Return RMSE in points of F1, and how often the 90 % interval held."""
     rows: list[Row] = []
     for pool in pools(quick, half, HALVES_OF_KINDS, ALL_MODELS):
         rows += _of_pool(pool, seed)
+    text = [",".join(("half", "periods", "n", *METHODS))]
     for of_half, kept in by_half(rows):
-        target: Target = ("<=", 1.0) if of_half == "show" else None
-        _emit(kept, target, half=of_half)
-        for name in DRAWS:
-            _emit([x for x in kept if x["shift"] == name], half=of_half, shift=name)
-        for model in ALL_MODELS:
-            _emit([x for x in kept if x["model"] == model], half=of_half, model=model)
+        parts = {"all": kept}
+        for name, values in (("shift", DRAWS), ("model", ALL_MODELS)):
+            parts |= {v: [x for x in kept if x[name] == v] for v in values}
+        for part, some in parts.items():
+            if some:
+                figures = [_figures(some, one) for one in METHODS]
+                text.append(",".join((of_half, part, str(len(some)), *figures)))
+    return "\n".join(text)
 
 
-def _emit(rows: list[Row], target: Target = None, **about: str) -> None:
-    if not rows:
-        return
-    emit_ends("nearer", rows, METHODS, labels=LABELS, **about)
-    mine, other = (
-        np.sqrt(np.mean([(row[one][2] - row["actual"]) ** 2 for row in rows]))
-        for one in METHODS
-    )
-    told = {"to_label": float(mine), "no labels": float(other), **about}
-    emit("nearer", "RMSE over that without labels", mine / other, "", target, **told)
+def _figures(rows: list[Row], method: str) -> str:
+    low, high, mean = np.array([row[method] for row in rows]).T
+    actual = np.array([row["actual"] for row in rows])
+    held = (low - 1e-9 <= actual) & (actual <= high + 1e-9)
+    rmse = 100 * np.sqrt(np.mean((mean - actual) ** 2))
+    return f"{rmse:.1f} ({held.mean():.2f})"
 
 
 def _of_pool(pool: Pool, seed: int) -> list[Row]:
@@ -76,15 +77,27 @@ def _of_pool(pool: Pool, seed: int) -> list[Row]:
         if case == CHANGED:
             y = changed_labels(rng, y, pool.sides[0][period])
         found = am.monitor(p, rule, reference=reference)
+        last, labels = found.periods[-1], rule.apply(p) == 1
         plan = found.to_label(LABELS, random_state=int(rng.integers(1 << 30)))
-        mine, last = plan.estimate(y[plan.rows]), found.periods[-1]
+        random = _random_plan(plan, p, labels, rng)
+        estimates = (one.estimate(y[one.rows]) for one in (plan, random))
+        answers = zip(METHODS, (last, *estimates), strict=True)
         rows.append(
             {
                 **pool.about,
                 "shift": case,
-                "actual": float(am.evaluate(y, rule.apply(p) == 1)),
-                "to_label": (*mine.interval, mine.mean),
-                "no labels": (*last.interval, last.mean),
+                "actual": float(am.evaluate(y, labels)),
+                **{name: (*one.interval, one.mean) for name, one in answers},
             }
         )
     return rows
+
+
+def _random_plan(
+    plan: am.LabellingPlan, p: np.ndarray, labels: np.ndarray, rng: np.random.Generator
+) -> am.LabellingPlan:
+    """Return the plan with rows at random."""
+    rows = np.sort(rng.permutation(p.size)[:LABELS])
+    stratum = plan._table.member[plan._table.bin[rows]]
+    how = {"scores": p[rows], "labels": labels[rows], "stratum": stratum}
+    return replace(plan, rows=rows, _places=rows, **how)

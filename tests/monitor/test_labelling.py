@@ -37,9 +37,9 @@ def test_the_plan_draws_some_rows_of_each_stratum() -> None:
 
 @cache
 def estimates(metric: str) -> list[Any]:
-    """What 20 plans with labels of 100 rows tell."""
+    """What 12 plans with labels of 100 rows tell."""
     made = am.monitor(NEW_P, 0.3, metric, reference=(Y[:1000], P[:1000]))
-    plans = [made.to_label(100, random_state=seed) for seed in range(20)]
+    plans = [made.to_label(100, random_state=seed) for seed in range(12)]
     return [plan.estimate(NEW_Y[plan.rows]) for plan in plans]
 
 
@@ -49,7 +49,7 @@ def estimates(metric: str) -> list[Any]:
 def test_estimates_hold_the_score(metric: str) -> None:
     actual = am.evaluate(NEW_Y, NEW_P >= 0.3, metric).score
     intervals = [told.interval for told in estimates(metric)]
-    assert sum(low <= actual <= high for low, high in intervals) >= 15
+    assert sum(low <= actual <= high for low, high in intervals) >= 9
     for told in estimates(metric):
         assert told.interval[0] <= told.mean <= told.interval[1]
     made = am.monitor(NEW_P, 0.3, metric, reference=(Y[:1000], P[:1000]))
@@ -58,24 +58,40 @@ def test_estimates_hold_the_score(metric: str) -> None:
     assert np.ptp(told.interval) > np.mean(np.ptp(intervals, axis=1))
 
 
-@pytest.mark.parametrize(("slope", "level"), [(0.6, 0.3), (1.0, 0.8)])
-def test_fifty_labels_get_nearer_where_scores_changed(
-    slope: float, level: float
-) -> None:
-    """The score of a period whose calibration moved, with labels and without."""
-    before, after = [], []
-    for seed in range(10):
+@pytest.mark.parametrize(
+    ("case", "gain"),
+    [
+        ("prevalence 0.1 for 0.25", 0.6),
+        ("covariate shift", 0.55),
+        ("labels changed", 0.4),
+    ],
+)
+def test_fifty_labels_get_nearer(case: str, gain: float) -> None:
+    """The score of a period, with labels and without: their mean squared errors.
+
+    Scores of 300 labelled rows are not calibrated.
+    """
+    before, after, held = [], [], 0
+    for seed in range(12):
         rng = np.random.default_rng(seed)
-        x = rng.normal(-2.0, 1.8, 4000)
-        p = 1 / (1 + np.exp(-x))
-        old = rng.random(1000) < p[:1000]
-        y = rng.random(3000) < 1 / (1 + np.exp(-slope * x[1000:] - level))
-        made = am.monitor(p[1000:], 0.35, reference=(old, p[:1000]))
+        prevalence = np.where(case.startswith("prevalence"), 0.1, 0.25)
+        y = rng.random(1800) < np.repeat([0.25, prevalence], [300, 1500])
+        x = rng.normal(np.where(y, 1.0, -1.0), 1.0)
+        if case == "covariate shift":
+            x[300:] = rng.normal(0.3, 1.2, 1500)
+            y[300:] = rng.random(1500) < 1 / (1 + np.exp(np.log(3) - 2 * x[300:]))
+        if case == "labels changed":
+            y[300:] &= (x[300:] <= 0.2) | (rng.random(1500) < 0.6)
+        p = 1 / (1 + np.exp(-1.4 * x - 0.2))
+        made = am.monitor(p[300:], 0.5, reference=(y[:300], p[:300]))
         plan = made.to_label(50, random_state=seed)
-        actual = am.evaluate(y, p[1000:] >= 0.35).score
+        found = plan.estimate(y[300:][plan.rows])
+        actual = am.evaluate(y[300:], p[300:] >= 0.5).score
         before.append(made.periods[0].mean - actual)
-        after.append(plan.estimate(y[plan.rows]).mean - actual)
-    assert np.mean(np.square(after)) < 0.8 * np.mean(np.square(before))
+        after.append(found.mean - actual)
+        held += found.interval[0] <= actual <= found.interval[1]
+    assert np.mean(np.square(after)) < gain * np.mean(np.square(before))
+    assert held >= (6 if case == "labels changed" else 10)
 
 
 def test_labels_that_changed_their_meaning_are_found() -> None:

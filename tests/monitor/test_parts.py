@@ -12,8 +12,9 @@ from scipy.stats import betabinom
 import argmetric as am
 from argmetric._compare.strata import allocation
 from argmetric._forecast.posterior_score import GroupSample
+from argmetric._monitor._distribution import PeriodDistribution
 from argmetric._monitor._group_score import MeanOverGroups
-from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
+from argmetric._monitor._labelling import PeriodTable, tilts
 from argmetric._monitor._watch import (
     critical_value,
     floor_critical_value,
@@ -212,44 +213,69 @@ def test_draws_are_those_of_simulated_labels(
             assert below - lumps <= found <= above + lumps
 
 
-def test_the_posterior_of_strata_is_that_of_the_model() -> None:
-    """E[positives] by summing over the grid of tilts, map by map."""
-    probabilities = np.array([[0.05, 0.2, 0.6, 0.9], [0.1, 0.3, 0.5, 0.8]])
-    weights = np.array([[0.7, 0.3, 0, 0], [0, 0, 0.5, 0.5], [0, 0.2, 0.8, 0]])
-    sizes, drawn = np.array([400, 50, 80]), np.array([10, 12, 0])
-    found = np.array([3.0, 9.0, 0.0])
-    wanted = np.zeros(3)
-    for c in probabilities:
-        a, b = (one.ravel()[:, None] for one in np.meshgrid(*TILTS))
-        mu = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c))))) @ weights.T
-        level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))[:, 0]
-        level *= betabinom.pmf(found, drawn, 20 * mu, 20 * (1 - mu)).prod(axis=1)
-        rate = (20 * mu + found) / (20 + drawn)
-        wanted += level @ (found + (sizes - drawn) * rate) / level.sum() / 2
-    draws = np.concatenate(
-        [
-            stratum_positives(
-                np.tile(probabilities, (40, 1)), weights, sizes, drawn, found
-            )
-        ]
-    )
-    error = draws.std(axis=0) / np.sqrt(len(draws))
-    assert (np.abs(draws.mean(axis=0) - wanted) < 4 * error).all()
-    assert (draws >= found).all()
-    assert (draws <= found + sizes - drawn).all()
+def test_rates_of_strata_are_those_of_the_model() -> None:
+    """E[ρ] of every stratum by summing over calibrators and the grid of tilts."""
+    odds = np.array([[-3.0, -1.4, 0.4, 2.2], [-2.2, -0.8, 0.0, 1.4]])
+    decisions, pattern = np.array([[False, True]]), np.repeat([0, 1], [400, 90])
+    bin_ = np.repeat([0, 1, 2, 3], [300, 100, 50, 40])
+    y = np.full(490, np.nan)
+    y[:12], y[400:420] = np.arange(12) < 3, np.arange(20) < 9
+    how = am.FBeta(), False, False
+    table = PeriodTable(decisions, pattern, bin_, odds, y, *how)
+    _, labels, positives = table._labels_in(table.member)
+    weights = (table.member == np.unique(table.member)[:, None]) * table.size
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    levels, means = [], []
+    for x in odds:
+        for a, b, prior in zip(*tilts(), strict=True):
+            mu = 1 / (1 + np.exp(-(a + b * x))) @ weights.T
+            far = np.maximum(np.abs(np.log(mu / (1 - mu))) - 3, 0) / 4
+            kappa: Any = 20.0
+            if prior == np.log(0.5):  # the forecast is right
+                kappa = 1 / ((0.15**2 + far**2) * mu * (1 - mu))
+            each = betabinom.pmf(positives, labels, kappa * mu, kappa * (1 - mu))
+            levels.append(np.exp(prior) * each.prod())
+            means.append((kappa * mu + positives) / (kappa + labels))
+    level, mean = np.array(levels) / sum(levels), np.array(means)
+    wanted = level @ mean
+    spread = np.sqrt(level @ (mean - wanted) ** 2 + 0.05**2)
+    found = weights @ table.probability_draws()
+    assert found.shape == (labels.size, 960)
+    assert (np.abs(found.mean(axis=1) - wanted) < 4 * spread / np.sqrt(960)).all()
 
 
 def test_sizes_are_those_of_the_formula_for_f1() -> None:
     p = np.random.default_rng(11).beta(0.5, 3, 5000)
     y = np.random.default_rng(12).random(5000) < p
     made = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
-    table = made.counts[0].table
-    c = made.watch.probabilities.probabilities.mean(axis=0)
-    rows = table.sum(axis=1)
-    f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
-    wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))
-    found = row_sizes(table, c, am.FBeta())
+    table = made.to_label(50)._table
+    rows, c, called = table.size, table.probability, table.decisions[0, table.group]
+    f = 2 * (rows @ (c * called)) / (rows @ (c + called))
+    found, wanted = table.influence(table.first_contrasts()), np.abs(2 * called - f)
     np.testing.assert_allclose(found / found.sum(), wanted / wanted.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shift", ["auto", "none", "prior"])
+def test_draws_of_odds_are_those_of_the_mixture(shift: Any) -> None:
+    """E[probability] of every bin by sums over readings, calibrators and θ."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(-1.0, 1.5, 1600)
+    p, y = 1 / (1 + np.exp(-x)), rng.random(1600) < 1 / (1 + np.exp(-x))
+    made = am.monitor(p[400:] ** 2, 0.3, reference=(y[:400], p[:400]), shift=shift)
+    table, watch = made.counts[0].table, made.watch
+    one = PeriodDistribution(
+        table, watch.old, watch.probabilities, watch.metric, shift=shift
+    )
+    own, wanted = watch.probabilities.probabilities, 0.0
+    parts = {"auto": one.readings, "none": (1, 0, 0), "prior": (0, 0, 1)}[shift]
+    for part, (theta, _) in zip(parts, one._thetas, strict=True):
+        odds = (own / (1 - own))[:, None] * np.exp(theta * (shift != "none"))[
+            :, :, None
+        ]
+        wanted = wanted + part * (odds / (1 + odds)).mean(axis=(0, 1))
+    found = 1 / (1 + np.exp(-one.odds_draws(4000)))
+    assert found.shape == (4000, own.shape[1])
+    np.testing.assert_allclose(found.mean(axis=0), wanted, rtol=0.01)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 50, 137, 5000])

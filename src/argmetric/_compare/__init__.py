@@ -14,10 +14,10 @@ from argmetric._compare.joint import (
     fit_joint_calibrators,
     fixed_calibrator,
 )
-from argmetric._compare.parts import VERDICTS as VERDICTS
-from argmetric._compare.parts import Difference as Difference
-from argmetric._compare.parts import ForecastScore
+from argmetric._compare.result import VERDICTS as VERDICTS
 from argmetric._compare.result import Comparison as Comparison
+from argmetric._compare.result import Difference as Difference
+from argmetric._compare.result import ForecastScore
 from argmetric._compare.review import Review as Review
 from argmetric._compare.review import decided_by
 from argmetric._compare.review import review_rows as review_rows
@@ -303,30 +303,24 @@ def _decisions(
 
 def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:
     """Return notes on models of one class, and on equal decisions."""
-    notes = []
+    notes, equal, first = [], [], dict[bytes, str]()
     for name, called in zip(names, decisions, strict=True):
         if called.all() or not called.any():
             every = "every row" if called.all() else "no row"
             notes.append(
                 f"{name} calls {every} positive: its decisions are of one class"
             )
-    for i, name in enumerate(names):
-        for other, called in zip(names[:i], decisions, strict=False):
-            if (called == decisions[i]).all():
-                notes.append(f"{name} decides as {other} does: their difference is 0")
-                break
-    return notes
+        other = first.setdefault(called.tobytes(), name)
+        if other != name:
+            equal.append(f"{name} decides as {other} does: their difference is 0")
+    return notes + equal
 
 
 # ---------------------------------------------------------------------------- reference
 
 
 def _fit_reference(
-    reference: Any,
-    models: _Models,
-    scores: Floats,
-    logits: bool,
-    pos_label: Any,
+    reference: Any, models: _Models, scores: Floats, logits: bool, pos_label: Any
 ) -> tuple[list[JointCalibrator], tuple[int, int] | None, list[str]]:
     """Return calibrators, the rows and positives of their reference, and notes."""
     if isinstance(reference, Calibrator):
@@ -340,13 +334,12 @@ def _fit_reference(
     if reference is None:
         return fixed_calibrator(None, len(scores)), None, []
     y, x = _read_reference(reference, models, logits, pos_label)
-    notes = list[str]()
     few = int(min(y.sum(), (~y).sum()))
-    if few <= FEW_POSITIVES:
-        notes = [
-            f"the reference has only {few} rows of one class: with so few, intervals "
-            "after 50 labels held in .88 of the cases, and errors are larger"
-        ]
+    note = (
+        f"the reference has only {few} rows of one class: with so few, intervals "
+        "after 50 labels held in .88 of the cases, and errors are larger"
+    )
+    notes = [note] if few <= FEW_POSITIVES else []
     return fit_joint_calibrators(y, x), (int(y.size), int(y.sum())), notes
 
 

@@ -219,10 +219,7 @@ class EffectsModel:
         self.share = bins.rows / total[bins.stratum]
         of_stratum = np.zeros(total.size, dtype=np.int64)
         of_stratum[bins.stratum] = bins.pattern
-        labels, positives = (
-            np.asarray(one, dtype=np.int64) for one in (bins.labels, bins.positives)
-        )
-        self.labels = np.stack([labels, positives, of_stratum])
+        self.labels = np.stack([bins.labels, bins.positives, of_stratum])
         self.places = np.stack([bins.pattern, bins.stratum])
         self.sign = 2.0 * bins.decisions - 1.0
         n_systems, self.n_patterns = bins.decisions.shape
@@ -344,9 +341,21 @@ class EffectsModel:
         mean, rest, variance = rates
         up, down = 1.0 / (variance * rest), 1.0 / (variance * mean)
         rate = rng.beta(up + positives, down + labels - positives)
-        lower = np.minimum(rate / mean, 1.0)[:, self.bins.stratum]
-        upper = np.minimum((1.0 - rate) / rest, 1.0)[:, self.bins.stratum]
-        return np.asarray(np.where(lower < 1.0, p * lower, 1.0 - (1.0 - p) * upper).T)
+        return at_rates(p, mean, rest, rate, stratum=self.bins.stratum)
+
+
+def at_rates(
+    p: Floats, mean: Floats, rest: Floats, rate: Floats, *, stratum: Integers
+) -> Floats:
+    """Return (bins, draws) probabilities that agree with rates of strata.
+
+    p : (draws, bins) probabilities
+    mean, rest, rate : (draws, strata) means of p and of 1 - p, and rates
+    stratum : (bins) number of the stratum
+    """
+    lower = np.minimum(rate / mean, 1.0)[:, stratum]
+    upper = np.minimum((1.0 - rate) / rest, 1.0)[:, stratum]
+    return np.asarray(np.where(lower < 1.0, p * lower, 1.0 - (1.0 - p) * upper).T)
 
 
 def _next_step(level: Floats, most: float) -> float:

@@ -16,6 +16,7 @@ from argmetric._ground.types import Booleans, Floats, Integers
 FURTHEST = 30.0  # log-odds of a row
 CUT = 8.0  # log-odds of a model among several: one would outweigh all
 N_CALIBRATORS = 48  # shared out among the weights
+Calibrators = tuple[Calibrator | None, ...]
 
 
 class JointCalibrator(NamedTuple):
@@ -23,7 +24,7 @@ class JointCalibrator(NamedTuple):
 
     weights: Floats  # (models)
     calibrator: Calibrator | None  # None: as they are
-    draws: tuple[Calibrator | None, ...]  # equally likely calibrators
+    draws: Calibrators  # equally likely
 
     def odds(self, scores: Floats, one: Calibrator | None) -> Floats:
         """Return the log-odds of rows; `scores`: (models, rows) log-odds."""
@@ -70,9 +71,7 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
     ]
 
 
-def _alternatives(
-    fitted: Calibrator | None, count: int
-) -> tuple[Calibrator | None, ...]:
+def _alternatives(fitted: Calibrator | None, count: int) -> Calibrators:
     """Return so many calibrators that a reference allows, or the calibrator itself."""
     others = () if fitted is None else fitted.alternatives
     if not others:
@@ -96,13 +95,7 @@ def bins_along(
     order = np.zeros(pattern.size)
     for one in calibrators:
         order += len(one.draws) * one.odds(scores, one.calibrator)
-    rank = np.lexsort((order, pattern))
-    rows = np.bincount(pattern[rank])
-    count = np.minimum(most, rows)
-    within = np.arange(rank.size) - np.repeat(np.cumsum(rows) - rows, rows)
-    inside = within * np.repeat(count, rows) // np.repeat(np.maximum(rows, 1), rows)
-    bin_ = np.empty(pattern.size, dtype=np.int64)
-    bin_[rank] = np.repeat(np.cumsum(count) - count, rows) + inside
+    bin_ = equal_bins(order, pattern, most)
     size = np.bincount(bin_)
     odds = []
     for one in calibrators:
@@ -112,3 +105,18 @@ def bins_along(
             with np.errstate(divide="ignore"):
                 odds.append(np.log(p) - np.log(q))
     return bin_, np.clip(np.array(odds), -FURTHEST, FURTHEST)
+
+
+def equal_bins(order: Floats, pattern: Integers, most: int) -> Integers:
+    """Return the bin of every row: neighbours in `order`, as many in each of a pattern.
+
+    `most`: bins of a pattern.
+    """
+    rank = np.lexsort((order, pattern))
+    rows = np.bincount(pattern)
+    count = np.minimum(most, rows)
+    within = np.arange(rank.size) - np.repeat(np.cumsum(rows) - rows, rows)
+    inside = within * np.repeat(count, rows) // np.repeat(np.maximum(rows, 1), rows)
+    bin_ = np.empty(pattern.size, dtype=np.int64)
+    bin_[rank] = np.repeat(np.cumsum(count) - count, rows) + inside
+    return bin_

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from argmetric._compare.parts import (
-    SURE,
-    Best,
-    Difference,
-    ForecastScore,
-    Look,
-    ModelScore,
-)
 from argmetric._compare.strata import refuse_two_labels
 from argmetric._compare.table import SAFETY, PatternTable, ScoredGroups
+from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     Field,
+    Result,
     as_frame,
     documented,
     metric_fields,
@@ -46,7 +40,136 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 FORMAT = 2  # of the saved form; 1 had an effect of patterns
 NAME = "argmetric comparison"
+SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
+VERDICTS = ("sure", "likely", "cannot tell", "same decisions")
 STILL_BEST = 0.02  # added to the probability to be best of a model that hardly is
+
+
+class ModelScore(NamedTuple):
+    """The score of a model: what is expected, and an interval."""
+
+    mean: float
+    interval: tuple[float, float]
+
+
+def draws_summary(draws: Floats, coverage: float) -> ModelScore:
+    """Return mean and interval of equally likely values, nan without one."""
+    if not draws.size:
+        return ModelScore(np.nan, Interval(np.nan, np.nan))
+    even = np.full(draws.size, 1.0 / draws.size)
+    interval = central_interval(np.sort(draws), even, coverage)
+    return ModelScore(float(draws.mean()), interval)
+
+
+class ForecastScore(NamedTuple):
+    """The score of a model as `forecast` has it, without labels and reference."""
+
+    mean: float
+    interval: tuple[float, float]
+    moved: float  # from the mean under the joint probabilities of all models
+
+
+class Best(NamedTuple):
+    """The model that is most likely the best, and how likely."""
+
+    model: str
+    probability: float
+
+
+class Look(NamedTuple):
+    """What was known of a difference after so many labels."""
+
+    n_labels: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Difference(Result):
+    """The paired difference of the scores of two models on the same rows.
+
+    Parameters
+    ----------
+    first, second : str
+        The models: the difference is the score of the first minus that of the second.
+    mean : float
+        The expected difference.
+    interval : tuple of two floats
+        Interval that contains the difference with the probability `coverage`.
+    coverage : float
+        The probability asked for.
+    probability : float
+        Posterior probability that the first model is better. It is no p-value.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.Difference("a", "b", 0.05, (0.02, 0.08), 0.9, 0.998).verdict
+    'sure'
+    """
+
+    first: str
+    second: str
+    mean: float
+    interval: tuple[float, float]
+    coverage: float
+    probability: float
+
+    @property
+    def verdict(self) -> str:
+        """How sure it is which model is better: one of four words."""
+        if self.mean == 0.0 and self.interval == (0.0, 0.0):
+            return VERDICTS[3]
+        most = max(self.probability, 1.0 - self.probability)
+        return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
+
+    def _answer(self, title: str, *, greater_is_better: bool, several: bool) -> str:
+        """Return which model is better in one sentence; `title`: of the metric.
+
+        Of several models the second is named too.
+        """
+        names, surety = (self.first, self.second), self.probability
+        if self.verdict == VERDICTS[3]:
+            return f"{names[0]} and {names[1]} make the same decisions"
+        sign, (low, high) = 1 if greater_is_better else -1, self.interval
+        gap, ends = sign * self.mean, sorted((sign * low, sign * high))
+        open_ = self.verdict == VERDICTS[2]
+        if gap < 0.0 if open_ else surety < 0.5:
+            names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
+            surety = 1.0 - surety
+        by = f"by {gap:.3f} {title}"
+        if low < high:
+            by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+        if open_:
+            ahead = f"ahead of {names[1]}" if several else "ahead"
+            return f"Cannot tell yet: {names[0]} {ahead} {by}"
+        how = "better" if self.verdict == VERDICTS[0] else "likely better"
+        how = f"{how} than {names[1]}" if several else how
+        likely = f"{surety:.3f}".removeprefix("0").replace("1.000", "over .999")
+        return f"{names[0]} is {how} {by}, probability {likely}"
+
+    def _title(self) -> str:
+        low, high = self.interval
+        gap = f"{self.first} - {self.second}: {self.mean:+.4f}"
+        return f"{gap} ({low:+.4f} to {high:+.4f}), {self.verdict}"
+
+    def fields(self) -> list[Field]:
+        """Return all fields of the result.
+
+        Returns
+        -------
+        list of Field
+            In the order of the summary.
+        """
+        within = f"{self.coverage:.0%} interval"
+        return [
+            *self._keys("first", "second", "coverage"),
+            self._field("mean", f"{self.first} - {self.second}", "{:+.4f}"),
+            self._field("interval", within, "{0[0]:+.4f} to {0[1]:+.4f}"),
+            self._field("probability", f"P({self.first} is better)", "{:.3f}"),
+            self._field("verdict", "verdict"),
+        ]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -122,11 +245,7 @@ class Comparison(Saved["Comparison"]):
         if self.forecasts:
             drawn = drawn + np.array([[one.moved] for one in self.forecasts])
         drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
-        if not drawn.size:
-            raise ValueError(
-                f"{self.metric.name} is undefined (0/0) for these labels, whatever the "
-                "truth; zero_division=0 or 1 gives it a value"
-            )
+        refuse_undefined(drawn, self.metric)
         return drawn
 
     @cached_property
@@ -146,12 +265,6 @@ class Comparison(Saved["Comparison"]):
         order = np.lexsort((-self._ahead.mean(axis=1), -self._p_best))
         return [int(one) for one in order]
 
-    def _summary(self, draws: Floats) -> ModelScore:
-        """Return mean and interval of equally likely values."""
-        even = np.full(draws.size, 1.0 / draws.size)
-        interval = central_interval(np.sort(draws), even, self.coverage)
-        return ModelScore(float(draws.mean()), interval)
-
     def scores(self) -> dict[str, ModelScore]:
         """Return the score of every model on these rows.
 
@@ -163,7 +276,8 @@ class Comparison(Saved["Comparison"]):
         if self.forecasts:
             known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
             return dict(zip(self.names, known, strict=True))
-        return dict(zip(self.names, map(self._summary, self._draws), strict=True))
+        known = [draws_summary(one, self.coverage) for one in self._draws]
+        return dict(zip(self.names, known, strict=True))
 
     def best(self) -> Best:
         """Return the model that is most likely the best.
@@ -193,7 +307,7 @@ class Comparison(Saved["Comparison"]):
             `mean`, `interval`, and the `probability` that the first is better.
         """
         a, b = self._pair(first, second)
-        gap = self._summary(self._draws[a] - self._draws[b])
+        gap = draws_summary(self._draws[a] - self._draws[b], self.coverage)
         if self.forecasts:
             gap = gap._replace(mean=self.forecasts[a].mean - self.forecasts[b].mean)
         ahead = self._ahead[a] - self._ahead[b]
@@ -339,9 +453,8 @@ class Comparison(Saved["Comparison"]):
         from scipy.special import ndtri
 
         gap = check.check_number(gap, "gap", low=0.0, strict=True)
-        reach = ndtri((1 + self.coverage) / 2) + ndtri(
-            check.check_share(power, "power")
-        )
+        power = check.check_share(power, "power")
+        reach = ndtri((1 + self.coverage) / 2) + ndtri(power)
         a, b = self._pair(None, None)
         contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
         low, high = 0, max(self.n - self.n_labels, 1)

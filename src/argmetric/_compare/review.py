@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -234,9 +233,7 @@ def review_rows(
         raise ValueError(
             f"budget={shown(budget)} leaves none of the {n:,} rows: pass a smaller one"
         )
-    calibrator: Any = reference
-    if reference is not None and not isinstance(reference, Calibrator):
-        calibrator = resolve_reference(reference, logits=logits).calibrator
+    calibrator = resolve_reference(reference, logits=logits).calibrator
     how: dict[str, Any] = {"reference": calibrator, "logits": logits}
     if labels is None:
         given = decide(layout.scores, metric, **how).labels == 1
@@ -249,7 +246,7 @@ def review_rows(
     both = from_log_odds(x if calibrator is None else calibrator._map(x))
     search = RowSearch(metric, *both, given, count, leave)
     _, rows, chosen = search.best_rows(free=labels is None)
-    rise = math.nan  # where it is not known apart
+    rise = np.nan  # where it is not known apart
     if leave:
         rest = np.ones(n, dtype=bool)
         rest[rows] = False
@@ -259,14 +256,13 @@ def review_rows(
         after, rise = _posterior_score(search, x, calibrator, (chosen, rows), seed)
     else:
         after = search.distribution(chosen, rows)
-    refuse_undefined(after, metric)
-    mean = before + rise if math.isfinite(before + rise) else after.mean
+    refuse_undefined(after.values, metric)
+    mean = before + rise if np.isfinite(before + rise) else after.mean
     worth = search.worth(chosen, rows)
     order = np.argsort(-worth, kind="stable")
-    gain = mean - before if metric.greater_is_better else before - mean
     return Review(
         rows=rows[order],
-        worth=_portions(worth[order], gain),
+        worth=_portions(worth[order], search.sign * (mean - before)),
         labels=chosen.astype(np.int64),
         mean=mean,
         interval=central_interval(after.values, after.probabilities, coverage),
@@ -335,9 +331,8 @@ def _posterior_score(
         some = sets(labels, rows)
         of_draws, own = (scores(some, *sums(some, one)) for one in (p, fitted))
         gap = float(np.nan_to_num(of_draws.mean() - own.mean()))
-        return gap + sign * search.expected(labels, rows)
+        return gap + search.sign * search.expected(labels, rows)
 
-    sign = 1.0 if metric.greater_is_better else -1.0
     rise = about(*chosen) - about(search.given, np.arange(0))
     some, rng = sets(*chosen), np.random.default_rng(1 + seed)  # 1: of `forecast`
     drawn = scores(some, *draw_counts(p, some, COUNTS, rng).transpose(1, 0, 2))

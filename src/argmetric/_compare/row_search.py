@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ EXCHANGED = 24  # rows up to which single rows are exchanged after that
 RARE = 1e-12  # probability of a count that is left out
 FEW = 12.0  # variance of a count up to which all its values are summed over: 48 rows
 NODES = 9  # of a count that varies more
+_value = attrgetter("value")
 STARTS = 9  # windows, evenly spread, beside the one that is best at expected counts
 
 
@@ -88,8 +90,11 @@ class RowSearch:
         defined = ~np.isnan(score)
         if not defined.any():
             return -np.inf
-        mean = float(np.average(score[defined], weights=weights[defined]))
-        return mean if self.metric.greater_is_better else -mean
+        return self.sign * float(np.average(score[defined], weights=weights[defined]))
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.metric.greater_is_better else -1.0
 
     def _other_rows(
         self, labels: Booleans, rows: Integers
@@ -180,8 +185,7 @@ class RowSearch:
         if self.leave:
             n, seen = n - self.budget, 0.0 * seen
         tp, size = hits + seen, np.full(start.size, n)
-        value = np.asarray(self.metric.value(tp, start + seen, tp + misses, size))
-        value = value if self.metric.greater_is_better else -value
+        value = self.sign * self.metric.value(tp, start + seen, tp + misses, size)
         return np.where(np.isnan(value), -np.inf, value)
 
     def _better_exchange(self, best: Choice, free: bool) -> Choice | None:
@@ -216,9 +220,4 @@ class RowSearch:
             more = np.where(z == 1.0, 0.0, p)
             fewer = np.where(z == 1.0, 1.0 - p, 0.0)
             new = self.metric.value(tp + more, k + more - fewer, t, n)
-        worth = np.nan_to_num(np.asarray(new) - now)
-        return worth if self.metric.greater_is_better else -worth
-
-
-def _value(one: Choice) -> float:
-    return one.value
+        return np.asarray(self.sign * np.nan_to_num(np.asarray(new) - now))

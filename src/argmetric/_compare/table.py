@@ -96,10 +96,6 @@ class PatternTable:
         kinds = raw, not are_cuts(labels, scores)
         return cls(decisions, pattern, bin_, odds, known, metric, *kinds, groups)
 
-    @property
-    def n_models(self) -> int:
-        return len(self.decisions)
-
     @cached_property
     def size(self) -> Integers:
         """Rows of every bin, labelled or not."""
@@ -156,7 +152,7 @@ class PatternTable:
 
     def first_contrasts(self) -> Floats:
         """Return what models are compared by before anything is known."""
-        count = self.n_models
+        count = len(self.decisions)
         if count <= 2:
             return np.array([[1.0, -1.0][:count]])
         return np.eye(count) - 1.0 / count
@@ -168,7 +164,7 @@ class PatternTable:
         mass = self.size * (sizes * np.sqrt(p * (1 - p)) + 1e-12)
         per, bins = np.bincount(self.group, mass), np.bincount(self.group)
         room = max(PLANNED // 4 - per.size, 0)
-        most = STRATA if self.n_models > 1 else STRATA_OF_ONE
+        most = STRATA if len(self.decisions) > 1 else STRATA_OF_ONE
         count = 1 + np.floor(room * per / per.sum() + 0.5)
         count = np.clip(count, 1, np.minimum(most, bins)).astype(np.int64)
         return strata_of(self.group, mass, count)
@@ -182,13 +178,21 @@ class PatternTable:
         positives = np.bincount(stratum, self.y[self.is_labelled], count)
         return total, labels, positives.astype(np.int64)
 
+    @cached_property
+    def _mean_probability(self) -> Floats:
+        """Mean probability of every stratum."""
+        sums = (
+            np.bincount(self.member, x)
+            for x in (self.probability * self.size, self.size)
+        )
+        return np.asarray(np.divide(*sums))
+
     def _weights(self, contrasts: Floats) -> Floats:
         """Return Neyman's weights of the strata, at the rates as they are known."""
-        total, labels, positives = self._labels_in(self.member)
-        p, count = self.probability, total.size
+        _, labels, positives = self._labels_in(self.member)
+        p, mu = self.probability, self._mean_probability
         sizes = self.size * self.influence(contrasts) * np.sqrt(p * (1 - p))
-        weight = np.bincount(self.member, sizes, count)
-        mu = np.bincount(self.member, self.size * p, count) / total
+        weight = np.bincount(self.member, sizes)
         before = np.maximum(mu * (1 - mu), 1e-6)
         kappa = 1.0 / (self.prior.spread**2 * before)
         rate = (kappa * mu + positives) / (kappa + labels)
@@ -219,7 +223,7 @@ class PatternTable:
         tp = np.einsum("mp,rpd->mrd", called, positives)
         k = called @ np.bincount(self.pattern, minlength=count)
         t, n = positives.sum(axis=1), float(self.y.size)
-        return self.metric.value(tp, k[:, None, None], t, n).reshape(self.n_models, -1)
+        return self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
 
     def probability_draws(self) -> Floats:
         """Return (bins, draws) probabilities of a positive."""
@@ -261,12 +265,10 @@ class PatternTable:
         count = int(np.clip(GROUP_CELLS // self.y.size, FEWEST_GROUP_DRAWS, DRAWS))
         means = []
         for column in p.T[np.arange(count) * p.shape[1] // count]:
-            drawn = rng.random(bin_.size) < column[bin_]
-            y = np.where(np.isnan(label), drawn, label)
-            t, tp = (
-                np.add.reduceat(y, first),
-                np.add.reduceat(y * called, first, axis=1),
-            )
+            hit = rng.random(bin_.size) < column[bin_]
+            y = np.where(np.isnan(label), hit, label)
+            t = np.add.reduceat(y, first)
+            tp = np.add.reduceat(y * called, first, axis=1)
             values = self.metric.value(tp, k, t, groups.size)
             defined = ~np.isnan(values)
             total = np.where(defined, values, 0.0).sum(axis=1)
@@ -280,12 +282,10 @@ class PatternTable:
         sd² = Σ h²·[(N - m)²·v/(κ + m) + (N - m)·v] over strata, v = μ·(1 - μ).
         """
         total, labels, _ = self._labels_in(self.member)
-        p, count = self.probability, total.size
-        mu = np.bincount(self.member, self.size * p, count) / total
-        v = np.maximum(mu * (1 - mu), 1e-6)
+        v = np.maximum(self._mean_probability * (1 - self._mean_probability), 1e-6)
         labels = labels + allocation(m, total, self._weights(contrasts), labels)
         square = self.size * self.influence(contrasts) ** 2
-        square = np.bincount(self.member, square, count) / total
+        square = np.bincount(self.member, square) / total
         effect = EFFECT_UNVERIFIED if self.raw or self.judged else EFFECT
         kappa, left = 1.0 / ((OWN.spread**2 + 2 * effect**2) * v), total - labels
         whole = square * (left**2 * v / (kappa + labels) + left * v)

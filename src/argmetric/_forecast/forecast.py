@@ -197,7 +197,7 @@ def forecast(
         given_map = central_interval(values, probabilities, coverage)
     else:
         pmf, positives = batch.score_pmf()
-        refuse_undefined(pmf, metric)
+        refuse_undefined(pmf.values, metric)
     return build_forecast(
         pmf,
         metric,
@@ -233,9 +233,9 @@ def build_forecast(
     )
 
 
-def refuse_undefined(pmf: ScorePMF, metric: Metric) -> None:
-    """Raise an error if the metric is 0/0 for all possible true labels."""
-    if not pmf.values.size:
+def refuse_undefined(values: Floats, metric: Metric) -> None:
+    """Raise an error if the metric has no value: 0/0 for all possible true labels."""
+    if not values.size:
         raise ValueError(
             f"{metric.name} is undefined (0/0) for these labels, whatever the true "
             "labels are; zero_division=0 or 1 gives it a value"

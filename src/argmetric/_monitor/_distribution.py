@@ -76,6 +76,7 @@ NOT_RULED_OUT = 0.3  # τ, the probability from which a reading keeps the covera
 ALLOWED = 0.6
 LEARNT = (True, False, True)
 LARGEST_THETA = 4.0
+FURTHEST = 30.0  # log-odds of a bin
 POINTS = 25  # of a table over θ
 FINE_POINTS = 401  # at which a spline is read
 LIKELY = 25.0  # log-likelihood below the largest from which nothing is left
@@ -283,6 +284,25 @@ class PeriodDistribution:
             weight, evidence = posterior(levels, deviation, learnt=learnt)
             thetas.append((theta_draws(levels.theta, weight, self._each), evidence))
         return thetas
+
+    def odds_draws(self, count: int) -> Floats:
+        """Return draws of the log-odds of all bins, of the shape (count, n_bins).
+
+        Calibrators and θ are as likely as in the mixture of the readings.
+        """
+        parts = np.array(self.readings)
+        if self._shift != "auto":
+            parts = np.array([1.0, 0.0, 0.0] if self._shift == "none" else [0, 0, 1.0])
+        odds, weights = [], []
+        for i, (theta, evidence) in enumerate(self._thetas):
+            theta = theta * (self._shift != "none")
+            x = logit(self._under(i).probabilities)[:, None] + theta[:, :, None]
+            odds.append(np.clip(x, -FURTHEST, FURTHEST).reshape(theta.size, -1))
+            level = parts[i] * np.exp(evidence - log_sum(evidence)) / theta.shape[1]
+            weights.append(np.repeat(level, theta.shape[1]))
+        place = np.cumsum(np.concatenate(weights))
+        at = (np.arange(count) + 0.5) / count * place[-1]
+        return np.asarray(np.concatenate(odds)[np.searchsorted(place, at)])
 
     def _under(self, reading: int) -> BinProbabilities:
         return self._probabilities if reading == 2 else self._weighted

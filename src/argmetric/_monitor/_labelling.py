@@ -1,32 +1,34 @@
 """Which rows of a period to label, and the score that their labels tell.
 
-Rows are drawn at random in strata along the score, five of each predicted label, more
-of them where a label matters more for the score, as `compare` does it for several
-models (`_compare/strata.py`). Under one calibrator the log-odds of a bin are
+Rows are drawn in the strata of `compare` (`_compare/table.py`). The log-odds x of a bin
+are those that the forecast of the period mixes: of all calibrators that the reference
+allows, and of what the scores say of a prevalence shift. Labels say how right they are.
+With the probability `SAME` they are right, and the rate of positives of a stratum, of
+which they expect the mean μ, is
+
+    ρ ~ Beta(κ·μ, κ·(1 - μ)),   κ = 1/(σ²·μ·(1 - μ)),
+
+σ as in `_compare/effects.py`. Otherwise the labels are others than before: log-odds are
 
     a + b·x,   a ~ N(0, 1),   b ~ N(1, ½²),
 
-x those of the calibrator, and the rate of positives of a stratum, of which they expect
-the mean μ, is ρ ~ Beta(κ·μ, κ·(1 - μ)). Positives among the labels of a stratum weigh a
-and b by beta-binomials.
+and κ is `KAPPA`. Positives among the labels of a stratum weigh all this by
+beta-binomials. The priors of `compare` keep the mean of every probability: they do not
+believe that rows which the reference is sure of changed, however many labels say so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from argmetric._compare.strata import (
-    FEWEST,
-    allocation,
-    drawn_rows,
-    moves_of,
-    strata_of,
-)
+from argmetric._compare.effects import at_rates
+from argmetric._compare.joint import equal_bins
+from argmetric._compare.result import draws_summary
+from argmetric._compare.table import BINS, PatternTable
 from argmetric._ground.arguments import check_count
-from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     COUNT,
     Field,
@@ -41,7 +43,7 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.labels import read_together
-from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.odds import from_log_odds
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
     ArrayLike,
@@ -53,16 +55,62 @@ from argmetric._ground.types import (
     Interval,
     Label,
 )
-from argmetric._monitor._bins import POSITIVE, UNKNOWN
+from argmetric._monitor._distribution import PeriodDistribution
+from argmetric._monitor._rows import NewRows
+from argmetric._monitor._watch import Watch
 from argmetric.metrics import Metric
 
-STRATA = 5  # of each predicted label
+CALIBRATORS, DRAWS = 240, 960  # of the log-odds of all bins, and of all parameters
+SAME, SPREAD = 0.5, 0.15  # σ, of rates on the log-odds
+SURE, BEYOND_SURE = 3.0, 0.25  # as in the kernels of `compare`: what σ rises by
 KAPPA = 20.0  # rows that a level and a slope count for in a stratum
-DRAWS = 64  # of every calibrator
-TILTS = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)  # levels and slopes
+FEWEST_ODDS = 1e-9  # of a mean probability
+LEVELS, SLOPES = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)
 TILT_STD = (1.0, 0.5)
-FURTHEST = 30.0  # log-odds of a bin
-SIDES = np.array([[0.0, 1.0]])  # the decisions of one model
+
+
+def tilts() -> tuple[Floats, Floats, Floats]:
+    """Return levels, slopes and the logarithm of their prior; the first: no change."""
+    a, b = (one.ravel() for one in np.meshgrid(LEVELS, SLOPES, indexing="ij"))
+    level = (a / TILT_STD[0]) ** 2 / 2.0 + ((b - 1.0) / TILT_STD[1]) ** 2 / 2.0
+    weight = (1.0 - SAME) * np.exp(-level) / np.exp(-level).sum()
+    parts = ((0.0, a), (1.0, b), (np.log(SAME), np.log(weight)))
+    return tuple(np.append(*one) for one in parts)  # type: ignore[return-value]
+
+
+class PeriodTable(PatternTable):
+    """Rows of a period by predicted label."""
+
+    def probability_draws(self) -> Floats:
+        """Return (bins, draws) probabilities of a positive, given the labels."""
+        from scipy.special import betaln
+
+        _, labels, positives = self._labels_in(self.member)
+        weight = np.zeros((labels.size, self.size.size))
+        weight[self.member, np.arange(self.size.size)] = self.size
+        weight /= weight.sum(axis=1, keepdims=True)
+        a, b, prior = tilts()
+        shape = len(self.odds), a.size, labels.size
+        # μ and 1 - μ from sums of their own: 1 - μ as a difference may be 0.
+        mean, rest = np.empty(shape), np.empty(shape)
+        for i, x in enumerate(self.odds):
+            both = from_log_odds(a[:, None] + b[:, None] * x)
+            mean[i], rest[i] = (np.maximum(p @ weight.T, FEWEST_ODDS) for p in both)
+        kappa = np.full(shape, KAPPA)
+        mu, other = mean[:, 0], rest[:, 0]
+        far = np.maximum(np.abs(np.log(mu / other)) - SURE, 0.0) * BEYOND_SURE
+        kappa[:, 0] = 1.0 / ((SPREAD**2 + far**2) * mu * other)
+        up, down = kappa * mean, kappa * rest
+        gained = betaln(up + positives, down + labels - positives) - betaln(up, down)
+        level = (gained.sum(axis=2) + prior).ravel()
+        weights = np.exp(level - level.max())
+        rng = np.random.default_rng(0)
+        drawn = rng.choice(level.size, DRAWS, p=weights / weights.sum())
+        place, tilt = np.unravel_index(drawn, shape[:2])
+        up, down = up[place, tilt] + positives, down[place, tilt] + labels - positives
+        rates = mean[place, tilt], rest[place, tilt], rng.beta(up, down)
+        p = from_log_odds(a[tilt, None] + b[tilt, None] * self.odds[place])[0]
+        return at_rates(p, *rates, stratum=self.member)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -172,7 +220,7 @@ class LabellingPlan(Result):
         Rows of every stratum whose label is not known.
     period : str
         The period they belong to.
-    _table, _probabilities, _member, _metric, _coverage : object
+    _table, _places, _coverage : object
         Of the period, for `estimate`.
 
     Examples
@@ -192,10 +240,8 @@ class LabellingPlan(Result):
     stratum: Integers
     sizes: Integers
     period: str
-    _table: Integers
-    _probabilities: Floats
-    _member: Integers
-    _metric: Metric
+    _table: PeriodTable
+    _places: Integers  # of `rows` in the table
     _coverage: float
 
     @documented
@@ -266,131 +312,67 @@ class LabellingPlan(Result):
         there = ~np.isnan(y_)
         if not there.any():
             raise ValueError("y has no label: nothing can be estimated")
-        count = self.sizes.size
-        drawn = np.bincount(self.stratum[there], minlength=count)
-        found = np.bincount(self.stratum[there], y_[there], count).astype(np.float64)
-        # (strata, cells): share of the unlabelled rows of a stratum in each cell.
-        open_ = self._table[:, UNKNOWN]
-        weight = np.zeros((self.sizes.size, open_.shape[1]))
-        for member, rows in zip(self._member, open_, strict=True):
-            inside = member >= 0
-            weight[member[inside], np.flatnonzero(inside)] += rows[inside]
-        positives = stratum_positives(
-            self._probabilities,
-            np.asarray(weight / weight.sum(axis=1, keepdims=True)),
-            self.sizes,
-            drawn,
-            found,
-        )
-        is_hit = np.isin(np.arange(count), self._member[1])  # strata of positive labels
-        known = self._table[:, POSITIVE].sum(axis=1)
-        hits = positives[:, is_hit].sum(axis=1) + known[1]
-        total = positives.sum(axis=1) + known.sum()
-        k, n = self._table[1].sum(), self._table.sum()
-        values = np.sort(self._metric.value(hits, k, total, n))
-        values = values[np.isfinite(values)]
-        even = np.full(values.size, 1.0 / max(values.size, 1))
-        plain = self.sizes * found / np.maximum(drawn, 1)
+        table, y_ = self._table, y_[there]
+        known, called = np.nan_to_num(table.y), table.decisions[0, table.pattern]
+        # Rows that a labelled one stands for
+        drawn = np.bincount(self.stratum[there], minlength=self.sizes.size)
+        found = y_ * (self.sizes / np.maximum(drawn, 1))[self.stratum[there]]
+        labels = table.y.copy()
+        labels[self._places[there]] = y_
+        values = replace(table, y=labels).score_draws[0]
+        score = draws_summary(values[np.isfinite(values)], self._coverage)
         return LabelledEstimate(
-            mean=float(values.mean()) if values.size else np.nan,
-            interval=central_interval(values, even, self._coverage)
-            if values.size
-            else Interval(np.nan, np.nan),
+            mean=score.mean,
+            interval=Interval(*score.interval),
             coverage=self._coverage,
             n_labels=int(there.sum()),
-            hits=float(plain[is_hit].sum() + known[1]),
-            positives=float(plain.sum() + known.sum()),
-            metric=self._metric,
+            hits=float(found @ self.labels[there] + known @ called),
+            positives=float(found.sum() + known.sum()),
+            metric=table.metric,
         )
-
-
-def stratum_positives(
-    probabilities: Floats,
-    weights: Floats,
-    sizes: Integers,
-    drawn: Integers,
-    found: Floats,
-) -> Floats:
-    """Return draws of the number of positives of every stratum, given its labels.
-
-    probabilities : (calibrators, bins) probabilities
-    weights : (strata, bins) part of the rows of a stratum in each bin
-    sizes, drawn, found : (strata) rows, labels, and positives among these
-    """
-    from scipy.special import betaln
-
-    a, b = (one.ravel() for one in np.meshgrid(*TILTS, indexing="ij"))
-    prior = (a / TILT_STD[0]) ** 2 / 2.0 + ((b - 1.0) / TILT_STD[1]) ** 2 / 2.0
-    rng, draws = np.random.default_rng(0), []
-    for x in np.clip(logit(probabilities), -FURTHEST, FURTHEST):
-        # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as
-        # a difference is 0, and its beta distribution is none.
-        both = from_log_odds(a[:, None] + b[:, None] * x)
-        up, down = (KAPPA * (one @ weights.T) for one in both)
-        level = betaln(up + found, down + drawn - found) - betaln(up, down)
-        weight = level.sum(axis=1) - prior
-        weight = np.exp(weight - weight.max())
-        tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
-        rate = rng.beta(up[tilt] + found, down[tilt] + (drawn - found))
-        draws.append(found + rng.binomial(sizes - drawn, rate))
-    return np.concatenate(draws)
 
 
 def plan_labelling(
-    n: int,
-    table: Integers,
-    probabilities: Floats,
-    metric: Metric,
-    *,
-    coverage: float,
-    rows: tuple[Integers, Floats, Booleans, Integers],
-    period: str,
-    seed: Any,
+    n: int, watch: Watch, rows: NewRows, *, places: Integers, period: str, seed: Any
 ) -> LabellingPlan:
-    """Draw rows to label, of `rows`: number, score, label and cell of each."""
-    n = check_count(n, "n", low=1)
-    open_ = table[:, UNKNOWN]
-    if not open_.sum():
+    """Draw rows to label; `places`: numbers of `rows` among those that were passed."""
+    n, table = check_count(n, "n", low=1), period_patterns(watch, rows)
+    open_ = ~table.is_labelled
+    if not open_.any():
         raise ValueError("all labels of this period are known already")
-    c = probabilities.mean(axis=0)
-    sizes = row_sizes(table, c, metric)
-    per_side = int(np.clip(n // (2 * FEWEST), 1, STRATA))
-    side = np.repeat([0, 1], c.size)
-    mass = (open_ * (sizes + 1e-12)).ravel()
-    member = strata_of(side, mass, np.array([per_side] * 2)).reshape(open_.shape)
-    number, scores, selected, cell = rows
-    stratum = member[selected.astype(np.int64), cell]
-    count = int(member.max()) + 1
-    total = np.bincount(stratum, minlength=count)
-    weight = np.bincount(stratum, sizes[selected.astype(np.int64), cell], count)
-    wanted = allocation(n, total, np.asarray(weight, dtype=np.float64))
-    chosen = drawn_rows(stratum, wanted, np.arange(number.size), seed)
+    chosen = table.next_rows(n, table.first_contrasts(), seed)
+    stratum = table.member[table.bin]
     return LabellingPlan(
-        rows=number[chosen],
-        scores=scores[chosen],
-        labels=selected[chosen],
+        rows=places[chosen],
+        scores=rows.scores[chosen],
+        labels=rows.selected[chosen],
         stratum=stratum[chosen],
-        sizes=total,
+        sizes=np.bincount(stratum[open_], minlength=int(stratum.max()) + 1),
         period=period,
         _table=table,
-        _probabilities=probabilities,
-        _member=member,
-        _metric=metric,
-        _coverage=coverage,
+        _places=chosen,
+        _coverage=watch.coverage,
     )
 
 
-def row_sizes(table: Integers, c: Floats, metric: Metric) -> Floats:
-    """Return what the label of a row moves the score by, by predicted label and bin.
+def period_patterns(watch: Watch, rows: NewRows) -> PeriodTable:
+    """Return rows of a period by predicted label, in bins, with their known labels.
 
-    |l·∂/∂tp + ∂/∂t| of the metric at the expected counts, times √(c·(1 - c)); for F1 it
-    is |2l - F|·√(c·(1 - c)) but for a factor.
+    The log-odds are those of the forecast of the period without any label.
     """
-    rows = table.sum(axis=1)
-    positives = rows @ c
-    counts = positives[1:, None], rows[1:].sum(axis=1, keepdims=True)
-    whole = positives.sum(keepdims=True), np.array([float(rows.sum())])
-    slopes = np.abs(moves_of(metric, *counts, *whole, patterns=SIDES))[0]
-    if not slopes.any():
-        slopes = np.ones((2, 1))
-    return np.asarray(slopes * np.sqrt(c * (1.0 - c)))
+    bins = watch.bins
+    counts = bins.count(rows.scores, rows.selected)[0]
+    forecast = PeriodDistribution(
+        counts, watch.old, watch.probabilities, watch.metric, shift=watch.shift
+    )
+    both = from_log_odds(forecast.odds_draws(CALIBRATORS))
+    cell = bins.assign(rows.scores)
+    decisions, pattern = np.unique(rows.selected, return_inverse=True)
+    bin_ = equal_bins(both[0].mean(axis=0)[cell], pattern, BINS)
+    weight = np.zeros((int(bin_.max()) + 1, bins.size))
+    np.add.at(weight, (bin_, cell), 1.0)
+    weight /= weight.sum(axis=1, keepdims=True)
+    up, down = (np.log(one @ weight.T) for one in both)
+    known = np.full(bin_.size, np.nan) if rows.known is None else rows.known
+    how = watch.metric, False, False  # neither raw nor a judge's scores
+    return PeriodTable(decisions[None], pattern, bin_, up - down, known, *how)

@@ -351,18 +351,11 @@ class Monitoring(AllPeriods["Monitoring"]):
                 f"p must hold all rows of the period that begins at {counts.start}: "
                 "only rows of the last call are kept"
             )
-        if rows.known is not None:
-            inside &= np.isnan(rows.known)
-        places = np.flatnonzero(inside)
-        scores = rows.scores[places]
-        place = watch.bins.assign(scores)
         return plan_labelling(
             n,
-            counts.table,
-            watch.probabilities.probabilities,
-            watch.metric,
-            coverage=watch.coverage,
-            rows=(places, scores, rows.selected[places], place),
+            watch,
+            rows.take(inside),
+            places=np.flatnonzero(inside),
             period=f"{counts.start} to {counts.end}",
             seed=random_state,
         )

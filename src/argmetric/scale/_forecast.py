@@ -136,7 +136,7 @@ def forecast_scan(
 
 
 def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
-    refuse_undefined(pmf, metric)
+    refuse_undefined(pmf.values, metric)
     assumptions = conditions(None, 0.0, np.zeros(0) * math.nan, None)
     return build_forecast(pmf, metric, coverage, assumptions=assumptions, **known)
 

@@ -349,7 +349,7 @@ class LazyTable(Shown):
         )
         k = int(rows.counts[chosen].sum())
         pmf = score_pmf_from_counts(metric, rows.n, k, hits, misses)
-        refuse_undefined(pmf, metric)
+        refuse_undefined(pmf.values, metric)
         known: dict[str, Any] = {"n": rows.n, "n_positives": k, "n_groups": None}
         known["expected_positives"] = math.fsum(found["x"]) / BINS
         known["assumptions"] = conditions(None, 0.0, np.zeros(0) * math.nan, None)
