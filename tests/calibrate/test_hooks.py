@@ -214,7 +214,7 @@ def test_bad_calibrators_and_references():
             ({"reference": lambda p: p * np.nan}, ValueError, "NaN at row 0"),
             ({"reference": y}, TypeError, r"pair \(y, p\).*list of 4"),
             ({"reference": np.array([y, p])}, TypeError, r"pair \(y, p\).*ndarray"),
-            ({"reference": (p, y)}, ValueError, r"y of reference.* not scores"),
+            ({"reference": (p, y)}, ValueError, r"y of reference.* in their places"),
             (
                 {"reference": (["a", "b"], [0, 1])},
                 ValueError,

@@ -260,7 +260,7 @@ def test_several_metrics_and_a_calibrator():
     ("y", "p", "options", "message"),
     [
         ([0, 0], [[0.1, 0.9]] * 2, {}, "one class only: every label is 0"),
-        ([0, 1], [0.1, 0.9], {}, r"one column per class; argmetric\.tune takes"),
+        ([0, 1], [0.1, 0.9], {}, r"one column per class, not have 1 dim"),
         ([[0, 1]] * 2, [[0.1, 0.9]] * 2, {}, "y"),
         ([0, 1, 2], [[0.1, 0.9]] * 3, {}, "p has 2 columns but y has 3 classes"),
         ([0, 1, 2], [[0.1, 0.9, 0]] * 2, {}, "y has 3 rows but p has 2"),

@@ -61,7 +61,7 @@ def read_docstring(described: object) -> tuple[str, dict[str, str], list[str]]:
     --------
     >>> text, helps, examples = read_docstring(bound)
     >>> text
-    'Return what refuses numbers outside of limits: gt, gte, lt, lte.'
+    'Return a validator that refuses numbers outside of limits: gt, gte, lt, lte.'
     """
     whole = inspect.getdoc(described) or ""
     text, _, examples = whole.partition("\nExamples\n--------\n")

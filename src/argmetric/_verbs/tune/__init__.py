@@ -339,7 +339,7 @@ def tune(
     min_positives, max_positives : int or str, optional
         Limits on the positives among these rows: a count, or a share such as "5%".
     min_precision, min_recall, min_specificity, min_npv : float, optional
-        Lower limits, on all these rows together.
+        Lower limits of these scores, on all these rows together.
     budget : pair, optional
         Cost of each row, and the most that the selected ones of these rows may cost.
     confidence : float, optional
