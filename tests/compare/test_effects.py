@@ -285,6 +285,27 @@ def test_without_labels_and_reference_the_answer_is_forecast(
     assert found.add([0], [1]).forecasts == ()
 
 
+@pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc"])
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_differences_of_few_rows_stay_in_their_range(metric: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    p, other = 0.7 + 0.2 * rng.random(n), 0.2 + 0.4 * rng.random(n)
+    labels = {"a": p > 0.5, "b": other > 0.5}
+    found = am.compare({"a": p, "b": other}, labels, metric)
+    low, high = found.interval
+    most = 2.0 if metric == "mcc" else 1.0
+    assert -most <= low <= found.mean <= high <= most
+
+
+def test_one_row_leaves_open_which_model_is_better() -> None:
+    found = am.compare({"a": [0.7], "b": [0.4]}, {"a": [1], "b": [0]}, "f1")
+    assert found.mean == pytest.approx(0.7)  # as forecast has it of each
+    # Right with a probability of 0.55, the mean of the log-odds; else both score 0
+    joint = 1 / (1 + np.exp(-(np.log(0.7 / 0.3) + np.log(0.4 / 0.6)) / 2))
+    ahead = joint + (1 - joint) / 2
+    assert found.to_dict()["p_best"][0] == pytest.approx(ahead, abs=0.03)
+
+
 def test_means_over_groups_without_labels_are_forecast() -> None:
     rng = np.random.default_rng(3)
     p, groups = rng.beta(1.0, 2.0, 90), rng.integers(0, 12, 90)

@@ -243,7 +243,11 @@ class Comparison(Saved["Comparison"]):
         """(models, draws) where all scores are defined."""
         drawn = self.table.score_draws
         if self.forecasts:
-            drawn = drawn + np.array([[one.moved] for one in self.forecasts])
+            low, high = self.table.score_range
+            moved = drawn + np.array([[one.moved] for one in self.forecasts])
+            inside = np.clip(moved, low[:, None], high[:, None])
+            if (inside == moved).mean() > 0.95:  # scores of few rows would leave
+                drawn = inside
         drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
         refuse_undefined(drawn, self.metric)
         return drawn

@@ -114,6 +114,19 @@ class PatternTable:
         return np.asarray(from_log_odds(self.odds)[0].mean(axis=0))
 
     @cached_property
+    def n_predicted(self) -> Floats:
+        """Predicted positives of each model."""
+        return np.asarray(self.decisions @ np.bincount(self.pattern), np.float64)
+
+    @property
+    def score_range(self) -> tuple[Floats, Floats]:
+        """Lowest and highest score of each model; infinite where one is undefined."""
+        k, n = self.n_predicted, float(self.y.size)
+        ends = [self.metric.value(tp, k, t, n) for tp, t in ((0.0 * k, n - k), (k, k))]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        return np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
+
+    @cached_property
     def is_labelled(self) -> Booleans:
         """Rows whose label has come."""
         return ~np.isnan(self.y)
@@ -221,8 +234,7 @@ class PatternTable:
         repeats = COUNTS * max(DRAWS // p.shape[1], 1)
         positives = draw_counts(p, rows, repeats, rng) + known[:, None]
         tp = np.einsum("mp,rpd->mrd", called, positives)
-        k = called @ np.bincount(self.pattern, minlength=count)
-        t, n = positives.sum(axis=1), float(self.y.size)
+        k, t, n = self.n_predicted, positives.sum(axis=1), float(self.y.size)
         return self.metric.value(tp, k[:, None, None], t, n).reshape(len(called), -1)
 
     def probability_draws(self) -> Floats:
