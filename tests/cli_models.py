@@ -14,6 +14,7 @@ CITY = RNG.choice(["Rome", "Oslo", "Lima"], N)
 INCOME = RNG.lognormal(3, 1, N).round(2)
 LOGIT = -9 + 0.12 * AGE + 2.5 * (CITY == "Lima") + 0.7 * np.log(INCOME)
 Y = (RNG.random(N) < 1 / (1 + np.exp(-LOGIT))).astype(int)
+HOME = np.where(Y == 1, "spam", "ham")
 GROUP = np.array([f"g{i // 4}" for i in range(N)])
 WEIGHT = RNG.integers(1, 4, N)
 

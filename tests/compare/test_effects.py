@@ -302,8 +302,7 @@ def test_one_row_leaves_open_which_model_is_better() -> None:
     assert found.mean == pytest.approx(0.7)  # as forecast has it of each
     # Right with a probability of 0.55, the mean of the log-odds; else both score 0
     joint = 1 / (1 + np.exp(-(np.log(0.7 / 0.3) + np.log(0.4 / 0.6)) / 2))
-    ahead = joint + (1 - joint) / 2
-    assert found.to_dict()["p_best"][0] == pytest.approx(ahead, abs=0.03)
+    assert found.to_dict()["p_best"][0] == pytest.approx(0.5 + joint / 2, abs=0.03)
 
 
 def test_means_over_groups_without_labels_are_forecast() -> None:

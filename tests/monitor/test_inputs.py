@@ -309,7 +309,7 @@ def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     south = made.segments["south"].periods[0]
     shown = f"{south.if_covariate_shift:.3f} or {south.if_prevalence_shift:.3f}"
     assert shown in repr(made.segments["south"])
-    assert "no interval holds" in repr(made.segments["south"])
+    assert "label some rows to know which" in repr(made.segments["south"])
     with pytest.raises(ValueError, match="by is needed"):
         made.add(NEW)
     again = watch(p[:100], 0.3, by=by[:100], every=250).add(p[100:], by=by[100:])
