@@ -167,8 +167,8 @@ def make_app(*, listed: bool = False) -> App:
     made = App(
         name="argmetric",
         version=__version__,
-        help="Decide for the metric you are judged by: the labels that maximise the "
-        "expected metric, and the score to expect.",
+        help="Decide for the metric you are judged by: choose the labels that maximise "
+        "its expected value, and forecast the score.",
         help_format="markdown",
         suppress_keyboard_interrupt=False,  # `main` answers for it
         help_epilogue=epilogue(_EXAMPLES, ROWS_ENDINGS),

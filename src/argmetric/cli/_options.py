@@ -294,9 +294,9 @@ class Reference(Options, group=CALIBRATION):
     Attributes
     ----------
     reference
-        What is known of these scores: labelled rows with scores of the same model that
-        it was not trained on, or a calibrator of `argmetric calibrate`. It, or the one
-        that is fitted on the rows, is applied to the scores first.
+        Labelled rows with scores of the same model that it was not trained on, or a
+        calibrator of `argmetric calibrate`. The calibrator, or one that is fitted on
+        the rows, is applied to the scores first.
     reference_score
         The column of scores of the reference. By default the same as in the rows, or
         the only one with a default name.

@@ -235,7 +235,7 @@ def _read_clusters(o: Arguments) -> ClusterFiles:
     ending=f"{_HINT}\n\n{ENDINGS}",
 )
 def summarize(o: Arguments) -> int:
-    """Summarise texts in their own words, within a word limit.
+    """Summarise texts by extracting words, within a word limit.
 
     All files, and all files in folders, are the documents of one summary. It takes
     words of the documents in their order and adds none. The summary goes to standard

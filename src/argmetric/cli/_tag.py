@@ -396,7 +396,7 @@ class MarkedText:
 
 tag = App(
     name="tag",
-    help="Tag text: chunks, named entities, parts of speech, or two at once.\n\n"
+    help="Tag text with parts of speech, chunks (or both) or named entities.\n\n"
     "Files have a line for each token, its columns separated by blanks or tabs, and an "
     "empty line behind each sentence (CoNLL).",
     help_epilogue=epilogue(

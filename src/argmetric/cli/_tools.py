@@ -40,7 +40,7 @@ _SPELLINGS = {"p_k": "pk", "window_diff": "windowdiff"}
 
 @command("json", files={})
 def metrics(o: Arguments) -> int:
-    """List the metrics: formulas, what an empty answer counts, how they are computed.
+    """List the metrics with their formulas, values of 0/0 and algorithms.
 
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
     positives, n rows. Any "f<beta>" up to 10 works, such as f0.3. The ranking principle
@@ -93,7 +93,7 @@ class _Quantiles(opt.Options, group=opt.OUTPUT):
     files={"probabilities": opt.FilePath, "reference": opt.FilePath},
 )
 def expect(o: Arguments) -> int:
-    """Expect the utility of one label sequence when the other is drawn from a model.
+    """Compute the expected utility of labels drawn from a model against given labels.
 
     The labels of the first file are independent with the given probabilities; the
     second file holds the labels to compare with, one row for each position in the same
@@ -224,7 +224,7 @@ class _Completing(opt.Options):
     files={"rule": Annotated[opt.FilePath, opt.shown("RULE")]},
 )
 def export(o: Arguments) -> int:
-    """Write a rule for a program that does not have argmetric.
+    """Export a rule to SQL, Python, ONNX or JSON, to run without argmetric.
 
     Nothing but numbers is left of the rule: a cut on calibrated scores becomes a cut
     on the scores as they are.

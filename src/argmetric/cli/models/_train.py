@@ -49,7 +49,7 @@ _READ = "format", "encoding", "max_line", "decimal"
     *_OWN,
 )
 def train(o: Arguments, source: load.Input) -> Answer:
-    """Train a classifier that decides for the metric, and keep it in a file.
+    """Train a classifier that decides for the metric, and save it to a file.
 
     All other columns are features: numbers as they are, words as categories, empty
     cells allowed. Every row is scored by a model that has not seen it; on these scores
@@ -186,7 +186,7 @@ def _fit_options(groups: Groups | None, weights: Floats | None) -> dict[str, Any
     first={"model": opt.FilePath},
 )
 def predict(o: Arguments, source: load.Input) -> Answer:
-    """Score and label new rows by a model of `argmetric train`.
+    """Score and label new rows with a model from `argmetric train`.
 
     The rows come out as they went in, in the same order, with the calibrated
     probability of the positive class and the decision added. Columns are found by

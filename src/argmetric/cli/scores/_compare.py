@@ -71,13 +71,13 @@ class _Next(opt.Options, group=opt.OUTPUT):
     opt.OverGroups,
 )
 def compare(o: Arguments) -> int:
-    """Say which model is better on the same rows, and which labels would tell.
+    """Compare models on the same rows, and suggest which rows to label next.
 
     The answer is the paired difference of the scores with an interval, and the
     posterior probability that a model is better, which is no p-value. One column of
     decisions is one system, whose score is estimated. `--next 50 -o
-    to_label.csv` writes the rows whose labels tell most; with their labels filled in,
-    `--known to_label.csv` gives the answer again, and the next rows.
+    to_label.csv` writes the rows whose labels are most informative; with these filled
+    in, `--known to_label.csv` updates the answer, and the next rows.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _NO_REFERENCE = (
     f"{pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
-    """Choose the labels that maximise the expected metric, and write them to the rows.
+    """Choose the labels that maximise the expected metric, and add them as a column.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
     goes to standard error: the columns used, the number of positives, the forecast

@@ -57,7 +57,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
     exclusive="no_label label",
 )
 def tune(o: Arguments, source: io.Input) -> Answer:
-    """Find the threshold with the best score on labelled rows, and keep it as a rule.
+    """Find the threshold with the best score on labelled rows, and save it as a rule.
 
     Every cut between two different scores is tried. The answer goes to standard output:
     the rule, its score on these rows and the score to expect on new rows, with
@@ -241,7 +241,7 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
     _Calibrating,
 )
 def calibrate(o: Arguments, source: io.Input) -> Answer:
-    """Check probabilities against labels; fit or apply a map that recalibrates them.
+    """Check whether probabilities match labels; fit or apply a calibrator.
 
     Without --map, the command prints how much score is lost by deciding with the
     probabilities as they are, and writes the calibrator to --output. Use labels that
@@ -256,7 +256,7 @@ def calibrate(o: Arguments, source: io.Input) -> Answer:
     Parameters
     ----------
     map
-        Apply this map, which an earlier call wrote, instead of fitting one.
+        Apply this calibrator, which an earlier call wrote, instead of fitting one.
     output
         The file for the calibrator (JSON), or with --map for the rows; replaced whole
         or not at all. Rows go to standard output by default.

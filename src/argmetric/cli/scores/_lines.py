@@ -231,7 +231,7 @@ def tuned_on(rule: Any) -> str:
     opt.OverGroups,
 )
 def report(o: Arguments) -> int:
-    """Report on a decision: its forecast, and what would change it.
+    """Write a report on a decision: its forecast, calibration and alternatives.
 
     The report has the decision with its interval and assumptions, the score against the
     number of positives, other metrics, calibration and its cost, groups, and the actual

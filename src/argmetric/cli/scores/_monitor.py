@@ -100,7 +100,7 @@ _OWN = _Rows, _Periods, _Files, opt.OverGroups
     *_OWN,
 )
 def monitor(o: Arguments) -> int:
-    """Say whether the model is still good, period by period, before the labels come.
+    """Forecast the score of each period before its labels arrive, and raise alarms.
 
     Each period has a forecast of the score and a verdict: no shift, prevalence shift,
     or cannot say without labels. Rows are predicted by --rule, --threshold or

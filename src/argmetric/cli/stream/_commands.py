@@ -88,7 +88,7 @@ _OWN = _Rows, _Learner, _Checkpoints, opt.TargetLabel, opt.Text
     ending=f"A file that is called predict is ./predict.\n\n{ENDINGS}",
 )
 def stream(o: Arguments) -> int:
-    """Learn from a stream in one pass, for the metric; every row is predicted first.
+    """Learn from a stream in one pass for the metric, predicting each row first.
 
     Model and threshold are learned together. Each row is predicted before its label is
     seen, so the score is that of new rows. Memory does not grow with their number.
