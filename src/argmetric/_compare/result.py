@@ -1,4 +1,4 @@
-"""What `compare` gives back: scores, differences, and which labels would tell more."""
+"""What `compare` gives back: scores, differences, and which rows to label next."""
 
 from __future__ import annotations
 
@@ -379,7 +379,7 @@ class Comparison(Saved["Comparison"]):
         return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
 
     def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
-        """Rows whose labels tell most, drawn at random in strata.
+        """Rows whose labels are most informative, drawn at random in strata.
 
         Parameters
         ----------

@@ -119,7 +119,8 @@ def _run(tokens: list[str], *, force: bool) -> int:
         )
     except CycloptsError as error:
         first = next((i for i, token in enumerate(tokens) if token in app), len(tokens))
-        typed = tokens[first : first + 2]  # with the command within it if any
+        # With the command within it if any
+        typed = [x for x in tokens[first : first + 2] if x not in app.help_flags]
         if len(typed) == 2 and typed[1] not in app[typed[0]]:
             del typed[1]
         help_ = " ".join(["argmetric", *typed, "--help"])
