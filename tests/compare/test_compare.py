@@ -166,7 +166,7 @@ def test_labels_are_added_step_by_step() -> None:
     assert [one.n_labels for one in found.history] == [0, 25, 50]
     first = FOUND.difference()
     assert found.history[0][1:] == (first.mean, *first.interval)
-    width = [one.high - one.low for one in found.looks()]
+    width = [one.high - one.low for one in found.estimates()]
     assert width[-1] < 0.6 * width[0]
     assert found.add([rows[0]], [NEW_Y[rows[0]]]) is found  # it is known already
     named = FOUND.add([1, 5, 7], ["spam", None, "ham"], pos_label="spam")

@@ -68,7 +68,7 @@ def check(tool, program, folder):
 
 TOOLS = {
     "mypy": [sys.executable, "-m", "mypy", "--strict", "--hide-error-context"],
-    "pyright": ["pyright"],
+    "pyright": ["pyright", "--pythonpath", sys.executable],
 }
 
 

@@ -181,11 +181,11 @@ def _other_pages(folder):
     how = {"metric": "f1", "cards": [], "types": [scores], "chunks": True}
     return {
         "A rule of ``tune``": am.report(am.tune(Y, P, n_bootstrap=2)),
-        "A check of probabilities": am.report(am.calibration_check(Y, P)),
+        "A calibration check": am.report(am.calibration_check(Y, P)),
         "A decision among classes": am.report(many, names[code]),
-        "A check of classes": am.report(am.classes.check(code, p, n_bootstrap=2)),
-        "A monitoring": am.report(monitored),
-        "A monitoring of classes": am.report(watched),
+        "A calibration check of classes": am.report(am.classes.check(code, p, n_bootstrap=2)),
+        "Monitoring": am.report(monitored),
+        "Monitoring of classes": am.report(watched),
         "A stream": report_stream(looks, **stream),
         "Tags": report_tags(text, text.columns[1], text.columns[2], **how),
     }

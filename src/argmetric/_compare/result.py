@@ -76,7 +76,7 @@ class Best(NamedTuple):
     probability: float
 
 
-class Look(NamedTuple):
+class PastEstimate(NamedTuple):
     """What was known of a difference after so many labels."""
 
     n_labels: int
@@ -188,7 +188,7 @@ class Comparison(Saved["Comparison"]):
         Rows by pattern of predictions, with the labels that are known.
     reference : tuple of two int
         Labelled rows of the reference, and the positives among them.
-    history : tuple of Look
+    history : tuple of PastEstimate
         What was known after fewer labels.
     notes, assumptions : tuple of str
         What the reader should know, and what the answer takes for granted.
@@ -220,7 +220,7 @@ class Comparison(Saved["Comparison"]):
     coverage: float
     table: PatternTable
     reference: tuple[int, int]  # labelled rows, and positives among them
-    history: tuple[Look, ...] = ()
+    history: tuple[PastEstimate, ...] = ()
     notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     # Of every model, as long as there are neither labels nor a reference
@@ -437,7 +437,7 @@ class Comparison(Saved["Comparison"]):
         labels = self.table.y.copy()
         labels[array] = found
         table = replace(self.table, y=labels)
-        return replace(self, table=table, history=self.looks(), forecasts=())
+        return replace(self, table=table, history=self.estimates(), forecasts=())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
         """How many more labels of `next_rows` show a difference of this size.
@@ -468,15 +468,15 @@ class Comparison(Saved["Comparison"]):
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def looks(self) -> tuple[Look, ...]:
+    def estimates(self) -> tuple[PastEstimate, ...]:
         """Return what was known after fewer labels, and what is known now.
 
         Returns
         -------
-        tuple of Look
+        tuple of PastEstimate
             `n_labels`, `mean`, `low` and `high`, the fewest labels first.
         """
-        return (*self.history, Look(self.n_labels, self.mean, *self.interval))
+        return (*self.history, PastEstimate(self.n_labels, self.mean, *self.interval))
 
     def _title(self) -> str:
         title = metric_title(self.metric.name)
@@ -569,8 +569,8 @@ class Comparison(Saved["Comparison"]):
         kinds = bool(values["raw"]), bool(values["judged"])
         how = metric_from_dict(values["metric_form"]), *kinds, groups
         table = PatternTable(decisions, pattern, bin_, odds, y, *how)
-        looks = [[float(x) for x in one.values()] for one in values["history"]]
-        history = tuple(Look(int(first), *rest) for first, *rest in looks)
+        saved = [[float(x) for x in one.values()] for one in values["history"]]
+        history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
         old, words = values["reference"], (values["notes"], values["assumptions"])
         forecasts = (
             ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
@@ -600,7 +600,7 @@ class Comparison(Saved["Comparison"]):
         if several:
             what = f"{what} of {self._main.first} - {self._main.second}"
         with drawing(ax, xlabel="Labels of these rows", ylabel=what) as ax:
-            x, mean, low, high = np.array(self.looks()).T
+            x, mean, low, high = np.array(self.estimates()).T
             bars = np.maximum([mean - low, high - mean], 0.0)
             label = f"mean and {self.coverage:.0%} interval"
             ax.errorbar(x, mean, bars, fmt="o-", color="C0", capsize=3, label=label)

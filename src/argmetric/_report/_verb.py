@@ -316,7 +316,7 @@ def report_comparison(found: Comparison) -> Report:
         for name, x in models.items()
     ]
     header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")
-    labels, mean, low, high = zip(*found.looks(), strict=True)
+    labels, mean, low, high = zip(*found.estimates(), strict=True)
     y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text="{:+g}".format)
     x = draw.axis("labels of these rows", 0.0, max(*labels, 1), whole=True)
     points = draw.points(labels, mean, name="mean and interval", low=low, high=high)

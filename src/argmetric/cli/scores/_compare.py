@@ -149,7 +149,7 @@ def compare(o: Arguments) -> int:
         "answer": found._title(),
         "models": found.to_frame("pyarrow").to_pylist(),
         "difference": found.difference().to_dict() if several else None,
-        "history": [one._asdict() for one in found.looks()],
+        "history": [one._asdict() for one in found.estimates()],
         "reference_rows": found.reference[0],
         "reference_positives": found.reference[1],
         "next": None if some is None else (some + 1).tolist(),
