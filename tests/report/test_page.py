@@ -183,7 +183,9 @@ def _other_pages(folder):
         "A rule of ``tune``": am.report(am.tune(Y, P, n_bootstrap=2)),
         "A calibration check": am.report(am.calibration_check(Y, P)),
         "A decision among classes": am.report(many, names[code]),
-        "A calibration check of classes": am.report(am.classes.check(code, p, n_bootstrap=2)),
+        "A calibration check of classes": am.report(
+            am.classes.check(code, p, n_bootstrap=2)
+        ),
         "Monitoring": am.report(monitored),
         "Monitoring of classes": am.report(watched),
         "A stream": report_stream(looks, **stream),
