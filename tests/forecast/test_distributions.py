@@ -16,6 +16,7 @@ from scipy.stats import binom
 import argmetric as am
 import oracle
 from argmetric import forecast
+from argmetric._forecast.distributions import _edgeworth_points
 from forecast.test_group_mean import rows_of
 from margins import centre_log_odds
 
@@ -359,3 +360,14 @@ def test_long_groups_among_many(long, pairs):
     assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
     variance = sum(f.std**2 for f in parts) / sizes.size**2
     assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "p"), [(5_000, 0.02), (40_000, 0.001), (300, 0.9)])
+def test_edgeworth_weights_are_near_those_of_a_binomial(n, p):
+    q = 1 - p
+    variance, third = n * p * q, n * p * q * (q - p)
+    fourth = variance * (1 - 6 * p * q)
+    cumulants = np.array([[n * p], [variance], [third], [fourth]])
+    counts, weights = _edgeworth_points(cumulants, n)
+    exact = binom.pmf(counts, n, p)
+    np.testing.assert_allclose(weights, exact / exact.sum(), atol=1e-4)

@@ -74,6 +74,8 @@ am.sequence.write_labels([(1, 4, "X")], 3)
     -> ValueError: span 1 to 4 is not within n=3 tokens
 am.sequence.write_labels([(0, 1, "X"), (1, 1.5, "X")], 3)
     -> ValueError: the stop of chunks\[1\] must be a whole
+am.sequence.write_labels([5], 3) -> TypeError: chunks .* not 5 at position 0
+am.sequence.write_labels(["PER"], 3) -> TypeError: chunks .* not 'PER' at position 0
 am.sequence.write_labels([(0, 1)], 3) -> TypeError: chunks .* not \(0, 1\) at position 0
 am.sequence.write_labels([], 10 ** 9)
     -> ValueError: n must be a whole number from 0 to 100,000,

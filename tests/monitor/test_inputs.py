@@ -394,6 +394,10 @@ def test_plots_and_frames() -> None:
     labels = axes.get_legend_handles_labels()[1]
     assert {"floor", "actual", "alarm"} <= set(labels)
     assert axes.get_ylabel() == "F1"
+    plain = watch(P[400:], time=times)
+    bars = [x for one in plain.plot().collections for x in one.get_segments()]
+    drawn = {tuple(np.round(x[:, 1], 9)) for x in bars if len(x)}
+    assert {tuple(np.round(one.interval, 9)) for one in plain.periods} <= drawn
     plt.close("all")
     assert all("below the floor" in one.alarm for one in made.periods[1:])
     for backend in ("pandas", "polars", "pyarrow"):
