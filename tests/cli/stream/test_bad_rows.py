@@ -191,6 +191,14 @@ def _nothing_quickly(self, piece, starts, ends):
     return self.stack([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
 
 
+def test_a_piece_may_have_short_rows_alone(run, monkeypatch):
+    monkeypatch.setattr(_source, "PIECE", 30)
+    write("rows.csv", ["y,a,b", "1,1,2", "0,3,4", "1,x,2", *["1,2"] * 20, "0,5,6"])
+    ended = run("rows.csv", "--on-error", "skip", "--json")
+    summary = json.loads(ended.out)
+    assert (summary["rows"], summary["skipped"]) == (3, 21)
+
+
 def test_a_quote_that_never_closes_spoils_one_line(run):
     write("rows.csv", ["y,a", "1,1", '0,"2', "0,3", '1,"4"', "0,5"])
     ended = run("rows.csv", "--on-error", "skip", "-o", "out.jsonl", "--json")

@@ -163,6 +163,8 @@ def numbers_in(
 
     `odd` are the places of `odd_bytes`. Every second value of `spans` is a number.
     """
+    if not starts.size:
+        return np.empty(0), np.zeros(0, bool)
     bad = ends <= starts
     cell = np.searchsorted(starts, odd, "right") - 1
     bad[cell[(cell >= 0) & (odd < ends[cell])]] = True
