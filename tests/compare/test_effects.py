@@ -303,6 +303,11 @@ def test_one_row_leaves_open_which_model_is_better() -> None:
     # Right with a probability of 0.55, the mean of the log-odds; else both score 0
     joint = 1 / (1 + np.exp(-(np.log(0.7 / 0.3) + np.log(0.4 / 0.6)) / 2))
     assert found.to_dict()["p_best"][0] == pytest.approx(0.5 + joint / 2, abs=0.03)
+    # 0 in all rows stays 0: a model that finds no positive is not ahead of the other
+    p = {"a": np.full(5, 0.3), "b": np.full(5, 0.6)}
+    found = am.compare(p, {"a": np.zeros(5), "b": [1, 0, 0, 0, 0]}, "jaccard")
+    assert found.interval.high == 0.0
+    assert found.to_dict()["p_best"][1] < 0.9
 
 
 def test_means_over_groups_without_labels_are_forecast() -> None:

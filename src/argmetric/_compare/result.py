@@ -244,10 +244,10 @@ class Comparison(Saved["Comparison"]):
         drawn = self.table.score_draws
         if self.forecasts:
             low, high = self.table.score_range
-            moved = drawn + np.array([[one.moved] for one in self.forecasts])
-            inside = np.clip(moved, low[:, None], high[:, None])
-            if (inside == moved).mean() > 0.95:  # scores of few rows would leave
-                drawn = inside
+            shift = np.array([[one.moved] for one in self.forecasts])
+            inside = np.clip(drawn, low[:, None] + 1e-9, high[:, None] - 1e-9) == drawn
+            if (inside | (shift == 0)).mean() > 0.95:  # few rows often score 0 or 1
+                drawn = np.clip(drawn + shift, low[:, None], high[:, None])
         drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
         refuse_undefined(drawn, self.metric)
         return drawn
