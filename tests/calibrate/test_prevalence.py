@@ -124,7 +124,7 @@ def test_intervals_hold_what_they_should(share):
         d = am.decide(p, reference=reference, prior="estimate")
         f = am.forecast(p, d.labels, reference=reference, prior="estimate")
         actual = am.evaluate(y, d.labels)
-        shares += f.share.interval.low <= y.mean() <= f.share.interval.high
+        shares += f.prevalence.interval.low <= y.mean() <= f.prevalence.interval.high
         scores += f.interval[0] <= actual <= f.interval[1]
         f = am.forecast(p, d.labels, reference=reference.calibrator)
         blind += f.interval[0] <= actual <= f.interval[1]
@@ -139,7 +139,7 @@ def test_a_note_says_that_scores_moved():
         d = am.decide(p, reference=reference)
     with pytest.warns(UserWarning, match=MOVED):
         f = am.forecast(p, d.labels, reference=reference)
-    share = am.decide(p, reference=reference, prior="estimate").share
+    share = am.decide(p, reference=reference, prior="estimate").prevalence
     for result in (d, f, d.forecast()):
         said = [note for note in result.notes if note.startswith(MOVED)]
         assert len(said) == 1
@@ -192,7 +192,7 @@ def test_a_known_share_in_decide_is_that_of_forecast(prior, options):
     assert mapped.mean() == pytest.approx(prior, rel=1e-9)
     plain = am.decide(mapped, **options | {"logits": False})
     np.testing.assert_array_equal(d.labels, plain.labels)
-    assert d.share is None
+    assert d.prevalence is None
     assert "to a prevalence of" in d.notes[0]
 
 
@@ -208,9 +208,9 @@ def test_absent_cells_stay_certain_negatives():
     f = am.forecast(
         cells, d.labels, average="micro", reference=reference, prior="estimate"
     )
-    assert f.expected_positives == pytest.approx(480 * f.share.mean)
-    assert f.share == d.share
-    assert f.share.interval.high < 0.4
+    assert f.expected_positives == pytest.approx(480 * f.prevalence.mean)
+    assert f.prevalence == d.prevalence
+    assert f.prevalence.interval.high < 0.4
 
 
 @pytest.mark.parametrize("options", [{}, {"average": "groups"}])
@@ -225,20 +225,20 @@ def test_an_estimated_share_is_decided_for_as_if_it_were_known(options, logits):
         options = options | {"groups": rng.integers(0, 40, p.size)}
     how = options | {"reference": (y, before), "logits": logits}
     d = am.decide(p, prior="estimate", **how)
-    known = am.decide(p, prior=d.share.mean, **how)
+    known = am.decide(p, prior=d.prevalence.mean, **how)
     np.testing.assert_array_equal(d.labels, known.labels)
     assert d.expected == pytest.approx(known.expected, abs=1e-12)
     f = am.forecast(p, d.labels, prior="estimate", **how)
-    assert f.share == d.share
-    assert f.expected_positives == pytest.approx(500 * d.share.mean)
-    assert d.share.interval.low < d.share.mean < d.share.interval.high
-    assert d.share.reference == pytest.approx(y.mean())
-    assert d.to_dict()["share"] == f.to_dict()["share"]
-    assert d.to_dict()["share"] == d.share._asdict() | {
-        "interval": list(d.share.interval)
+    assert f.prevalence == d.prevalence
+    assert f.expected_positives == pytest.approx(500 * d.prevalence.mean)
+    assert d.prevalence.interval.low < d.prevalence.mean < d.prevalence.interval.high
+    assert d.prevalence.reference == pytest.approx(y.mean())
+    assert d.to_dict()["prevalence"] == f.to_dict()["prevalence"]
+    assert d.to_dict()["prevalence"] == d.prevalence._asdict() | {
+        "interval": list(d.prevalence.interval)
     }
-    assert ("share", str(d.share)) in f.lines()
-    assert str(d.share) in repr(d)
+    assert ("prevalence", str(d.prevalence)) in f.lines()
+    assert str(d.prevalence) in repr(d)
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(1000) // 20])
@@ -251,11 +251,13 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     map_, shift = d._asked["calibrator"].parts
     certain = map_.then(replace(shift, draws=None))
     sure = am.forecast(p, d.labels, reference=certain, **how)
-    assert f.interval_given_map == sure.interval_given_map
+    assert f.interval_given_calibrator == sure.interval_given_calibrator
     # Each calibrator has its own prevalence, which cancels a part of their differences:
     # it is not always wider than with one prevalence for all, but wider than under one
     # calibrator
-    given, told = (high - low for low, high in (f.interval_given_map, f.interval))
+    given, told = (
+        high - low for low, high in (f.interval_given_calibrator, f.interval)
+    )
     assert told > 1.05 * given
 
 
@@ -267,7 +269,7 @@ def test_known_labels_stand_and_do_not_move_the_share(groups):
     labels = (p > 0.5).astype(int)
     known = np.where(np.arange(400) < 100, y, np.nan)
     some, none = (am.forecast(p, labels, known=one, **how) for one in (known, None))
-    assert some.share == none.share
+    assert some.prevalence == none.prevalence
     assert some.std < none.std
     assert "100 labels are known" in some.assumptions
     all_known = am.forecast(p, labels, known=y.astype(float), **how)
@@ -331,12 +333,16 @@ def test_rare_and_certain_scores():
         d = am.decide(p, reference=(y, before), prior="estimate")
         f = am.forecast(p, d.labels, reference=(y, before), prior="estimate")
         assert (
-            0.0 <= f.share.interval.low <= f.share.mean <= f.share.interval.high <= 1.0
+            0.0
+            <= f.prevalence.interval.low
+            <= f.prevalence.mean
+            <= f.prevalence.interval.high
+            <= 1.0
         )
         assert 0.0 <= f.interval[0] <= f.interval[1] <= 1.0
     x = np.array([-np.inf, -2.0, 0.0, 3.0, np.inf])
     d = am.decide(x, reference=(y, before * 4 - 2), prior="estimate", logits=True)
-    assert np.isfinite([d.share.mean, *d.share.interval]).all()
+    assert np.isfinite([d.prevalence.mean, *d.prevalence.interval]).all()
 
 
 def test_the_shift_is_kept_in_a_file(tmp_path):

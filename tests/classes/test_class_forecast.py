@@ -50,8 +50,8 @@ def test_a_reference_widens_the_interval():
     y = np.array([rng.choice(3, p=row) for row in p])
     d = am.classes.decide(p[300:], reference=(y[:300], p[:300]))
     f = d.forecast()
-    assert f.interval[0] < f.interval_given_map[0]
-    assert f.interval[1] > f.interval_given_map[1]
+    assert f.interval[0] < f.interval_given_calibrator[0]
+    assert f.interval[1] > f.interval_given_calibrator[1]
     actual = am.classes.evaluate(y[300:], d.labels)
     assert f.interval[0] <= actual <= f.interval[1]
     same = am.classes.forecast(p[300:], d.labels, reference=(y[:300], p[:300]))
@@ -65,17 +65,17 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     found = am.classes.calibrate(y[:600], p[:600])
     d = am.classes.decide(p[600:], "gmean", reference=found)
     f = d.forecast()
-    given_map = am.classes.forecast(d._batch.p, d.codes, "gmean")
-    assert f.mean == pytest.approx(given_map.mean)
-    assert f.interval_given_map == given_map.interval
-    assert f.interval[0] < f.interval_given_map[0]
-    assert f.cdf(0.0) > given_map.cdf(0.0)
+    given_calibrator = am.classes.forecast(d._batch.p, d.codes, "gmean")
+    assert f.mean == pytest.approx(given_calibrator.mean)
+    assert f.interval_given_calibrator == given_calibrator.interval
+    assert f.interval[0] < f.interval_given_calibrator[0]
+    assert f.cdf(0.0) > given_calibrator.cdf(0.0)
     assert f.values @ f.probabilities == pytest.approx(f.mean, abs=0.02)
     learnt = am.classes.forecast(
         p[600:], d.codes, "gmean", reference=(y[:600], p[:600])
     )
-    assert learnt.interval_given_map == given_map.interval
-    assert learnt.interval[0] < learnt.interval_given_map[0]
+    assert learnt.interval_given_calibrator == given_calibrator.interval
+    assert learnt.interval[0] < learnt.interval_given_calibrator[0]
 
 
 def test_actual_scores_know_their_table():

@@ -170,8 +170,8 @@ def test_a_map_and_a_reference_give_the_same(run):
     assert found[0]["decision"]["expected"] == pytest.approx(d.expected, rel=1e-12)
     f = am.forecast(NEW, d.labels, "jaccard", reference=am.calibrate(Y, P))
     assert found[2]["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-9)
-    assert found[2]["forecast"]["interval_given_map"] == pytest.approx(
-        f.interval_given_map
+    assert found[2]["forecast"]["interval_given_calibrator"] == pytest.approx(
+        f.interval_given_calibrator
     )
 
 

@@ -172,7 +172,7 @@ def test_long_groups_where_nothing_is_predicted_move_too():
         f = am.forecast(
             new, new > 0.2, groups=groups, zero_division=1.0, reference=calibrator
         )
-        shares.append(f.share_of_map)
+        shares.append(f.from_calibrator)
     assert shares[1] == pytest.approx(shares[0], abs=0.1)
     assert shares[0] > 0.4
 
@@ -230,7 +230,7 @@ def test_other_assumptions_keep_the_uncertainty_of_the_calibrator(options):
     _, new = reference(1500, seed=4)
     labels = am.decide(new, reference=(y, p)).labels
     f = am.forecast(new, labels, reference=(y, p), **options)
-    low, high = f.interval_given_map
+    low, high = f.interval_given_calibrator
     assert f.interval[0] < low < high < f.interval[1]
     alone = am.forecast(am.calibrate(y, p).apply(new), labels, **options)
     assert alone.interval == pytest.approx((low, high), abs=0.1 * alone.std)
@@ -316,17 +316,17 @@ def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
         am.forecast(new, labels, reference=one) for one in (calibrator, again)
     )
     assert here.interval == there.interval
-    assert here.interval_given_map == there.interval_given_map
+    assert here.interval_given_calibrator == there.interval_given_calibrator
     assert "given the calibrator" in repr(here)
-    assert here.to_dict()["share_of_map"] == here.share_of_map
+    assert here.to_dict()["from_calibrator"] == here.from_calibrator
 
 
 def test_a_map_without_draws_is_taken_as_certain():
     _, new = reference(100)
     labels = (new > 0.3).astype(int)
     f = am.forecast(new, labels, reference=platt_map(0.8, -0.5))
-    assert f.interval_given_map is None
-    assert f.share_of_map is None
+    assert f.interval_given_calibrator is None
+    assert f.from_calibrator is None
     assert (
         f.assumptions[-1]
         == "the calibrator is taken as exact; the interval is conditional on it"
@@ -337,7 +337,7 @@ def test_the_interval_narrows_to_the_given_map_as_the_reference_grows():
     _, new = reference(2000, seed=7)
     labels = am.decide(new, reference=reference(1000)).labels
     shares = [
-        am.forecast(new, labels, reference=reference(n)).share_of_map
+        am.forecast(new, labels, reference=reference(n)).from_calibrator
         for n in (200, 2000, 50_000)
     ]
     assert shares[0] > shares[1] > shares[2]

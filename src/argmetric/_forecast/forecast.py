@@ -188,13 +188,13 @@ def forecast(
     batch = Batch(
         metric, layout, p_, q, known_, selected, overdispersion, known_share, logits
     )
-    given_map = None
+    given_calibrator = None
     if calibrator is not None and calibrator._uncertain:
         from argmetric._forecast.posterior_score import posterior_pmf
 
         pmf, fitted_pmf, positives = posterior_pmf(batch, calibrator)
         values, probabilities = fitted_pmf.values, fitted_pmf.probabilities
-        given_map = central_interval(values, probabilities, coverage)
+        given_calibrator = central_interval(values, probabilities, coverage)
     else:
         pmf, positives = batch.score_pmf()
         refuse_undefined(pmf.values, metric)
@@ -202,13 +202,13 @@ def forecast(
         pmf,
         metric,
         coverage,
-        interval_given_map=given_map,
+        interval_given_calibrator=given_calibrator,
         n=int(layout.sizes.sum()),
         n_positives=int(selected.sum()),
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
         assumptions=conditions(prior, overdispersion, known_, calibrator),
-        share=at.prevalence,
+        prevalence=at.prevalence,
         notes=at.notes,
     )
 

@@ -62,7 +62,7 @@ class Forecast(DistributionResult):
         it with at most 5 %.
     coverage : float
         The probability that the interval contains the score.
-    interval_given_map : Interval or None
+    interval_given_calibrator : Interval or None
         The interval that would hold if the calibrator and an estimated prevalence were
         exact; the difference to `interval` is their uncertainty. None
         without a calibrator, or if its uncertainty is unknown.
@@ -82,7 +82,7 @@ class Forecast(DistributionResult):
         Expected number of actual positives.
     assumptions : tuple of str
         Conditions under which the forecast is valid.
-    share : EstimatedPrevalence or None
+    prevalence : EstimatedPrevalence or None
         Estimated prevalence, with `prior="estimate"`: `mean`, an `interval` of the same
         coverage, and the prevalence of the `reference`.
     notes : tuple of str
@@ -108,17 +108,17 @@ class Forecast(DistributionResult):
     n_groups: int | None
     expected_positives: float
     assumptions: tuple[str, ...] = ()
-    interval_given_map: Interval | None = None
-    share: EstimatedPrevalence | None = None
+    interval_given_calibrator: Interval | None = None
+    prevalence: EstimatedPrevalence | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def share_of_map(self) -> float | None:
-        """Share of the interval's width that is due to the calibrator's uncertainty."""
-        if self.interval_given_map is None:
+    def from_calibrator(self) -> float | None:
+        """Return the proportion of the interval's width due to the calibrator."""
+        if self.interval_given_calibrator is None:
             return None
         width, own = (
-            high - low for low, high in (self.interval, self.interval_given_map)
+            high - low for low, high in (self.interval, self.interval_given_calibrator)
         )
         return max(0.0, 1.0 - own / width) if width > 0.0 else 0.0
 
@@ -127,7 +127,9 @@ class Forecast(DistributionResult):
     def fields(self) -> list[Field]:
         """Return the fields of the result, in the order of its summary."""
         left_out = None
-        part = f"{self.share_of_map or 0.0:.0%} of the width comes from recalibration"
+        part = (
+            f"{self.from_calibrator or 0.0:.0%} of the width comes from recalibration"
+        )
         if self.p_undefined > 0:
             left_out = f"with probability {self.p_undefined:.3g}"
         assuming = "; ".join(self.assumptions)
@@ -139,15 +141,15 @@ class Forecast(DistributionResult):
             self._field("interval", "interval", between),
             Field("coverage", self.coverage),
             self._field(
-                "interval_given_map",
+                "interval_given_calibrator",
                 "given the calibrator",
                 lambda pair: f"{between(pair)}; {part}",
             ),
-            *self._keys("share_of_map", "std", "p_undefined", "n"),
+            *self._keys("from_calibrator", "std", "p_undefined", "n"),
             self._field("n_positives", "labels", f"{{:,}} positive of {self.n:,}"),
             Field("n_groups", self.n_groups),
             self._field("expected_positives", "expected positives", "{:.1f}"),
-            self._field("share", "share"),
+            self._field("prevalence", "prevalence"),
             Field(words="left out (0/0)", text=left_out),
             Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),

@@ -82,7 +82,7 @@ class ClassForecast(DistributionResult):
         a decision, which takes calibrated probabilities as exact.
     interval : Interval
         Central interval that contains the score with probability `coverage` or more.
-    interval_given_map : Interval or None
+    interval_given_calibrator : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
         Nominal coverage of the intervals.
@@ -120,7 +120,7 @@ class ClassForecast(DistributionResult):
 
     mean: float
     interval: Interval
-    interval_given_map: Interval | None
+    interval_given_calibrator: Interval | None
     coverage: float
     std: float
     values: Floats
@@ -153,7 +153,7 @@ class ClassForecast(DistributionResult):
             n_groups._replace(key=None),
             self._field("mean", "mean", number),
             self._field("interval", "interval", between),
-            self._field("interval_given_map", "given the calibrator", between),
+            self._field("interval_given_calibrator", "given the calibrator", between),
             *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
@@ -274,10 +274,10 @@ def forecast_batch(
     error = scores.mean_error(metric) if mean is None else 0.0
     mean = scores.mean if mean is None else mean
     assumptions = ["independent rows", "calibrated probabilities"]
-    interval_given_map = None
+    interval_given_calibrator = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
-        interval_given_map = scores.interval(coverage)
+        interval_given_calibrator = scores.interval(coverage)
         if batch.labelled is not None:
             scores, error = _forecast_by_label_model(
                 batch, rows, codes, metric, random_state
@@ -302,7 +302,7 @@ def forecast_batch(
     return ClassForecast(
         mean=mean,
         interval=scores.interval(coverage),
-        interval_given_map=interval_given_map,
+        interval_given_calibrator=interval_given_calibrator,
         coverage=coverage,
         std=scores.std,
         values=scores.values,

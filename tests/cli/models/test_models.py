@@ -147,7 +147,7 @@ def test_predict_summary(run, answer, kind):
     np.testing.assert_array_equal(p, model.predict_proba()[:, 1])
     f = model.forecast(decided)
     low, high = f.interval
-    assert f.interval_given_map is not None
+    assert f.interval_given_calibrator is not None
     for line in (
         "rows 160 rows of data.csv (target 'y')",
         f"model {kind}.skops",

@@ -100,11 +100,14 @@ def test_the_default_map_and_its_uncertainty_reach_the_forecast():
     assert fitted.calibrator_.method == "spline"
     assert fitted.calibrator_.n == 400
     f = fitted.forecast(X)
-    low, high = f.interval_given_map
+    low, high = f.interval_given_calibrator
     assert f.interval[0] < low
     assert f.interval[1] > high
     assert (
-        model(GaussianNB(), calibration=None).fit(X, Y).forecast(X).interval_given_map
+        model(GaussianNB(), calibration=None)
+        .fit(X, Y)
+        .forecast(X)
+        .interval_given_calibrator
         is None
     )
 

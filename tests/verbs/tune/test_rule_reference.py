@@ -24,7 +24,7 @@ def sure_scores(n, seed, shift=0.0):
 Y, P = sure_scores(500, 0)
 NEW_Y, NEW = sure_scores(800, 1)
 RULE = am.tune(Y, P, "f1")
-NAMES = ("mean", "interval", "interval_given_map", "assumptions", "notes")
+NAMES = ("mean", "interval", "interval_given_calibrator", "assumptions", "notes")
 
 
 def told(forecast):

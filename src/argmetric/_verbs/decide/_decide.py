@@ -253,7 +253,7 @@ def decide_by(
             most=max_positives,
             floors={"min_precision": min_precision, "min_recall": min_recall},
         )
-    found, share, moved = calibrator_at_prior(prior, fitted, layout, logits=logits)
+    found, prevalence, moved = calibrator_at_prior(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrate_layout(layout, found, logits=logits)
     _require_decidable(metric, layout, check=check)
@@ -268,7 +268,7 @@ def decide_by(
         "limits": asked_limits,
     }
     if isinstance(prior, float) and fitted.calibrator is not None:
-        # Forecasts meet the share with every calibrator that the reference allows
+        # Forecasts meet the prevalence with every calibrator that the reference allows
         asked["forecast"] = {"reference": fitted.calibrator, "prior": prior}
     tables = Tables(metric)
     question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
@@ -279,7 +279,7 @@ def decide_by(
     if found is not None:
         note = f"{calibration_note(found)}; thresholds refer to these"
         notes = (note, *moved, *decision.notes)
-        decision = replace(decision, notes=notes, share=share, _moved=moved)
+        decision = replace(decision, notes=notes, prevalence=prevalence, _moved=moved)
         remember_decision(decision)
     if guarantee is not None:
         decision = replace(decision, guarantee=guarantee)

@@ -92,9 +92,9 @@ class Decision(Result):
         Per segment: its name, how many labels are 1, and the expected metric.
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
-    share : EstimatedPrevalence or None
+    prevalence : EstimatedPrevalence or None
         The prevalence that `prior="estimate"` found: `mean`, its 90 %
-        `interval`, and the share in the `reference`.
+        `interval`, and the prevalence in the `reference`.
     gap : float
         With a `budget`: the most that the expected metric of the best labels
         within it exceeds `expected` by. 0 where these labels are the best; nan with
@@ -132,7 +132,7 @@ class Decision(Result):
     _cuts: Callable[[], tuple[Floats, Floats]]
     _plan: Callable[[], Plan]
     _asked: dict[str, Any] = field(default_factory=dict)
-    share: EstimatedPrevalence | None = None
+    prevalence: EstimatedPrevalence | None = None
     gap: float = 0.0
     guarantee: Guarantee | None = None
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
@@ -276,7 +276,7 @@ class Decision(Result):
             Field("threshold", self.threshold, "threshold", threshold),
             Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
             Field("scale", self.scale),
-            Field(words="share", text=self.share and str(self.share)),
+            Field(words="prevalence", text=self.prevalence and str(self.prevalence)),
             self._field("expected", "expected", number),
             Field("error", self.error),
             Field("cut_half", vars(half), "cut at 0.5", half_text),
@@ -284,7 +284,7 @@ class Decision(Result):
                 "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
             ),
             Field("guarantee", self.guarantee, "guarantee", promise),
-            *self._keys("share", "notes"),
+            *self._keys("prevalence", "notes"),
         ]
 
     def _columns(self) -> dict[str, object]:
