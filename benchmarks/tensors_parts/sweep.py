@@ -1,28 +1,31 @@
-"""Every kind of scores at every length: time, and labels against the array path.
+"""Ten kinds of scores × twelve metrics × nine lengths: time, and labels against arrays.
 
-A cell is a length, a kind of scores, a share of absent rows, a metric and a type. The
-best cell of a length is what the others are measured by.
+A cell is measured by F1 of the same scores: `over_f1` is the worst ratio of a length.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 LENGTHS = (1, 20, 100, 1000, 1025, 10**4, 10**5, 10**6, 10**7)
-KINDS = ("uniform", "powers", "beta", "blobs", "saturated")
-METRICS = ("f1", "f2", "jaccard", "tversky", "mcc", "kappa")
-RATES = ("balanced_accuracy", "recall", "fowlkes_mallows")
-ABSENT = (0.0, 0.5, 0.95)
-TYPES = ("float32", "bfloat16", "float64")
+KINDS = (
+    *("uniform", "powers", "rare", "beta", "blobs", "saturated", "confident"),
+    *("bfloat16", "half absent", "most absent"),
+)
+METRICS = (
+    *("f1", "f3", "jaccard", "tversky", "mcc", "kappa", "balanced_accuracy", "recall"),
+    *("specificity", "fowlkes_mallows", "precision", "accuracy"),
+)
+ABSENT = {"half absent": 0.5, "most absent": 0.95}
 CELLS = 4 * 10**6
 COMPARED = 200  # rows of a cell
-LONGEST_RATE = 1024  # longer rows have no kernel for a rate
 ANSWER_CELLS = 2 * 10**5  # of a cell whose answers the array path makes
+SLOW = 2.0  # what takes so many seconds is asked once
 
 
 def rows_of(length: int) -> int:
@@ -30,13 +33,15 @@ def rows_of(length: int) -> int:
     return max(CELLS // length, 1) if length > 1 else 10**6
 
 
-def scores(kind: str, length: int, absent: float = 0.0) -> Any:
+def scores(kind: str, length: int) -> Any:
     """Rows of scores in float32, the same on every machine."""
     rng = np.random.default_rng(length)
     shape = rows_of(length), length
     x = rng.random(shape, dtype=np.float32)
-    if kind == "powers":  # by products, which are rounded alike everywhere
+    if kind in ("powers", "rare"):  # by products, which are rounded alike everywhere
         x = (x * x * x) * (x * x * x)
+        if kind == "rare":
+            x = (x * x * x) * (x * x * x)
     elif kind == "beta":
         x = (x * x * x) * (x * x) * ((x * x * x) * (x * x))
         x = np.minimum(x / (x + rng.random(shape, dtype=np.float32)), 1.0)
@@ -49,9 +54,16 @@ def scores(kind: str, length: int, absent: float = 0.0) -> Any:
         x = np.clip(3.0 * x - 1.0, 0.0, 1.0)
         if shape[0] > 2:
             x[0], x[1] = 0.0, 1.0
+    elif kind == "confident":  # one in a hundred nearly certain, the others nearly not
+        sure = rng.random(shape, dtype=np.float32) < 0.01
+        x = np.where(sure, 0.999 + 0.0005 * x, 1e-4 * x)
+    elif kind == "bfloat16":
+        bits = x.view(np.uint32).astype(np.uint64)  # to nearest, ties to even
+        bits += 0x7FFF + ((bits >> 16) & 1)
+        x = ((bits >> 16) << 16).astype(np.uint32).view(np.float32)
     x = np.ascontiguousarray(x, dtype=np.float32)
-    gone = np.arange(shape[0]) % 20 < 20 * absent
-    if absent and shape[0] > 1:  # half a positive is expected in an absent row
+    if kind in ABSENT and shape[0] > 1:  # half a positive is expected in an absent row
+        gone = np.arange(shape[0]) % 20 < 20 * ABSENT[kind]
         x[gone] *= 0.5 / np.maximum(x[gone].sum(1, keepdims=True), 0.5)
     return x
 
@@ -60,22 +72,6 @@ def metric_of(name: str) -> Any:
     from argmetric.metrics import Tversky, get_metric
 
     return Tversky(1.5, 0.4) if name == "tversky" else get_metric(name)
-
-
-def cells(length: int) -> Iterator[tuple[str, float, str]]:
-    """Kinds of scores; then absent rows and other types of two kinds."""
-    for kind in KINDS:
-        yield kind, 0.0, "float32"
-    for kind in ("uniform", "blobs"):
-        if rows_of(length) > 1:
-            for absent in ABSENT[1:]:
-                yield kind, absent, "float32"
-        for other in TYPES[1:]:
-            yield kind, 0.0, other
-
-
-def metrics_of(length: int) -> tuple[str, ...]:
-    return METRICS + (RATES if length <= LONGEST_RATE else ())
 
 
 def compared(length: int) -> int:
@@ -88,28 +84,19 @@ def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
 
     answers = dict(np.load(path)) if path.exists() else {}
     for length in [one for one in LENGTHS if one <= longest]:
-        for kind, absent, dtype in cells(length):
-            x = scores(kind, length, absent)[: compared(length)]
-            p = as_type(x, dtype).astype(np.float64)
-            for metric in metrics_of(length):
-                name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
+        for kind in KINDS:
+            p = scores(kind, length)[: compared(length)].astype(np.float64)
+            for metric in METRICS:
+                name = f"{length} {kind} {metric}"
                 if name in answers and answers[name].shape[1] == len(p):
                     continue
                 start = time.perf_counter()
                 found = am.decide(p, metric_of(metric), average="samples")
                 answers[name] = np.stack([found.labels.sum(1), found.group_expected])
                 took = time.perf_counter() - start
-                if took > 2.0:
+                if took > SLOW:
                     say("answers", name=name, seconds=round(took, 1))
             np.savez_compressed(path, **answers)
-
-
-def as_type(x: Any, dtype: str) -> Any:
-    if dtype != "bfloat16":
-        return x.astype(dtype)
-    bits = x.view(np.uint32).astype(np.uint64)  # to nearest, ties to even
-    bits += 0x7FFF + ((bits >> 16) & 1)
-    return ((bits >> 16) << 16).astype(np.uint32).view(np.float32)
 
 
 def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
@@ -118,31 +105,33 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
     torch, options = device.torch, device.options
     stored = np.load(answers) if answers.exists() else {}
     lengths = options.lengths or (LENGTHS if device.cuda else LENGTHS[:3])
+    table: dict[str, dict[int, float]] = {metric: {} for metric in METRICS}
+    worst_of_all: list[Any] = [0.0]
     for length in lengths:
-        took: dict[str, float] = {}
+        took: dict[tuple[str, str], float] = {}
         refused: dict[str, int] = {}
         worst = 0.0
         unlike = checked = 0
-        for kind, absent, dtype in cells(length):
-            x = torch.from_numpy(scores(kind, length, absent))
-            p = x.to(device.name).to(getattr(torch, dtype))
-            for metric in metrics_of(length):
+        for kind in KINDS:
+            p = torch.from_numpy(scores(kind, length)).to(device.name)
+            if kind == "bfloat16":
+                p = p.bfloat16()
+            for metric in METRICS:
 
                 def ask(p: Any = p, metric: str = metric) -> Any:
                     return tensors.decide(p, metric_of(metric), average="samples")
 
-                name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
+                name = f"{length} {kind} {metric}"
                 try:
                     left = refusals(device, ask)  # compiles
                     if left:
-                        refused[name[6:]] = left
+                        refused[f"{kind} {metric}"] = left
                     start = time.perf_counter()
                     found = ask()
                     device.wait()
-                    first = time.perf_counter() - start
-                    once = round(first * 1e3, 1)  # what takes seconds is asked once
-                    slow = first > 2.0 and length > 1024
-                    took[name] = once if slow else device.time(ask, 3)
+                    once = time.perf_counter() - start
+                    slow = once > SLOW / 4 and length > 1024
+                    took[kind, metric] = once * 1e3 if slow else device.time(ask, 3)
                 except Exception as error:
                     say("sweep", cell=name, failed=f"{error!r}"[-300:])
                     continue
@@ -158,33 +147,38 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
                     worst = max(worst, error)
                     if rows or not error < 1e-11:
                         place = int((got[0] != best).long().argmax())
-                        say(
-                            "sweep",
-                            cell=name,
-                            unlike=rows,
-                            error=error,
-                            row=[place, int(got[0][place]), int(best[place])],
-                        )
-        best_ms = min(took.values())
-        table: dict[str, list[float]] = {}
-        for name, ms in took.items():
-            table.setdefault(name.split("_", 5)[5], []).append(ms)
+                        row = [place, int(got[0][place]), int(best[place])]
+                        say("sweep", cell=name, unlike=rows, error=error, row=row)
+        ratios = {
+            f"{kind} {metric}": round(ms / took[kind, "f1"], 1)
+            for (kind, metric), ms in took.items()
+        }
+        least = {one: took[one, "f1"] for one in KINDS}
+        slowest = max(ratios, key=lambda name: ratios[name])
+        worst_of_all = max(worst_of_all, [ratios[slowest], length, slowest])
+        for metric, row in table.items():
+            row[length] = round(max(took.get((one, metric), 0.0) for one in KINDS), 2)
         say(
             "sweep",
             length=length,
             rows=rows_of(length),
-            best_ms=best_ms,
-            worst_ratio=round(max(took.values()) / best_ms, 1),
+            f1_ms=[min(least.values()), max(least.values())],
+            over_f1=ratios[slowest],
             beyond_4=sorted(
-                [(name[6:], ms) for name, ms in took.items() if ms > 4.0 * best_ms],
+                [(name, ratio) for name, ratio in ratios.items() if ratio > 4.0],
                 key=lambda one: -one[1],
             )[:40],
             refused=refused,
-            range_ms={one: [min(ms), max(ms)] for one, ms in table.items()},
             rows_compared=checked,
             rows_unlike_arrays=unlike,
             largest_error=worst,
         )
+    heads = "".join(f"{length:>10,}" for length in lengths)
+    lines = [f"{'slowest kind, ms':<18}{heads}"]
+    for metric, row in table.items():
+        cells = "".join(f"{row[length]:>10.2f}" for length in lengths)
+        lines.append(f"{metric:<18}{cells}")
+    say("sweep", worst_over_f1=worst_of_all, table=lines)
 
 
 def refusals(device: Any, ask: Callable[[], Any]) -> int:

@@ -10,7 +10,7 @@ from long_rows import hard_rows
 
 import argmetric as am
 from argmetric import tensors
-from argmetric.tensors import _fused_loss, _fused_masks, _losses
+from argmetric.tensors import _fused_items, _fused_loss, _fused_masks, _losses
 from argmetric.tensors._best_rows import decide_by_whole_curves, decide_rows
 from argmetric.tensors._fused import kernels_for
 from argmetric.tensors._pixels import power_sums
@@ -99,10 +99,19 @@ for one in (am.FBeta(1), am.Jaccard()):
     rows(one, 300, count=2)
 for one in (am.FBeta(zero_division=1.0), am.Jaccard(zero_division=1.0)):
     masks(one)
+for one in (am.Precision(), am.Markedness()):
+    rows(one, 20)
+ITEMS = am.BalancedAccuracy(), am.FowlkesMallows(), am.Accuracy(), am.Precision()
+for one in ITEMS:
+    few = torch.from_numpy(np.stack([hard_rows(2100)[x] for x in ("most", "few")]))
+    found = _fused_items.decide_items(few, one, False)
+    twin = decide_by_whole_curves(few, one, False)
+    for got, asked in zip(found, twin, strict=True):
+        torch.testing.assert_close(got, asked, rtol=1e-12, atol=1e-13)
 TIES = "most", "sixteenths", "half a positive, ties"
 for one in (am.Kappa(), am.MCC()):
     long_rows(one, TIES[:1], (1100, torch.float64))
-    long_rows(one, TIES, (17000, torch.float32))
+    long_rows(one, ("nearly all", *TIES), (17000, torch.float32))
 long_rows(
     am.Tversky(1.5, 0.4),
     ("uniform", "flat", *TIES[1:]),

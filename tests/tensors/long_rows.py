@@ -18,6 +18,8 @@ def hard_rows(n, seed=0):
         "flat": 0.5 + 0.001 * x,
         "half a positive": 0.5 * x / x.sum(),
         "half a positive, ties": 0.5 * run / run.sum(),
+        "confident": np.where(np.arange(n) < n / 100, 0.999 + 5e-4 * x, 1e-4 * x),
+        "nearly all": np.where(np.arange(n) < n / 20, 0.01, 1.0 - 1e-4 * x),
         "few": np.where(np.arange(n) < 90, x, 1e-6),
         "equal": np.full(n, 0.3),
         "zeros": np.zeros(n),

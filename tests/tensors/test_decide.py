@@ -22,7 +22,7 @@ METRICS = (
     *(am.LinearFractional((0, 2, 0, 1), (1, 0, 1, 1)), am.Precision(), am.Recall()),
     *(am.Specificity(), am.Accuracy(), am.BalancedAccuracy(), am.Youden()),
     *(am.FowlkesMallows(), am.Lift(), am.MCC(), am.Kappa(), am.Markedness()),
-    am.Utility(1.0, -0.5, -0.2, 0.1),
+    *(am.Utility(1.0, -0.5, -0.2, 0.1), am.GMean(), am.HMean(), am.QMean()),
 )
 every_library = pytest.mark.parametrize("name", LIBRARIES)
 
@@ -53,8 +53,6 @@ def both(p, metric, name="numpy", **options):
 @settings(max_examples=25, deadline=None)
 @pytest.mark.filterwarnings("ignore")
 def test_vectors_get_the_labels_of_the_array_path(metric, p, zero):
-    if isinstance(metric, am.Youden) and math.isnan(zero):
-        return  # refused: see test_refusals
     answers = both(p, metric.with_zero_division(zero))
     if answers is not None:
         plain, decision = answers
@@ -260,12 +258,6 @@ REFUSED = [  # p, options, and the words
     ([0.5, -3.0], {}, "looks like logits: pass logits=True"),
     (np.zeros(0), {}, "p is empty"),
     (np.zeros((1, 1, 1)), {}, "one or two dimensions, not 3"),
-    ([0.5, 0.2], {"metric": "gmean"}, r"gmean.*is computed for arrays alone"),
-    (
-        [0.5, 0.2],
-        UNDEFINED | {"metric": "youden"},
-        "youden with zero_division=nan is c",
-    ),
     ([0.5, 0.2], {"min_positives": 3}, "min_positives=3 is more than the 2 items"),
     ([1.0, 1.0], UNDEFINED, "mcc is undefined for every number"),
     ([0.5, 0.2], {"min_recall": 0.99, "max_positives": 1}, "no number of positives m"),

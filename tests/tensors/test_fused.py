@@ -18,7 +18,8 @@ METRICS = [
     *(am.FBeta(1), am.FBeta(3), am.Jaccard(), am.Tversky(1.5, 0.4)),
     *(am.Tversky(0.3, 4.0), am.Tversky(100.0, 0.5), am.Tversky(0.01, 300.0), am.MCC()),
     *(am.Kappa(), am.BalancedAccuracy(), am.Recall(), am.Specificity()),
-    *(am.FowlkesMallows(), am.Youden()),
+    *(am.FowlkesMallows(), am.Youden(), am.Lift(), am.Precision(), am.Accuracy()),
+    *(am.Markedness(), am.Utility(1.0, -0.5, -0.2, 0.1)),
 ]
 
 
@@ -56,7 +57,7 @@ def test_rows_with_few_and_many_expected_positives(shape, metric):
     torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
 
 
-LONG = [*METRICS[:9], am.Kappa(zero_division=1.0)]
+LONG = [*METRICS, am.Kappa(zero_division=1.0), am.Recall(zero_division=1.0)]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
@@ -84,6 +85,18 @@ def test_each_maximum_of_mcc_is_looked_at(n, dtype):
     assert torch.equal(fused.labels.cpu(), plain.labels)
     values = fused.expected.cpu(), plain.expected
     torch.testing.assert_close(*values, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("metric", ["gmean", "hmean", "qmean"])
+def test_metrics_without_a_kernel_are_decided_as_arrays(metric):
+    p = np.random.default_rng(8).beta(0.4, 2.0, (5, 30))
+    for options in ({}, {"max_positives": 3}):
+        plain = am.decide(p, metric, average="samples", **options)
+        x = torch.from_numpy(p).cuda()
+        found = tensors.decide(x, metric, average="samples", **options)
+        assert found.labels.is_cuda
+        np.testing.assert_array_equal(found.labels.cpu(), plain.labels)
+        np.testing.assert_allclose(found.expected.cpu(), plain.group_expected)
 
 
 @pytest.mark.parametrize(("metric", "name"), [("dice", "f1"), ("iou", "jaccard")])

@@ -39,7 +39,12 @@ from argmetric.tensors._arrays import (
     namespace,
     torch,
 )
-from argmetric.tensors._curves import PaddedRows, expected_curves, running_sum
+from argmetric.tensors._curves import (
+    PaddedRows,
+    expected_curves,
+    running_sum,
+    usable_form,
+)
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 
 CELLS_ON_HOST = 1 << 18  # sorted at a time: they stay in the cache
@@ -173,6 +178,8 @@ def quick_ways(p: Tensor, length: int, metric: Metric, logits: bool) -> list[Any
     """
     if not isinstance(namespace(p), TorchNamespace):
         return []
+    if usable_form(metric, (float(length),)) is None:
+        return [decide_on_host]
     if p.is_cuda and has_triton():
         from argmetric.tensors._fused import kernels_for
 
@@ -228,7 +235,7 @@ def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Decide rows as arrays on the host: long ones by histograms, others sorted."""
     rows, n = p.shape
     best, ends, value = np.zeros(rows, np.int64), np.zeros((2, rows)), np.zeros(rows)
-    scores, left = p.numpy(), np.arange(rows)
+    scores, left = p.cpu().numpy(), np.arange(rows)
     if is_long(n) and not logits:
         floor = float(metric.tie_floor(n))
         for i, row in enumerate(scores):
@@ -249,7 +256,8 @@ def decide_on_host(p: Tensor, metric: Metric, logits: bool) -> BestCounts:
         edges = np.pad(keys, ((0, 0), (1, 1)), constant_values=(np.inf, -np.inf))
         for one, at in zip(ends, (best[some], best[some] + 1), strict=True):
             one[some] = np.take_along_axis(edges, at[:, None], axis=1)[:, 0]
-    best, value, upper, lower = map(torch.from_numpy, (best, value, *ends))
+    found = map(torch.from_numpy, (best, value, *ends))
+    best, value, upper, lower = (x.to(p.device) for x in found)
     return best, value, cut_between(namespace(p), upper, lower)
 
 

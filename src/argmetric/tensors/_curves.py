@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._expected import expected_curves as array_curves
 from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import exponential_sum, two_sided_sum
+from argmetric._ground.groups import Segments
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
     MCC,
@@ -30,7 +32,7 @@ from argmetric.metrics import (
     RatioForm,
     leaves_out_none,
 )
-from argmetric.tensors._arrays import Namespace, Tensor, like
+from argmetric.tensors._arrays import Namespace, Tensor, like, to_host
 from argmetric.tensors._segments import distinct_sizes
 
 BLOCK = 256  # items whose running sums are taken before blocks are added up
@@ -250,10 +252,16 @@ def mean_curve(rows: PaddedRows, metric: Metric, form: MeanForm) -> Tensor:
         counts = hits, sum_to(xp, q), missed, sum_from(xp, q)
         weighted = sum(a * x for a, x in zip(form.cells, counts, strict=True))
         return weighted / rows.lift(form.scale(k, n))
+    none, per_hit, per_miss = map(rows.lift, mean_factors(metric, k, n))
+    return none + hits * per_hit + missed * per_miss
+
+
+def mean_factors(metric: Metric, k: Floats, n: Floats) -> tuple[Floats, ...]:
+    """Return a metric affine in tp and t at no positives, and per hit and per miss."""
     none = metric.value(0.0, k, 0.0, n)
     per_hit = (metric.value(k, k, k, n) - none) / np.maximum(k, 1.0)
     per_miss = (metric.value(0.0, k, n - k, n) - none) / np.maximum(n - k, 1.0)
-    return rows.lift(none) + hits * rows.lift(per_hit) + missed * rows.lift(per_miss)
+    return none, per_hit, per_miss
 
 
 def count_pmf(xp: Namespace, p: Tensor, q: Tensor) -> Tensor:
@@ -275,6 +283,8 @@ def p_no_positive(xp: Namespace, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
 def expected_curves(rows: PaddedRows, metric: Metric) -> Tensor:
     """Return E[metric | defined] for every k of every row."""
     form = usable_form(metric, tuple(rows.distinct.tolist()))
+    if form is None:
+        return host_curves(rows, metric)
     if isinstance(form, MeanForm):
         return mean_curve(rows, metric, form)
     if isinstance(form, RatioForm):
@@ -287,8 +297,8 @@ def expected_curves(rows: PaddedRows, metric: Metric) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
-    """Return the form of a metric that tensors can compute; refuse others."""
+def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form | None:
+    """Return the form of a metric that tensors can compute; None for another one."""
     form = metric.form
     if isinstance(form, RatioForm):
         low, _ = form.denominator_range(all_sizes, all_sizes)
@@ -302,13 +312,24 @@ def usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
         fine = form.curvature is None
     else:
         fine = isinstance(metric, MCC | Kappa)
-    if form is None or not fine:
-        zero = f" with zero_division={metric.zero_division:g}"
-        raise ValueError(
-            f"{metric.name}{zero if form is not None else ''} is computed for arrays "
-            "alone: pass p.cpu().numpy()"
-        )
-    return form
+    return form if fine else None
+
+
+def host_curves(rows: PaddedRows, metric: Metric) -> Tensor:
+    """Return the curves of a metric that arrays alone can compute, by the array path.
+
+    Counts beyond the size of a row are nan.
+    """
+    p, q = (np.asarray(to_host(x), dtype=np.float64) for x in (rows.p, rows.q))
+    sizes = rows.distinct.astype(np.int64)
+    sizes = sizes[np.zeros(len(p), int) if rows.place is None else to_host(rows.place)]
+    items = np.arange(p.shape[1] + 1)
+    inside = items[:-1] < sizes[:, None]
+    ends = np.append(0, np.cumsum(sizes))
+    curves = np.full((len(p), items.size), math.nan)
+    segments = Segments(p[inside], q[inside], ends, sizes)
+    curves[items <= sizes[:, None]] = array_curves(segments, metric)[0]
+    return like(rows.xp, curves, rows.p)
 
 
 def settle_edges(rows: PaddedRows, metric: Metric, form: Form, curve: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ from argmetric.tensors._arrays import (
     work_dtype,
 )
 from argmetric.tensors._best_rows import choose, decide_rows, mark, quick_ways
-from argmetric.tensors._curves import usable_form
 from argmetric.tensors._segments import SegmentedTensor
 
 
@@ -114,7 +113,8 @@ def decide(
         and labels. float16, bfloat16, float32 or float64.
     metric : str or Metric, default="f1"
         F-beta, Jaccard, Tversky, precision, recall, specificity, accuracy, balanced
-        accuracy, Fowlkes-Mallows, MCC, kappa, or another with a closed form.
+        accuracy, Fowlkes-Mallows, MCC and kappa are computed on the device; any other
+        that `argmetric.decide` takes is computed on the CPU.
     groups, average, zero_division, logits
         As for `argmetric.decide`.
     min_positives, max_positives, min_precision, min_recall
@@ -145,7 +145,6 @@ def decide(
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
     sizes = segments.distinct
-    usable_form(metric, tuple(sizes.astype(np.float64).tolist()))
     require_ranking(metric, sizes)
     refuse_more_than_all(limits, int(sizes[0]))
     plain = limits.none and segments.group_ids is None and dtype == "float64"

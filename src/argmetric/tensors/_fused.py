@@ -14,11 +14,19 @@ import triton
 
 from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum, two_sided_sum
-from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
+from argmetric.metrics import MCC, ItemForm, Kappa, MeanForm, Metric, RatioForm
 from argmetric.tensors._arrays import BestCounts, Tensor, require_torch
+from argmetric.tensors._curves import mean_factors
 from argmetric.tensors._fused_curve import kind_of, pruning
+from argmetric.tensors._fused_items import decide_items, item_numbers
 from argmetric.tensors._fused_masks import settle_fused
-from argmetric.tensors._fused_rows import agree_rows, decide_rows, sort_rows, weigh_rows
+from argmetric.tensors._fused_rows import (
+    agree_rows,
+    decide_rows,
+    mean_rows,
+    sort_rows,
+    weigh_rows,
+)
 from argmetric.tensors._fused_window import run_window
 
 torch = require_torch("the fused kernel")
@@ -33,8 +41,12 @@ ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; e
 def kernels_for(n: int, metric: Metric, logits: bool) -> list[Any]:
     """Return kernels for rows of n items, fastest first; none for other metrics."""
     form, known = metric.form, isinstance(metric, MCC | Kappa)
-    if isinstance(form, ItemForm):
-        return [decide_whole] if n <= MOST_LABELS else []
+    if isinstance(form, ItemForm | MeanForm):
+        if isinstance(form, MeanForm) and not metric.greater_is_better:
+            return []
+        if n <= MOST_WHOLE:
+            return [decide_whole]
+        return [decide_items] if item_numbers(metric, n) else []
     if isinstance(form, RatioForm):
         # tp by a sum of counts, which is 0 for k = t = 0 alone
         d0, _, d2, d3 = form.d
@@ -115,6 +127,9 @@ def row_kernel(
         kernel, tables = weigh_rows, weight_tables(metric, form, m, n)
         numbers = [limit + 2.0 * math.log(m)]
         flags = {"HITS": bool(form.hits), "REJECTIONS": bool(form.rejections)}
+    elif isinstance(form, MeanForm):
+        kernel, tables = mean_rows, mean_tables(metric, m, n)
+        numbers, flags = [], {}
     else:
         kernel, tables = agree_rows, agreement_tables(metric, m, n)
         numbers = [limit + 3.0 * math.log(m)]
@@ -159,6 +174,16 @@ def weight_tables(metric: Metric, form: ItemForm, m: int, n: int) -> tuple[Any, 
     first = [metric.value(0, 0, t, m) for t in (0, min(1, m), m)]
     edges = [*first, form.offset, metric.tie_floor(m)]
     return np.stack([s, w, np.exp(-s)]), table, edges
+
+
+def mean_tables(metric: Metric, m: int, n: int) -> tuple[Any, ...]:
+    """Return the factors of k = 1 … n, and those of k = 0 with the tie floor."""
+    factors = np.stack(
+        mean_factors(metric, np.arange(m + 1.0), np.full(m + 1, m + 0.0))
+    )
+    table = np.zeros((3, n))
+    table[:, :m] = factors[:, 1:]
+    return table, [*factors[:, 0], metric.tie_floor(m)]
 
 
 def agreement_tables(metric: Metric, m: int, n: int) -> tuple[Any, ...]:

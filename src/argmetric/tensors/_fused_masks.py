@@ -19,8 +19,6 @@ from argmetric.tensors._fused_window import run_window
 torch = require_torch("the fused kernel")
 SHORTEST = 1 << 14  # shorter rows are sorted
 BINS = 1024, 4096, 4096  # of each histogram; the last one of the first is for padding
-# Equal items need a third histogram. It takes 0.15 ms, which images of 512² do not have
-TWICE = 1 << 17, 1 << 18
 MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
 POWERS = tl.constexpr(8)
 AHEAD = tl.constexpr(192)  # items on both sides of the best,
@@ -28,6 +26,7 @@ WIDER = tl.constexpr(1900)  # or so many where ties of 1e-12 are wide
 ROOM = tl.constexpr(4096)  # entries of the last bracket of a row, and its neighbours
 BLOCK = tl.constexpr(2048)  # items of a step
 STEPS = tl.constexpr(8)  # steps of a program
+STATE = tl.constexpr(6)  # numbers of the state of a bracket
 SHIFT = tl.constexpr(18)  # 32 bins an octave, from 2^-31 to 1
 LOWEST = tl.constexpr((127 - 31) << 23)
 FAINT = tl.constexpr(1e-5)  # the fourth power of such items is rounding
@@ -37,6 +36,14 @@ FAINT = tl.constexpr(1e-5)  # the fourth power of such items is rounding
 def _bits(p):
     """Return the bits of p in float32, which are in the order of p."""
     return p.to(tl.float32).to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def _bin(state_ptr, bits, low, shift, BINS: tl.constexpr):
+    """Return the bins of items in a histogram that leaves out a gap."""
+    gap = tl.load(state_ptr + 5)
+    past = tl.where(bits >= tl.load(state_ptr + 4), gap, 0)
+    return tl.minimum((bits - low - past) >> shift, BINS - 1)
 
 
 @triton.jit
@@ -94,9 +101,10 @@ def scan_rows(
         keep = (bins < BINS - 1) & (count > 0)
         tl.atomic_add(bin_ptr + bins, count, mask=keep, sem="relaxed")
     else:
-        low = tl.load(state_ptr + 4 * row)
-        high = tl.load(state_ptr + 4 * row + 1)
-        shift = tl.load(state_ptr + 4 * row + 2)
+        state_ptr += STATE * row
+        low = tl.load(state_ptr)
+        high = tl.load(state_ptr + 1)
+        shift = tl.load(state_ptr + 2)
         if shift >= 0:
             size = tl.zeros((BLOCK,), dtype=tl.int32)
             mass = tl.zeros((BLOCK,), dtype=tl.float64)
@@ -108,7 +116,7 @@ def scan_rows(
                 size += above.to(tl.int32)
                 mass += tl.where(above, p, 0.0).to(tl.float64)
                 inside = (bits >= low) & (bits < high)
-                at = tl.minimum((bits - low) >> shift, BINS - 1)
+                at = _bin(state_ptr, bits, low, shift, BINS)
                 tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
                 if LAST:
                     tl.store(seen_ptr + row * BINS + at, p, mask=inside)
@@ -136,8 +144,10 @@ def choose_bracket(
     """Choose the bins around the best value at expected counts, and their sides.
 
     A state is the bits of the lower and upper end, how many of them a bin of the next
-    histogram has, as a shift (-1 where no other is needed), and where that begins. In
-    the end a bin with many items is one entry, with a count, for those that are equal.
+    histogram has, as a shift (-1 where no other is needed), where that begins, and the
+    end and length of a gap beside the best in which there is no item: else two groups
+    that are far apart would share the bins. In the end a bin with many items is one
+    entry, with a count, for those that are equal.
     """
     row = tl.program_id(0).to(tl.int64)
     low = tl.full((), LOWEST, tl.int32)
@@ -146,20 +156,29 @@ def choose_bracket(
     ahead = tl.full((), 0.0, tl.float64)
     hits = tl.full((), 0.0, tl.float64)
     n = tl.full((), 0.0, tl.float64) + size
-    state_ptr += 4 * row
+    gap = tl.full((), 0, tl.int32)
+    gap_end = tl.full((), 0, tl.int32)
+    state_ptr += STATE * row
     count_ptr += 4 * row
     total_ptr += row * 2 * POWERS
     if LEVEL > 0:
         low = tl.load(state_ptr)
         high = tl.load(state_ptr + 1)
         shift = tl.load(state_ptr + 2)
+        gap_end = tl.load(state_ptr + 4)
+        gap = tl.load(state_ptr + 5)
         ahead = tl.load(above_ptr + row * 2 * POWERS)
         hits = tl.load(above_ptr + row * 2 * POWERS + 1)
     if shift >= 0:
         bin = tl.arange(0, BINS)
         count = tl.load(bin_ptr + row * BINS + bin).to(tl.float64)
-        edge = (low + (bin << shift)).to(tl.float32, bitcast=True)
-        next = (low + ((bin + 1) << shift)).to(tl.float32, bitcast=True)
+        # Bins begin and end at the gap, whose place was a place of larger ones
+        gap_at = gap_end - gap - low
+        start = bin << shift
+        edge = low + start + tl.where(start >= gap_at, gap, 0)
+        next = low + start + (1 << shift) + tl.where(start >= gap_at, gap, 0)
+        edge = edge.to(tl.float32, bitcast=True)
+        next = next.to(tl.float32, bitcast=True)
         if LEVEL == 0:
             edge = tl.where(bin == 0, 0.0, edge)
         middle = tl.minimum(edge.to(tl.float64) / 2.0 + next.to(tl.float64) / 2.0, 1.0)
@@ -232,11 +251,33 @@ def choose_bracket(
         over = tl.sum(tl.where(within, count, 0.0), 0) > ROOM - 2
         tl.store(state_ptr + 3, low)
         if last < BINS - (1 if LEVEL == 0 else 0):
-            high = tl.minimum(low + (last << shift), high)
-        low = low + (first << shift)
+            stop = last << shift
+            high = tl.minimum(low + stop + tl.where(stop > gap_at, gap, 0), high)
+        low_end = low + (first << shift)
+        low_end += tl.where((first << shift) >= gap_at, gap, 0)
+        if not LAST:
+            # The longer one of the empty runs on both sides of the best
+            filled = within & (count > 0.0)
+            before = tl.max(tl.where(filled & (bin < best), bin, -1), 0)
+            behind = tl.min(tl.where(filled & (bin > best), bin, BINS), 0)
+            under = tl.where(before < 0, 0, best - 1 - before)
+            over_it = tl.where(behind == BINS, 0, behind - 1 - best)
+            begin = tl.where(under >= over_it, before + 1, best + 1) << shift
+            run = tl.maximum(under, over_it) << shift
+            joins = (begin <= gap_at) & (gap_at <= begin + run)
+            run += tl.where(joins, gap, 0)
+            run_end = low + begin + run
+            run_end += tl.where((joins == 0) & (begin > gap_at), gap, 0)
+            gap_end = tl.where(run >= gap, run_end, gap_end)
+            gap = tl.maximum(run, gap)
+        low = low_end
         if LEVEL == 0:
             low = tl.where(first == 0, 0, low)
-        span = tl.minimum(high, 0x3F800001) - low
+        if not LAST:
+            gap = tl.where((low <= gap_end - gap) & (gap_end <= high), gap, 0)
+            tl.store(state_ptr + 4, gap_end)
+            tl.store(state_ptr + 5, gap)
+        span = tl.minimum(high, 0x3F800001) - low - gap
         finer = shift
         if LAST:
             full = within & (tl.where(over, count, 0.0) > 0.0)
@@ -279,10 +320,11 @@ def bracket_rows(
     """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    low = tl.load(state_ptr + 4 * row)
-    high = tl.load(state_ptr + 4 * row + 1)
-    shift = tl.load(state_ptr + 4 * row + 2)
-    base = tl.load(state_ptr + 4 * row + 3)
+    state_ptr += STATE * row
+    low = tl.load(state_ptr)
+    high = tl.load(state_ptr + 1)
+    shift = tl.load(state_ptr + 2)
+    base = tl.load(state_ptr + 3)
     sums = tl.zeros((16,), dtype=tl.float64)
     flip = tl.full((), 0, tl.int1)
     if KIND >= 3:
@@ -301,7 +343,7 @@ def bracket_rows(
         under = (place < n) & (bits < low)
         inside = (bits >= low) & (bits < high)
         if shift >= 0:
-            at = row * BINS + tl.minimum((bits - base) >> shift, BINS - 1)
+            at = row * BINS + _bin(state_ptr, bits, base, shift, BINS)
             inside &= p != tl.load(seen_ptr + at, mask=inside, other=0.0)
             entry = tl.load(bin_ptr + at, mask=inside, other=0)
             tl.atomic_add(each_ptr + entry, -1, mask=inside, sem="relaxed")
@@ -366,29 +408,28 @@ def settle_fused(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor]:
     if n <= SHORTEST:
         keys = torch.sort(p, 1, descending=True).values
         return run_window(keys, n, metric, 2, powers, MANY_PIXELS)
-    sizes = BINS[:2] if TWICE[0] < n <= TWICE[1] else BINS
 
     def zeros(dtype: object, *sizes: int) -> list[Tensor]:
         """Return zeros in one block of memory, for each row."""
         whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
         return list(whole.split([rows * size for size in sizes]))
 
-    *bins, state, count = zeros(torch.int32, *sizes, 4, 4)
-    *sums, above = zeros(torch.float64, *[2 * powers] * len(sizes), powers)
+    *bins, state, count = zeros(torch.int32, *BINS, STATE.value, 4)
+    *sums, above = zeros(torch.float64, *[2 * powers] * len(BINS), powers)
     seen = torch.empty((rows, BINS[-1]), dtype=p.dtype, device=p.device)
     items = torch.full((rows, room), -1.0, dtype=p.dtype, device=p.device)
     each = torch.ones((rows, room), dtype=torch.int32, device=p.device)
     table = window_table(metric, n, p.device)
     of_kind = {"KIND": kind_of(metric)}
-    for level, size in enumerate(sizes):
-        here = {"BINS": size, "LEVEL": level, "LAST": level == len(sizes) - 1}
+    for level, size in enumerate(BINS):
+        here = {"BINS": size, "LEVEL": level, "LAST": level == len(BINS) - 1}
         known = state, bins[level], seen, items, each, count
         scan_rows[programs(p)](p, *known[:3], sums[level], n, **here, **of_kind)
         ahead = sums[level], sums[0], table, n
         choose_bracket[(rows,)](
             *known, *ahead, **here, **of_kind, num_warps=size // 256
         )
-    bracket_rows[programs(p)](p, *known, above, sums[0], n, BINS=sizes[-1], **of_kind)
+    bracket_rows[programs(p)](p, *known, above, sums[0], n, BINS=BINS[-1], **of_kind)
     keys, order = torch.sort(items, 1, descending=True)
     ends = each.gather(1, order).cumsum(1, dtype=torch.int32)
     bracket = ends, count, above, sums[0]

@@ -251,6 +251,39 @@ def weigh_rows(
 
 
 @triton.jit
+def mean_rows(
+    key_ptr,
+    table_ptr,
+    edge_ptr,
+    found_ptr,
+    rows,
+    m,
+    count,
+    ROWS: tl.constexpr,
+    N: tl.constexpr,
+    NODES: tl.constexpr,
+    LOGITS: tl.constexpr,
+):
+    """Write best counts of metrics that are affine in tp and t.
+
+    The table has the value without hits and misses at k = 1 … n, and what a hit and a
+    miss add; an edge the same of k = 0, and the tie floor.
+    """
+    row, key, p, _q = _read_rows(key_ptr, rows, ROWS, N, LOGITS)
+    item = tl.arange(0, N)
+    total = tl.sum(p, 1)
+    curve = tl.load(table_ptr + item)[None, :]
+    curve += tl.cumsum(p, 1) * tl.load(table_ptr + N + item)[None, :]
+    missed = tl.cumsum(p, 1, reverse=True) - p
+    curve += missed * tl.load(table_ptr + 2 * N + item)[None, :]
+    curve = tl.where(item[None, :] < m, curve, float("-inf"))
+    nothing = tl.load(edge_ptr) + total * tl.load(edge_ptr + 2)
+    certain = tl.minimum(tl.minimum(total, m - total), 1.0)
+    slack = tl.load(edge_ptr + 3) * tl.maximum(certain, 0.0)
+    _settle(curve, nothing, slack, key, row, rows, m, found_ptr, N)
+
+
+@triton.jit
 def agree_rows(
     key_ptr,
     nodes_ptr,
