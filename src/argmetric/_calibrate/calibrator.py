@@ -141,7 +141,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
-        """The other calibrators that the reference allows, equally likely."""
+        """Return the other calibrators that the reference allows, equally likely."""
         if self.draws is None:
             return ()
         return tuple(self._with_fields(**self._draw_fields(row)) for row in self.draws)
@@ -243,7 +243,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def parts(self) -> tuple[Calibrator, ...]:
-        """The calibrators of a chain; a single one is its own part."""
+        """Return the calibrators of a chain in order; a single one alone."""
         return (self,)
 
     @property
@@ -258,7 +258,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def formula(self) -> str:
-        """The calibrator in one line."""
+        """Return the formula of the calibrator, in one line."""
         raise NotImplementedError
 
     def fields(self) -> list[Field]:

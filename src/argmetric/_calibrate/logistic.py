@@ -53,7 +53,7 @@ class NormalPrior:
 
 @dataclass(frozen=True)
 class Mode:
-    """The likeliest coefficients; with several priors a row of each for every one.
+    """Posterior mode of the coefficients; for several priors, one row for each.
 
     theta : ndarray of shape (n_coefficients,)
     curvature : ndarray of shape (n_coefficients, n_coefficients)

@@ -1,4 +1,4 @@
-"""The prevalence among unlabelled rows, by a two-sample likelihood.
+"""Prevalence among unlabelled rows, estimated from a two-sample likelihood.
 
 Label shift: each class still looks as it did in the reference, and only the odds of a
 positive changed, by a factor e^θ. Where a calibrator gives c(s) for the score s, the
@@ -159,7 +159,7 @@ class PrevalenceLikelihood:
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:
-        """The likeliest θ of every calibrator, and its ℓ.
+        """Return the θ of the largest ℓ for each calibrator, and that ℓ.
 
         Tables, each between the neighbours of the best point of the one before, and a
         parabola through the best three points of the last.

@@ -48,7 +48,7 @@ class PriorShift(Calibrator):
 
     @property
     def shift(self) -> float:
-        """The constant that is added to the log-odds."""
+        """Return the constant that is added to log-odds: logit(new) - logit(old)."""
         assert self.prevalence is not None
         new, old = logit(np.array([self.prevalence, self.reference_prevalence]))
         return float(new - old)

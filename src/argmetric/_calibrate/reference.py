@@ -80,7 +80,7 @@ class Reference:
 
     @property
     def _ends(self) -> Floats:
-        """The scores, or the lowest and the highest of those that they stand for."""
+        """Return the scores, or the lowest and highest score of each bin."""
         if self.low is None or self.high is None:
             return self.scores
         return np.concatenate([self.low, self.high])

@@ -1,4 +1,4 @@
-"""What `decide`, `forecast` and `tune` accept as a reference: rows, or a calibrator.
+"""Turn a `reference` argument, labelled rows or a calibrator, into a calibrator.
 
 Calibrators and their fits are loaded where there is one: most calls have none.
 """
@@ -201,7 +201,7 @@ _CALIBRATED: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class CalibratorAtPrior(NamedTuple):
-    """The calibrator for a prevalence, this if it was estimated, and notes on it."""
+    """Calibrator for a prevalence, the estimate of it if there is one, and notes."""
 
     calibrator: Calibrator | None
     prevalence: EstimatedPrevalence | None

@@ -1,4 +1,4 @@
-"""The default calibrator: a smooth curve of log-odds, pulled towards no change.
+"""Default calibrator: a smooth curve of log-odds, shrunk towards no change.
 
     logit p' = z + b + a·(z - z̄) + f(z) + lumps,   z = logit p
 
@@ -146,7 +146,7 @@ class SplineCalibrator(Calibrator):
 
 @dataclass(frozen=True)
 class Basis:
-    """The columns of the curve: 1, z - z̄, a ramp between two knots, and the lumps."""
+    """Basis of the curve: 1, z - z̄, a ramp between adjacent knots, and end lumps."""
 
     knots: Floats  # log-odds at which f bends
     centre: float  # z̄, the mean of z by information
