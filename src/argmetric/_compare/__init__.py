@@ -217,7 +217,7 @@ def _forecasts(
 
 
 class _Models(NamedTuple):
-    """The models by name: what predicts, and the scores, by what messages call them."""
+    """Names of the models, their labels or thresholds, and the columns of scores."""
 
     names: tuple[str, ...]
     labels: list[Any]

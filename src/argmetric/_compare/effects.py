@@ -1,4 +1,4 @@
-"""The random effects of a comparison: what labels say of probabilities of bins.
+"""Random effects of a comparison: posterior of the probabilities of bins.
 
 A bin has rows of one pattern of predictions with neighbouring scores; bins form strata,
 and labels are drawn at random in them. In a draw of the parameters the log-odds of a
@@ -231,7 +231,10 @@ class EffectsModel:
 
     @cached_property
     def bin_columns(self) -> Floats:
-        """The array `bins` of `kernels.bin_odds`."""
+        """Return log-odds, normal scores and weights of bins, for the kernels.
+
+        Shape (n_calibrators + 4, n_bins), as `kernels.bin_odds` takes them.
+        """
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9

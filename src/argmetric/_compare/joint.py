@@ -20,7 +20,7 @@ Calibrators = tuple[Calibrator | None, ...]
 
 
 class JointCalibrator(NamedTuple):
-    """The log-odds of a row from those of all models."""
+    """Log-odds of a row as a weighted sum of those of all models, recalibrated."""
 
     weights: Floats  # (models)
     calibrator: Calibrator | None  # None: as they are

@@ -1,4 +1,4 @@
-"""What `compare` gives back: scores, differences, and which rows to label next."""
+"""Result of `compare`: scores, differences, and which rows to label next."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STILL_BEST = 0.02  # added to the probability to be best of a model that hardly 
 
 
 class ModelScore(NamedTuple):
-    """The score of a model: what is expected, and an interval."""
+    """Posterior mean of the score of a model, and its central interval."""
 
     mean: float
     interval: tuple[float, float]
@@ -62,7 +62,7 @@ def draws_summary(draws: Floats, coverage: float) -> ModelScore:
 
 
 class ForecastScore(NamedTuple):
-    """The score of a model as `forecast` has it, without labels and reference."""
+    """Forecast of the score of a model, as by `forecast` without a reference."""
 
     mean: float
     interval: tuple[float, float]
@@ -70,14 +70,14 @@ class ForecastScore(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The model that is most likely the best, and how likely."""
+    """Name of the model most likely to be the best, and the probability that it is."""
 
     model: str
     probability: float
 
 
 class PastEstimate(NamedTuple):
-    """What was known of a difference after so many labels."""
+    """Estimate of a difference, and its interval, after the first `n_labels` labels."""
 
     n_labels: int
     mean: float
@@ -87,7 +87,7 @@ class PastEstimate(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Result):
-    """The paired difference of the scores of two models on the same rows.
+    """Paired difference of the scores of two models on the same rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The search for rows whose review, or absence, raises the expected score most.
+"""Search for rows whose review, or absence, raises the expected score most.
 
 Let z be the labels, y the true labels, R the reviewed rows. After the review the score
 is a function of three independent Poisson-binomial counts: hits H of the unreviewed
@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class RowSearch:
-    """The search for rows to review or leave out."""
+    """Problem of `review_rows`: which `budget` rows to review, or to leave out."""
 
     metric: Metric
     p: Floats  # probabilities of a positive and of a negative, shape (n,)

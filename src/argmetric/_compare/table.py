@@ -133,7 +133,7 @@ class PatternTable:
 
     @property
     def prior(self) -> Prior:
-        """What may be wrong with the probabilities."""
+        """Return the prior of the errors that the probabilities may have."""
         if not self.is_labelled.any():
             return AS_REFERENCE
         return JUDGED if self.judged else RAW if self.raw else OWN
