@@ -1,4 +1,4 @@
-"""The best k of one long vector without sorting it.
+"""Best number of positives k of one long vector, without sorting it.
 
 A histogram of p gives the sums of powers above every edge, and with them E_k there
 (`_powers`). As a false alarm never helps, no k within a bin can be worth more than the
@@ -33,7 +33,10 @@ MOST_COUNTS = 1 << 15  # evaluated one by one; with more the curve is no slower
 
 
 class BestCount(NamedTuple):
-    """The best k, its value, that of the cut at one half, and the scores at the cut."""
+    """Best k, its expected metric, that of the cut at 0.5, and scores at the best cut.
+
+    `upper` is the lowest score that is predicted, `lower` the highest that is not.
+    """
 
     best: int
     expected: float
@@ -311,7 +314,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class CandidateRange:
-    """The k that can be the best: least < k ≤ most, between two edges."""
+    """Range of the k that can be the best: least < k ≤ most, between two edges."""
 
     first: Edge
     last: Edge
@@ -320,7 +323,7 @@ class CandidateRange:
 
 
 class HistogramSearch:
-    """The best value so far, and bounds that exclude counts k which cannot reach it."""
+    """Search over k: the best value so far, and bounds that exclude other counts k."""
 
     whole = False  # whether a count may split no tie; edges between bins split none
 

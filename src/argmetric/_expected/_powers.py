@@ -1,4 +1,4 @@
-"""The expected metric at any k from sums of powers of the p above it.
+"""Expected metric at any k from sums of powers of the k largest p.
 
 Where many labels are uncertain, all that E_k depends on is a short series in p: with
 S_r(k) = Σ_{i≤k} p_i^r for a few r, one k costs the same for any number of items. All

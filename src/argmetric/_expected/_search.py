@@ -1,4 +1,4 @@
-"""The best number of positives, without a curve where the metric's form allows it.
+"""Best number of positives, without a curve where the metric's form allows it.
 
 For any smooth metric a rough curve comes first: three points carry the first five
 moments of a PMF, so that nine values tell E_k roughly. How roughly is measured: at some
@@ -215,7 +215,10 @@ def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
 
 
 class ScreenedSearch:
-    """What is known of the curves during a search; more is better."""
+    """Rough values of E_k for all k, replaced by exact ones where k may be the best.
+
+    Values of metrics that are minimised have their sign changed.
+    """
 
     def __init__(self, sums: SegmentSums, asked: CountRange) -> None:
         """Compute rough values of all k, and how far off each may be."""

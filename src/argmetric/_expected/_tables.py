@@ -318,7 +318,10 @@ def settle_edges(
 
 @dataclass(frozen=True)
 class EdgeTerms:
-    """What T = 0 and T = n add, and whether they are defined, by (k, n), or by size."""
+    """Corrections of the regular form at T = 0 and T = n, where the metric is defined.
+
+    They depend on (k, n); `shared` holds them for each size n once.
+    """
 
     metric: Metric
     form: Form

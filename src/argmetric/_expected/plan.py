@@ -1,4 +1,4 @@
-"""The route table: which algorithm computes an expectation, and why.
+"""Route table: which algorithm computes an expectation, and why.
 
 All routes give the same values up to rounding; a limit decides about time alone, or
 says from where on an approximation is exact to rounding. Every limit of the engine
@@ -99,7 +99,7 @@ LEAST_DRAWS, MOST_DRAWS, DRAWN_CELLS = 1000, 4000, 1 << 21
 
 
 class Plan(NamedTuple):
-    """The route that was taken, and why."""
+    """Name of the algorithm that computes an expectation, and the reason."""
 
     name: str
     why: str

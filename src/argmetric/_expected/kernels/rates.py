@@ -1,4 +1,4 @@
-"""The best number of positives for a mean of two rates, without the whole curve.
+"""Best number of positives for a mean of two rates, without the whole curve.
 
 F(a, b, t) is the mean of the rates a/t and 1 - b/(n-t) for a hits, b false alarms and t
 positives: concave in either rate, and one rate is worth the more the higher the other
