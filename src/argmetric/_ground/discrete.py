@@ -112,7 +112,7 @@ def central_interval(
 
 
 class ScoreDistribution(DiscreteDistribution):
-    """The distribution of a score, with the interval that was forecast."""
+    """Distribution of a score on finitely many values, with its forecast interval."""
 
     metric: Any
     interval: Interval

@@ -53,7 +53,7 @@ _FIGURES = (bool, int, float, str, np.number, Interval)
 
 
 class Headline(NamedTuple):
-    """The answer of a result: what its text begins with, and its view has in large."""
+    """Main number of a result: begins its text, and is shown in large type."""
 
     words: str  #: what the number is, such as "expected F1"
     number: str

@@ -294,7 +294,7 @@ class Segments:
 
     @cached_property
     def distinct_sizes(self) -> Integers:
-        """The sizes that occur, ascending."""
+        """Return the distinct sizes of the segments, ascending."""
         largest = int(self.sizes.max())
         if largest > 4 * self.sizes.size + 1024:
             return np.unique(self.sizes)

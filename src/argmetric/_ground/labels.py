@@ -45,7 +45,7 @@ OF_SEVERAL_CLASSES = {
 
 @dataclass(frozen=True)
 class Classes:
-    """The two classes; `negative` is None where only the positive one is there."""
+    """Negative and positive class; `negative` is None if all labels are positive."""
 
     negative: Any
     positive: Any

@@ -161,7 +161,7 @@ def thin_indices(size: int, *kept: int) -> Integers:
 
 @dataclass(repr=False)
 class Display:
-    """What is drawn, by `_draw` of a class, and once it is drawn, where."""
+    """Base class of pictures: `_draw` of a subclass draws; `plot` keeps the artists."""
 
     ax_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)

@@ -15,7 +15,7 @@ _unfinished: set[str] = set()  # temporary files and folders
 
 
 class DataError(ValueError):
-    """The data at hand cannot be used; the message says where and why."""
+    """Error of unusable data; the message says where the fault is and what it is."""
 
 
 @contextlib.contextmanager

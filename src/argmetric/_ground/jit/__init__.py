@@ -1,4 +1,4 @@
-"""The decorators of every kernel: how it is compiled, and when a cached one is old."""
+"""Decorators of kernels: how each is compiled, and when a cached one is stale."""
 
 from __future__ import annotations
 
