@@ -1,4 +1,4 @@
-"""The distribution of the score of a period, from its table of counts.
+"""Distribution of the score of a period, from its table of counts.
 
 Every calibrator that the reference allows draws some θ, the change of all log-odds,
 from its posterior under each of three readings. What may be true at these calibrators
@@ -174,7 +174,7 @@ class ScoreDraws:
 
 
 class PeriodDistribution:
-    """The distribution of the score of one period; its parts are computed when used.
+    """Distribution of the score of one period; its parts are computed when used.
 
     table : ndarray of shape (2, 3, n_bins)
         Rows of the period by predicted label, known label and bin.

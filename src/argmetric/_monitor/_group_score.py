@@ -1,4 +1,4 @@
-"""The score of a period that is a mean over groups, samples or columns."""
+"""Score of a period that is a mean over groups, samples or columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True)
 class MeanOverGroups:
-    """The score of a period: the mean of a metric over its groups.
+    """Score of a period: the mean of a metric over its groups.
 
     bin_index, selected, known : ndarray of shape (n_rows,)
         Bin of the score, whether a row was predicted positive, and the true label, nan

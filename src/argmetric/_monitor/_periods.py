@@ -1,4 +1,4 @@
-"""The period of a row, by its time or by its number, and the rows of a period."""
+"""Period of a row, by its time or by its number, and the rows of a period."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXAMPLES = "'1d', '1w', '1mo' or a number of rows"
 
 
 class Every(NamedTuple):
-    """The length of a period."""
+    """Length of a period, in rows or in units of time."""
 
     text: str  # such as "1w"; "1000" for rows; "" where every call is a period
     rows: int = 0  # rows of a period; 0 where time or calls make it
@@ -261,7 +261,7 @@ class GroupTable(NamedTuple):
 
 
 class PeriodCounts(NamedTuple):
-    """The rows of one period, counted."""
+    """Counts of the rows of one period, with its number, start and end."""
 
     number: int  # its place among all periods
     # When it begins and when the next one does; numbers of rows without times

@@ -1,4 +1,4 @@
-"""The result of `monitor`: a row for every period, and the counts behind it."""
+"""Result of `monitor`: a row for every period, and the counts behind it."""
 
 from __future__ import annotations
 

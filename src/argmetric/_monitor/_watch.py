@@ -1,4 +1,4 @@
-"""What stays the same from period to period, and alarms.
+"""Settings that are the same for all periods, and alarms.
 
 Alarms have a stated rate of false ones. On movement, for the worse and for the
 better: the signed root of 2·max ℓ for the last 1, 2, 4 and 8 periods together, against
@@ -56,7 +56,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 @dataclass(frozen=True)
 class Watch:
-    """What stays the same from period to period."""
+    """Metric, reference and settings that are the same for all periods."""
 
     metric: Metric
     bins: PeriodBins
@@ -95,7 +95,7 @@ class Watch:
 
     @property
     def unseen(self) -> str:
-        """What no period shows without labels, and what would show it."""
+        """Return a note on changes that only labels can reveal."""
         way = "to_label(100) picks 100 rows worth labelling"
         if self.is_grouped or self.columns:
             way = "label some groups, drawn at random, and pass them as known="

@@ -1,4 +1,4 @@
-"""The words for a period, which are the same on every surface."""
+"""Words for a period, the same in Python, notebooks, reports and commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CANNOT_SAY_MEANS = (
 
 
 class Answer(NamedTuple):
-    """The score of a period and its interval, in words."""
+    """Score of a period and its interval, as text."""
 
     score_text: str
     interval_text: str
@@ -87,7 +87,7 @@ def restore_period(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class OnePeriod(Result):
-    """The words of a period, whether its rows have two classes or several."""
+    """Base class of the results of one period, of two classes or several: texts."""
 
     start: str
     end: str
@@ -118,7 +118,7 @@ class OnePeriod(Result):
 
     @property
     def answer(self) -> Answer:
-        """The score and its interval in words, as every surface gives them.
+        """Return the score and its interval as text, the same wherever they are shown.
 
         The actual score where all labels are known; both readings, and no interval,
         where nobody can say without labels; otherwise the forecast and its interval.
@@ -132,7 +132,7 @@ class OnePeriod(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What forecast and verdict rest on."""
+        """Return the assumptions of the forecast and of the verdict."""
         return ASSUMED
 
     def _headline(self) -> Headline:
@@ -220,7 +220,7 @@ def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
 
 
 class AllPeriods(Saved[Kept]):
-    """The words of all periods, whether rows have two classes or several."""
+    """Base class of the results of all periods, of two classes or several: texts."""
 
     watch: Any
     periods: Any
@@ -247,7 +247,7 @@ class AllPeriods(Saved[Kept]):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What forecasts and verdicts rest on."""
+        """Return the assumptions of the forecasts and of the verdicts."""
         return ASSUMED
 
     def _headline(self) -> Headline | None:
