@@ -39,7 +39,7 @@ SPREAD = 64  # places at which forecasts are computed, besides those that are ma
 
 
 class Request:
-    """The call of `decide` that made a decision, with what is known besides.
+    """Arguments of the call of `decide` that made a decision, and its reference.
 
     `reference` is a pair (y, p) or None, `names` what to call the file and its columns,
     and `ids` are names of the groups, where groups are numbers for them.
@@ -212,7 +212,7 @@ class PageForecasts:
 
 
 class Family:
-    """The curves of some metrics over the same rows, and the best decision for each.
+    """Curves of several metrics over the same rows, and the best decision for each.
 
     `metrics` are the main one and those it is compared with, `choices` the best
     decisions by the name of the metric, `best` their numbers of positives at one cut.
@@ -261,7 +261,7 @@ class Family:
 
     @property
     def most(self) -> int:
-        """The largest number of positives that the decision was allowed."""
+        """Return the largest number of positives that `max_positives` allows."""
         most = self.asked.limits["max_positives"]
         if most is None:
             return self.size

@@ -196,13 +196,13 @@ class _Page:
 
     @property
     def best(self) -> float:
-        """The forecast of the best decision."""
+        """Return the mean score that is forecast for the best decision."""
         labels = self.asked.layout.select(self.decision.labels) == 1
         return self.forecasts.of(labels, self.decision.expected)
 
     @property
     def raw_cut(self) -> str:
-        """The same cut on scores before a calibrator; empty where there is none."""
+        """Return a text with the same cut on raw scores; empty where there is none."""
         cut = self.decision.threshold_raw
         if self.given or not self.calibrated or cut is None or not math.isfinite(cut):
             return ""

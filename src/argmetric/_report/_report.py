@@ -109,7 +109,7 @@ class Section:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What was decided, what to expect of it and what would change it, to be shown.
+    """Report of a result: what was decided, what to expect, and what would change it.
 
     Experimental: may change in any release.
 

@@ -1,4 +1,4 @@
-"""The verb `report`, a page on any result; those of periods and of comparisons."""
+"""Verb `report`, a page on any result; pages of periods and of comparisons."""
 
 from __future__ import annotations
 
