@@ -1,4 +1,4 @@
-"""The tests of cuts: binomial, exact, and one after the other.
+"""Exact binomial tests of cuts, one after the other.
 
 Rows are independent draws from the population. Among the k rows that a cut selects,
 the wrong ones are Bin(k, 1 - precision), given all rows below the cut. A cut passes

@@ -64,7 +64,7 @@ class LabelledRows:
 
     @property
     def only_class(self) -> str:
-        """The class of all rows, where there is one."""
+        """Return "positive" or "negative" if all rows have one class, else ""."""
         if self.positive.all():
             return "positive"
         return "" if self.positive.any() else "negative"
@@ -72,7 +72,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Terms:
-    """The limits to certify, and the words for them.
+    """Limits to certify, and the words for them.
 
     `limits` are shares; `words` are the same limits as they were typed. The labels of a
     matrix share the risk: `n_labels` of them, of which this one is called `label`.

@@ -60,7 +60,7 @@ class Promise:
 
     @property
     def counts(self) -> str:
-        """The count that proves it, in words."""
+        """Return the count of errors that proves the promise, in words."""
         seen = f"{counted(self.errors, 'error')} among {counted(self.k, 'row')}"
         return f"{seen}, {self.allowed:,} allowed"
 
@@ -90,7 +90,7 @@ def at_prevalence(prior: float | None) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(Result):
-    """What holds for new rows, with which confidence.
+    """Promises that hold for new rows, with the confidence in all of them.
 
     Attributes
     ----------

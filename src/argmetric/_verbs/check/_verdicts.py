@@ -1,4 +1,4 @@
-"""The verdicts of a check, and the ways to decide that it compared."""
+"""Verdicts of a check, and the ways to decide that it compares."""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ FOR_ARRAYS = (
 
 
 class NeverDefinedError(ValueError):
-    """The metric is undefined on all rows; `decision` holds if they are some of many.
+    """Error of a metric that is undefined on all rows; it carries the `decision`.
+
+    The decision holds if the rows are a part of many more.
 
     Other processes get it as a plain ValueError.
     """

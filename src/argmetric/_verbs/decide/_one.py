@@ -1,4 +1,4 @@
-"""The decision on one vector."""
+"""Decision on one vector, and on many segments in blocks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ from argmetric.metrics import (
 
 
 class CountResult(NamedTuple):
-    """The best count, P(no positive), makers of scores and curve, and the route."""
+    """Best count, P(no positive), and functions that return scores, curve and plan.
+
+    `key()` returns the scores in descending order, `curve()` the values for all k.
+    """
 
     choice: BestCount
     p_none: float

@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
     @property
     def scale(self) -> str:
-        """What thresholds are compared with."""
+        """Return the scale of thresholds: "p" or "logit", "calibrated " before it."""
         scale = "logit" if self.logits else "p"
         return scale if self.raw is None else f"calibrated {scale}"
 

@@ -139,13 +139,13 @@ class RowSearch:
 
     @cached_property
     def at_expected_counts(self) -> Labels:
-        """The metric at t = Σ p."""
+        """Return the state of every label with T fixed at its mean Σ p."""
         one = np.ones((self.t.size, 1))
         return self.state(self.t[:, None], one, one)
 
     @cached_property
     def at_points(self) -> Labels:
-        """The metric at no positive, and at two points for all other outcomes.
+        """Return the state of every label with T at three points: 0, and two above it.
 
         The points m ± and their weights have the first three moments of T given T ≥ 1.
         """

@@ -26,7 +26,7 @@ N_TERMS = 8  # of a power series in p·u
 
 
 class Labels(NamedTuple):
-    """The metric, and the state of every label."""
+    """Metric, and the state of every one of the m labels (columns)."""
 
     linear: bool  # in tp, at fixed k and t
     form: int

@@ -94,7 +94,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def metric(self) -> Metric:
-        """The metric of all labels."""
+        """Return the metric, the same for all labels."""
         return self.rules[0].metric
 
     @property

@@ -111,7 +111,10 @@ class Cuts:
 
     @cached_property
     def thresholds(self) -> Floats:
-        """The smallest score that each cut predicts; infinite for the empty one."""
+        """Return the smallest score that each cut predicts, infinite for the empty cut.
+
+        An array of shape (n_cuts,), as the counts.
+        """
         return np.concatenate([[math.inf], self.scores])
 
     def threshold(self, cut: int) -> float:
@@ -183,7 +186,7 @@ class Curve:
 
     @property
     def best(self) -> int:
-        """The best cut; ties go to fewer positives."""
+        """Return the index of the best cut; ties go to fewer positives."""
         return int(np.argmax(self.optimal))
 
     @cached_property
@@ -245,7 +248,7 @@ class RuleLimits:
 
     @property
     def named_limits(self) -> dict[str, float]:
-        """The limits that were set."""
+        """Return the limits that were set, by name."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
     def paid_for(

@@ -273,7 +273,7 @@ def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Int
 
 @dataclass(frozen=True)
 class Procedure:
-    """The steps repeated on every sample: the metric, its limits, and the choice.
+    """Steps repeated on every sample: the metric, its limits, and the choice of a cut.
 
     With a standard error, the cut with the fewest positives on the run around the best
     one that comes so near to it.
