@@ -1,4 +1,4 @@
-"""The labels of the highest expected metric, one class for every row.
+"""Labels of the highest expected metric, one class for every row.
 
 All metrics but functions of one's own depend on the sums h, k and μ of the classes:
 a climb over single rows finds the best labels for nearly all batches, and never ends
@@ -61,7 +61,7 @@ class GroupRows:
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """The first row of every group, and the one behind its last."""
+        """Return the first row of every group and the one after its last."""
         return list(pairwise(self.starts.tolist()))
 
     @property

@@ -71,7 +71,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over calibrators t
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassForecast(DistributionResult):
-    """The distribution of the score of labels, one of several classes per row.
+    """Distribution of the score of labels, one of several classes per row.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ LEAST = 1e-12  # smaller probabilities count as this
 
 
 class LabelModel(NamedTuple):
-    """The posterior of the parameters: normal with this mode and covariance."""
+    """Posterior of the parameters: normal with this mode and covariance."""
 
     directions: Floats  # of B by label, true class and parameter
     mode: Floats

@@ -150,7 +150,7 @@ class PeriodRows(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassWatch:
-    """The reference and the settings, the same for all periods."""
+    """Reference and settings, the same for all periods."""
 
     metric: ClassMetric
     classes: ClassTuple

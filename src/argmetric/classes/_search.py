@@ -1,4 +1,4 @@
-"""The search for weights of classes: one weight after the other, from many starts.
+"""Search for weights of classes: one weight after the other, from many starts.
 
 A worth is a pair: rows by which limits are missed, negative, and then the score. So
 weights that keep limits are better than any that do not.

@@ -1,4 +1,4 @@
-"""The expected metric of labels, and what one more row of a class would bring."""
+"""Expected metric of labels, and the gain of one more row of a class."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def groups_that_score_less(
 
 
 class RowRule(NamedTuple):
-    """The class with the largest weight·p + offset: what the decision amounts to."""
+    """Rule for one row: the class with the largest weight·p + offset."""
 
     weights: Floats
     offsets: Floats

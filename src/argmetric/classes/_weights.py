@@ -163,7 +163,7 @@ SHOWN = 8  # classes in the printed form
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MultiClassRule(SavedRule):
-    """The class with the largest weighted probability.
+    """Rule that gives a row the class with the largest weighted probability.
 
     Parameters
     ----------
