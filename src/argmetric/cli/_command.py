@@ -17,7 +17,7 @@ from argmetric.cli._values import refuse_bad_report
 
 
 class Arguments:
-    """The options of a command, each by its name; `more` and `file` are its files."""
+    """Options of a command, each by its name; `more` and `file` are its files."""
 
     def __init__(self, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self._defaults = dict(defaults)

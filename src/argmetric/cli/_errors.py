@@ -50,7 +50,7 @@ _MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
 class UsageError(Exception):
-    """The command line itself is wrong, whatever the data may be."""
+    """Error in the command line itself, whatever the data may be."""
 
 
 def refuse_usage(wrong: Mapping[str, bool]) -> None:

@@ -1,4 +1,4 @@
-"""What commands that learn have in common: options, refusals, training, telling."""
+"""Shared parts of commands that learn: options, checks, training and output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OfTexts(opt.Options):
 
 
 class Gate(opt.Options, group=opt.OUTPUT):
-    """The gate of scores of texts, which are shares."""
+    """Option --fail-under of commands on texts, whose scores lie between 0 and 1."""
 
     fail_under: opt.Fraction
 

@@ -1,4 +1,4 @@
-"""What people see: answers as lines or as JSON, and a sign of life.
+"""Output for people: answers as lines or as JSON, and a progress bar.
 
 docs/results.rst lists the keys of every command with their types and meanings; a test
 holds what is printed to it.

@@ -59,7 +59,7 @@ class _Budget(opt.Options, group=Group("Budget", sort_key=1)):
 
 
 class _Choice(opt.Options, group=Group("Choice", sort_key=2)):
-    """What a summary takes.
+    """Options that say which sentences or words a summary takes.
 
     Attributes
     ----------

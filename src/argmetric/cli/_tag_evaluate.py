@@ -249,7 +249,7 @@ def holds_chunks(values: Column) -> bool:
 
 
 class ChunkLabels:
-    """The labels of chunks in one column; what is no label of IOB2 is refused.
+    """Labels of chunks in one column; any other text than labels of IOB2 is refused.
 
     `column` counts from 0, -1 is the last. `wrong` are tokens whose label goes on with
     a chunk that is not open. In IOB1, B-X only parts neighbors of one type, while I-X

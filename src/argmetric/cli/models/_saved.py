@@ -54,7 +54,7 @@ class Feature(NamedTuple):
 
 
 class Features(NamedTuple):
-    """The columns of the matrix, in order, and others with why they are left out."""
+    """Columns that a model uses, in order, and why each other one is left out."""
 
     used: tuple[Feature, ...]
     left_out: dict[str, str]

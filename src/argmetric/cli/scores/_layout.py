@@ -70,27 +70,27 @@ class TableRows:
 
     @property
     def names(self) -> list[str]:
-        """The labels or classes: what * stands for."""
+        """Return the names of the labels or classes: the part that * matches."""
         return list(self.columns)
 
     @property
     def classes(self) -> list[Any]:
-        """The class of each column."""
+        """Return the class of each column."""
         return load.as_classes(self.names)
 
     @property
     def score(self) -> str:
-        """The column of scores, or their pattern."""
+        """Return the name of the column of scores, or the pattern of several."""
         return self.used.get("scores") or self.used["score"]
 
     @property
     def checked_scores(self) -> Floats | Probabilities:
-        """The scores as the functions of the package take them."""
+        """Return the scores as verbs take them; `Probabilities` if they are checked."""
         return Probabilities(self.p, self.logits) if self.in_range else self.p
 
     @cached_property
     def scale(self) -> Floats:
-        """The scores on the scale of thresholds: recalibrated, if they are."""
+        """Return the scores on the scale of thresholds: after any calibrator."""
         if self.calibrator is None:
             return np.asarray(self.p)
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply

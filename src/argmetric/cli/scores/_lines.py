@@ -74,7 +74,7 @@ def forecast_facts(forecast: Any, *but: str) -> Facts:
 
 
 class Answer(NamedTuple):
-    """What a verb says of rows: results by their keys in JSON, and lines for people.
+    """Answer of a verb on rows: results by their keys in JSON, and lines for people.
 
     `values` are further keys of JSON. With `beside_rows` the lines go to standard
     error. `judged` is the score that --fail-under judges, and what it is called.

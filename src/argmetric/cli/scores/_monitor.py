@@ -72,7 +72,7 @@ class _Periods(opt.Options, group=opt.FORECAST):
 
 
 class _Files(opt.Options, group=opt.OUTPUT):
-    """What is kept and written.
+    """Options of the files that `monitor` keeps and writes.
 
     Attributes
     ----------

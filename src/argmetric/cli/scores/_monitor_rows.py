@@ -235,7 +235,7 @@ def _parse_times(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """What was counted so far: `asked` has the options that must stay the same.
+    """Counts of the files so far; options in `asked` must stay the same.
 
     Each of the files has its path, size, time of change and digest.
     """
