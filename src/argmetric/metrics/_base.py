@@ -120,7 +120,7 @@ class Metric:
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
-        """What equality compares: nan, unlike itself, has to equal itself here."""
+        """Return the values that equality and the hash compare, with None for nan."""
         undefined = math.isnan(self.zero_division)
         known = self._parameters() | ({"zero_division": None} if undefined else {})
         return (type(self), *known.values())

@@ -55,12 +55,12 @@ class ClassMetric:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """Return the least and the greatest value."""
         return 0.0, 1.0
 
     @property
     def convention(self) -> str:
-        """What absent classes count, in words; empty where it does not matter."""
+        """Return how absent classes count, in words; empty where it does not matter."""
         return ""
 
     def to_dict(self) -> dict[str, Any]:
