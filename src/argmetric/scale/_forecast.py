@@ -146,7 +146,7 @@ def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
 
 @dataclass(frozen=True)
 class VectorCounts:
-    """The distribution of the confusion matrix of one vector, labels independent."""
+    """Distribution of the confusion matrix of one vector of independent labels."""
 
     n_positives: int
     expected: float  # number of true labels

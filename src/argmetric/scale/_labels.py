@@ -35,7 +35,7 @@ RowLabels = npt.NDArray[np.int8]  # of rows of all files: 0, or 1 more than the 
 
 @dataclass(frozen=True)
 class Question:
-    """What is decided: the best labels by a metric, within limits."""
+    """Problem of a decision: the metric to maximise, its limits, and options."""
 
     metric: Metric
     limits: Limits
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class RowDecision:
-    """The decision about all rows: a label for each, or one cut."""
+    """Decision about all rows: a label for each, or one cut."""
 
     question: Question
     results: list[BucketResult]

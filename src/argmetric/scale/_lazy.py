@@ -65,7 +65,7 @@ USUAL = {"score": SCORE_NAMES, "label": LABEL_NAMES, "decision_column": DECISION
 
 @dataclass(frozen=True, repr=False)
 class LazyDecision(ScaledDecision):
-    """The result of a decision over a lazy table, and the table with its column.
+    """Result of a decision over a lazy table: the table with a column of decisions.
 
     Parameters
     ----------

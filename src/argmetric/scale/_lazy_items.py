@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest probability."""
+        """Return the smallest and the largest probability."""
         if self.first is None:
             return self.low, self.high
         p = nw.col("p")

@@ -34,7 +34,7 @@ class UnfinishedError(DataError):
 
 
 class StoppedError(DataError):
-    """The run could not go on now; what was done is kept."""
+    """Error of a run that can be resumed: what was done is kept."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class OpenedFiles(Shown):
 
 @dataclass(frozen=True)
 class Scan:
-    """The files of a verb, with the columns that it reads of them."""
+    """Files of a verb, with the columns that it reads of them."""
 
     sources: list[InputFile]
     columns: UsedColumns

@@ -1,4 +1,4 @@
-"""What a model is given: columns of numbers, and of values that are told apart."""
+"""Features of a model: columns of numbers, and columns of categories."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ _PATIENCE_SECONDS = 0.1
 
 
 class PackedError(DataError):
-    """The bytes of `name` are compressed in a way that `command` unpacks, not we."""
+    """Error of a compressed file that is not unpacked here; `command` does it."""
 
     def __init__(self, name: str, command: str) -> None:
         super().__init__(f"{name} is compressed: {command} FILE unpacks it")
@@ -343,7 +343,7 @@ class Source:
 
 
 class _PackedBytes:
-    """The packed bytes of a source, as pyarrow reads a file."""
+    """Packed bytes of a source, as a file that pyarrow can read."""
 
     closed = False
 

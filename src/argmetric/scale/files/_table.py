@@ -269,7 +269,7 @@ def null_like(column: pa.Array) -> pa.Scalar:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file.
+    """Rows of one file, or a block of them.
 
     Columns of CSV and TSV are text, cell by cell as in the file, so that ids such as
     ``007`` survive.

@@ -1,4 +1,4 @@
-"""What a column holds: numbers, probabilities, weights, groups or labels."""
+"""Values of a column: numbers, probabilities, weights, groups or labels."""
 
 from __future__ import annotations
 

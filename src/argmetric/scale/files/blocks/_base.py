@@ -1,4 +1,4 @@
-"""What every reader of blocks takes and gives, and what labels mean."""
+"""Arguments and results of all readers of blocks, and the classes of labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 
 @dataclass(frozen=True)
 class StreamClasses:
-    """The positive and the negative class, None where it is not known yet.
+    """Positive and negative class of a stream, each None until it is known.
 
     Numbers are compared as numbers: "1", "+1" and "1.0" are one class. Where the user
     has `named` the positive one, the first other value is the negative one, or with
@@ -108,7 +108,7 @@ class Request:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What the columns of the matrix are; known before the first row is read."""
+    """Columns of the matrix of features, known before the first row is read."""
 
     format: RowFormat
     n_features: int

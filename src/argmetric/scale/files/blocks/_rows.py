@@ -66,7 +66,7 @@ class TextRows:
 
     @property
     def delimiter(self) -> str | None:
-        """What separates cells that may be quoted."""
+        """Return the delimiter of cells that may be quoted; None if none may be."""
         return None
 
     def __init__(self, source: _source.Source, request: Request) -> None:
