@@ -42,7 +42,7 @@ class TaskProblem:
 
 @dataclass(frozen=True, repr=False)
 class TaskReport(Result):
-    """The result of `check_task`.
+    """Result of `check_task`.
 
     Parameters
     ----------

@@ -57,7 +57,10 @@ _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 @dataclass(frozen=True, eq=False)
 class TextLayout:
-    """The layout of a text."""
+    """Layout of a text: its markup, lines, paragraphs and items of lists.
+
+    Arrays are by character (`hidden`) or by line.
+    """
 
     hidden: Booleans  # which characters are markup, or of lines that are no sentences
     lines: Integers  # the first character of each line
