@@ -108,7 +108,7 @@ class _LocalSearch:
 
     @property
     def value(self) -> float:
-        """The expected utility of the best labels; nan if none is defined."""
+        """Return the expected utility of the best labels so far; nan if undefined."""
         return self.sign * self.gain if self.gain > -math.inf else math.nan
 
     def offer(self, labels: Integers, *, sure: bool = False) -> bool:
@@ -218,7 +218,7 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SequenceDecision(Result):
-    """The chosen labels of a sequence and their expected utility.
+    """Chosen labels of a sequence and their expected utility.
 
     Parameters
     ----------

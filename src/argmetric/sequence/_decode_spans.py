@@ -45,7 +45,7 @@ from argmetric.sequence._spans import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDecision(Result):
-    """The chosen spans and their expected score.
+    """Chosen spans and their expected score.
 
     Parameters
     ----------
