@@ -212,7 +212,7 @@ COUNTS = ("tp", "k", "t", "n")
 
 @dataclass(repr=False)
 class StreamDisplay(Display):
-    """The score of predictions made before their labels were seen, row by row.
+    """Score of predictions made before their labels were seen, row by row.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class FixedRule(ThresholdRule):
 
 @dataclass(frozen=True)
 class OFORule(ThresholdRule):
-    """The level at the counts so far; for F1 half the running F (Busa-Fekete 2015).
+    """Threshold from the counts so far: for F1, half the running F (Busa-Fekete 2015).
 
     θ = (tp + a) / (k + t + b) for F1. The published rule, `prior=(0, 0)`, starts at 0
     and is a weak baseline: an unlucky start keeps it near 0 for long.
