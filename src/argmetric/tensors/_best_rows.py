@@ -1,4 +1,4 @@
-"""The best count of every row: under limits, or by the quickest way where none are set.
+"""Best count of every row: under limits, or by the fastest algorithm without them.
 
 Rows on a GPU are decided by kernels, rows of torch on a CPU as arrays are. `choose`
 takes any rows, from the values of all counts.

@@ -1,4 +1,4 @@
-"""The expected metric of rows of sorted probabilities, for every k at once.
+"""Expected metric of rows of sorted probabilities, for every k at once.
 
 Every function takes p and q = 1-p of the shape (rows, m), p descending, and gives
 (rows, m+1): the value of the k most likely items of each row. Rows may be padded

@@ -38,7 +38,7 @@ PMF_ROWS = 64  # longest rows whose whole PMF is summed: 4,225 cells each
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TensorForecast:
-    """The score to expect of labels, as tensors on the device of `p`.
+    """Forecast of the score of labels, as tensors on the device of `p`.
 
     Attributes
     ----------
