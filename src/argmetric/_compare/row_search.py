@@ -177,7 +177,7 @@ class RowSearch:
         return window(best)
 
     def _plain_values(self, order: Integers, first: int, last: int) -> Floats:
-        """Return the score of each window at the expected counts."""
+        """Return the metric at the expected counts for each window of reviewed rows."""
         start = np.arange(first, last + 1)
         sums = np.concatenate([[0.0], np.cumsum(self.p[order])])
         hits, misses = sums[start], sums[-1] - sums[start + self.budget]

@@ -156,7 +156,10 @@ class RankedItems:
 
 
 def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
-    """Return exact sums of a vector in memory within bins of width 1/scale."""
+    """Count the p of each bin of width 1/scale, and sum powers of their places in it.
+
+    Sums are whole numbers, of shape (bins, N_SUMS); see `kernels.segments.bin_sums`.
+    """
     from argmetric._expected.kernels.segments import bin_sums
 
     sums = np.zeros((bins, N_SUMS), dtype=np.int64)

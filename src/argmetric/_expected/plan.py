@@ -134,7 +134,10 @@ def needs_one_point(expected: float) -> bool:
 
 
 def is_smooth(metric: Metric) -> bool:
-    """Return whether a rough curve shows where the best count can be."""
+    """Return whether the metric is a user's function that is declared smooth.
+
+    A rough curve of it shows which counts can be the best.
+    """
     return isinstance(metric, CustomMetric) and metric.smooth
 
 

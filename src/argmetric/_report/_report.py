@@ -314,11 +314,13 @@ def _assets() -> tuple[Any, dict[str, str]]:
 
 
 def _hash(text: str) -> str:
+    """Return the hash of a script as a content security policy names it."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _units(values: list[float]) -> list[int | None]:
+    """Return values as whole multiples of 1/UNIT, for JSON; None if not finite."""
     return [round(x * UNIT) if math.isfinite(x) else None for x in values]
 
 

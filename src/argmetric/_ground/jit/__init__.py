@@ -53,7 +53,7 @@ def borrowing(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a borrowing kernel that only other kernels call, not Python.
+    """Compile a kernel that only other kernels call, without counting references.
 
     It gets no wrapper for calls from Python, which may take longer to compile than the
     function itself.
@@ -84,10 +84,11 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _compile_once_per_type(dispatcher: Any) -> None:
-    """Let calls with the number 0 and with a variable share one code."""
+    """Compile a kernel once per type: literal numbers count as their type."""
     template = dispatcher.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:
+        """Return the template for the types of the arguments, not their values."""
         return template(tuple(map(numba.types.unliteral, args)), kws)
 
     dispatcher.get_call_template = of_types

@@ -390,6 +390,7 @@ def _check_trees(part: object) -> None:
 
 
 def _is_sound(nodes: AnyArray, n_features: int) -> bool:
+    """Return whether nodes form a tree: known features, children after parents."""
     if nodes.ndim != 1 or nodes.size == 0 or nodes["is_categorical"].any():
         return False
     inner = np.flatnonzero(nodes["is_leaf"] == 0)

@@ -182,6 +182,7 @@ class RowReader:
             return None
 
     def _times(self, table: files.Table) -> AnyArray | None:
+        """Return the time of each row of a block; None without --time."""
         if self.o.time is None:
             return None
         column = table.columns.column(table.names.index(self._found["time"]))

@@ -147,7 +147,7 @@ def columns(
 
 
 def _reading(o: Arguments) -> dict[str, Any]:
-    """Return how text is written, by the options that say it."""
+    """Return the options that were given on encoding, line length and decimals."""
     how = o.only(*(name for name in _READING if name in o.names))
     if how:
         check_encoding(how["encoding"])

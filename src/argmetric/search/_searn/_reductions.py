@@ -85,6 +85,7 @@ def class_table(decisions: Decisions, classes: Hashes) -> Integers:
 
 
 def pairs_of(indptr: Integers) -> tuple[Integers, Integers]:
+    """Return both indices of all pairs i < j within a segment, (n_pairs,) each."""
     first: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     second: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     sizes = np.diff(indptr)

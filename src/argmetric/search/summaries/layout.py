@@ -272,7 +272,7 @@ def _line_ends(
     inside = ~marked[breaks]
 
     def share(of: Booleans) -> Floats:
-        """Return the share of such lines among those that end inside sentences."""
+        """Return by block the share of `of` among lines that end inside sentences."""
         n = np.bincount(block, inside, len(widths))
         return np.bincount(block, inside & of, len(widths)) / np.maximum(n, 1)
 

@@ -259,6 +259,7 @@ class SvmlightRows(TextRows):
         return X, target.take(integer_array(2 * np.arange(shape[0]))), good
 
     def row(self, text: bytes) -> tuple[Any, str] | None:
+        """Return the (index, value) pairs and the label of a line, None if blank."""
         words = text.decode(errors="replace").partition("#")[0].split()
         if not words:
             return None
