@@ -146,7 +146,7 @@ class BinEdges:
         return bound_logits(np.concatenate([self.edges[:1], self.edges]))
 
     def sums(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return rows, and the sum of their distances from `base`, of every bin."""
+        """Return for every bin its rows and the sum of score - `base`."""
         place, base = np.searchsorted(self.edges, scores, side="right"), self.base
         count = np.bincount(place, minlength=base.size).astype(np.float64)
         above = np.bincount(place, bound_logits(scores) - base[place], base.size)
@@ -168,6 +168,7 @@ class BinEdges:
         return place
 
     def _bucket(self, scores: Floats) -> Integers:
+        """Return the bucket of each score: of equal width, one beyond either end."""
         low, high = bound_logits(self.edges[[0, -1]])
         with np.errstate(over="ignore"):
             place = (scores - low) * ((N_BUCKETS - 3) / max(high - low, 1e-300)) + 1.0

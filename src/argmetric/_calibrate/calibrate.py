@@ -57,7 +57,7 @@ def fold_numbers(
 
 
 def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
-    """Shuffle, sort by kind and deal out like cards; return the fold of every unit."""
+    """Return a random fold for every unit, with units of each kind spread evenly."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
@@ -71,7 +71,7 @@ def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
 
 
 def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
-    """Return every score calibrated by a fit on the other folds, on the same scale."""
+    """Return every score calibrated by a fit on the other folds; log-odds stay so."""
     reference = reference.with_odds()
     result = np.empty(reference.n)
     for number in range(int(fold.max()) + 1):

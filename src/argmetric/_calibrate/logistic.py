@@ -29,7 +29,7 @@ def row_blocks(n: int, rows: int = ROWS_PER_BLOCK) -> Iterator[slice]:
 
 
 def sum_blocks(terms: Callable[[slice], float], n: int) -> float:
-    """Return the sum over all rows, of which `terms` gives that over a slice."""
+    """Return the sum of `terms(block)` over blocks of the n rows."""
     return math.fsum(terms(part) for part in row_blocks(n))
 
 

@@ -163,6 +163,7 @@ def _as_calibrator(*label: object) -> str:
 
 
 def _describe(reference: object) -> str:
+    """Return the type of an argument in words, for a message."""
     if isinstance(reference, tuple | list):
         return f"a {type(reference).__name__} of {len(reference)}"
     if isinstance(reference, type):
