@@ -225,6 +225,7 @@ class _Models(NamedTuple):
 
 
 def _models(p: Any, labels: Any) -> _Models:
+    """Return names, decisions and scores of the models, paired up and checked."""
     scores, own = _columns(p, "p")
     decided, named = _columns(labels, "labels")
     refuse_swapped(scores, decided, "compare(p, labels, metric)")

@@ -179,7 +179,7 @@ def effect_constants(prior: Prior) -> Floats:
 
 
 def mean_constants(effects: Floats, x: Floats, weight: Floats) -> Floats:
-    """Return c so that the mean of expit(x + effects + c) over the rows is expit(x).
+    """Return c such that the weighted mean of expit(x + effects + c) is expit(x).
 
     Newton's method on the logarithm of the smaller probability. `weight`: of the rows.
     """
@@ -362,7 +362,7 @@ def at_rates(
 
 
 def _next_step(level: Floats, most: float) -> float:
-    """Return by how much the temperature may change, so that enough particles stay."""
+    """Return the step in temperature that leaves enough effective particles."""
     wanted = KEPT * PARTICLES
 
     def effective(step: float) -> float:
@@ -380,7 +380,7 @@ def _next_step(level: Floats, most: float) -> float:
 
 @dataclass
 class _Particles:
-    """Standard normal variables behind the parameters, and what follows of them."""
+    """Particles: standard normal variables, and the bins and likelihoods they imply."""
 
     model: EffectsModel
     normal: Floats  # (particles, parameters)
@@ -394,6 +394,7 @@ class _Particles:
     def of_prior(
         cls, model: EffectsModel, count: int, rng: np.random.Generator
     ) -> _Particles:
+        """Draw particles of the parameters from the prior, with their likelihoods."""
         normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
         which = np.arange(count) % len(model.x)
         odds, spread = model.shared_odds(normal, which)
@@ -428,7 +429,7 @@ class _Particles:
         self.scale = float(np.clip(self.scale * np.exp(accept.mean() - 0.25), 0.1, 2.0))
 
     def move_patterns(self, heat: float, rng: np.random.Generator) -> None:
-        """Change every effect of a pattern by a step of its own."""
+        """Propose a random step for every effect of a pattern; accept by Metropolis."""
         first = self.model.n_shared
         normal = self.normal.copy()
         noise = rng.standard_normal(normal[:, first:].shape)

@@ -319,6 +319,7 @@ class Comparison(Saved["Comparison"]):
         return Difference(self.names[a], self.names[b], *gap, self.coverage, better)
 
     def _pair(self, *models: Any) -> tuple[int, int]:
+        """Return the indices of two models, by default of the first two in rank."""
         if len(self.names) < 2:
             raise ValueError("there is one model: a difference needs two")
         if all(one is None for one in models):
@@ -542,6 +543,7 @@ class Comparison(Saved["Comparison"]):
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
+        """Return the kind of a saved comparison; refuse others and newer formats."""
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
             raise ValueError(
                 f"this is no saved comparison: its key 'file' is not {NAME!r}"
@@ -551,6 +553,7 @@ class Comparison(Saved["Comparison"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
+        """Return the comparison that a file holds, with its parts checked."""
         names, coverage = tuple(values["names"]), float(values["coverage"])
         whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
         (pattern, bin_), groups = whole, values["groups"]

@@ -164,7 +164,7 @@ class PatternTable:
         return np.asarray(np.sqrt(total / self.size) / self.groups.size.size)
 
     def first_contrasts(self) -> Floats:
-        """Return what models are compared by before anything is known."""
+        """Return contrasts of the models: of two, or of each against the mean."""
         count = len(self.decisions)
         if count <= 2:
             return np.array([[1.0, -1.0][:count]])
@@ -201,7 +201,7 @@ class PatternTable:
         return np.asarray(np.divide(*sums))
 
     def _weights(self, contrasts: Floats) -> Floats:
-        """Return Neyman's weights of the strata, at the rates as they are known."""
+        """Return Neyman's weights of the strata, from the rates estimated so far."""
         _, labels, positives = self._labels_in(self.member)
         p, mu = self.probability, self._mean_probability
         sizes = self.size * self.influence(contrasts) * np.sqrt(p * (1 - p))
