@@ -81,7 +81,7 @@ class Items(ABC):
         """Return the number of items with p > 0."""
 
     def from_half(self) -> Items | None:
-        """Return items whose raw score is at least 1/2; None if it is p itself."""
+        """Return the items with a raw score of at least 1/2; None if p is raw."""
         return None
 
     def moments(self, low: float, scale: float, bins: int) -> Floats:
@@ -102,6 +102,7 @@ class Array(Items):
         return sums_in_bins(self.p, low, scale, bins)
 
     def within(self, low: float, high: float, count: int) -> Array:
+        """Return the items p with low ≤ p < high, of which there are `count`."""
         from argmetric._expected.kernels.segments import take_range
 
         out = np.empty(count + 1)
@@ -308,7 +309,7 @@ def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
 
 @dataclass(frozen=True)
 class Edge:
-    """One place between two bins."""
+    """Edge between two bins: its p, and number and power sums of the items above."""
 
     at: float
     k: float
@@ -428,7 +429,7 @@ class HistogramSearch:
         return int(found[0]), int(found[-1]) + 1
 
     def value(self, k: int, items: Floats | None, sums: Floats) -> float | None:
-        """Return E at one k with these sums; `items` for where sums fail."""
+        """Return E at one k from sums of powers, or from `items`, or None."""
         if k in self.ends:
             return self.ends[k]
         if self.evaluator.valid(np.array([float(k)]), sums)[0]:
@@ -489,7 +490,7 @@ class HistogramSearch:
 def value_at_half(
     search: HistogramSearch, items: Items, edges: Edges
 ) -> tuple[int, float] | None:
-    """Return the number of scores of at least 1/2, and the expected metric of them."""
+    """Return the number of scores of at least 1/2, and their expected metric."""
     chosen, least = items.from_half(), 0.0
     if chosen is None:
         chosen, least = items, 0.5
