@@ -72,6 +72,7 @@ def inline_kernel(function: Function) -> Function:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
+    """Compile a function, from the cache where numba can write one."""
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
         cached = _stamp(dispatcher, Path(inspect.getfile(function)).parent)
@@ -142,6 +143,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self.collected, self.outermost = False, None
 
     def on_start(self, event: Any) -> None:
+        """Note the start of a compilation; pause garbage collection in the first."""
         if not _is_ours(event):
             return
         if self.depth == 0:
@@ -152,6 +154,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self._look(time.perf_counter() - self.began)
 
     def on_end(self, event: object) -> None:
+        """Add up the time of a compilation; resume garbage collection."""
         if not _is_ours(event):
             return
         self.depth -= 1
@@ -182,6 +185,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
             atexit.register(self._say_seconds)
 
     def _say_seconds(self) -> None:
+        """Print how long the compilation took."""
         with contextlib.suppress(OSError, ValueError):
             print(
                 f"argmetric: compiled in {self.spent:.0f} s, and kept in "
