@@ -40,7 +40,7 @@ class MeanOverGroups:
     def from_tables(
         cls, metric: Metric, tables: Sequence[GroupTable], bins: int
     ) -> MeanOverGroups:
-        """Put the groups of some periods together."""
+        """Build the score from the groups of several periods."""
         first = np.cumsum([0, *(one.ids.size for one in tables)])
         parts = [
             np.repeat(one.place, one.rows) + begin * 6 * bins

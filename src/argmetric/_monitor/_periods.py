@@ -193,7 +193,7 @@ def _parse_times(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
 
 
 def _cast(texts: Any, kind: object) -> AnyArray | None:
-    """Return a pyarrow array as times of this kind; None where it has others."""
+    """Return a pyarrow array cast to a type of time; None if values do not fit."""
     pa = load_module("pyarrow")
 
     try:
@@ -222,7 +222,7 @@ class GroupTable(NamedTuple):
         return cls(ids, *np.unique(place, return_counts=True))
 
     def plus(self, other: GroupTable, bins: int) -> GroupTable:
-        """Add other rows; groups of one name are one group."""
+        """Return the sum of two tables; groups of equal ids are merged."""
         ids, group = np.unique(
             np.concatenate([self.ids, other.ids]), return_inverse=True
         )
@@ -236,7 +236,7 @@ class GroupTable(NamedTuple):
         return GroupTable(ids, place[kept], count[kept].astype(np.int64))
 
     def late_labels(self, bins: int) -> GroupTable:
-        """Return what to add where these labels come late: fewer are unknown."""
+        """Return the table to add as late labels come: fewer are unknown."""
         before = self.place - bins * (self.place // bins % 3 - UNKNOWN)
         both = np.concatenate([self.place, before])
         return GroupTable(self.ids, both, np.concatenate([self.rows, -self.rows]))

@@ -179,7 +179,7 @@ def read_features(
 
 
 def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
-    """Return how many times as dense the period is at each row of the reference.
+    """Return the density of the period over that of the reference, at its rows.
 
     By boosted trees, out of fold; scaled so that their sum is the number of rows that
     such weights are worth, (Σw)²/Σw².
@@ -336,7 +336,7 @@ def floor_statistic(
     metric: Metric | MeanOverGroups,
     floor: float,
 ) -> tuple[float, float]:
-    """Return how far periods together lie below a floor, and the calibrator's part ρ.
+    """Return how far periods lie below a floor, in sd, and the calibrator's part ρ.
 
     Infinite where all labels are known: the score is then certain.
     """

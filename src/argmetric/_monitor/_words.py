@@ -142,7 +142,7 @@ class OnePeriod(Result):
     def _in_lines(
         self, labels: str, prevalence: tuple[str, str], still: str
     ) -> list[tuple[str, str]]:
-        """Return the period in named lines; `still`: why there may be no alarm."""
+        """Return (name, text) lines; `still` says why no alarm is possible."""
         actual, moved = "no labels", f"no alarm: {still}"
         if self.n_known:
             actual = f"{number(self.actual)} ({between(self.actual_interval)})"
@@ -210,7 +210,7 @@ class OnePeriod(Result):
 
 
 def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
-    """Return where the score of a period, or its interval, lies beside the floor."""
+    """Return whether the score of a period met the floor, missed it, or may miss it."""
     name = f"floor {floor:g}"
     ends = [period.actual] if period.labelled else [*period.interval]
     enough = [one >= floor if is_gain else one <= floor for one in ends]
@@ -235,6 +235,7 @@ class AllPeriods(Saved[Kept]):
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
+        """Return the kind of a saved monitoring; refuse others and newer formats."""
         if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
@@ -268,7 +269,7 @@ class AllPeriods(Saved[Kept]):
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
-        """Return what the last alarms and verdicts mean."""
+        """Return notes on the meaning of the last alarms and verdicts."""
         notes, shown = [], self.periods[-SHOWN:]
         if any(BETTER in one.alarm for one in shown):
             notes.append(SUSPECT)
