@@ -135,7 +135,7 @@ class PageForecasts:
         self.rest = mean - expected - self.gap
 
     def of(self, labels: Booleans, expected: float) -> float:
-        """Return the forecast of other labels, one for each row."""
+        """Return the mean score that is forecast for other labels, one for each row."""
         if self.draws is None:
             return expected
         gap = self.draws.gap(labels, self.asked.metric)
@@ -175,7 +175,7 @@ class PageForecasts:
         return found
 
     def shift(self, metric: Metric) -> float:
-        """Return the correction for labels like the chosen ones, for any metric."""
+        """Return forecast minus expected score of the chosen labels, for any metric."""
         if self.draws is None:
             return 0.0
         if metric.name == self.asked.metric.name:
@@ -251,7 +251,7 @@ class Family:
         self.near = low, k + int(after[0]) - 1 if after.size else self.size
 
     def cut_text(self, threshold: float | None) -> str | None:
-        """Return a threshold with as few digits as give the same labels."""
+        """Return a threshold with the fewest digits that give the same labels."""
         if threshold is None or not math.isfinite(threshold):
             return None
         k = self.size - int(np.searchsorted(self.key[::-1], threshold))

@@ -248,7 +248,7 @@ class _Page:
             yield f"Actual {self.metric} lies far outside the forecast. {why}"
 
     def change(self) -> tuple[Section, list[dict[str, Any]]]:
-        """Return the scores of these and of the best labels if p were different."""
+        """Return how the labels and the best ones would score at other prevalences."""
         asked = self.asked
         judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
         found, rows = [], []

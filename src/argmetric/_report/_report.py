@@ -36,7 +36,7 @@ _SUFFIXES |= {".markdown": "md", ".json": "json", ".txt": "text"}
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that has to be seen first; an `interval` within [0, 1] is drawn."""
+    """Card at the top of a report: name, value, and an interval to be drawn."""
 
     name: str
     value: str
@@ -57,7 +57,7 @@ class Card:
 
 
 def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
-    """Return cards of the lines of a result: first words large, the rest below."""
+    """Yield a card for each line of a result: its first words large, the rest below."""
     for name, text in lines:
         value, _, below = _MORE.sub("\n", text.replace(">=", "≥"), 1).partition("\n")
         if below.count(")") > below.count("("):
@@ -383,6 +383,7 @@ def as_text(report: Report) -> Iterator[str]:
 
 
 def _align(rows: list[Row]) -> Iterator[str]:
+    """Yield rows of a table as lines of text with aligned columns."""
     rows = [tuple(map(_clean, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
