@@ -150,6 +150,7 @@ class Guarantee(Result):
         return *asked, self.for_rows, self.metric, self.assumptions[0]
 
     def _sentence(self, cut: str, confidence: float, at_once: str = "") -> str:
+        """Return the promises of a cut in one sentence, with their confidence."""
         promised = " and ".join(
             one.sentence(cut, self.for_rows, self.metric) for one in self.promises
         )

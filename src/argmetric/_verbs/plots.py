@@ -213,6 +213,7 @@ class ThresholdDisplay(LabelledDisplay, RuleDrawing):
     def _from_labels(
         cls, y: ArrayLike, p: ArrayLike, metric: MetricLike, **options: Any
     ) -> Self:
+        """Return the display of the rule that `tune` finds on labelled rows."""
         from argmetric._verbs.tune import tune
         from argmetric._verbs.tune._rule import Rule
 

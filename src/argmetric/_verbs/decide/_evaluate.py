@@ -322,6 +322,7 @@ def score_counts(
 
 
 def warn_of_surprise(forecast: object, score: float, *, weighted: bool) -> None:
+    """Warn where the score lies outside of the interval of a forecast."""
     if forecast is None:
         return
     if weighted:

@@ -171,6 +171,7 @@ def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[]
 
 
 def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
+    """Return a note that a tie is split, so that no threshold gives the labels."""
     on = f" on {scale}" if scale else ""
     return (
         f"{count:,} items share the score {score:.6g} at the cut and some of them are "
@@ -179,6 +180,7 @@ def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
 
 
 def whole_tie_note(lost: float, metric: Metric) -> list[str]:
+    """Return a note on what keeping ties whole costs; empty if nothing."""
     if lost <= 0.0:
         return []
     return [
@@ -426,6 +428,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
     from_half = None if question.raw is None else question.from_half
 
     def work(block: tuple[int, int]) -> None:
+        """Decide a block of segments, and write their labels and expected scores."""
         first, last = block
         count = count_by_histogram(question, first) if last - first == 1 else None
         if count is not None:

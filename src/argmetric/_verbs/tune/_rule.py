@@ -415,6 +415,7 @@ class Rule(SavedRule):
         return cls(**known)
 
     def _portable(self) -> PortableRule:
+        """Return the rule as a cut on raw scores, for code in other languages."""
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)
