@@ -157,7 +157,7 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @property
     def p_value(self) -> float:
-        """Probability of such labels if those of all classes were right."""
+        """Return the least p-value over the classes, of all being calibrated."""
         return min(one.p_value for one in self.per_class)
 
     @property

@@ -33,7 +33,7 @@ class Ratio(NamedTuple):
 
 
 class ClassState(NamedTuple):
-    """Sums of the rows of every class, its value, and slope·p + offset: what one adds.
+    """Sums, value and gain of one more row, slope·p + offset, of every class.
 
     Arrays have the shape (n_classes,).
     """

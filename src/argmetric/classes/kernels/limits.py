@@ -29,7 +29,7 @@ TINY = 1e-12  # of a gain: less is rounding
 
 @inner
 def bound_at(gains, p, most, floor, price, bonus, h, k):
-    """Return the bound of these prices and bonuses; write the sums of its labels."""
+    """Return the upper bound at these prices and bonuses; write sums of its labels."""
     total = 0.0
     h[:] = 0.0
     k[:] = 0.0
