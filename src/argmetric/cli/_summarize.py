@@ -152,6 +152,7 @@ def train(o: Arguments) -> int:
     known = _read_clusters(o)
 
     def answer(learned: _report.Values) -> list[Field]:
+        """Return the lines on a trained summarizer."""
         sizes = {
             "clusters": len(known.clusters),
             "documents": sum(len(one.documents) for one in known.clusters),

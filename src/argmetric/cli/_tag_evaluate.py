@@ -121,7 +121,7 @@ def evaluate(o: Arguments) -> int:
 
 
 class LabelColumns(NamedTuple):
-    """Columns that are compared, from 0; of a joint task those of the tags too."""
+    """Indices of the compared columns; of a joint task, those of tags too."""
 
     gold: int
     predicted: int
@@ -172,7 +172,7 @@ def _cells(scores: Values, *names: str) -> tuple[list[str], list[str]]:
 
 
 def _guessed_task(text: ColumnFile) -> TagTask:
-    """Return the task that the last columns look like."""
+    """Return the task that the labels in the last columns suggest."""
     like = [holds_chunks(column) for column in text.columns]
     if text.width >= 5 and like[-4:] == [False, True, False, True]:
         return "joint"

@@ -92,7 +92,7 @@ def learn_features(table: files.Table, taken: Collection[str | None]) -> Feature
 
 
 def _feature_of(table: files.Table, name: str) -> Feature | str:
-    """Return a feature, or why there is none."""
+    """Return a column as a feature, or the reason why it cannot be one."""
     kind = files.kind_of(table, name)
     if kind == "number":
         return Feature(name, "number")
@@ -313,6 +313,7 @@ def sklearn_version() -> str:
 
 
 def skops_io() -> Any:
+    """Return the module skops.io; say how to install it where it is not."""
     try:
         import skops.io
     except ImportError:
@@ -341,6 +342,7 @@ def _sklearn_types(data: bytes) -> set[str]:
 
 
 def _refuse(path: str, names: set[str]) -> None:
+    """Refuse a file of a model that holds types of other models."""
     if not names:
         return
     shown = ", ".join(sorted(names)[:_SHOWN_TYPES])
@@ -352,7 +354,7 @@ def _refuse(path: str, names: set[str]) -> None:
 
 
 def _parts(whole: object) -> Iterator[Any]:
-    """Yield an object and all that hangs on it."""
+    """Yield an object and all objects that it holds, at any depth."""
     seen: set[int] = set()
     waiting = [whole]
     while waiting:

@@ -111,7 +111,7 @@ def _read(o: Arguments, source: io.Input) -> tuple[TableRows, Any]:
 
 
 def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
-    """Return labels by a rule as they are written, and as 0 and 1 or classes."""
+    """Return labels by a rule, in its own names, and as 0 and 1 or classes."""
     if rows.way == "one":
         chosen = rule.applies(rows.p)
         return rule.named(chosen), chosen.astype(np.int64)

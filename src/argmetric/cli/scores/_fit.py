@@ -143,7 +143,7 @@ def _tune_whole(
 
 
 def _metrics(o: Arguments, way: layout.Way) -> list[Any]:
-    """Return the metrics; --zero-division is for those of them that obey it."""
+    """Return the metrics, with --zero-division for those that can take it."""
     metrics, refused = [], []
     for one in (o.but(metric=name) for name in o.metric or ["f1"]):
         metrics.append(layout.metric_of(one.but(zero_division=None), way)[0])
@@ -157,7 +157,7 @@ def _metrics(o: Arguments, way: layout.Way) -> list[Any]:
 
 
 def _average_options(o: Arguments) -> dict[str, Any]:
-    """How the metric of several classes is averaged, where it goes by its name."""
+    """Return average and zero_division of a metric of several classes."""
     zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
     return {"average": o.average or "macro", **zero}
 
@@ -206,6 +206,7 @@ def _tune_in_pieces(
 
 
 def _cost(o: Arguments) -> tuple[float, float] | None:
+    """Return the costs of --cost-fp and --cost-fn, or None; refuse one alone."""
     if o.cost_fp is None and o.cost_fn is None:
         return None
     if o.cost_fp is None or o.cost_fn is None:
@@ -297,7 +298,7 @@ def calibrate(o: Arguments, source: io.Input) -> Answer:
 
 
 def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
-    """Return rows, the calibrator that is fitted on them, and the check of both."""
+    """Return the rows, the calibrator fitted to them, and a check of both."""
     rows = layout.read_table_rows(o, source, labels="required")
     if rows.way == "one":
         layout.require_both_classes(rows.table.source, rows.y)

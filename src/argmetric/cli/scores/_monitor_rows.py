@@ -170,6 +170,7 @@ class RowReader:
         return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
     def _known_labels(self, rows: TableRows, o: Arguments) -> AnyArray | None:
+        """Return labels that have come; None, and a note, if they are unreadable."""
         if self._bad_label:
             return None
         try:
@@ -258,7 +259,7 @@ class State:
     def load(
         cls, path: str, asked: dict[str, Any], reference: tuple[Any, ...] | None
     ) -> State:
-        """Read a state, or begin one; what does not fit the options is refused."""
+        """Read a state, or begin one; refuse options that differ from its own."""
         asked["--reference"] = reference and _digest_of_rows(reference)
         if not os.path.exists(path):
             refuse_bad_target(path)
@@ -344,7 +345,7 @@ class State:
         fresh: list[list[Any]],
         zoned: bool | None,
     ) -> None:
-        """Replace the file in one step, with what was found in new files."""
+        """Write the state with new files, replacing the file in one step."""
         values = {
             "file": NAME,
             "format": FORMAT,
@@ -360,7 +361,7 @@ class State:
 
 @contextlib.contextmanager
 def only_run(path: str) -> Iterator[None]:
-    """Refuse a second run with the same state; remove what a killed one left."""
+    """Refuse a second run with the same state; remove files of a killed one."""
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")

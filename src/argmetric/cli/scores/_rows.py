@@ -101,7 +101,7 @@ def list_files(source: Input, *, remote: bool = False) -> list[str]:
 
 
 def shown_input(source: Input) -> str:
-    """Return an input as people call it."""
+    """Return the name of an input in messages."""
     if isinstance(source, str):
         return source
     if len(source) > 2:
@@ -236,7 +236,7 @@ def as_classes(names: list[str]) -> list[Any]:
 
 
 def is_saved(path: str | None) -> bool:
-    """Whether a file holds a map or a rule, one JSON object, and no rows."""
+    """Return whether a file holds a saved calibrator or rule, not rows."""
     if path is None or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -291,7 +291,7 @@ def load_rule(path: str, way: str = "one") -> Any:
 
 
 class RowsOut(NamedTuple):
-    """Where rows go: a file, ``"-"``, or None where they are not wanted."""
+    """Target of written rows: a file, "-", or None where none are wanted."""
 
     target: str | None
     format: Format
@@ -316,7 +316,7 @@ def refuse_shared_output(output: str | None, *, json: bool) -> None:
 
 
 def rows_out(table: files.Table, o: Arguments, new: dict[str, str]) -> RowsOut:
-    """Settle where rows go; what cannot be is refused before the work.
+    """Return the target of rows; refuse impossible ones before the work.
 
     `new` has the names of the columns that will be added, each with its option.
     """
