@@ -316,6 +316,7 @@ def _expected_headline(result: Any, more: str) -> Headline:
 def _draw_expected(
     ax: Axes | None, bars: dict[str, float], metric: str, n: int
 ) -> Axes:
+    """Draw expected scores as bars, each with its name and value."""
     names = [f"{name} {value:.3f}" for name, value in bars.items()]
     labels = {"xlabel": f"Expected {metric_title(metric)}", "title": f"{n:,} rows"}
     with drawing(ax, bars_size(len(bars)), **labels) as ax:

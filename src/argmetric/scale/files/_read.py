@@ -136,7 +136,7 @@ def _batches(
 
 
 def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
-    """Settle the format; what is announced and what the bytes show must not differ."""
+    """Return the format of a file; refuse one that its bytes contradict."""
     shown = binary_format(head)
     if format is None:
         format = sniff(head)
@@ -165,6 +165,7 @@ def _select(table: Table, choose: Choose | None) -> Table:
 def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a Parquet, Arrow or Excel file, by batch where it can be."""
     if choose is None or not source.regular or source.codec or format == "xlsx":
         columns = read_typed(source.all(), format)
         yield _select(Table(columns, format, source.name), choose)
@@ -212,6 +213,7 @@ def _text(
 def _delimited_tables(
     source: Source, format: Format, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a CSV or TSV file, block by block, of the chosen columns."""
     name, mark = source.name, DELIMITERS[format]
     names: list[str] = []
     rows = 0
@@ -236,6 +238,7 @@ def _delimited_tables(
 def _json_tables(
     source: Source, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a file of JSON lines, block by block."""
     from argmetric.scale.files._parse import json_columns
 
     size, first = 0 if choose is None else BLOCK_BYTES, 0
@@ -289,7 +292,7 @@ def _align(table: Table, first: Table) -> pa.Table:
 
 
 def _clash(tables: list[Table]) -> str:
-    """Say which column has one type here and another one there."""
+    """Return a message on a column that has different types in two files."""
     first, *others = tables
     for table, name in itertools.product(others, first.names):
         columns = [one.columns.select([name]) for one in (first, table)]

@@ -46,7 +46,7 @@ class StreamClasses:
         return 0 if self.rest and label else None
 
     def learn(self, label: str) -> StreamClasses | None:
-        """Return the classes with a new one added, None if there is no place for it."""
+        """Return the classes with a new label among them, or None if both are known."""
         if not label or self.are_known:
             return None
         if self.named:
@@ -66,7 +66,7 @@ class StreamClasses:
         return None
 
     def complaint(self, label: str) -> str:
-        """Say what is wrong with a label that is no class."""
+        """Return a message on a label that is no class."""
         if not label:
             return "it has no label"
         label = label[:_SHOWN]
@@ -78,7 +78,7 @@ class StreamClasses:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
+        """Return whether a positive class that never occurs is likely a slip."""
         usual = StreamClasses().learn(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
@@ -128,7 +128,7 @@ class RowLayout:
 
 @dataclass(frozen=True)
 class Position:
-    """Behind which row of the input we are, and what happened up to there."""
+    """Place in the input after some row, with counts of rows and errors so far."""
 
     offset: int = 0  # bytes of text, or rows of Parquet
     lines: int = 0
@@ -139,7 +139,7 @@ class Position:
     tail: bytes = b""  # before the offset, by which the place is recognised
 
     def skip(self, messages: list[str]) -> Position:
-        """Return the position behind bad rows; offset and lines are the caller's."""
+        """Return the position after bad rows, with their messages noted."""
         if not messages:
             return self
         return replace(
