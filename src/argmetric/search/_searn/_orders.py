@@ -176,7 +176,7 @@ class LearnedOrder(Task):
         return (*state[:i], (label,), *state[i + 1 :])
 
     def action_features(self, x: Input, state: State, action: Action) -> Features:
-        """Return features of the token and of labels around, joined with the label."""
+        """Return features of the token and its labelled neighbours, by label."""
         i, label = action
         left = state[i - 1] if i > 0 else ("end",)
         right = state[i + 1] if i + 1 < len(state) else ("end",)
@@ -265,7 +265,7 @@ class JointTask(Task):
         return tuple(task.start(x) for task in self.tasks), ((), ()), 0
 
     def turn(self, x: Input, state: State) -> tuple[int, tuple[Any, ...]]:
-        """Return whose turn it is, and its actions; the other's when it is finished.
+        """Return the number of the task in turn, and its actions.
 
         Parameters
         ----------
