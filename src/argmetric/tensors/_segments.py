@@ -19,7 +19,7 @@ CELLS_AT_ONCE = 1 << 23  # cells of rows worked on at a time: 64 MB in float64
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one length: which segments they are, and their true sizes."""
+    """Segments as padded rows of one length, with their true sizes."""
 
     segments: slice | Tensor
     sizes: Integers
