@@ -87,7 +87,7 @@ class LabelBins:
 
 
 def first_of_equals(x: AnyArray) -> Integers:
-    """Return where each distinct value of an ascending array is for the first time."""
+    """Return the index of the first of each run of equals in an ascending array."""
     apart = np.empty(x.size, dtype=bool)
     apart[0] = True
     np.not_equal(x[1:], x[:-1], out=apart[1:])

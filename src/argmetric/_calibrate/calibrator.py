@@ -134,7 +134,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @cached_property
     def _family(self) -> Calibrator:
-        """All alternatives as one: n log-odds become an array (n_calibrators, n)."""
+        """Return one calibrator for all alternatives: log-odds (n_calibrators, n)."""
         if self.draws is None:
             return self
         return self._with_fields(**self._draw_fields(self.draws.T[..., None]))

@@ -259,7 +259,7 @@ def calibrator_at_prior(
 
 
 def _unit_numbers(layout: Layout) -> Integers | None:
-    """Return the group, or the row of a matrix, of every item; None: of none."""
+    """Return the group, or matrix row, of every item; None without either."""
     if layout.coded is not None:
         return layout.coded.codes
     if len(layout.shape) == 1 or layout.sparse:

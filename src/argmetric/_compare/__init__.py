@@ -179,7 +179,7 @@ def _forecasts(
     metric: Metric,
     how: tuple[float, bool],
 ) -> tuple[ForecastScore, ...]:
-    """Return the score of every model as `forecast` has it, under its own scores.
+    """Return the forecast of the score of every model, from its own scores.
 
     Differences are drawn under one probability a row, the mean of the log-odds: there
     each model moves by as much as its own scores expect more of it.

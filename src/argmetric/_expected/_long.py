@@ -171,7 +171,7 @@ def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
 
 
 def carry(sums: Integers) -> None:
-    """Make room for more items in the sums that fill up first."""
+    """Carry the high bits of the sums that fill up first into the next ones."""
     sums[:, 1] += sums[:, 2] >> 31
     sums[:, 2] &= (1 << 31) - 1
 

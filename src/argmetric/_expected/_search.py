@@ -243,7 +243,7 @@ class ScreenedSearch:
         self.size = np.ones(count)
 
     def run(self) -> None:
-        """Evaluate the first places, then wherever the best can be."""
+        """Evaluate first positions, then all that can still be the best."""
         self.see(self.first_places())
         lengths = self.sums.segments.lengths
         while True:
@@ -274,7 +274,7 @@ class ScreenedSearch:
         return np.unique(np.concatenate([known, best], axis=1))
 
     def around(self, k: Integers) -> Integers:
-        """Return positions of counts and of neighbours, a row per segment."""
+        """Return positions of counts k and of their neighbours, a row per segment."""
         near = k[:, None] + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)
         last = self.sums.segments.lengths[:, None]
         return np.asarray(self.starts[:, None] + np.clip(near, 0, last))
@@ -287,7 +287,7 @@ class ScreenedSearch:
         return best
 
     def see(self, place: Integers) -> None:
-        """Take the sums over the whole PMFs."""
+        """Compute E_k at some positions from whole PMFs, and the errors found there."""
         pairs = Pairs.at(self.sums.segments, place)
         values, dropped, change = self.sums.probed_values(pairs)
         values *= self.sign

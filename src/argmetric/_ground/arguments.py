@@ -372,7 +372,7 @@ def is_sparse(values: object) -> bool:
 
 
 def check_structure(matrix: Any, name: str) -> None:
-    """Refuse entries outside of a matrix, and parts that do not fit: scipy may not."""
+    """Refuse a sparse matrix with entries outside of it, or with wrong indices."""
     if not is_sparse(matrix):
         return
     if len(matrix.shape) != 2:  # a vector: who needs a matrix refuses it

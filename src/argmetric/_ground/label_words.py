@@ -163,7 +163,7 @@ def spelled_number(text: str) -> float | None:
 
 
 def spelled_label(value: object) -> object:
-    """Return the label that a value spells: the number or boolean of their text."""
+    """Return the number or boolean that a text spells, else the text."""
     if not isinstance(value, str):
         return int(value) if isinstance(value, float) and value.is_integer() else value
     text = value.strip()

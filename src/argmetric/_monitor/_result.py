@@ -110,7 +110,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return dict(pairs)
 
     def _badness(self) -> tuple[bool, int, float]:
-        """Return alarm, verdict and score of the last period; the worst is least."""
+        """Return a sort key of the last period; the worst periods come first."""
         if not self.periods:
             return True, 0, math.inf
         last = self.periods[-1]

@@ -268,7 +268,7 @@ class Family:
         return min(int(count_or_share(most, "max_positives", self.size)), self.size)
 
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
-        """Return numbers of positives that a page always knows."""
+        """Return the numbers of positives k that a page always includes."""
         decision, limits = self.asked.decision, self.asked.limits
         cuts = decision.cut_half.n_positives, decision.best_cut.n_positives
         must = [*cuts, *self.near, *self.best.values()]
@@ -383,7 +383,7 @@ def axis_range(places: Integers, values: Floats, reach: float) -> dict[str, Any]
 
 
 def candidates(size: int, allowed: Booleans | None = None) -> Integers:
-    """Return places to choose from: all, or many that are denser at both ends."""
+    """Return numbers of positives to choose from: all, or denser at both ends."""
     if size < CANDIDATES:
         found = np.arange(size + 1)
     else:

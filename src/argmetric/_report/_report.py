@@ -66,7 +66,7 @@ def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
 
 
 def lines_by_key(result: Result) -> dict[str, tuple[str, str]]:
-    """Return the lines of a result by the keys of their fields."""
+    """Return (name, text) of the shown fields of a result, by key."""
     shown = (one for one in result.fields() if one.words)
     return {str(one.key): (str(one.words), one.text or "") for one in shown}
 

@@ -89,7 +89,7 @@ class Terms:
 
     @property
     def risk(self) -> float:
-        """Of this label: each has an equal part (Bonferroni)."""
+        """Return the risk of this label: an equal part of the whole (Bonferroni)."""
         risk = 1.0 - self.confidence
         return (round(risk, 12) or risk) / self.n_labels
 

@@ -61,7 +61,7 @@ def refuse_usage(wrong: Mapping[str, bool]) -> None:
 
 
 def say(message: str) -> None:
-    """Tell something that is not the answer."""
+    """Print a message for people on standard error."""
     print(f"argmetric: {message}", file=sys.stderr)
 
 
@@ -153,7 +153,7 @@ def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
 
 
 def end_soon_after_signals() -> None:
-    """Watch over this process; to be called once, by its main thread."""
+    """Start watching this process for signals; call it once, in the main thread."""
     if os.name != "posix":
         return
     reading, writing = os.pipe()

@@ -125,7 +125,7 @@ def print_epoch(row: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def warnings_in(notes: list[str]) -> Iterator[None]:
-    """Let warnings be notes, but for that of an interrupt."""
+    """Turn warnings into notes, except that of an interrupt."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -222,7 +222,7 @@ def threshold_between(key: Floats, k: int) -> float | None:
 
 
 def scores_at(key: Floats, k: int) -> tuple[float, float]:
-    """Return the scores on both sides of a cut behind k of them.
+    """Return the k-th largest score and the next one, between which a cut lies.
 
     Infinite if there is none.
     """

@@ -109,7 +109,7 @@ def fill_gains(row, labels, s, gains):
 
 @inner
 def sink(heap, at, gains):
-    """Let the entry at this place of a heap sink: its root is the first to go.
+    """Let an entry of a heap sink to its place: its root is dropped first.
 
     That is the entry of the smallest gain, of equal ones the last in the row.
     """

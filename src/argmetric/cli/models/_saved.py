@@ -72,7 +72,7 @@ class Features(NamedTuple):
 
 
 def learn_features(table: files.Table, taken: Collection[str | None]) -> Features:
-    """Look at every column that is not `taken` for another purpose."""
+    """Return the features of a table: all columns but those already `taken`."""
     used, left_out = [], {}
     for name in table.names:
         if name in taken:

@@ -319,7 +319,7 @@ def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
 
 
 def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
-    """Fit a map on files of any size, and check as many of their rows as may be."""
+    """Fit a calibrator on files of any size, and check it on as many rows as fit."""
     used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
     how = {**used, "method": o.method or DEFAULT}

@@ -95,7 +95,7 @@ def verb(
     exclusive: str = "",
     **how: Any,
 ) -> Callable[[Callable[[Arguments, io.Input], Answer]], App]:
-    """Make a command of a function that answers about rows.
+    """Return a decorator that makes a command of a function on rows.
 
     What all verbs have in common is done here: files are listed, options that do not go
     together refused (those `exclusive` of each other too), the answer is printed, and

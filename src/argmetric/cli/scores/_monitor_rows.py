@@ -85,7 +85,7 @@ class RowReader:
             self.notes.append(f"{path} has no rows")
 
     def at_once(self, paths: list[str]) -> dict[str, Any] | None:
-        """Return rows of all files, None where there are none."""
+        """Return the columns of the rows of all files by name; None without rows."""
         blocks = [block for path in paths for block in self.blocks(path)]
         self.check()
         if not blocks:

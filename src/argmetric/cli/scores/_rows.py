@@ -253,7 +253,7 @@ def is_saved(path: str | None) -> bool:
 
 
 def load_saved(path: str, what: str) -> Any:
-    """Read a rule of any kind, or a map, of an earlier command."""
+    """Read a rule of any kind, or a calibrator, of an earlier command."""
     if path == "-":
         raise UsageError(f"a {what} is read from a file, not from standard input")
     try:

@@ -186,7 +186,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM as wishes; only the main thread can."""
+        """Treat SIGINT and SIGTERM as requests to stop, in the main thread."""
         before: dict[int, Any] = {}
         with contextlib.suppress(ValueError):
             for number in _SIGNALS:

@@ -168,7 +168,7 @@ class BadRowError(DataError):
 
 
 def room(position: Position, every: int | None) -> int:
-    """How many rows the next block may have."""
+    """Return the most rows that the next block may have."""
     if every is None:
         return MOST_ROWS
     return min(MOST_ROWS, every - position.rows % every)
