@@ -145,7 +145,7 @@ def quantiles(prior: Prior) -> Quantiles:
 
 
 def _slope_quantiles(prior: Prior) -> Floats:
-    """Return the quantiles of slopes at NORMAL, 0 for the part that is silent."""
+    """Return the quantile function of the slope at NORMAL; 0 for a silent judge."""
     from scipy.special import ndtr, ndtri
 
     speaks = (ndtr(NORMAL) - prior.silent) / (1.0 - prior.silent)
@@ -155,7 +155,7 @@ def _slope_quantiles(prior: Prior) -> Floats:
 
 
 def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
-    """Return the quantiles of a mixture at NORMAL, exactly 0 at its point."""
+    """Return the quantile function of a mixture of scales, tabulated at NORMAL."""
     from scipy.special import ndtr
 
     z = np.linspace(-6.0, 6.0, 4801)

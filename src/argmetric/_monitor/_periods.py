@@ -215,7 +215,7 @@ class GroupTable(NamedTuple):
     def count_rows(
         cls, ids: AnyArray, codes: Integers, place: Integers, bins: int
     ) -> GroupTable:
-        """Count rows, from the number of their group and their place in it."""
+        """Return the table of rows, from their groups and places in a flat table."""
         used, code = np.unique(codes, return_inverse=True)
         ids, group = np.unique(ids[used], return_inverse=True)
         place = group[code] * (6 * bins) + place

@@ -121,7 +121,7 @@ class Watch:
         return np.asarray(scores.ravel() >= self.rule)
 
     def score(self, counts: Sequence[PeriodCounts]) -> Metric | MeanOverGroups:
-        """Return the score of some periods together."""
+        """Return the metric, or the mean of it over the groups of some periods."""
         tables = [one.groups for one in counts if one.groups is not None]
         if not self.is_grouped:
             return self.metric
@@ -161,7 +161,7 @@ FOLDS = 2
 def read_features(
     features: tuple[ArrayLike, ArrayLike], m: int, n: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the argument `features`: numbers of m rows of a reference, and of n."""
+    """Return the checked `features` of m rows of a reference and of n new rows."""
     if not isinstance(features, tuple | list) or len(features) != 2:
         raise TypeError("features must be a pair (X_reference, X)")
     names = "features of the reference", "features of p"
