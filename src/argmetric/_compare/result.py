@@ -370,7 +370,7 @@ class Comparison(Saved["Comparison"]):
         return best.model if best.probability >= level else None
 
     def _contrasts(self) -> Floats:
-        """Differences that the next labels are for."""
+        """Return contrasts of models that the next labels are meant to settle."""
         count = len(self.names)
         if count <= 2 or not self.table.is_labelled.any():
             return self.table.first_contrasts()
@@ -380,7 +380,7 @@ class Comparison(Saved["Comparison"]):
         return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
 
     def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
-        """Rows whose labels are most informative, drawn at random in strata.
+        """Return the rows whose labels are most informative, drawn at random in strata.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class Comparison(Saved["Comparison"]):
         return replace(self, table=table, history=self.estimates(), forecasts=())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
-        """How many more labels of `next_rows` show a difference of this size.
+        """Return how many more labels of `next_rows` show a difference of this size.
 
         Parameters
         ----------
@@ -584,7 +584,7 @@ class Comparison(Saved["Comparison"]):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per model: score, interval, and the probability to be the best."""
+        """Return one row per model: score, interval, and probability to be the best."""
         scores = list(self.scores().values())
         columns = {
             "model": list(self.names),

@@ -154,7 +154,7 @@ class PatternTable:
         return moves_of(self.metric, tp, k, t, size, patterns=patterns)
 
     def influence(self, contrasts: Floats) -> Floats:
-        """√Σ h² of every bin over the contrasts of models, in rows."""
+        """Return √Σ h² of every bin over the contrasts of models, in rows."""
         moved = np.einsum("cm,mpg->cpg", np.atleast_2d(contrasts), self.moves)
         square = (moved**2).sum(axis=0)
         if self.groups is None:

@@ -30,7 +30,7 @@ class Arguments:
         return None
 
     def has(self, name: str) -> bool:
-        """Whether an option was given, with another value than its default."""
+        """Return whether an option was given, with another value than its default."""
         value, default = getattr(self, name), self._defaults.get(name)
         return value is not None and value is not False and value != default
 

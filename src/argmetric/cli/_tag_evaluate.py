@@ -243,7 +243,7 @@ def _types(values: Values) -> Table:
 
 
 def holds_chunks(values: Column) -> bool:
-    """Whether a column holds labels of chunks, and not only O."""
+    """Return whether a column holds labels of chunks, and not only O."""
     kinds = set(values)
     return all(map(chunked.is_label, kinds)) and kinds != {"O"}
 

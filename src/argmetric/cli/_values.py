@@ -81,7 +81,7 @@ def _files(
 
 
 def _is_same_file(one: str, other: str) -> bool:
-    """Whether two paths are one file, which need not be there yet."""
+    """Return whether two paths are one file, which need not exist yet."""
     if os.path.exists(one) and os.path.exists(other):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)

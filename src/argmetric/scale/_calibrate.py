@@ -38,7 +38,7 @@ _TOP = np.uint64(1 << 63)
 
 
 def keys_of(scores: Floats) -> Hashes:
-    """Whole numbers in the order of the scores; 0 has no sign."""
+    """Return whole numbers in the order of the scores; -0 counts as 0."""
     bits = (scores + 0.0).view(np.uint64)
     negative = (bits & _TOP) > 0
     return np.where(negative, ~bits, bits | _TOP)
@@ -340,7 +340,7 @@ def _wanted_columns(
 
 
 def _check_sample(n_sample: object, random_state: int | None) -> int | None:
-    """How many rows are to be drawn; None: none."""
+    """Return the number of rows to draw, checked; None for none."""
     check_seed(random_state)
     if n_sample is None:
         return None

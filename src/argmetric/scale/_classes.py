@@ -311,7 +311,7 @@ def _label_codes(
     first: int,
     classes: tuple[Any, ...] | None,
 ) -> tuple[list[Any], Integers]:
-    """Labels of a batch that begins at a row of a file, each once, and their rows."""
+    """Return the distinct labels of a batch, and the index of the label of each row."""
     labels = batch.column(column)
     if hasattr(labels, "dictionary_decode"):  # one may have names that no row has
         labels = labels.dictionary_decode()

@@ -473,7 +473,7 @@ def _empty_values(
     documents: Integers,
     kinds: Sequence[int] | None,
 ) -> Floats:
-    """E[F] of no span, for documents (rows) and types, or all types together."""
+    """Return E[F] of no span, for documents (rows) and types, or all types."""
     every = range(len(marginals.types))
     groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
     if metric.zero_division != 1.0 or not groups:

@@ -109,7 +109,7 @@ def improve(gains, p, labels, most, floor, h, k):
 
 @kernel
 def search(gains, p, labels, most, floor, price, bonus, slack, most_steps):
-    """Try all labels of the rows nearest to a tie; whether all labels are settled.
+    """Try all labels of the rows nearest to a tie; return whether all are settled.
 
     Labels lose against the bound what their rows lose at the prices, and what limits
     with a price leave unused. Those that lose less than `slack` are written down.

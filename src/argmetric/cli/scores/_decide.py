@@ -120,7 +120,7 @@ def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
 
 
 def _has_forecast(rows: TableRows, rule: Any) -> bool:
-    """Whether a forecast can be made of these scores."""
+    """Return whether a forecast can be made of these scores."""
     if rule is None or rows.way == "classes" or rows.logits:
         return True
     one = rule.rules[0] if rows.way == "wide" else rule

@@ -134,7 +134,7 @@ class TableRows:
         return self.call("evaluate", self.y, labels, self.metric)
 
     def description(self) -> dict[str, Any]:
-        """Which rows, and the columns used, as plain values."""
+        """Return the file, its rows, and the columns used, as plain values."""
         return {
             "file": self.table.source,
             "format": self.table.format,

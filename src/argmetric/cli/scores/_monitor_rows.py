@@ -304,7 +304,7 @@ class State:
         return State({**asked, "--reference": begun["--reference"]}, made, read, zoned)
 
     def new_files(self, paths: list[str], notes: list[str]) -> list[list[Any]]:
-        """Files that were not counted yet; notes tell which are left out.
+        """Return files that were not counted yet; add notes on those left out.
 
         A file is known by its path, size and time of change, or by its content.
         """

@@ -110,12 +110,12 @@ def shown_input(source: Input) -> str:
 
 
 def in_pieces(path: str) -> bool:
-    """Whether this is a folder, an address, or a file whose columns stand apart."""
+    """Return whether a path is read in batches: a folder, an address, or columnar."""
     return "://" in path or os.path.isdir(path) or path.lower().endswith(COLUMNAR)
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path stands for all files that match it."""
+    """Return whether a path stands for all files that match it."""
     return "://" not in path and glob.has_magic(path) and not os.path.exists(path)
 
 

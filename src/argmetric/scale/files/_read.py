@@ -72,7 +72,7 @@ def read_blocks(
     format: Format | None = None,
     **how: Any,
 ) -> Iterator[Table]:
-    """Rows of a file, block by block; none of a header alone.
+    """Yield the rows of a file, block by block; none of a header alone.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _batches(
     max_line: int = MAX_LINE_BYTES,
     decimal: str = ".",
 ) -> Iterator[Table]:
-    """Rows in their order, of text and of chosen columns in blocks."""
+    """Yield rows in their order; text and chosen columns in blocks."""
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
@@ -182,7 +182,7 @@ def _typed_tables(
 def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, TextPlace]]:
-    """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    """Yield pieces of whole rows in UTF-8, one if `size` is 0, and their places."""
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")

@@ -63,7 +63,7 @@ COMMENTS = "; lines that begin with # are not skipped: remove them"
 
 
 def has_bare_returns(head: bytes) -> bool:
-    """Whether lines of text end in CR alone, as old Macs wrote them."""
+    """Return whether lines of text end in CR alone, as on old Macs."""
     return b"\r" in head and b"\n" not in head
 
 

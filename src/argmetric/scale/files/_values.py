@@ -174,7 +174,7 @@ def is_numeric(type_: pa.DataType) -> bool:
 
 
 def _is_gap(value: object) -> bool:
-    """Whether a value is no value at all: an empty cell or NaN."""
+    """Return whether a value is missing: an empty cell or NaN."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan or (isinstance(value, str) and not value.strip())
 

@@ -268,7 +268,7 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
     ids, at = columns[ID], places
 
     def token_number(text: str) -> int:
-        """0 for lines of several tokens or empty nodes."""
+        """Return the number of a token, 0 for several tokens or an empty node."""
         if _BESIDE.fullmatch(text):
             return 0
         if text != "0" and _WHOLE.fullmatch(text):
