@@ -141,7 +141,7 @@ class PassItems(Items):
         return self._possible
 
     def from_half(self) -> PassItems | None:
-        """Return the values of scores from one half on; None: those of the values."""
+        """Return the items with a raw score of at least 1/2; None if p is raw."""
         if self.reading.calibrator is None:
             return None
         upper = replace(self.vector, reading=replace(self.reading, least=0.5))

@@ -465,7 +465,7 @@ class Log:
 def learn_directions(
     directions: Iterable[bool], learn: Learned, log: Log
 ) -> Iterator[Any]:
-    """Learn each side; an interrupt ends the current one and skips the others.
+    """Yield a model for each reading direction; stop after an interrupt.
 
     `learn` takes whether the side reads from the right.
     """

@@ -297,7 +297,7 @@ class Predictions:
                 self._file.flush() if self.target == "-" else self._file.close()
 
     def _name_in_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Let an error tell which file it is about; of a pipe the caller knows."""
+        """Return a context in which errors name the output file, if it is one."""
         return contextlib.nullcontext() if self.target == "-" else writing(self.target)
 
 
