@@ -101,7 +101,7 @@ class SegmentedTensor:
         return distinct_sizes(self.sizes)[0]
 
     def parts(self, most: int | None = None) -> Iterator[Part]:
-        """Yield parts that fit in memory; groups are padded to the next power of two."""
+        """Yield parts that fit in memory; groups are padded to a power of two."""
         if self.group_ids is None:
             step = most or max(CELLS_AT_ONCE // self.length, 1)
             for first in range(0, self.count, step):
