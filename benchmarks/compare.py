@@ -11,7 +11,7 @@ A pool is what five models, trained on the same rows, say of others. REFERENCE o
 are labelled; the models decide about up to NEW others, each by the cut that is best on
 the labelled rows or on as many rows apart. The labels of all new rows say what the true
 difference is, in points of the metric. Nothing was chosen on these runs for models with
-scores of their own: constants of the law were fixed before, on seven sets whose names
+scores of their own: constants of the model were fixed before, on seven sets whose names
 were not kept. CHOSEN_ON are seven that may be those, SHOWN are others. How far
 apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
 `run_judge`; earlier versions were looked at on seeds 0 to 39. The section `labelled`
@@ -184,18 +184,18 @@ def run_plan(case: Case, key: tuple[Any, ...]) -> dict[str, Any]:
 def run_review(case: Case, key: tuple[Any, ...]) -> dict[str, Any]:
     """Points that each choice of rows gains over the labels without a look."""
     p, y, reference = case.p[0], case.y, (case.y_old, case.old[0])
-    chance = am.calibrate(*reference).apply(p)
+    c = am.calibrate(*reference).apply(p)
     result: dict[str, Any] = {}
     plain = am.decide(p, case.metric, reference=reference).labels.astype(bool)
     before = float(case.true_scores(y, plain))
-    cut = float(chance[plain].min()) if plain.any() else 1.0
+    cut = float(c[plain].min()) if plain.any() else 1.0
     for share in SHARES:
         count = round(share * y.size)
         found = am.review_rows(p, None, case.metric, count, reference=reference)
         rows = {
             "review_rows": found.rows,
-            "near the cut": np.argsort(np.abs(chance - cut), kind="stable")[:count],
-            "near one half": np.argsort(np.abs(chance - 0.5), kind="stable")[:count],
+            "near the cut": np.argsort(np.abs(c - cut), kind="stable")[:count],
+            "near one half": np.argsort(np.abs(c - 0.5), kind="stable")[:count],
         }
         left = am.review_rows(
             p, None, case.metric, count, reference=reference, leave_out=True

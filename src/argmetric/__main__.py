@@ -1,4 +1,4 @@
-"""The command `argmetric`, as `python -m argmetric`."""
+"""Entry point of `python -m argmetric`, the same as the command `argmetric`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The algorithms as the papers have them, quadratic and cubic: for study and tests.
+"""Algorithms as the papers have them, quadratic and cubic: for study and tests.
 
 The labels and expected scores are those of `argmetric.decide`, which finds them in
 nearly linear time; the page on papers says which algorithm is whose.

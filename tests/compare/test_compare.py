@@ -1,4 +1,4 @@
-"""compare: its law against plain twins, labels, plans, and files."""
+"""compare: its distribution against plain twins, labels, plans, and files."""
 
 from typing import Any
 

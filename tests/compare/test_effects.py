@@ -185,8 +185,8 @@ def test_labels_of_few_rows_are_those_of_an_enumeration() -> None:
                     part = 1 - (1 - expit(x[here])) * (1 - rate) / (1 - mu)
                 return np.where(y, part, 1 - part).prod()
 
-            law = beta(kappa * mu, kappa * (1 - mu))
-            value = quad(lambda r, f=joint, b=law: f(r) * b.pdf(r), 0, 1, points=[mu])
+            rates = beta(kappa * mu, kappa * (1 - mu))
+            value = quad(lambda r, f=joint, b=rates: f(r) * b.pdf(r), 0, 1, points=[mu])
             wanted.append(value[0])
             each = np.where(np.array(y)[:, None], p[here], 1 - p[here]).prod(axis=0)
             drawn.append((each.mean(), each.std() / np.sqrt(each.size)))

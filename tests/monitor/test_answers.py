@@ -207,7 +207,7 @@ def test_five_positives_leave_no_certain_score() -> None:
 def test_intervals_are_no_narrower_than_those_of_forecast(
     metric: str, m: int, k: int, gap: float
 ) -> None:
-    """Both use the same draws; cells of the score differ, and may by a count."""
+    """Both use the same draws; bins of the scores differ, and may by a count."""
     rng = np.random.default_rng([m, k])
 
     def scores(y: Any) -> Any:

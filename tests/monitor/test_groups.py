@@ -50,7 +50,7 @@ def test_quiet_periods_are_as_forecast_says(watched: am.Monitoring) -> None:
         assert one.mean == pytest.approx(other.mean, abs=0.015)
         width = still[i].interval.high - still[i].interval.low
         assert 0.9 < width / (high - low) < 1.4
-        # The share of positives may have moved a little, which is not ruled out.
+        # The prevalence may have moved a little, which is not ruled out.
         assert one.interval.low < still[i].interval.low + 0.1 * width
         assert one.interval.high > still[i].interval.high - 0.1 * width
         assert one.interval.high - one.interval.low < 1.8 * width

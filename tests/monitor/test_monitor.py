@@ -136,7 +136,7 @@ def test_strange_rows_of_the_past_do_not_make_ordinary_ones_look_moved() -> None
     assert not any(one.alarm for one in found.periods[20:])
 
 
-def test_fine_periods_allow_for_a_share_that_moved_unseen() -> None:
+def test_periods_without_a_shift_allow_for_one_of_prevalence() -> None:
     """Weak scores hide a quarter of the positives: 8 of 16 intervals held before."""
     rng = np.random.default_rng(0)
 

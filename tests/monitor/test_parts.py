@@ -27,8 +27,8 @@ from watched import shifted_maps
 
 RNG = np.random.default_rng(11)
 PLACE = np.tile(np.arange(10), 2)  # of ten cells, whatever rows are called
-CHANCE = np.linspace(0.02, 0.95, 24) ** 2
-CALLED = CHANCE > 0.3
+P = np.linspace(0.02, 0.95, 24) ** 2
+CALLED = P > 0.3
 
 
 def slow_maxima(n_periods: int, ratio: float, years: int) -> Any:
@@ -76,22 +76,22 @@ def test_the_floor_allows_for_an_error_that_all_periods_share() -> None:
 
 
 def counts(rng: Any, n: int, theta: float = 0.0) -> Any:
-    density = np.linspace(2.0, 0.3, CHANCE.size) * (1 - CHANCE + CHANCE * np.exp(theta))
+    density = np.linspace(2.0, 0.3, P.size) * (1 - P + P * np.exp(theta))
     rows = rng.multinomial(n, density / density.sum())
-    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
-    table[CALLED.astype(int), 0, np.arange(CHANCE.size)] = rows
+    table = np.zeros((2, 3, P.size), dtype=np.int64)
+    table[CALLED.astype(int), 0, np.arange(P.size)] = rows
     return table
 
 
 def root(old: Any, new: Any) -> float:
-    return float(signed_roots(old[None], new[None], CHANCE)[0])
+    return float(signed_roots(old[None], new[None], P)[0])
 
 
 def test_movements_compare_with_the_past() -> None:
     rng = np.random.default_rng(2)
     tables = [counts(rng, 500) for _ in range(5)] + [counts(rng, 500, -1.5)]
     old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
-    found = movements(tables, old, CHANCE, am.FBeta())
+    found = movements(tables, old, P, am.FBeta())
     assert max(abs(z) for z, _ in found[:5]) < 3.0
     assert found[5][0] > 3.5
     rows = [one.sum(axis=(0, 1)) for one in tables]
@@ -100,24 +100,24 @@ def test_movements_compare_with_the_past() -> None:
         for w in (1, 2, 4)
     ]
     assert found[5][0] == pytest.approx(max(roots, key=abs))
-    risen = movements([*tables[:5], counts(rng, 500, 1.5)], old, CHANCE, am.FBeta())
+    risen = movements([*tables[:5], counts(rng, 500, 1.5)], old, P, am.FBeta())
     assert risen[5][0] < -3.5
     assert found[5][1] == pytest.approx(-root(old, rows[5] * 1.0))
-    assert movements(tables, old, CHANCE, am.FBeta(), 4) == found[4:]
-    assert np.isnan(movements(tables, old, CHANCE, am.Recall())[0][0])
+    assert movements(tables, old, P, am.FBeta(), 4) == found[4:]
+    assert np.isnan(movements(tables, old, P, am.Recall())[0][0])
 
 
 def test_the_floor_is_measured_in_deviations() -> None:
     rng = np.random.default_rng(2)
     tables = [counts(rng, 500) for _ in range(4)]
     old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
-    maps = shifted_maps(CHANCE, 48, 0.15)
+    maps = shifted_maps(P, 48, 0.15)
     watch: Any = SimpleNamespace(old=old, probabilities=maps, shift="none")
     low, rho = floor_statistic(tables, watch, am.FBeta(), 0.2)
     high, _ = floor_statistic(tables, watch, am.FBeta(), 0.9)
     assert low < -3
     assert high > 3
-    assert rho == 1.0  # all of it is the map's, without a shift
+    assert rho == 1.0  # all of it is the uncertain calibrator, without a shift
     watch.shift = "auto"
     _, rho = floor_statistic(tables, watch, am.FBeta(), 0.5)
     assert 0 < rho < 1
@@ -168,12 +168,12 @@ def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
     c = RNG.uniform(0.05, 0.9, 10)
     p = np.where(np.isnan(known), c[groups.bin_index], known)
     labels = np.array(list(itertools.product([False, True], repeat=10)))
-    chance = np.where(labels, p, 1 - p).prod(axis=1)
+    weights = np.where(labels, p, 1 - p).prod(axis=1)
     means = np.array([slow_mean(groups, one) for one in labels])
     found = sample_of(groups).moments(c)
-    mean = chance @ means
+    mean = weights @ means
     assert found[0] == pytest.approx(mean, abs=1e-12)
-    assert found[1] == pytest.approx(np.sqrt(chance @ (means - mean) ** 2), abs=1e-12)
+    assert found[1] == pytest.approx(np.sqrt(weights @ (means - mean) ** 2), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_draws_are_those_of_simulated_labels(
     usual = np.sort(RNG.uniform(0.02, 0.8, 10))
     probabilities = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
     value, expected = groups.draw_means(np.array(probabilities).T, PLACE, 400)
-    for i, chance in enumerate(probabilities):
-        q = chance[groups.bin_index]
+    for i, of_bins in enumerate(probabilities):
+        q = of_bins[groups.bin_index]
         labels = RNG.random((4000, q.size)) < q
         sums = [
             np.add.reduceat(one, groups.indptr[:-1], axis=1, dtype=np.float64)

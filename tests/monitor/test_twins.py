@@ -1,4 +1,4 @@
-"""The law of a period, the likelihood over θ and the readings, against slow twins."""
+"""Score of a period, likelihood over θ and readings, against slow twins."""
 
 from typing import Any
 
@@ -31,26 +31,26 @@ from argmetric._monitor._distribution import (
 )
 from watched import shifted_maps
 
-CHANCE = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])
+P = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])
 METRICS = ("f1", "f2", "mcc", "gmean", "precision", "recall", "jaccard", "accuracy")
 
 
 def table_of(missable: Any, called: Any) -> Any:
-    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
+    table = np.zeros((2, 3, P.size), dtype=np.int64)
     table[0, 0], table[1, 0] = missable, called
     return table
 
 
-def law_of_sum(p: Any) -> Any:
-    law = np.ones(1)
+def count_pmf(p: Any) -> Any:
+    pmf = np.ones(1)
     for one in p:
-        law = np.convolve(law, [1 - one, one])
-    return law
+        pmf = np.convolve(pmf, [1 - one, one])
+    return pmf
 
 
-def exact_law(table: Any, q: Any, metric: Any) -> tuple[Any, Any]:
-    """Values and chances of the score, all counts enumerated."""
-    missed, hits = (law_of_sum(np.repeat(q, table[side, 0])) for side in (0, 1))
+def exact_distribution(table: Any, q: Any, metric: Any) -> tuple[Any, Any]:
+    """Values and probabilities of the score, all counts enumerated."""
+    missed, hits = (count_pmf(np.repeat(q, table[side, 0])) for side in (0, 1))
     tp = np.arange(hits.size)[:, None] + table[1, 2].sum()
     fn = np.arange(missed.size) + table[0, 2].sum()
     values = metric.value(tp, table[1].sum(), tp + fn, table.sum())
@@ -67,13 +67,13 @@ def exact_law(table: Any, q: Any, metric: Any) -> tuple[Any, Any]:
     ],
 )
 @pytest.mark.parametrize("theta", [0.0, -0.9])
-def test_draws_are_those_of_the_exact_law(
+def test_draws_are_those_of_the_exact_distribution(
     metric: str, missable: Any, called: Any, theta: float
 ) -> None:
     score, table = am.get_metric(metric), table_of(missable, called)
-    q = CHANCE * np.exp(theta) / (1 - CHANCE + CHANCE * np.exp(theta))
-    values, probabilities = exact_law(table, q, score)
-    maps = shifted_maps(CHANCE, 48)
+    q = P * np.exp(theta) / (1 - P + P * np.exp(theta))
+    values, probabilities = exact_distribution(table, q, score)
+    maps = shifted_maps(P, 48)
     drawn = draws_at(table, maps, np.full((48, 16), theta), np.full(48, 1 / 48), score)
     mean, (low, high) = drawn.summary(0.9)
     deviation = np.sqrt(probabilities @ (values - probabilities @ values) ** 2)
@@ -83,12 +83,12 @@ def test_draws_are_those_of_the_exact_law(
         reached = probabilities[values <= at + 1e-9].sum()
         assert below - 0.03 <= level <= reached + 0.03
     assert drawn.weight.sum() == pytest.approx(1.0)
-    share = (q @ (np.array(missable) + called)) / table.sum()
-    assert drawn.prevalence_summary(0.9)[0] == pytest.approx(share, rel=0.02)
+    prevalence = (q @ (np.array(missable) + called)) / table.sum()
+    assert drawn.prevalence_summary(0.9)[0] == pytest.approx(prevalence, rel=0.02)
 
 
-def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
-    """Odds were moved before the counts of either side had corrected the map."""
+def test_a_prevalence_shift_multiplies_the_odds_that_the_reference_allows() -> None:
+    """Odds were moved before the counts of either side had corrected the calibrator."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 2, 500)
     reference = resolve_reference((rng.random(500) < p**2, p))
@@ -111,31 +111,31 @@ def test_a_moved_share_multiplies_the_odds_that_the_reference_allows() -> None:
 
 
 def test_known_labels_are_taken_as_they_are() -> None:
-    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
+    table = np.zeros((2, 3, P.size), dtype=np.int64)
     table[0, 1, 1], table[0, 2, 2], table[1, 2, 4], table[1, 1, 3] = 50, 4, 9, 3
-    old = np.full(CHANCE.size, 100.0)
-    law = PeriodDistribution(table, old, shifted_maps(CHANCE, 4), am.FBeta())
+    old = np.full(P.size, 100.0)
+    period = PeriodDistribution(table, old, shifted_maps(P, 4), am.FBeta())
     for found, value in (
-        (law.mixture.summary(0.9), 18 / 25),
-        (law.mixture.prevalence_summary(0.9), 13 / 66),
+        (period.mixture.summary(0.9), 18 / 25),
+        (period.mixture.prevalence_summary(0.9), 13 / 66),
     ):
         assert [found[0], *found[1]] == pytest.approx([value] * 3)
     table[0, 0, 0] = 40  # and some that are not known
-    law = PeriodDistribution(table, old, shifted_maps(CHANCE, 4), am.FBeta())
-    mean, (low, high) = law.mixture.summary(0.9)
+    period = PeriodDistribution(table, old, shifted_maps(P, 4), am.FBeta())
+    mean, (low, high) = period.mixture.summary(0.9)
     assert low < mean <= 18 / 25
     assert high == pytest.approx(18 / 25)
 
 
-def test_known_labels_tell_of_the_share() -> None:
+def test_known_labels_are_informative_about_the_prevalence() -> None:
     """A hundred known labels say what the scores leave open."""
     rng = np.random.default_rng(0)
     factor = 3.0
     old = np.array([200.0, 80, 60, 40, 30, 30])
-    q = CHANCE * factor / (1 - CHANCE + CHANCE * factor)
-    new = np.round(old * (1 - CHANCE + CHANCE * factor) / 3).astype(int)
+    q = P * factor / (1 - P + P * factor)
+    new = np.round(old * (1 - P + P * factor) / 3).astype(int)
     table = table_of(new * [1, 1, 1, 0, 0, 0], new * [0, 0, 0, 1, 1, 1])
-    maps = shifted_maps(CHANCE, 8)
+    maps = shifted_maps(P, 8)
     before = PeriodDistribution(table.copy(), old, maps, am.FBeta())
     for side in (0, 1):
         known = table[side, 0] // 2
@@ -143,8 +143,8 @@ def test_known_labels_tell_of_the_share() -> None:
         table[side, 0] -= known
         table[side, 1], table[side, 2] = known - positive, positive
     # Draws of a score outside of its interval: a part of what the coverage leaves
-    law, (low, high) = before.mixture.score_pmf, before.summary(0.9)[1]
-    assert max(outside(law, low, high)) <= ALLOWED * 0.05 + 1e-9
+    pmf, (low, high) = before.mixture.score_pmf, before.summary(0.9)[1]
+    assert max(outside(pmf, low, high)) <= ALLOWED * 0.05 + 1e-9
     after = PeriodDistribution(table, old, maps, am.FBeta())
     true = (table[:, 2].sum() + q @ table[:, 0].sum(axis=0)) / table.sum()
     _, (low, high) = after.mixture.prevalence_summary(0.9)
@@ -159,17 +159,17 @@ CELLS = 30
 def two_samples(theta: float, m: int, n: int, seed: int = 0) -> Any:
     """Rows of cells, then and now, and three maps of which the first is right."""
     rng = np.random.default_rng(seed)
-    chance = np.linspace(0.01, 0.9, CELLS) ** 2
+    c = np.linspace(0.01, 0.9, CELLS) ** 2
     density = rng.dirichlet(np.full(CELLS, 4.0))
-    moved = density * (1 - chance + chance * np.exp(theta))
+    moved = density * (1 - c + c * np.exp(theta))
     old = rng.multinomial(m, density).astype(float)
     new = rng.multinomial(n, moved / moved.sum()).astype(float)
-    return old, new, np.stack([chance, chance**1.3, np.sqrt(chance) * 0.8])
+    return old, new, np.stack([c, c**1.3, np.sqrt(c) * 0.8])
 
 
-def loglik_of_rows(old: Any, new: Any, chance: Any, theta: float) -> float:
+def loglik_of_rows(old: Any, new: Any, c: Any, theta: float) -> float:
     """max over a of Σ_new log r - Σ_all log(m + n·r) + (m + n)·log(m + n), on rows."""
-    then, now = (np.repeat(chance, x.astype(int)) for x in (old, new))
+    then, now = (np.repeat(c, x.astype(int)) for x in (old, new))
     m, n = then.size, now.size
     both = np.concatenate([then, now])
 
@@ -193,9 +193,9 @@ def test_the_table_over_theta_is_the_likelihood_of_rows(moved: float) -> None:
     table = ThetaTable.from_rows(old, new, np.zeros((2, CELLS)), probabilities)
     assert table.width.sum() == pytest.approx(8.0, rel=0.01)
     for at in (-3.3, -1.17, 0.0, 0.61, 2.02):
-        for row, chance in enumerate(probabilities):
+        for row, c in enumerate(probabilities):
             found = np.interp(at, table.theta, table.scores[row])
-            wanted = loglik_of_rows(old, new, chance, at)
+            wanted = loglik_of_rows(old, new, c, at)
             assert found == pytest.approx(wanted, abs=0.02)
     np.testing.assert_allclose(
         [np.interp(0.0, table.theta, row) for row in table.scores], 0.0, atol=1e-3
@@ -203,19 +203,19 @@ def test_the_table_over_theta_is_the_likelihood_of_rows(moved: float) -> None:
 
 
 @pytest.mark.parametrize("moved", [-1.2, 0.0, 0.8])
-def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
+def test_the_prevalence_of_the_population_ends_where_the_likelihood_has_fallen(
     moved: float,
 ) -> None:
-    old, new, (chance, *_) = two_samples(moved, 300, 400)
-    (peak,) = period_likelihood(old, new, chance[None]).peaks[1]
-    odds = old @ chance / (old @ (1 - chance))
-    for share in population_prevalence(old, new, chance, 0.9):
-        theta = np.log(share / (1 - share) / odds)
-        level = loglik_of_rows(old, new, chance, theta)
+    old, new, (c, *_) = two_samples(moved, 300, 400)
+    (peak,) = period_likelihood(old, new, c[None]).peaks[1]
+    odds = old @ c / (old @ (1 - c))
+    for prevalence in population_prevalence(old, new, c, 0.9):
+        theta = np.log(prevalence / (1 - prevalence) / odds)
+        level = loglik_of_rows(old, new, c, theta)
         assert 2 * (peak - level) == pytest.approx(norm.ppf(0.95) ** 2, abs=0.01)
 
 
-def test_the_share_of_the_population_is_covered_as_stated() -> None:
+def test_the_prevalence_of_the_population_is_covered_as_stated() -> None:
     held = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -223,9 +223,9 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
         reference = resolve_reference((y[:500], p[:500]), logits=False)
         cells = PeriodBins.from_reference(reference.rows, None)
-        chance = reference.calibrator.apply(cells.scores)
+        c = reference.calibrator.apply(cells.scores)
         old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
-        low, high = population_prevalence(old, new, chance, 0.9)
+        low, high = population_prevalence(old, new, c, 0.9)
         held += low <= 0.1 <= high
     assert 47 <= held <= 59  # 54 expected, 2.3 the standard error
 
@@ -263,7 +263,7 @@ def weights_by_scipy(old: Any, new: Any, probabilities: Any) -> Any:
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.4, -1.5])
-def test_readings_are_weighed_as_normal_laws_say(moved: float) -> None:
+def test_readings_are_weighed_as_normal_distributions_say(moved: float) -> None:
     old, new, probabilities = two_samples(moved, 1000, 400)
     found = weigh_readings(old, new, probabilities)
     np.testing.assert_allclose(
@@ -284,9 +284,9 @@ def test_verdicts(weights: Any, verdict: str) -> None:
     assert Readings(*weights).verdict() == verdict
 
 
-def outside(law: Any, low: float, high: float) -> tuple[float, float]:
+def outside(pmf: Any, low: float, high: float) -> tuple[float, float]:
     """Probabilities of a value below and above an interval, value by value."""
-    pairs = list(zip(law.values.tolist(), law.probabilities.tolist(), strict=True))
+    pairs = list(zip(pmf.values.tolist(), pmf.probabilities.tolist(), strict=True))
     below = sum(p for value, p in pairs if value < low)
     return below, sum(p for value, p in pairs if value > high)
 
@@ -301,25 +301,25 @@ def test_no_reading_misses_more_than_its_part(seed: int, coverage: float) -> Non
         (np.round(rng.normal(3 * i, 1, 60), 1), rng.dirichlet(np.ones(60)))
         for i in rng.permutation(3)
     ]
-    laws = [ScorePMF.from_atoms([one]) for one in parts]
+    pmfs = [ScorePMF.from_atoms([one]) for one in parts]
     atoms = [(x, w * p) for (x, p), w in zip(parts, weight, strict=True)]
     mixed = ScorePMF.from_atoms(atoms)
-    low, high = widen_interval(mixed, laws, Readings(*weight), coverage)
+    low, high = widen_interval(mixed, pmfs, Readings(*weight), coverage)
     allowed = (1 - coverage) / 2 * np.maximum(1, NOT_RULED_OUT / weight)
     kept = [(mixed, (1 - coverage) / 2)]
-    kept += [(x, a) for x, a in zip(laws, allowed, strict=True) if a < 0.5]
-    for law, most in kept:
-        assert max(outside(law, low, high)) <= most + 1e-9
+    kept += [(x, a) for x, a in zip(pmfs, allowed, strict=True) if a < 0.5]
+    for pmf, most in kept:
+        assert max(outside(pmf, low, high)) <= most + 1e-9
     values = mixed.values
     above, under = values[values > low].min(), values[values < high].max()
-    assert any(outside(law, above, high)[0] > most - 1e-9 for law, most in kept)
-    assert any(outside(law, low, under)[1] > most - 1e-9 for law, most in kept)
+    assert any(outside(pmf, above, high)[0] > most - 1e-9 for pmf, most in kept)
+    assert any(outside(pmf, low, under)[1] > most - 1e-9 for pmf, most in kept)
 
 
 def test_a_reading_under_which_nothing_is_defined_widens_nothing() -> None:
-    law = ScorePMF.from_atoms([(np.arange(10.0), np.full(10, 0.1))])
+    pmf = ScorePMF.from_atoms([(np.arange(10.0), np.full(10, 0.1))])
     even = Readings(0.4, 0.3, 0.3)
-    assert widen_interval(law, [law, ALWAYS_UNDEFINED, law], even, 0.8) == (1.0, 8.0)
+    assert widen_interval(pmf, [pmf, ALWAYS_UNDEFINED, pmf], even, 0.8) == (1.0, 8.0)
     assert np.isnan(
         widen_interval(ALWAYS_UNDEFINED, [ALWAYS_UNDEFINED] * 3, even, 0.8)
     ).all()
@@ -391,8 +391,8 @@ def test_known_labels_are_bernoulli() -> None:
     known[0, [3, 9]], known[1, [3, 20]] = (2, 1), (1, 4)
     theta = np.array([-1.0, 0.0, 0.7])
     found = label_likelihood(known, probabilities, theta)
-    for j, chance in enumerate(probabilities):
+    for j, c in enumerate(probabilities):
         for k, at in enumerate(theta):
-            q = chance * np.exp(at) / (1 - chance + chance * np.exp(at))
+            q = c * np.exp(at) / (1 - c + c * np.exp(at))
             wanted = (known[1] * np.log(q) + known[0] * np.log(1 - q)).sum()
             assert found[j, k] == pytest.approx(wanted, rel=1e-12)

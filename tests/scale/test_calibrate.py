@@ -56,7 +56,7 @@ def assert_same(found, wanted, tolerance):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["plain", "ends", "weights", "logits"])
-def test_few_rows_give_the_map_of_memory(method, kind, files):
+def test_few_rows_give_the_calibrator_of_memory(method, kind, files):
     y, p, w = made(digits=3 if method == "isotonic" else None, ends=kind == "ends")
     weight = w if kind == "weights" else None
     logits = kind == "logits"

@@ -26,7 +26,7 @@ def in_memory(table, metric, **words):
 def assert_same(found, wanted, within=1e-12):
     assert found.mean == pytest.approx(wanted.mean, rel=within)
     assert found.std == pytest.approx(wanted.std, rel=1e-9)
-    # several intervals may be as short, in a law that is binned
+    # several intervals may be as short, in a distribution that is binned
     assert np.ptp(found.interval) == pytest.approx(np.ptp(wanted.interval), abs=1e-6)
     at = np.linspace(wanted.mean - 2 * wanted.std, wanted.mean + 2 * wanted.std, 9)
     for x in at.tolist():

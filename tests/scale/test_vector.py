@@ -17,7 +17,7 @@ METRICS = (
     *("balanced_accuracy", "youden", "recall", "specificity", "lift", "fm"),
     *("accuracy", "precision", "markedness", "sec"),
 )
-LAWS = {
+DISTRIBUTIONS = {
     "skewed": lambda rng: rng.beta(0.3, 2, N),
     # Binary fractions are the edges of bins
     "rounded": lambda rng: (128 * rng.random(N)).round() / 128,
@@ -37,13 +37,13 @@ def nothing_fits(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def laws(tmp_path_factory):
-    """Folder and probabilities of every law."""
+def inputs(tmp_path_factory):
+    """Folder and probabilities of every distribution."""
     made = {}
-    for i, (law, draw) in enumerate(LAWS.items()):
+    for i, (name, draw) in enumerate(DISTRIBUTIONS.items()):
         p = draw(np.random.default_rng(i))
         folder = tmp_path_factory.mktemp("vector") / "in"
-        made[law] = write_parts(folder, pa.table({"score": p}), [9000, 9000, 41_000]), p
+        made[name] = write_parts(folder, pa.table({"score": p}), [9000, 9000, 41000]), p
     return made
 
 
@@ -66,16 +66,16 @@ def assert_same(found, output, wanted):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_labels_are_those_of_one_call_in_memory(laws, metric, tmp_path):
-    folder, p = laws["skewed"]
+def test_labels_are_those_of_one_call_in_memory(inputs, metric, tmp_path):
+    folder, p = inputs["skewed"]
     found = in_pieces(folder, tmp_path / "out", metric)
     assert_same(found, tmp_path / "out", am.decide(p, metric))
 
 
-@pytest.mark.parametrize("law", list(LAWS)[1:])
+@pytest.mark.parametrize("name", list(DISTRIBUTIONS)[1:])
 @pytest.mark.parametrize("metric", ["f1", "mcc", "accuracy"])
-def test_ties_are_split_in_the_order_of_files_and_rows(laws, law, metric, tmp_path):
-    folder, p = laws[law]
+def test_ties_are_split_in_the_order_of_files_and_rows(inputs, name, metric, tmp_path):
+    folder, p = inputs[name]
     whole = int((p >= 0.75).sum())  # a limit that splits no tie
     for words in ({}, {"max_positives": 20_123}, {"max_positives": whole}):
         found = in_pieces(folder, tmp_path / "out", metric, **words)
@@ -93,8 +93,8 @@ def test_ties_are_split_in_the_order_of_files_and_rows(laws, law, metric, tmp_pa
         {"metric": am.Utility(3, 1)},  # all of them
     ],
 )
-def test_limits_and_conventions(laws, words, tmp_path):
-    folder, p = laws["some certain"]
+def test_limits_and_conventions(inputs, words, tmp_path):
+    folder, p = inputs["some certain"]
     found = in_pieces(folder, tmp_path / "out", **words)
     assert_same(found, tmp_path / "out", am.decide(p, **words))
 
@@ -113,8 +113,8 @@ def test_a_group_that_is_larger_than_memory_is_cut_too(tmp_path):
     assert found.plan == "by group, 34 buckets"
 
 
-def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
-    folder, p = laws["skewed"]
+def test_calibrated_scores_are_cut_as_in_memory(inputs, tmp_path):
+    folder, p = inputs["skewed"]
     some = p[:2000]
     y = (np.random.default_rng(0).random(some.size) < some / 2).astype(int)
     for method in ("platt", "isotonic"):
@@ -134,22 +134,22 @@ def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
         ({"min_positives": N + 1}, "is more than the 60000 items"),
     ],
 )
-def test_what_takes_all_rows_at_once_says_what_to_do(laws, tmp_path, words, message):
-    folder, _ = laws["skewed"]
+def test_what_takes_all_rows_at_once_says_what_to_do(inputs, tmp_path, words, message):
+    folder, _ = inputs["skewed"]
     refuses(ValueError, message, in_pieces, folder, tmp_path / "out", **words)
     assert left_beside(tmp_path / "out") == []
 
 
-def test_a_cut_that_is_not_carried_out_is_noticed(laws, tmp_path, monkeypatch):
-    folder, _ = laws["skewed"]
+def test_a_cut_that_is_not_carried_out_is_noticed(inputs, tmp_path, monkeypatch):
+    folder, _ = inputs["skewed"]
     monkeypatch.setattr("argmetric.scale._vector.cut_between", lambda *ends: 0.9)
     with pytest.raises(ValueError, match="other positives were written"):
         in_pieces(folder, tmp_path / "out")
 
 
-def test_the_cut_at_half_is_on_the_scores_as_given(laws, tmp_path):
-    """Also where the map has steps, or falls."""
-    folder, p = laws["rounded"]
+def test_the_cut_at_half_is_on_the_scores_as_given(inputs, tmp_path):
+    """Also where the calibrator has steps, or falls."""
+    folder, p = inputs["rounded"]
     assert (p == 0.5).any()
     y = np.random.default_rng(0).random(2000) < 0.6 * p[:2000]
     maps = [am.calibrate(y, p[:2000], method) for method in ("platt", "isotonic")]

@@ -87,7 +87,7 @@ class LabelBins:
 
 
 def first_of_equals(x: AnyArray) -> Integers:
-    """Return where each distinct value of an ascending array is for the first time."""
+    """Return the index of the first of each run of equals in an ascending array."""
     apart = np.empty(x.size, dtype=bool)
     apart[0] = True
     np.not_equal(x[1:], x[:-1], out=apart[1:])
@@ -146,7 +146,7 @@ class BinEdges:
         return bound_logits(np.concatenate([self.edges[:1], self.edges]))
 
     def sums(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return rows, and the sum of their distances from `base`, of every bin."""
+        """Return for every bin its rows and the sum of score - `base`."""
         place, base = np.searchsorted(self.edges, scores, side="right"), self.base
         count = np.bincount(place, minlength=base.size).astype(np.float64)
         above = np.bincount(place, bound_logits(scores) - base[place], base.size)
@@ -168,6 +168,7 @@ class BinEdges:
         return place
 
     def _bucket(self, scores: Floats) -> Integers:
+        """Return the bucket of each score: of equal width, one beyond either end."""
         low, high = bound_logits(self.edges[[0, -1]])
         with np.errstate(over="ignore"):
             place = (scores - low) * ((N_BUCKETS - 3) / max(high - low, 1e-300)) + 1.0

@@ -27,7 +27,7 @@ from argmetric._ground.validation import check_choice, check_weight, warn_of_sca
 
 
 def check_folds(cv: object) -> int:
-    """Return the argument `cv`, a number of folds."""
+    """Return the checked argument `cv`, a number of folds."""
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"cv must be a whole number of folds, 2 or more, not {cv!r}")
     return int(cv)
@@ -57,7 +57,7 @@ def fold_numbers(
 
 
 def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
-    """Shuffle, sort by kind and deal out like cards; return the fold of every unit."""
+    """Return a random fold for every unit, with units of each kind spread evenly."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
@@ -71,7 +71,7 @@ def deal(rng: np.random.Generator, kind: AnyArray, n_folds: int) -> Integers:
 
 
 def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
-    """Return every score calibrated by a fit on the other folds, on the same scale."""
+    """Return every score calibrated by a fit on the other folds; log-odds stay so."""
     reference = reference.with_odds()
     result = np.empty(reference.n)
     for number in range(int(fold.max()) + 1):
@@ -264,7 +264,7 @@ def thin_rows(reference: Reference, most: int = MAX_COMPARED_ROWS) -> Reference:
 
 
 def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
-    """Return the log-loss of every row out of fold.
+    """Return the out-of-fold log-loss of every row.
 
     A frequency of 0 among n rows shows no more than about 1/2n.
     """

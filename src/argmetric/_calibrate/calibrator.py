@@ -120,11 +120,11 @@ class Calibrator(Saved["Calibrator"]):
         """Refuse parameters that make no calibrator."""
 
     def _check_draws(self, draws: Floats) -> None:
-        """Refuse draws of which a row makes no calibrator."""
+        """Refuse draws if any row of them would be no valid calibrator."""
         raise ValueError(f"a {self.kind} calibrator has no draws")
 
     def _draw_fields(self, row: Floats) -> dict[str, object]:
-        """Return a row of `draws` as fields; or all of them, a row of each field."""
+        """Return one row of `draws` as fields; of all rows, one array per field."""
         raise NotImplementedError
 
     @property
@@ -134,20 +134,20 @@ class Calibrator(Saved["Calibrator"]):
 
     @cached_property
     def _family(self) -> Calibrator:
-        """All alternatives as one: n log-odds become an array (n_calibrators, n)."""
+        """Return one calibrator for all alternatives: log-odds (n_calibrators, n)."""
         if self.draws is None:
             return self
         return self._with_fields(**self._draw_fields(self.draws.T[..., None]))
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
-        """The other calibrators that the reference allows, equally likely."""
+        """Return the other calibrators that the reference allows, equally likely."""
         if self.draws is None:
             return ()
         return tuple(self._with_fields(**self._draw_fields(row)) for row in self.draws)
 
     def _with_fields(self, **changes: object) -> Calibrator:
-        """Return it with other parameters, which were checked together as draws."""
+        """Return a copy with other parameters, which are not checked again."""
         kept = {one.name: getattr(self, one.name) for one in fields(self)}
         other = object.__new__(type(self))
         other.__dict__.update(kept | {"draws": None, "counts": None} | changes)
@@ -166,7 +166,7 @@ class Calibrator(Saved["Calibrator"]):
         return self._map(scores) if logits else self._map_p(scores)
 
     def _inverse_link(self, x: Floats) -> Floats:
-        """Return what `_map` gives as probabilities."""
+        """Return calibrated log-odds, as `_map` returns them, as probabilities."""
         return expit(x)
 
     def apply(self, p: ArrayLike, *, logits: bool = False) -> Floats:
@@ -227,7 +227,7 @@ class Calibrator(Saved["Calibrator"]):
         return ChainedCalibrator((*self.parts, *other.parts))
 
     def keeps_apart(self, low: float, high: float) -> bool:
-        """Return whether distinct log-odds between these stay distinct.
+        """Return whether distinct log-odds from `low` to `high` stay distinct.
 
         Parameters
         ----------
@@ -243,12 +243,12 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def parts(self) -> tuple[Calibrator, ...]:
-        """The calibrators of a chain; a single one is its own part."""
+        """Return the calibrators of a chain in order; a single one alone."""
         return (self,)
 
     @property
     def _rises(self) -> bool:
-        """Whether it never falls; of a function of the user's own that is not known."""
+        """Whether the curve never falls; unknown, and False, for a user's function."""
         return not any(isinstance(one, FunctionCalibrator) for one in self.parts)
 
     @property
@@ -258,7 +258,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @property
     def formula(self) -> str:
-        """The calibrator in one line."""
+        """Return the formula of the calibrator, in one line."""
         raise NotImplementedError
 
     def fields(self) -> list[Field]:
@@ -293,6 +293,7 @@ class Calibrator(Saved["Calibrator"]):
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
+        """Return the kind of a saved calibrator; refuse others and newer formats."""
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
         if "file" in values:  # a rule has a calibrator, or none, under that key
@@ -375,6 +376,7 @@ class ChainedCalibrator(Calibrator):
     kind: ClassVar[str] = "chain"
 
     def _check(self) -> None:
+        """Refuse parts that make no chain; take size and prevalence from them."""
         if not self.maps or not all(isinstance(m, Calibrator) for m in self.maps):
             raise TypeError("maps must hold one Calibrator or more")
         if len({one._of_classes for one in self.maps}) > 1:
@@ -413,7 +415,7 @@ class ChainedCalibrator(Calibrator):
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
-        """Chains in which the parts that have others vary, each by itself in turn."""
+        """Return chains of the alternatives of all parts, the i-th with the i-th."""
         choices = [one.alternatives for one in self.maps]
         count = max(map(len, choices))
         return tuple(
@@ -455,6 +457,7 @@ class FunctionCalibrator(Calibrator):
         return logit(self._map_p(expit(x)))
 
     def _map_p(self, p: Floats) -> Floats:
+        """Return what the user's function makes of probabilities, checked."""
         name = "what the calibrator gives"
         mapped = to_floats(self.function(p.ravel()), name)
         if mapped.shape != (p.size,):

@@ -37,7 +37,7 @@ def interpolate(x: Floats, knots: Floats, values: Floats) -> Floats:
 
 
 def as_draw_rows(values: Floats) -> Floats:
-    """Return values of one calibrator, or those of several (n, n_draws, 1) in rows."""
+    """Return values of shape (n, n_draws, 1) as (n_draws, n); vectors as they are."""
     return values if values.ndim == 1 else values[..., 0].T
 
 

@@ -131,7 +131,7 @@ def _reference_fields(
 
 
 def _reach_fields(reference: Reference, draw: bool) -> dict[str, Any]:
-    """Return these fields and the reach of the log-odds."""
+    """Return the fields on the reference, and the reach of its log-odds."""
     return {"reach": reference.reach} | _reference_fields(reference, draw)
 
 
@@ -237,7 +237,7 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
 
 
 def root_of(falling: Callable[[float], float]) -> float:
-    """Return the inverse temperature at which a falling function of it passes 0."""
+    """Return the inverse temperature at which a falling function is 0."""
     from scipy.optimize import brentq
 
     low, high = 1 / MAX_TEMPERATURE, 1.0
@@ -276,7 +276,7 @@ def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
 
 
 def _steps(reference: Reference) -> tuple[Floats, Floats]:
-    """Return both ends of every step, and the heights there."""
+    """Return scores and heights at both ends of every step of an isotonic fit."""
     p, w = reference.p, reference.weights
     first = first_of_equals(p)
     mass = np.add.reduceat(w, first)  # equal scores are one point

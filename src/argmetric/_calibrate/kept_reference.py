@@ -46,7 +46,7 @@ class KeptReference:
 
     @property
     def fit_result(self) -> FittedReference | None:
-        """The calibrator and the bins; None where the rows allow no fit."""
+        """Return the calibrator and the bins; None where the rows allow no fit."""
         if self._rows is not None:
             self._fitted, self._rows = _fit(*self._rows), None
         return self._fitted

@@ -29,7 +29,7 @@ def row_blocks(n: int, rows: int = ROWS_PER_BLOCK) -> Iterator[slice]:
 
 
 def sum_blocks(terms: Callable[[slice], float], n: int) -> float:
-    """Return the sum over all rows, of which `terms` gives that over a slice."""
+    """Return the sum of `terms(block)` over blocks of the n rows."""
     return math.fsum(terms(part) for part in row_blocks(n))
 
 
@@ -53,7 +53,7 @@ class NormalPrior:
 
 @dataclass(frozen=True)
 class Mode:
-    """The likeliest coefficients; with several priors a row of each for every one.
+    """Posterior mode of the coefficients; for several priors, one row for each.
 
     theta : ndarray of shape (n_coefficients,)
     curvature : ndarray of shape (n_coefficients, n_coefficients)

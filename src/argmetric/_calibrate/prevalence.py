@@ -1,4 +1,4 @@
-"""The prevalence among unlabelled rows, by a two-sample likelihood.
+"""Prevalence among unlabelled rows, estimated from a two-sample likelihood.
 
 Label shift: each class still looks as it did in the reference, and only the odds of a
 positive changed, by a factor e^θ. Where a calibrator gives c(s) for the score s, the
@@ -159,7 +159,7 @@ class PrevalenceLikelihood:
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:
-        """The likeliest θ of every calibrator, and its ℓ.
+        """Return the θ of the largest ℓ for each calibrator, and that ℓ.
 
         Tables, each between the neighbours of the best point of the one before, and a
         parabola through the best three points of the last.
@@ -229,7 +229,7 @@ def estimate_prevalence(
     n: int,
     coverage: float = 0.9,
 ) -> tuple[MatchedPrevalence, EstimatedPrevalence]:
-    """Return the shift that goes after a calibrator, and the prevalence it meets.
+    """Return a shift of calibrated log-odds to the estimated prevalence, and that.
 
     The prevalence is the posterior mean over θ and over the calibrator's alternatives,
     which are equally likely. The draws of the shift pair every alternative with a θ
@@ -255,7 +255,7 @@ def _estimate(
     n: int,
     coverage: float,
 ) -> tuple[EstimatedPrevalence, Floats]:
-    """Return the prevalence among n rows of which a table has some, and draws of θ.
+    """Return the estimated prevalence among n rows, and draws of θ.
 
     The draws have one θ from its posterior for each alternative of the calibrator.
     """
@@ -309,7 +309,7 @@ def shift_note(
     n: int,
     codes: Integers | None = None,
 ) -> str | None:
-    """Return a note where scores moved as a new prevalence would move them.
+    """Return a note where the scores moved as under a new prevalence, else None.
 
     None where they may have moved at random, and where it hardly matters. Rows with the
     same of `codes` belong together, and count as fewer rows where they are alike.

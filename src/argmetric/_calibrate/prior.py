@@ -48,7 +48,7 @@ class PriorShift(Calibrator):
 
     @property
     def shift(self) -> float:
-        """The constant that is added to the log-odds."""
+        """Return the constant that is added to log-odds: logit(new) - logit(old)."""
         assert self.prevalence is not None
         new, old = logit(np.array([self.prevalence, self.reference_prevalence]))
         return float(new - old)
@@ -274,7 +274,7 @@ def constant_for_prevalence(p: Floats, q: Floats, prior: float, n: int) -> float
 def shift_to_prevalence(
     scores: Floats, prevalence: float, n: int, *, logits: bool
 ) -> MatchedPrevalence:
-    """Return the shift that makes the mean of the scores, over n rows, a prevalence.
+    """Return the shift of log-odds that makes the mean over n rows a prevalence.
 
     Rows without a score, the absent cells of a sparse matrix, stay certain negatives.
     """

@@ -55,7 +55,7 @@ class Reference:
 
     @cached_property
     def reach(self) -> float | None:
-        """How far from 0 log-odds are believed; None: all of them as they are.
+        """Return the largest |log-odds| that scores stand for; None: no bound.
 
         A score of 0 or 1 is neither certain nor 37 units of log-odds away. It stands at
         half the least distance from 0 or 1 that another score has, and never nearer
@@ -80,7 +80,7 @@ class Reference:
 
     @property
     def _ends(self) -> Floats:
-        """The scores, or the lowest and the highest of those that they stand for."""
+        """Return the scores, or the lowest and highest score of each bin."""
         if self.low is None or self.high is None:
             return self.scores
         return np.concatenate([self.low, self.high])
@@ -123,7 +123,7 @@ class Reference:
 
     @cached_property
     def axis(self) -> Axis:
-        """Log-odds as they are, and scores of 0 and 1 beyond all others."""
+        """Return finite log-odds, with scores of 0 and 1 placed beyond all others."""
         x = self.odds
         if self.reach is None:
             return Axis(x, None)
@@ -158,7 +158,7 @@ class Reference:
         return 1.0 if self.weight is None else float(self.weight.max())
 
     def relative_weights(self, part: slice) -> tuple[Floats, Floats]:
-        """Return weights over the largest of them, and squares that do not vanish."""
+        """Return weights of some rows, and their squares, over the largest weight."""
         if self.weight is None:
             ones = np.ones(self.y[part].size)
             return ones, ones
@@ -208,7 +208,7 @@ class Reference:
         return self.in_order()[0]
 
     def in_order(self) -> tuple[Reference, Integers]:
-        """Return the rows by rising score, and where each of them stood."""
+        """Return the rows by rising score, and the original index of each."""
         # The order of rows that are equal but for the label changes no sum of theirs.
         kind: Literal["stable"] | None = None if self.weight is None else "stable"
         order = np.argsort(self.scores, kind=kind)
@@ -230,7 +230,7 @@ def row_count(weight: Floats, squares: Floats | None = None) -> float:
 
 
 def largest_finite(scores: Floats) -> float | None:
-    """Return the largest finite |log-odds| where some are infinite, or else None."""
+    """Return the largest finite |log-odds| if some are infinite, else None."""
     finite = np.isfinite(scores)
     if finite.all():
         return None

@@ -1,4 +1,4 @@
-"""What `decide`, `forecast` and `tune` accept as a reference: rows, or a calibrator.
+"""Turn a `reference` argument, labelled rows or a calibrator, into a calibrator.
 
 Calibrators and their fits are loaded where there is one: most calls have none.
 """
@@ -163,6 +163,7 @@ def _as_calibrator(*label: object) -> str:
 
 
 def _describe(reference: object) -> str:
+    """Return the type of an argument in words, for a message."""
     if isinstance(reference, tuple | list):
         return f"a {type(reference).__name__} of {len(reference)}"
     if isinstance(reference, type):
@@ -201,7 +202,7 @@ _CALIBRATED: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class CalibratorAtPrior(NamedTuple):
-    """The calibrator for a prevalence, this if it was estimated, and notes on it."""
+    """Calibrator for a prevalence, the estimate of it if there is one, and notes."""
 
     calibrator: Calibrator | None
     prevalence: EstimatedPrevalence | None
@@ -258,7 +259,7 @@ def calibrator_at_prior(
 
 
 def _unit_numbers(layout: Layout) -> Integers | None:
-    """Return the group, or the row of a matrix, of every item; None: of none."""
+    """Return the group, or matrix row, of every item; None without either."""
     if layout.coded is not None:
         return layout.coded.codes
     if len(layout.shape) == 1 or layout.sparse:

@@ -1,4 +1,4 @@
-"""The default calibrator: a smooth curve of log-odds, pulled towards no change.
+"""Default calibrator: a smooth curve of log-odds, shrunk towards no change.
 
     logit p' = z + b + a·(z - z̄) + f(z) + lumps,   z = logit p
 
@@ -121,6 +121,7 @@ class SplineCalibrator(Calibrator):
         return super()._from_plain(values)
 
     def _map(self, x: Floats) -> Floats:
+        """Return calibrated log-odds: of the curve, or `low` and `high` at its ends."""
         if self.ends is None or self.low is None or self.high is None:
             return self._curve(x)
         first, last = self.ends
@@ -129,6 +130,7 @@ class SplineCalibrator(Calibrator):
         return np.where(x >= last, self.high, inner)
 
     def _curve(self, x: Floats) -> Floats:
+        """Return the piecewise linear curve, with its slope beyond the outer knots."""
         below = np.minimum(x - self.knots[0], 0.0)
         above = np.maximum(x - self.knots[-1], 0.0)
         # An infinite score stays infinite only where the ends rise.
@@ -146,7 +148,7 @@ class SplineCalibrator(Calibrator):
 
 @dataclass(frozen=True)
 class Basis:
-    """The columns of the curve: 1, z - z̄, a ramp between two knots, and the lumps."""
+    """Basis of the curve: 1, z - z̄, a ramp between adjacent knots, and end lumps."""
 
     knots: Floats  # log-odds at which f bends
     centre: float  # z̄, the mean of z by information
@@ -331,7 +333,7 @@ def _posterior_weights(evidence: Floats) -> Floats:
 
 
 def centre_draws(draws: Floats, centre: Floats) -> Floats:
-    """Move draws (n_draws, n_points) so that mean probabilities are those of a centre.
+    """Shift draws (n_draws, n_points) so that mean probabilities equal the centre.
 
     A normal distribution of log-odds has a long tail of probabilities: where few labels
     are positive its mean would promise too many of them. Probabilities of a point are

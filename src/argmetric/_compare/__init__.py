@@ -179,7 +179,7 @@ def _forecasts(
     metric: Metric,
     how: tuple[float, bool],
 ) -> tuple[ForecastScore, ...]:
-    """Return the score of every model as `forecast` has it, under its own scores.
+    """Return the forecast of the score of every model, from its own scores.
 
     Differences are drawn under one probability a row, the mean of the log-odds: there
     each model moves by as much as its own scores expect more of it.
@@ -217,7 +217,7 @@ def _forecasts(
 
 
 class _Models(NamedTuple):
-    """The models by name: what predicts, and the scores, by what messages call them."""
+    """Names of the models, their labels or thresholds, and the columns of scores."""
 
     names: tuple[str, ...]
     labels: list[Any]
@@ -225,6 +225,7 @@ class _Models(NamedTuple):
 
 
 def _models(p: Any, labels: Any) -> _Models:
+    """Return names, decisions and scores of the models, paired up and checked."""
     scores, own = _columns(p, "p")
     decided, named = _columns(labels, "labels")
     refuse_swapped(scores, decided, "compare(p, labels, metric)")

@@ -1,4 +1,4 @@
-"""The random effects of a comparison: what labels say of probabilities of bins.
+"""Random effects of a comparison: posterior of the probabilities of bins.
 
 A bin has rows of one pattern of predictions with neighbouring scores; bins form strata,
 and labels are drawn at random in them. In a draw of the parameters the log-odds of a
@@ -145,7 +145,7 @@ def quantiles(prior: Prior) -> Quantiles:
 
 
 def _slope_quantiles(prior: Prior) -> Floats:
-    """Return the quantiles of slopes at NORMAL, 0 for the part that is silent."""
+    """Return the quantile function of the slope at NORMAL; 0 for a silent judge."""
     from scipy.special import ndtr, ndtri
 
     speaks = (ndtr(NORMAL) - prior.silent) / (1.0 - prior.silent)
@@ -155,7 +155,7 @@ def _slope_quantiles(prior: Prior) -> Floats:
 
 
 def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
-    """Return the quantiles of a mixture at NORMAL, exactly 0 at its point."""
+    """Return the quantile function of a mixture of scales, tabulated at NORMAL."""
     from scipy.special import ndtr
 
     z = np.linspace(-6.0, 6.0, 4801)
@@ -179,7 +179,7 @@ def effect_constants(prior: Prior) -> Floats:
 
 
 def mean_constants(effects: Floats, x: Floats, weight: Floats) -> Floats:
-    """Return c so that the mean of expit(x + effects + c) over the rows is expit(x).
+    """Return c such that the weighted mean of expit(x + effects + c) is expit(x).
 
     Newton's method on the logarithm of the smaller probability. `weight`: of the rows.
     """
@@ -231,7 +231,10 @@ class EffectsModel:
 
     @cached_property
     def bin_columns(self) -> Floats:
-        """The array `bins` of `kernels.bin_odds`."""
+        """Return log-odds, normal scores and weights of bins, for the kernels.
+
+        Shape (n_calibrators + 4, n_bins), as `kernels.bin_odds` takes them.
+        """
         x = self.x.mean(axis=0)
         centre = self.weight @ x
         deviation = np.sqrt(self.weight @ (x - centre) ** 2) + 1e-9
@@ -359,7 +362,7 @@ def at_rates(
 
 
 def _next_step(level: Floats, most: float) -> float:
-    """Return by how much the temperature may change, so that enough particles stay."""
+    """Return the step in temperature that leaves enough effective particles."""
     wanted = KEPT * PARTICLES
 
     def effective(step: float) -> float:
@@ -377,7 +380,7 @@ def _next_step(level: Floats, most: float) -> float:
 
 @dataclass
 class _Particles:
-    """Standard normal variables behind the parameters, and what follows of them."""
+    """Particles: standard normal variables, and the bins and likelihoods they imply."""
 
     model: EffectsModel
     normal: Floats  # (particles, parameters)
@@ -391,6 +394,7 @@ class _Particles:
     def of_prior(
         cls, model: EffectsModel, count: int, rng: np.random.Generator
     ) -> _Particles:
+        """Draw particles of the parameters from the prior, with their likelihoods."""
         normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
         which = np.arange(count) % len(model.x)
         odds, spread = model.shared_odds(normal, which)
@@ -425,7 +429,7 @@ class _Particles:
         self.scale = float(np.clip(self.scale * np.exp(accept.mean() - 0.25), 0.1, 2.0))
 
     def move_patterns(self, heat: float, rng: np.random.Generator) -> None:
-        """Change every effect of a pattern by a step of its own."""
+        """Propose a random step for every effect of a pattern; accept by Metropolis."""
         first = self.model.n_shared
         normal = self.normal.copy()
         noise = rng.standard_normal(normal[:, first:].shape)

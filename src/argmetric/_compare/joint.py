@@ -20,7 +20,7 @@ Calibrators = tuple[Calibrator | None, ...]
 
 
 class JointCalibrator(NamedTuple):
-    """The log-odds of a row from those of all models."""
+    """Log-odds of a row as a weighted sum of those of all models, recalibrated."""
 
     weights: Floats  # (models)
     calibrator: Calibrator | None  # None: as they are
@@ -72,7 +72,7 @@ def fit_joint_calibrators(y: Booleans, scores: Floats) -> list[JointCalibrator]:
 
 
 def _alternatives(fitted: Calibrator | None, count: int) -> Calibrators:
-    """Return so many calibrators that a reference allows, or the calibrator itself."""
+    """Return up to `count` alternatives of a calibrator; itself if it has none."""
     others = () if fitted is None else fitted.alternatives
     if not others:
         return (fitted,)

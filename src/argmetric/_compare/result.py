@@ -1,4 +1,4 @@
-"""What `compare` gives back: scores, differences, and which rows to label next."""
+"""Result of `compare`: scores, differences, and which rows to label next."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STILL_BEST = 0.02  # added to the probability to be best of a model that hardly 
 
 
 class ModelScore(NamedTuple):
-    """The score of a model: what is expected, and an interval."""
+    """Posterior mean of the score of a model, and its central interval."""
 
     mean: float
     interval: tuple[float, float]
@@ -62,7 +62,7 @@ def draws_summary(draws: Floats, coverage: float) -> ModelScore:
 
 
 class ForecastScore(NamedTuple):
-    """The score of a model as `forecast` has it, without labels and reference."""
+    """Forecast of the score of a model, as by `forecast` without a reference."""
 
     mean: float
     interval: tuple[float, float]
@@ -70,14 +70,14 @@ class ForecastScore(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The model that is most likely the best, and how likely."""
+    """Name of the model most likely to be the best, and the probability that it is."""
 
     model: str
     probability: float
 
 
 class PastEstimate(NamedTuple):
-    """What was known of a difference after so many labels."""
+    """Estimate of a difference, and its interval, after the first `n_labels` labels."""
 
     n_labels: int
     mean: float
@@ -87,7 +87,7 @@ class PastEstimate(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Result):
-    """The paired difference of the scores of two models on the same rows.
+    """Paired difference of the scores of two models on the same rows.
 
     Parameters
     ----------
@@ -319,6 +319,7 @@ class Comparison(Saved["Comparison"]):
         return Difference(self.names[a], self.names[b], *gap, self.coverage, better)
 
     def _pair(self, *models: Any) -> tuple[int, int]:
+        """Return the indices of two models, by default of the first two in rank."""
         if len(self.names) < 2:
             raise ValueError("there is one model: a difference needs two")
         if all(one is None for one in models):
@@ -369,7 +370,7 @@ class Comparison(Saved["Comparison"]):
         return best.model if best.probability >= level else None
 
     def _contrasts(self) -> Floats:
-        """Differences that the next labels are for."""
+        """Return contrasts of models that the next labels are meant to settle."""
         count = len(self.names)
         if count <= 2 or not self.table.is_labelled.any():
             return self.table.first_contrasts()
@@ -379,7 +380,7 @@ class Comparison(Saved["Comparison"]):
         return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
 
     def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
-        """Rows whose labels are most informative, drawn at random in strata.
+        """Return the rows whose labels are most informative, drawn at random in strata.
 
         Parameters
         ----------
@@ -440,7 +441,7 @@ class Comparison(Saved["Comparison"]):
         return replace(self, table=table, history=self.estimates(), forecasts=())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
-        """How many more labels of `next_rows` show a difference of this size.
+        """Return how many more labels of `next_rows` show a difference of this size.
 
         Parameters
         ----------
@@ -542,6 +543,7 @@ class Comparison(Saved["Comparison"]):
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
+        """Return the kind of a saved comparison; refuse others and newer formats."""
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
             raise ValueError(
                 f"this is no saved comparison: its key 'file' is not {NAME!r}"
@@ -551,6 +553,7 @@ class Comparison(Saved["Comparison"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Comparison:
+        """Return the comparison that a file holds, with its parts checked."""
         names, coverage = tuple(values["names"]), float(values["coverage"])
         whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
         (pattern, bin_), groups = whole, values["groups"]
@@ -581,7 +584,7 @@ class Comparison(Saved["Comparison"]):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per model: score, interval, and the probability to be the best."""
+        """Return one row per model: score, interval, and probability to be the best."""
         scores = list(self.scores().values())
         columns = {
             "model": list(self.names),

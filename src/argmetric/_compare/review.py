@@ -274,7 +274,7 @@ def review_rows(
 
 
 def _budget(budget: Any, n: int) -> int:
-    """Return a number of rows, at most all of them."""
+    """Return a number of rows from a count, or from a percentage such as "5%"."""
     if isinstance(budget, str):
         text = budget.strip()
         try:
@@ -291,7 +291,7 @@ def _budget(budget: Any, n: int) -> int:
 
 
 def _portions(worth: Floats, total: float) -> Floats:
-    """Return parts of a total in proportion to the worth of rows."""
+    """Split a total into parts proportional to the worth of rows, if positive."""
     worth = np.maximum(worth, 0.0)
     if not worth.sum() > 0.0:
         worth = np.ones(worth.size)

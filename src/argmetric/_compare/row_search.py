@@ -1,4 +1,4 @@
-"""The search for rows whose review, or absence, raises the expected score most.
+"""Search for rows whose review, or absence, raises the expected score most.
 
 Let z be the labels, y the true labels, R the reviewed rows. After the review the score
 is a function of three independent Poisson-binomial counts: hits H of the unreviewed
@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class RowSearch:
-    """The search for rows to review or leave out."""
+    """Problem of `review_rows`: which `budget` rows to review, or to leave out."""
 
     metric: Metric
     p: Floats  # probabilities of a positive and of a negative, shape (n,)
@@ -99,7 +99,7 @@ class RowSearch:
     def _other_rows(
         self, labels: Booleans, rows: Integers
     ) -> tuple[Integers, Integers, int]:
-        """Return the other rows by their label, and how many rows are scored."""
+        """Return unreviewed rows labelled 1, and 0, and the number of scored rows."""
         rest = np.ones(self.p.size, dtype=bool)
         rest[rows] = False
         size = int(rest.sum()) if self.leave else self.p.size
@@ -110,7 +110,7 @@ class RowSearch:
         return (np.zeros(1), np.ones(1)) if self.leave else self._nodes(rows)
 
     def _nodes(self, rows: Integers) -> tuple[Floats, Floats]:
-        """Return numbers of positives of some rows and their weights, few of them.
+        """Return points and weights of the number of positives among some rows.
 
         A count that varies much has Gauss-Hermite nodes of a normal distribution.
         """
@@ -128,7 +128,7 @@ class RowSearch:
         return Choice(self.expected(labels, rows), rows, labels)
 
     def best_rows(self, *, free: bool) -> Choice:
-        """Return the best rows, and the labels beside them.
+        """Return the best rows to review or leave out, and labels of all rows.
 
         Labels that are free may change: those above the window become positive, those
         below negative, if that is better than the labels that were given.
@@ -147,7 +147,7 @@ class RowSearch:
             yield self.choice(self.given, order[: self.budget])
 
     def _best_window(self, free: bool) -> Choice:
-        """Return the best window of all, or of those that a climb meets."""
+        """Return the best run of `budget` rows by p; if there are many, by a climb."""
         budget, n, k = self.budget, self.p.size, int(self.given.sum())
         order = np.lexsort((-self.p, np.zeros(n) if free else ~self.given))
         first, last = (
@@ -177,7 +177,7 @@ class RowSearch:
         return window(best)
 
     def _plain_values(self, order: Integers, first: int, last: int) -> Floats:
-        """Return the score of each window at the expected counts."""
+        """Return the metric at the expected counts for each window of reviewed rows."""
         start = np.arange(first, last + 1)
         sums = np.concatenate([[0.0], np.cumsum(self.p[order])])
         hits, misses = sums[start], sums[-1] - sums[start + self.budget]
@@ -189,7 +189,7 @@ class RowSearch:
         return np.where(np.isnan(value), -np.inf, value)
 
     def _better_exchange(self, best: Choice, free: bool) -> Choice | None:
-        """Return a better choice, one row or one free label away, if there is one."""
+        """Return a better choice that differs in one row or one label, or None."""
         _, rows, labels = best
         others = np.setdiff1d(np.arange(self.p.size), rows)
         for other in others:

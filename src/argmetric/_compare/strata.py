@@ -20,7 +20,7 @@ EVEN = 0.1  # part of the labels that goes to all rows alike
 def moves_of(
     metric: Metric, tp: Floats, k: Floats, t: Floats, n: Floats, *, patterns: Floats
 ) -> Floats:
-    """Return h: what one more positive of each pattern moves each score by.
+    """Return the change h of each score by one more positive of each pattern.
 
     Central differences at the expected counts `tp`, `k` of every model, in rows, and
     `t`, `n`, whose columns are groups; `patterns`: (models, patterns) decisions.
@@ -37,7 +37,7 @@ def moves_of(
 
 
 def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
-    """Return the stratum of every bin, of equal sums of the mass; -1 where it is 0."""
+    """Return the stratum of every bin, of equal mass within a group; -1 if massless."""
     member = np.full(group.size, -1)
     first = 0
     for number, strata in enumerate(count.tolist()):
@@ -56,7 +56,7 @@ def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
 def allocation(
     n: int, total: Integers, weight: Floats, have: Integers | None = None
 ) -> Integers:
-    """Return labels to add in every stratum: in all Neyman's, some for all alike.
+    """Return how many labels to add in each stratum: Neyman's, mixed with equal parts.
 
     At least `FEWEST`, where there are so many, and at most all rows of a stratum.
     `have`: labels that are there already.
@@ -85,7 +85,7 @@ def allocation(
 def drawn_rows(
     stratum: Integers, wanted: Integers, rows: Integers, seed: object
 ) -> Integers:
-    """Return some rows of each stratum, at random, in rising order.
+    """Draw `wanted` rows of each stratum at random; return them in rising order.
 
     stratum : (rows) number of the stratum of each of `rows`
     wanted : (strata) how many

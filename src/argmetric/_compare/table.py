@@ -133,7 +133,7 @@ class PatternTable:
 
     @property
     def prior(self) -> Prior:
-        """What may be wrong with the probabilities."""
+        """Return the prior of the errors that the probabilities may have."""
         if not self.is_labelled.any():
             return AS_REFERENCE
         return JUDGED if self.judged else RAW if self.raw else OWN
@@ -154,7 +154,7 @@ class PatternTable:
         return moves_of(self.metric, tp, k, t, size, patterns=patterns)
 
     def influence(self, contrasts: Floats) -> Floats:
-        """√Σ h² of every bin over the contrasts of models, in rows."""
+        """Return √Σ h² of every bin over the contrasts of models, in rows."""
         moved = np.einsum("cm,mpg->cpg", np.atleast_2d(contrasts), self.moves)
         square = (moved**2).sum(axis=0)
         if self.groups is None:
@@ -164,7 +164,7 @@ class PatternTable:
         return np.asarray(np.sqrt(total / self.size) / self.groups.size.size)
 
     def first_contrasts(self) -> Floats:
-        """Return what models are compared by before anything is known."""
+        """Return contrasts of the models: of two, or of each against the mean."""
         count = len(self.decisions)
         if count <= 2:
             return np.array([[1.0, -1.0][:count]])
@@ -201,7 +201,7 @@ class PatternTable:
         return np.asarray(np.divide(*sums))
 
     def _weights(self, contrasts: Floats) -> Floats:
-        """Return Neyman's weights of the strata, at the rates as they are known."""
+        """Return Neyman's weights of the strata, from the rates estimated so far."""
         _, labels, positives = self._labels_in(self.member)
         p, mu = self.probability, self._mean_probability
         sizes = self.size * self.influence(contrasts) * np.sqrt(p * (1 - p))

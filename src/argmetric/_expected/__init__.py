@@ -1,4 +1,4 @@
-"""The engine: the expected metric for every number of predicted positives."""
+"""Engine: the expected metric for every number of predicted positives."""
 
 from __future__ import annotations
 

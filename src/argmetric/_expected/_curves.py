@@ -1,4 +1,4 @@
-"""The expected metric for every k of every segment, by the form of the metric.
+"""Expected metric for every k of every segment, by the form of the metric.
 
 Each driver sums the regular part of the metric; see `_edges` for what is added.
 """

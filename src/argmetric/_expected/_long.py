@@ -1,4 +1,4 @@
-"""The best k of one long vector without sorting it.
+"""Best number of positives k of one long vector, without sorting it.
 
 A histogram of p gives the sums of powers above every edge, and with them E_k there
 (`_powers`). As a false alarm never helps, no k within a bin can be worth more than the
@@ -33,7 +33,10 @@ MOST_COUNTS = 1 << 15  # evaluated one by one; with more the curve is no slower
 
 
 class BestCount(NamedTuple):
-    """The best k, its value, that of the cut at one half, and the scores at the cut."""
+    """Best k, its expected metric, that of the cut at 0.5, and scores at the best cut.
+
+    `upper` is the lowest score that is predicted, `lower` the highest that is not.
+    """
 
     best: int
     expected: float
@@ -78,7 +81,7 @@ class Items(ABC):
         """Return the number of items with p > 0."""
 
     def from_half(self) -> Items | None:
-        """Return items whose raw score is at least 1/2; None if it is p itself."""
+        """Return the items with a raw score of at least 1/2; None if p is raw."""
         return None
 
     def moments(self, low: float, scale: float, bins: int) -> Floats:
@@ -99,6 +102,7 @@ class Array(Items):
         return sums_in_bins(self.p, low, scale, bins)
 
     def within(self, low: float, high: float, count: int) -> Array:
+        """Return the items p with low ≤ p < high, of which there are `count`."""
         from argmetric._expected.kernels.segments import take_range
 
         out = np.empty(count + 1)
@@ -153,7 +157,10 @@ class RankedItems:
 
 
 def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
-    """Return exact sums of a vector in memory within bins of width 1/scale."""
+    """Count the p of each bin of width 1/scale, and sum powers of their places in it.
+
+    Sums are whole numbers, of shape (bins, N_SUMS); see `kernels.segments.bin_sums`.
+    """
     from argmetric._expected.kernels.segments import bin_sums
 
     sums = np.zeros((bins, N_SUMS), dtype=np.int64)
@@ -164,7 +171,7 @@ def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
 
 
 def carry(sums: Integers) -> None:
-    """Make room for more items in the sums that fill up first."""
+    """Carry the high bits of the sums that fill up first into the next ones."""
     sums[:, 1] += sums[:, 2] >> 31
     sums[:, 2] &= (1 << 31) - 1
 
@@ -302,7 +309,7 @@ def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
 
 @dataclass(frozen=True)
 class Edge:
-    """One place between two bins."""
+    """Edge between two bins: its p, and number and power sums of the items above."""
 
     at: float
     k: float
@@ -311,7 +318,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class CandidateRange:
-    """The k that can be the best: least < k ≤ most, between two edges."""
+    """Range of the k that can be the best: least < k ≤ most, between two edges."""
 
     first: Edge
     last: Edge
@@ -320,7 +327,7 @@ class CandidateRange:
 
 
 class HistogramSearch:
-    """The best value so far, and bounds that exclude counts k which cannot reach it."""
+    """Search over k: the best value so far, and bounds that exclude other counts k."""
 
     whole = False  # whether a count may split no tie; edges between bins split none
 
@@ -422,7 +429,7 @@ class HistogramSearch:
         return int(found[0]), int(found[-1]) + 1
 
     def value(self, k: int, items: Floats | None, sums: Floats) -> float | None:
-        """Return E at one k with these sums; `items` for where sums fail."""
+        """Return E at one k from sums of powers, or from `items`, or None."""
         if k in self.ends:
             return self.ends[k]
         if self.evaluator.valid(np.array([float(k)]), sums)[0]:
@@ -483,7 +490,7 @@ class HistogramSearch:
 def value_at_half(
     search: HistogramSearch, items: Items, edges: Edges
 ) -> tuple[int, float] | None:
-    """Return the number of scores of at least 1/2, and the expected metric of them."""
+    """Return the number of scores of at least 1/2, and their expected metric."""
     chosen, least = items.from_half(), 0.0
     if chosen is None:
         chosen, least = items, 0.5

@@ -1,4 +1,4 @@
-"""The published algorithms, readable and slow, with their errata corrected.
+"""Published algorithms, readable and slow, with their errata corrected.
 
 They are the reference that the near-linear algorithms are held to. Each returns the
 expected metric for every k = 0…n; the printed ones begin at k = 1 (except Jansche's).

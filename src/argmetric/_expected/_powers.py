@@ -1,4 +1,4 @@
-"""The expected metric at any k from sums of powers of the p above it.
+"""Expected metric at any k from sums of powers of the k largest p.
 
 Where many labels are uncertain, all that E_k depends on is a short series in p: with
 S_r(k) = Σ_{i≤k} p_i^r for a few r, one k costs the same for any number of items. All
@@ -237,6 +237,7 @@ class RatioValues(Evaluator):
         return float(self.values(np.full(1, float(self.n)), self.total[:, None])[0])
 
     def values(self, k: Floats, sums: Floats) -> Floats:
+        """Return E_k for each k by exponential sums; `sums` has a row per power."""
         d0, _, d2, _ = self.form.d
         level = product(self.log_hit - self.log_miss, sums)
         level += self.level
@@ -268,7 +269,7 @@ class AffineValues(Evaluator):
         return combine(self.form, n, k, t, pmf, joint=joint, joint_t=t + 1.0)
 
     def error(self, value: float, k: float, sums: Floats) -> float:
-        """Return the error, larger for rare negatives: they are a difference."""
+        """Return the error of E_k, larger for rare negatives, where digits cancel."""
         lost = 0.1 * self.n / (self.n - float(self.total[0]))
         return super().error(value, k, sums) * (1.0 + lost)
 
@@ -344,7 +345,7 @@ class RatesValues(Evaluator):
     def _sum(
         self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
     ) -> Floats:
-        """Return Σ weights·others·metric(a, r) for every k.
+        """Return Σ weights·others·metric(a, r) over pairs of nodes, for every k.
 
         a, r : ndarray of shape (n_nodes, n_counts)
             Numbers of true positives and of false negatives, with their weights.
@@ -364,6 +365,7 @@ class RatesValues(Evaluator):
         return np.asarray(np.einsum("hrk,hk,rk->k", values, weights, others))
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
+        """Return upper bounds of E between the counts `first` and `last`."""
         out, valid = np.empty(first.size), self.valid(first, sums)
         out[valid] = self.values(first[valid], sums[:, valid])
         if not valid.all():  # as if all positives were hit
@@ -375,6 +377,7 @@ class RatesValues(Evaluator):
         return out
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
+        """Return E_k with the exact PMF of the hits of k items; None if k is large."""
         misses = self.total - cumulants_of(sums[:, None])
         if k > FEW_HITS or misses[1, 0] < QUADRATURE_VARIANCE:
             return None

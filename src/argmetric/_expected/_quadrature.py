@@ -109,7 +109,7 @@ def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
 
 
 def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]:
-    """Return points and weights (nodes, sums) of sums with these cumulants."""
+    """Return quadrature points and weights (n_nodes, n_sums) from cumulants."""
     deviation = np.sqrt(cumulants[1])
     scale = 1.0 / deviation
     power = scale * scale
@@ -142,7 +142,7 @@ def without_one(cumulants: Floats, items: Floats, n_nodes: int) -> Floats:
 
 
 def product(a: Floats, b: Floats) -> Floats:
-    """Return a small matrix times a wide one, in blocks that BLAS does not thread."""
+    """Return a @ b in blocks of columns so small that BLAS starts no threads."""
     columns = max(ALONE // a.size, 1)
     if b.shape[1] <= columns:
         return a @ b
@@ -183,7 +183,7 @@ def combine(
 
 
 def affine_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
-    """Write curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
+    """Write the part of E_k with 0 < T < n for 0 < k < n, and 0 at other k."""
     moments = np.empty((segments.n_segments, 2))
     kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
     smooth = moments[:, 1] >= affine_quadrature_variance(form)

@@ -1,4 +1,4 @@
-"""The best number of positives, without a curve where the metric's form allows it.
+"""Best number of positives, without a curve where the metric's form allows it.
 
 For any smooth metric a rough curve comes first: three points carry the first five
 moments of a PMF, so that nine values tell E_k roughly. How roughly is measured: at some
@@ -39,7 +39,7 @@ MAX_OPEN_SHARE = 0.5  # share of the counts past which the whole curve is quicke
 
 
 class CountRange(NamedTuple):
-    """Per segment: the allowed k, what is a tie, and a k whose value is needed."""
+    """Allowed k of each segment, the width of a tie, and a k whose value is needed."""
 
     low: Integers
     high: Integers
@@ -65,12 +65,12 @@ class Choice(NamedTuple):
 
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
-    """Return whether some segment needs no curve for its best k."""
+    """Return whether the best k of some segment is found without its whole curve."""
     return method == "auto" and bool(is_searched(metric, segments).any())
 
 
 def is_searched(metric: Metric, segments: Segments) -> Booleans:
-    """Return which segments are searched; others are short, or need curves."""
+    """Return which segments are searched; others are short, or need whole curves."""
     if is_smooth(metric):
         long = segments.lengths > table_rows(None)
         for shared in sharing_sizes(segments):
@@ -82,7 +82,7 @@ def is_searched(metric: Metric, segments: Segments) -> Booleans:
 
 
 def choose_plan(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
-    """Return the route of a segment, the only one or one that stands for groups."""
+    """Return the route of a segment, which may stand for all `groups`."""
     form = usable_form(metric, segment)
     return plan(
         metric,
@@ -133,7 +133,7 @@ def choose_counts(
 def search_rates(
     segments: Segments, metric: Metric, wanted: Booleans, asked: CountRange
 ) -> tuple[Choice, Booleans]:
-    """Return the choices of the segments that are decided, and which these are."""
+    """Return the best k by the search for rates, and which segments it decided."""
     form = metric.form
     assert isinstance(form, RatesForm)
     mass = np.ones(segments.n_segments)
@@ -215,7 +215,10 @@ def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
 
 
 class ScreenedSearch:
-    """What is known of the curves during a search; more is better."""
+    """Rough values of E_k for all k, replaced by exact ones where k may be the best.
+
+    Values of metrics that are minimised have their sign changed.
+    """
 
     def __init__(self, sums: SegmentSums, asked: CountRange) -> None:
         """Compute rough values of all k, and how far off each may be."""
@@ -240,7 +243,7 @@ class ScreenedSearch:
         self.size = np.ones(count)
 
     def run(self) -> None:
-        """Evaluate the first places, then wherever the best can be."""
+        """Evaluate first positions, then all that can still be the best."""
         self.see(self.first_places())
         lengths = self.sums.segments.lengths
         while True:
@@ -271,20 +274,20 @@ class ScreenedSearch:
         return np.unique(np.concatenate([known, best], axis=1))
 
     def around(self, k: Integers) -> Integers:
-        """Return positions of counts and of neighbours, a row per segment."""
+        """Return positions of counts k and of their neighbours, a row per segment."""
         near = k[:, None] + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)
         last = self.sums.segments.lengths[:, None]
         return np.asarray(self.starts[:, None] + np.clip(near, 0, last))
 
     def best(self, values: Floats) -> Integers:
-        """Return the best counts of those with a value."""
+        """Return the best k of each segment among those with a value."""
         best = np.zeros(self.low.size, dtype=np.int64)
         indptr = self.sums.segments.indptr
         kernels.choose(values, indptr, self.low, self.high, 1.0, self.floor, best)
         return best
 
     def see(self, place: Integers) -> None:
-        """Take the sums over the whole PMFs."""
+        """Compute E_k at some positions from whole PMFs, and the errors found there."""
         pairs = Pairs.at(self.sums.segments, place)
         values, dropped, change = self.sums.probed_values(pairs)
         values *= self.sign

@@ -83,7 +83,7 @@ class PMFs:
         return PMFs(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
 
     def put_nodes(self) -> None:
-        """Give each smooth distribution as many points as it needs."""
+        """Write quadrature points of each smooth PMF, as many as its variance needs."""
         smooth = np.flatnonzero(self.smooth)
         if not smooth.size:
             return
@@ -99,7 +99,7 @@ class PMFs:
                 self.length[some] = nodes
 
     def with_nodes(self, chosen: Integers, numbers: tuple[int, ...]) -> PMFs:
-        """Return all PMFs, then the chosen ones with these numbers of points."""
+        """Return all PMFs, and the chosen ones again with other numbers of points."""
         smooth = np.flatnonzero(self.smooth[chosen])
         cumulants = self.cumulants[:, chosen[smooth]]
         tables, starts, lengths = [self.table], [self.start], [self.length]
@@ -144,6 +144,7 @@ class SegmentSums:
     def of(
         cls, segments: Segments, metric: Metric, switch: float = QUADRATURE_VARIANCE
     ) -> SegmentSums:
+        """Return the sums of segments, with moments of their true positives."""
         count = segments.n_segments
         moments = np.empty((count, 4))
         kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
@@ -155,17 +156,17 @@ class SegmentSums:
 
     @property
     def rare(self) -> Booleans:
-        """Whether all outcomes that count may be rare: with nan others do not."""
+        """Whether all defined outcomes may be rare, where 0/0 counts as nan."""
         return (self.few < 1.0) & math.isnan(self.metric.zero_division)
 
     @property
     def tolerance(self) -> Floats:
-        """Probabilities below it are trimmed; rare outcomes may be all that counts."""
+        """Probability of each segment below which PMFs are trimmed."""
         usual = TOLERANCE * np.clip(self.few, 1e-280, 1.0)
         return np.where(self.rare, RARE, usual)
 
     def pmfs(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> PMFs:
-        """Return PMFs of the hits, or of the misses, from the other end."""
+        """Return PMFs of hits for (segment, k), or, `mirrored`, of misses."""
         segments, tolerance, rare = self.segments, self.tolerance, self.rare
         p, q, indptr = segments.p, segments.q, segments.indptr
         group, count, seeds = pairs.group, pairs.count, self.seeds[mirrored]
@@ -202,6 +203,7 @@ class SegmentSums:
         return pmfs.take(slice(None, None, -1)) if mirrored else pmfs
 
     def both_pmfs(self, pairs: Pairs, *, moments: bool = False) -> tuple[PMFs, PMFs]:
+        """Return the PMFs of hits and of misses for (segment, k) pairs."""
         hits, misses = (
             self.pmfs(pairs, mirrored=side, moments=moments) for side in (False, True)
         )
@@ -282,6 +284,7 @@ class Pieces:
 
     @classmethod
     def of(cls, sums: SegmentSums) -> Pieces:
+        """Cut every segment into pieces of at most PIECE items."""
         lengths = sums.segments.lengths
         count = np.maximum(1, -(-lengths // PIECE))
         owner = np.repeat(np.arange(count.size), count)
@@ -290,7 +293,7 @@ class Pieces:
         return cls(sums, owner, first, np.minimum(first + PIECE, lengths[owner]))
 
     def seeded_segments(self) -> SegmentSums:
-        """Return every piece as a segment, with the PMFs of what is around it."""
+        """Return every piece as a segment, with PMFs of items around it as seeds."""
         sums, owner = self.whole, self.owner
         segments = sums.segments
         seeds = []
@@ -313,7 +316,7 @@ class Pieces:
         )
 
     def batches(self, sums: SegmentSums) -> Iterator[Integers]:
-        """Yield pieces whose PMFs fit side by side, those that share values first.
+        """Yield indices of pieces whose PMFs fit into memory together.
 
         The points of a PMF are estimated from above: ten standard deviations on either
         side, and 64 for PMFs that are narrow.
@@ -328,7 +331,7 @@ class Pieces:
         return map(np.sort, np.split(order, cuts))
 
     def take(self, sums: SegmentSums, chosen: Integers) -> tuple[SegmentSums, Pairs]:
-        """Return some pieces as segments, and their counts within the whole."""
+        """Return some pieces as segments, and their (segment, k) pairs."""
         segments = sums.segments.take(chosen)
         hits, misses = (side.take(chosen) for side in sums.seeds)
         owner, first = self.owner[chosen], self.first[chosen]
@@ -378,7 +381,7 @@ def value_curves(
 
 
 def quadrature_errors(sums: SegmentSums, curves: Floats) -> Floats:
-    """Return the largest disagreement of quadratures at some k per segment."""
+    """Return an error per segment: the largest gap between quadratures at some k."""
     whole = sums.segments
     estimate, floor = np.zeros((2, whole.n_segments))
     chosen = np.flatnonzero(sums.variance >= sums.switch)

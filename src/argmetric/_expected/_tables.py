@@ -116,7 +116,7 @@ def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Intege
 
 
 def sharing_sizes(segments: Segments) -> Iterator[Integers]:
-    """Return segments of one size, enough of them to share a larger table."""
+    """Yield segments of one size that are enough to share a larger table."""
     for m, _, chosen in by_size(segments, SHARED_TABLE_ROWS):
         if m > table_rows(None) and chosen.size * SHARING >= m * m:
             yield chosen
@@ -164,7 +164,7 @@ def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
 
 
 def both_pmfs(p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Return PMFs of positives among the first k items and the others, by rows."""
+    """Return PMFs of the positives among the first k items, and the others, by k."""
     m = p.size
     room = _rooms.of(m)
     room.p_of_1[:, 0], room.p_of_1[:, 1] = p[:, None], p[::-1, None]
@@ -289,7 +289,7 @@ def settle_edges(
     out: Floats,
     probabilities: tuple[Floats, ...],
 ) -> None:
-    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n)."""
+    """Add the value of the metric at T = 0 and T = n to curves, and at k = 0 and n."""
     none, every, *_ = probabilities
     probability = np.maximum(none, every)
     if isinstance(form, RatioForm):
@@ -318,7 +318,10 @@ def settle_edges(
 
 @dataclass(frozen=True)
 class EdgeTerms:
-    """What T = 0 and T = n add, and whether they are defined, by (k, n), or by size."""
+    """Corrections of the regular form at T = 0 and T = n, where the metric is defined.
+
+    They depend on (k, n); `shared` holds them for each size n once.
+    """
 
     metric: Metric
     form: Form
@@ -327,6 +330,7 @@ class EdgeTerms:
 
     @classmethod
     def of(cls, segments: Segments, metric: Metric, form: Form) -> EdgeTerms:
+        """Return the terms of segments, computed once per size if that saves work."""
         counts = segments.counts_by_size()
         terms = cls(metric, form, None, counts.places)
         if 2 * counts.size > segments.p.size:
@@ -334,6 +338,7 @@ class EdgeTerms:
         return replace(terms, shared=terms.at(*counts.at(slice(0, counts.size))))
 
     def at(self, k: Floats, n: Floats) -> tuple[Floats, Floats, Booleans, Booleans]:
+        """Return corrections at T = 0 and T = n, and where the metric is undefined."""
         none, every = self.metric.value(0, k, 0, n), self.metric.value(k, k, n, n)
         regular_none, regular_all = regular_at_edges(self.form, self.metric, k, n)
         return (
@@ -351,7 +356,7 @@ def settle_part(
     probabilities: tuple[Floats, ...],
     part: slice,
 ) -> None:
-    """Add to some places of the curves what T = 0 and T = n are worth."""
+    """Add the value of the metric at T = 0 and T = n to some entries of the curves."""
     g, k = segments.counts_at(part)
     if edges.shared is None:
         terms = edges.at(k, segments.sizes[g].astype(np.float64))
@@ -373,7 +378,7 @@ def settle_part(
 def regular_at_edges(
     form: Form, metric: Metric, k: Floats, n: Floats
 ) -> tuple[Floats, Floats]:
-    """Return what the sums over the form contribute at T = 0 and at T = n."""
+    """Return the values of the metric's form at T = 0 and at T = n."""
     zero = np.zeros_like(k)
     if isinstance(form, ItemForm):
         scale = n**-form.exponent

@@ -1,4 +1,4 @@
-"""The route table: which algorithm computes an expectation, and why.
+"""Route table: which algorithm computes an expectation, and why.
 
 All routes give the same values up to rounding; a limit decides about time alone, or
 says from where on an approximation is exact to rounding. Every limit of the engine
@@ -99,7 +99,7 @@ LEAST_DRAWS, MOST_DRAWS, DRAWN_CELLS = 1000, 4000, 1 << 21
 
 
 class Plan(NamedTuple):
-    """The route that was taken, and why."""
+    """Name of the algorithm that computes an expectation, and the reason."""
 
     name: str
     why: str
@@ -109,7 +109,7 @@ class Plan(NamedTuple):
 
 
 def kernel_if_loaded(module: str, name: str) -> Any:
-    """Return a kernel if its module is loaded, for a twin of the same bits."""
+    """Return a kernel if its module is loaded, else None: numpy then does the same."""
     return getattr(sys.modules.get(f"argmetric._expected.kernels.{module}"), name, None)
 
 
@@ -119,7 +119,7 @@ def is_short(rows: int) -> bool:
 
 
 def is_long(rows: Any) -> Any:
-    """Return whether vectors of so many rows are decided by a histogram, unsorted."""
+    """Return whether a vector of so many rows is decided by a histogram, unsorted."""
     return rows >= HISTOGRAM_ROWS
 
 
@@ -129,17 +129,20 @@ def is_exact_per_row(n: int, width: int) -> bool:
 
 
 def needs_one_point(expected: float) -> bool:
-    """Return whether one number of positives of a column stands for all of them."""
+    """Return whether so many positives are computed at their mean alone."""
     return expected > SINGLE_POINT_POSITIVES
 
 
 def is_smooth(metric: Metric) -> bool:
-    """Return whether a rough curve shows where the best count can be."""
+    """Return whether the metric is a user's function that is declared smooth.
+
+    A rough curve of it shows which counts can be the best.
+    """
     return isinstance(metric, CustomMetric) and metric.smooth
 
 
 def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
-    """Return up to how many rows a group is summed over the table of its size."""
+    """Return the most rows of a group that is summed over a table of all counts."""
     if harmonic:
         return QUADRATIC_ROWS
     by_values = form is None or isinstance(form, RatioForm)
@@ -197,6 +200,7 @@ def plan(
 def _known_route(
     form: Form, rows: int, variance: float, alone: bool, harmonic: bool
 ) -> str:
+    """Return the algorithm of a form whose curve is computed without a table."""
     if isinstance(form, AffineForm):
         if variance >= affine_quadrature_variance(form):
             return "exact curve by quadrature over the positives"
@@ -229,7 +233,7 @@ def searches_classes(cells: int) -> bool:
 
 
 def class_steps(groups: int) -> float:
-    """Return how many products one group's exact expectation may take."""
+    """Return the most products that one group's exact expectation may take."""
     return CLASS_STEPS / groups
 
 
@@ -245,7 +249,7 @@ def sums_groups(pairs: int) -> bool:
 
 
 def class_draws(rows: int, classes: int, groups: int, function: bool) -> int:
-    """Return how often the true classes of a batch are drawn for its PMF."""
+    """Return the number of draws of the true classes for a PMF."""
     if function:
         return LEAST_DRAWS
     cells = rows + groups * classes**2

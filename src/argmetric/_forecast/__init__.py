@@ -1,1 +1,1 @@
-"""What score will I get?"""
+"""Forecast of a score: its distribution before the true labels are known."""

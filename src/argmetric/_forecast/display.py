@@ -1,4 +1,4 @@
-"""The picture of a forecast, from labels or from an estimator."""
+"""Picture of a forecast, from labels or from an estimator."""
 
 from __future__ import annotations
 

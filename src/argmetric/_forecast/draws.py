@@ -271,7 +271,7 @@ def match_total(p: Floats, rows: Floats, positives: float) -> Floats:
 def draw_counts(
     p: Floats, rows: Floats, repeats: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw the number of positives of every draw of probabilities, some times each.
+    """Draw numbers of positives, `repeats` times for every draw of probabilities.
 
     Parameters
     ----------

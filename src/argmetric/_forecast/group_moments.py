@@ -264,7 +264,7 @@ class UncertainGroups:
 
     @classmethod
     def from_groups(cls, groups: MetricGroups) -> UncertainGroups:
-        """Separate the groups with one possible value, such as without predictions."""
+        """Separate groups that have one possible value from the uncertain ones."""
         is_open = groups.is_uncertain()
         values, positives = groups.take(np.flatnonzero(~is_open)).fixed_values()
         values = values[~np.isnan(values)]
@@ -302,7 +302,7 @@ class UncertainGroups:
         return MeanMoments.from_partials([self.partial_moments(mean, expected_count)])
 
     def partial_moments(self, mean: float, expected_count: float) -> PartialMoments:
-        """Return the moments of these groups, around the mean over all groups.
+        """Return the moments of these groups around the mean over all groups.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class UncertainGroups:
 def partial_moments(
     groups: MetricGroups, mean: float, expected_count: float
 ) -> PartialMoments:
-    """Return `UncertainGroups.partial_moments` of some of all groups."""
+    """Return the moments of some of the groups around the mean over all groups."""
     return UncertainGroups.from_groups(groups).partial_moments(mean, expected_count)
 
 

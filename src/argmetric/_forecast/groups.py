@@ -238,7 +238,7 @@ class JointCounts:
     def on_grid(
         self, origin: Floats, step: float, n_bins: int, fill_value: float
     ) -> tuple[Floats, Floats]:
-        """Return mass and remainder as `bin_groups` does.
+        """Return probability mass and remainder of every bin, as `bin_groups` does.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The result of `forecast`."""
+"""Result of `forecast`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DistributionResult(Result, ScoreDistribution):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Forecast(DistributionResult):
-    """The distribution of the score of labels, before the true labels are known.
+    """Distribution of the score of labels, before the true labels are known.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def ahead_of(
     forecasts: dict[str, float],
     write: Callable[[float], str],
 ) -> Iterator[str]:
-    """Name cuts that are forecast above a decision that beats them when fitted.
+    """Yield names of cuts whose forecast exceeds that of a decision fitted to p.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def ahead_of(
 
 
 def shift_scores(expected: float | Floats, shift: float | Floats) -> Any:
-    """Return shifted scores; those between 0 and 1 stay there."""
+    """Return expected + shift, clipped to [0, 1] if `expected` lies in it."""
     low = np.where(np.less(expected, 0.0), -np.inf, 0.0)
     high = np.where(np.greater(expected, 1.0), np.inf, 1.0)
     shifted = np.clip(np.add(expected, shift), low, high)

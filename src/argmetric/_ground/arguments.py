@@ -251,6 +251,7 @@ def check_bytes(value: object, name: str, *, low: int = 1) -> int:
 
 
 def _number(value: object, name: str, wanted: str) -> Any:
+    """Return a value as int or float; refuse what is no number."""
     plain = _plain(value)
     # A span of time of numpy's calls itself a whole number
     no_number = isinstance(plain, bool | np.timedelta64)
@@ -277,6 +278,7 @@ def to_float(number: Any) -> float:
 
 
 def _range_in_words(low: float, high: float, strict: bool) -> str:
+    """Return a range as the end of a message, such as "lie between 0 and 1"."""
     if low == -math.inf and high == math.inf:
         return "be a finite number"
     if high == math.inf:
@@ -309,7 +311,7 @@ def is_tensor(values: object) -> bool:
 
 
 def refuse_for_tensors(**given: bool) -> None:
-    """Refuse what was set but works for arrays alone."""
+    """Refuse options that were set but work for arrays only."""
     names = [name for name, is_set in given.items() if is_set]
     if names:
         raise ValueError(
@@ -360,7 +362,7 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def install(extra: str) -> str:
-    """Return how to install the libraries of an extra."""
+    """Return the command that installs the libraries of an extra."""
     return f"pip install 'argmetric[{extra}]'"
 
 
@@ -370,7 +372,7 @@ def is_sparse(values: object) -> bool:
 
 
 def check_structure(matrix: Any, name: str) -> None:
-    """Refuse entries outside of a matrix, and parts that do not fit: scipy may not."""
+    """Refuse a sparse matrix with entries outside of it, or with wrong indices."""
     if not is_sparse(matrix):
         return
     if len(matrix.shape) != 2:  # a vector: who needs a matrix refuses it

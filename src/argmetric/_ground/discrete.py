@@ -112,7 +112,7 @@ def central_interval(
 
 
 class ScoreDistribution(DiscreteDistribution):
-    """The distribution of a score, with the interval that was forecast."""
+    """Distribution of a score on finitely many values, with its forecast interval."""
 
     metric: Any
     interval: Interval
@@ -147,7 +147,7 @@ class ScoreDistribution(DiscreteDistribution):
 def beside(
     value: float, low: float, high: float, write: Callable[[float], str] = number
 ) -> tuple[str, str, str]:
-    """Return texts of a value and of the ends of an interval that it is compared with.
+    """Return a value and both ends of an interval as texts, with digits that differ.
 
     A value outside has the digit that shows it: not 0.479 beside an end of 0.479, but
     0.4793 beside 0.4791. A bound on one side has an infinite other end.

@@ -41,7 +41,7 @@ _CAPTION = (
 
 
 class Field(NamedTuple):
-    """A thing that a result knows: what it is in JSON, and how a person reads it."""
+    """Entry of a result: key and value in JSON, name and text for people."""
 
     key: str | None = None  #: in `to_dict`; None for what is only shown
     value: Any = None  #: of a kind that `plain` knows, or a function that makes it
@@ -53,7 +53,7 @@ _FIGURES = (bool, int, float, str, np.number, Interval)
 
 
 class Headline(NamedTuple):
-    """The answer of a result: what its text begins with, and its view has in large."""
+    """Main number of a result: begins its text, and is shown in large type."""
 
     words: str  #: what the number is, such as "expected F1"
     number: str
@@ -205,7 +205,7 @@ class Result(Shown):
         return Field(key, value, words, text)
 
     def _keys(self, *names: str) -> list[Field]:
-        """Return attributes as fields that only JSON shows, under their own names."""
+        """Return attributes as fields of JSON only, under their own names."""
         return [Field(name, getattr(self, name)) for name in names]
 
     def lines(self) -> Lines:

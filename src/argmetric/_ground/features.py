@@ -122,6 +122,7 @@ def _explain(X: Any, y: object, *, text: bool) -> None:
 
 
 def _refuse_shape(shape: tuple[int, ...], y: Any) -> None:
+    """Refuse X that is no matrix, is empty, or has other rows than y."""
     if len(shape) != 2:
         raise ValueError(
             f"X must be a matrix with a row for each item, not of shape {shape}. "

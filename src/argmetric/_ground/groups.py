@@ -59,7 +59,7 @@ class Groups:
 
     @cached_property
     def rows(self) -> Integers | None:
-        """Row numbers of the groups, one group behind the other; None: as they lie."""
+        """Row indices ordered by group; None if the rows are in that order already."""
         if self._in_order:
             return None
         from argmetric._ground.kernels import grouping
@@ -118,7 +118,7 @@ def check_groups(
 
 
 def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
-    """Refuse 1 beside True or 1.0: they hash alike, and one group is not meant."""
+    """Refuse group ids that are equal but of different types, such as 1 and True."""
     if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
         return
     seen: dict[Any, int] = {}
@@ -294,7 +294,7 @@ class Segments:
 
     @cached_property
     def distinct_sizes(self) -> Integers:
-        """The sizes that occur, ascending."""
+        """Return the distinct sizes of the segments, ascending."""
         largest = int(self.sizes.max())
         if largest > 4 * self.sizes.size + 1024:
             return np.unique(self.sizes)

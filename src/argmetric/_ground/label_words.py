@@ -47,7 +47,7 @@ def as_keyword(*value: object) -> str:
 
 
 def as_comparison(name: str) -> Naming:
-    """Return the advice to pass `y == label` where there is no `pos_label`."""
+    """Return a naming of the positive class as `y == label`, without `pos_label`."""
     return lambda *value: f"{name} == {shown(value[0])}"
 
 
@@ -87,7 +87,7 @@ def one_class(label: object, name: str, rows: str = "label") -> LabelError:
 def absent(
     pos_label: object, found: Sequence[Any], name: str, naming: Naming = as_keyword
 ) -> LabelError:
-    """Return the message for a positive label that does not occur."""
+    """Return the error of a positive label that does not occur."""
     they, hold = ("they", "hold") if _holds(name) == "hold" else ("it", "holds")
     problem = f"{name} never {hold} {shown(pos_label)}, which {naming()} names"
     return LabelError("absent", problem, f"{they} {hold} {list_labels(found)}")
@@ -141,7 +141,7 @@ NO_LABEL = frozenset({"", "na", "nan", "null", "none"})
 
 @dataclass(frozen=True)
 class LabelText:
-    """A positive label as a command names it, in text; None where it names none."""
+    """Name of the positive class in a command, as text; None if it has none."""
 
     text: str | None
 
@@ -163,7 +163,7 @@ def spelled_number(text: str) -> float | None:
 
 
 def spelled_label(value: object) -> object:
-    """Return the label that a value spells: the number or boolean of their text."""
+    """Return the number or boolean that a text spells, else the text."""
     if not isinstance(value, str):
         return int(value) if isinstance(value, float) and value.is_integer() else value
     text = value.strip()

@@ -45,7 +45,7 @@ OF_SEVERAL_CLASSES = {
 
 @dataclass(frozen=True)
 class Classes:
-    """The two classes; `negative` is None where only the positive one is there."""
+    """Negative and positive class; `negative` is None if all labels are positive."""
 
     negative: Any
     positive: Any
@@ -314,6 +314,7 @@ def scoring_metric(metric: object, labels: object) -> Any:
 
 
 def check_threshold(value: object, *, logits: bool) -> float:
+    """Return `labels` that is a threshold; probabilities need one in [0, 1]."""
     cut = check_number(value, "labels")
     if not logits and not 0.0 <= cut <= 1.0:
         raise ValueError(
@@ -343,7 +344,7 @@ def read_predictions(
     shape: tuple[int, ...] | None = None,
     **others: Any,
 ) -> list[Floats]:
-    """Return predicted labels as 0 and 1, then the labels of `others`."""
+    """Return predicted labels as 0 and 1, followed by the checked `others`."""
     found, flags = predicted_labels(labels, p, logits=logits)
     how: Any = {"shape": shape, "missing": missing}
     if not flags:
@@ -363,6 +364,7 @@ def refuse_sparse_pos_label(pos_label: object, **labels: object) -> None:
 
 
 def _check_pos_label(pos_label: object, labels: Mapping[str, object]) -> None:
+    """Refuse a `pos_label` that is not one label, or is missing."""
     if pos_label is not None:
         check_label(pos_label)
         if is_missing(pos_label):
@@ -373,6 +375,7 @@ def _check_pos_label(pos_label: object, labels: Mapping[str, object]) -> None:
 def _check_shape(
     array: AnyArray, name: str, shape: tuple[int, ...] | None, other: str
 ) -> AnyArray:
+    """Return the array; refuse it if its shape is not that of the other one."""
     if shape is not None and array.shape != shape:
         hint = ""
         if array.shape == shape[:1] and name in OF_SEVERAL_CLASSES:
@@ -385,6 +388,8 @@ def _check_shape(
 
 
 def _first_place(array: AnyArray) -> Callable[[Any], str]:
+    """Return a function that says in words where a label stands first."""
+
     def label_place(label: object) -> str:
         # numpy would drop the zeros that a text ends with
         return place(array.ravel().tolist().index(label), array.shape)

@@ -137,6 +137,7 @@ def _whole(size: int) -> tuple[Integers, Integers]:
 
 
 def check_matrix_average(groups: object, average: str | None) -> None:
+    """Refuse groups beside a matrix, and an average that a matrix cannot have."""
     if groups is not None:
         raise ValueError(
             "groups go with one column; for a matrix use "
@@ -153,6 +154,7 @@ def check_matrix_average(groups: object, average: str | None) -> None:
 
 
 def _matrix(array: Floats, p: object, groups: object, average: str | None) -> Layout:
+    """Return the layout of a matrix: rows, columns or all cells as segments."""
     check_matrix_average(groups, average)
     shape, kind = array.shape, same_kind(p)
     if average == "micro":

@@ -39,6 +39,7 @@ def check_limits(
     min_precision: float | None,
     min_recall: float | None,
 ) -> Limits:
+    """Return checked limits on the number of positives, precision and recall."""
     none = most is None and min_precision is None and min_recall is None
     if none and type(least) is int and least == 0:
         return Limits(0, UNLIMITED, 0.0, 0.0)
@@ -57,6 +58,7 @@ def check_limits(
 
 
 def refuse_more_than_all(limits: Limits, n: int, where: str = "") -> None:
+    """Refuse limits that n items cannot meet."""
     if limits.least > n:
         raise ValueError(
             f"min_positives={limits.least} is more than the {n} items{where}"

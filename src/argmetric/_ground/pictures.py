@@ -124,7 +124,7 @@ def bars_size(count: int) -> tuple[float, float]:
 def draw_curve(
     ax: Axes, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
 ) -> object:
-    """Draw a curve over k so far that the best is in the left half with all marks."""
+    """Draw a curve up to a k that keeps the best one in the left half."""
     most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
     k = thin_indices(most + 1, best)
     (line,) = ax.plot(k, curve[k], color="C0", label=label)
@@ -147,7 +147,7 @@ class Mark(NamedTuple):
 
 
 def reach(best: float, *others: float) -> float:
-    """Return up to which k a curve over k is worth drawing."""
+    """Return the largest k of a curve that is worth drawing."""
     return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
 
 
@@ -161,7 +161,7 @@ def thin_indices(size: int, *kept: int) -> Integers:
 
 @dataclass(repr=False)
 class Display:
-    """What is drawn, by `_draw` of a class, and once it is drawn, where."""
+    """Base class of pictures: `_draw` of a subclass draws; `plot` keeps the artists."""
 
     ax_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)
@@ -336,7 +336,7 @@ def _short(value: float) -> str:
 
 
 def _ends(values: object, aside: float = 0.5) -> Interval:
-    """Return the least and largest of the finite values, apart from each other.
+    """Return the least and the largest finite value, at least a little apart.
 
     Values that are equal but for rounding have so much room on either side.
     """

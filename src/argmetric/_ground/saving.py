@@ -356,7 +356,7 @@ def write_archive(
 def read_archive(
     path: FilePath, kind: str, version: int, what: str
 ) -> tuple[dict[str, Any], Arrays]:
-    """Return header and arrays of `write_archive`; `what` names them in errors."""
+    """Return header and arrays that `write_archive` wrote; errors call it `what`."""
     path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself

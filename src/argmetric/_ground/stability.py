@@ -1,4 +1,4 @@
-"""What users may rely on: names that go or change after a deprecation only."""
+"""Stable names: they change or go only after a deprecation."""
 
 from __future__ import annotations
 

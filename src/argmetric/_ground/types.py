@@ -45,7 +45,7 @@ class SparseMatrix(Protocol):
 
 
 class ScoreMap(Protocol):
-    """A calibrator: fitted, or an object of the user's own."""
+    """Calibrator: a fitted one, or an object of the user's own with `apply`."""
 
     def apply(self, p: Any) -> Any: ...
 
@@ -79,7 +79,7 @@ class ScoringMetric(Protocol):
 
 
 class WithLabels(Protocol):
-    """A decision: it has labels."""
+    """Object with `labels`, such as a decision."""
 
     @property
     def labels(self) -> Any: ...
@@ -92,7 +92,7 @@ class Estimator(Protocol):
 
 
 class Splitter(Protocol):
-    """Folds, as scikit-learn makes them."""
+    """Splitter into folds, as in scikit-learn."""
 
     def split(self, X: Any, y: Any = ..., groups: Any = ...) -> Iterable[Any]: ...
 

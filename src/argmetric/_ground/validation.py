@@ -80,6 +80,7 @@ def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
 
 
 def _fill_masked(values: Any) -> npt.NDArray[Any]:
+    """Return a masked array as a plain one, with nan or None where masked."""
     if values.dtype.kind == "f":
         return np.asarray(values.filled(np.nan))
     array = np.asarray(values.data)
@@ -108,6 +109,7 @@ def _without_masks(values: Iterable[object], depth: int = 2) -> object:
 
 
 def _frame_values(values: object, name: str, kind: str) -> npt.NDArray[Any]:
+    """Return the values of a frame or column of pandas, polars, pyarrow or narwhals."""
     library = type(values).__module__.partition(".")[0]
     if library == "narwhals" and hasattr(values, "to_native"):
         values = values.to_native()

@@ -15,12 +15,12 @@ _unfinished: set[str] = set()  # temporary files and folders
 
 
 class DataError(ValueError):
-    """The data at hand cannot be used; the message says where and why."""
+    """Error of unusable data; the message says where the fault is and what it is."""
 
 
 @contextlib.contextmanager
 def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
-    """Open a file that takes its name when all went well; a pipe or device as it is."""
+    """Open a file that replaces `path` on success; write to pipes directly."""
     # With numpy, which help does without
     from argmetric._ground.arguments import check_path
 
@@ -62,7 +62,7 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def writing(path: object) -> Iterator[None]:
-    """Let a failure of the system tell which file it is that cannot be written."""
+    """Raise a DataError that names the file if the system cannot write it."""
     try:
         yield
     except OSError as error:
@@ -87,7 +87,7 @@ def remove_unfinished() -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Remove a folder, if there is one; who still writes into it finds it no more."""
+    """Rename a folder, then remove it, so that other processes stop using it."""
     import shutil
     import uuid
 
@@ -112,7 +112,7 @@ def removed_at_exit(*paths: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_alone(path: str, refusal: str) -> Iterator[None]:
-    """Hold a lock file in the block, or raise; a killed process holds none."""
+    """Hold a lock file during the block; raise if another process holds it."""
     handle = _try_lock(path)
     if handle is None:
         raise DataError(refusal)
@@ -129,7 +129,7 @@ def held_alone(path: str, refusal: str) -> Iterator[None]:
 
 
 def _try_lock(path: str) -> int | None:
-    """Return a handle that holds a lock file until closed; None if it is taken."""
+    """Return the handle of a locked file; None if another process holds it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:

@@ -388,7 +388,7 @@ class Overlap:
 
     @property
     def message(self) -> str | None:
-        """The warning; None where there is no overlap."""
+        """Return the warning that rows of the reference are in the periods, or None."""
         share = self._seen.mean() if self._seen.size else 0.0
         if share < MIN_OVERLAP or self._rows < self._fewest:
             return None

@@ -135,7 +135,7 @@ def rows_of(table: Integers) -> Floats:
 
 
 def n_outside(table: Integers) -> int:
-    """Return the number of rows with scores outside of those of the reference."""
+    """Return the number of rows whose scores lie outside the range of the reference."""
     return int(table[..., 0].sum() + table[..., -1].sum())
 
 
@@ -235,7 +235,7 @@ def log_normal(g: Floats, covariance: Floats) -> float:
 
 
 def _shift_evidence(g: Floats, variance: Floats, binned: Floats) -> float:
-    """Return the log-evidence of prevalence shift; S is the same for all θ.
+    """Return the log-evidence of prevalence shift, averaged over a grid of θ.
 
     (D + 11ᵀ)⁻¹ = D⁻¹ - D⁻¹11ᵀD⁻¹/(1 + 1ᵀD⁻¹1), |D + 11ᵀ| = |D|·(1 + 1ᵀD⁻¹1).
     """

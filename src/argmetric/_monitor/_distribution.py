@@ -1,4 +1,4 @@
-"""The distribution of the score of a period, from its table of counts.
+"""Distribution of the score of a period, from its table of counts.
 
 Every calibrator that the reference allows draws some θ, the change of all log-odds,
 from its posterior under each of three readings. What may be true at these calibrators
@@ -174,7 +174,7 @@ class ScoreDraws:
 
 
 class PeriodDistribution:
-    """The distribution of the score of one period; its parts are computed when used.
+    """Distribution of the score of one period; its parts are computed when used.
 
     table : ndarray of shape (2, 3, n_bins)
         Rows of the period by predicted label, known label and bin.
@@ -313,6 +313,7 @@ class PeriodDistribution:
     def _draw(
         self, probabilities: BinProbabilities, theta: Floats | None, evidence: Floats
     ) -> ScoreDraws:
+        """Return draws of the score at draws of θ, weighted by their evidence."""
         weight = np.exp(evidence - evidence.max())
         weight /= weight.sum()
         rows = probabilities.open_rows(self._table)
@@ -345,7 +346,7 @@ def draws_at(
     *,
     factors: list[Factors] | None = None,
 ) -> ScoreDraws:
-    """Draw the score, some times for every θ of every calibrator.
+    """Draw the score several times for every θ of every calibrator.
 
     table : ndarray of shape (2, 3, n_bins)
     theta : ndarray of shape (n_calibrators, n_theta) or None
@@ -421,7 +422,7 @@ def period_likelihood(
 def population_prevalence(
     old: Floats, new: Floats, probabilities: Floats, coverage: float
 ) -> Interval:
-    """Return the interval of the prevalence where a period's rows come from.
+    """Return an interval of the prevalence in the population of a period's rows.
 
     It holds the odds of the reference times e^θ, for all θ whose 2·ℓ is within a
     quantile of χ²(1) of the largest one, under one calibrator: the prevalence may have

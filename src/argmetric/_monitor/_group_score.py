@@ -1,4 +1,4 @@
-"""The score of a period that is a mean over groups, samples or columns."""
+"""Score of a period that is a mean over groups, samples or columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True)
 class MeanOverGroups:
-    """The score of a period: the mean of a metric over its groups.
+    """Score of a period: the mean of a metric over its groups.
 
     bin_index, selected, known : ndarray of shape (n_rows,)
         Bin of the score, whether a row was predicted positive, and the true label, nan
@@ -40,7 +40,7 @@ class MeanOverGroups:
     def from_tables(
         cls, metric: Metric, tables: Sequence[GroupTable], bins: int
     ) -> MeanOverGroups:
-        """Put the groups of some periods together."""
+        """Build the score from the groups of several periods."""
         first = np.cumsum([0, *(one.ids.size for one in tables)])
         parts = [
             np.repeat(one.place, one.rows) + begin * 6 * bins

@@ -115,7 +115,7 @@ class PeriodTable(PatternTable):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LabelledEstimate(Result):
-    """The score of a period, estimated from labels of some of its rows.
+    """Score of a period, estimated from labels of some of its rows.
 
     Experimental: may change in any release.
 
@@ -159,7 +159,7 @@ class LabelledEstimate(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the estimate rests on."""
+        """Return the assumptions of the estimate."""
         return ("the labelled rows are those that the plan drew",)
 
     def _headline(self) -> Headline:
@@ -202,7 +202,7 @@ class LabelledEstimate(Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LabellingPlan(Result):
-    """The rows of a period that are most informative about its score.
+    """Rows of a period to label, drawn to be most informative about its score.
 
     `Monitoring.to_label` returns it.
 

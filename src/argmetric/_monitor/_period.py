@@ -53,7 +53,7 @@ LATE = (  # values of a period that are computed when they are used
 
 
 class LateValues(dict[str, Any]):
-    """Values that are computed when they are used, each once."""
+    """Values of a period that are computed at their first use."""
 
     def __init__(self, distribution: PeriodDistribution, watch: Watch) -> None:
         self._posterior, self._watch = distribution, watch
@@ -132,7 +132,7 @@ class Period(OnePeriod):
 
     @property
     def population_interval(self) -> Interval:
-        """Prevalence where the rows come from, if only this moved.
+        """Interval of the prevalence in the population, if only the prevalence changed.
 
         It is estimated from the scores alone.
         """
@@ -258,6 +258,7 @@ def actual_score(
         return math.nan, Interval(math.nan, math.nan)
 
     def mean(four: Floats) -> Floats:
+        """Return the mean metric over groups, counts of shape (..., n_groups, 4)."""
         _, missed, false, hits = np.moveaxis(four, -1, 0)
         values = metric.value(hits, hits + false, hits + missed, n[:, 0])
         there = ~np.isnan(values)
@@ -314,7 +315,7 @@ class PeriodCache:
         self._first = first  # the number of the first period that changed
 
     def without(self, numbers: list[int]) -> PeriodCache:
-        """Return the cache without periods of these numbers, which have changed."""
+        """Return the cache without some periods, which have changed."""
         known = {i: one for i, one in self._known.items() if i not in set(numbers)}
         return PeriodCache(known, min([self._first, *numbers]))
 

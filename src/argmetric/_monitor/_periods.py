@@ -1,4 +1,4 @@
-"""The period of a row, by its time or by its number, and the rows of a period."""
+"""Period of a row, by its time or by its number, and the rows of a period."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXAMPLES = "'1d', '1w', '1mo' or a number of rows"
 
 
 class Every(NamedTuple):
-    """The length of a period."""
+    """Length of a period, in rows or in units of time."""
 
     text: str  # such as "1w"; "1000" for rows; "" where every call is a period
     rows: int = 0  # rows of a period; 0 where time or calls make it
@@ -193,7 +193,7 @@ def _parse_times(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
 
 
 def _cast(texts: Any, kind: object) -> AnyArray | None:
-    """Return a pyarrow array as times of this kind; None where it has others."""
+    """Return a pyarrow array cast to a type of time; None if values do not fit."""
     pa = load_module("pyarrow")
 
     try:
@@ -215,14 +215,14 @@ class GroupTable(NamedTuple):
     def count_rows(
         cls, ids: AnyArray, codes: Integers, place: Integers, bins: int
     ) -> GroupTable:
-        """Count rows, from the number of their group and their place in it."""
+        """Return the table of rows, from their groups and places in a flat table."""
         used, code = np.unique(codes, return_inverse=True)
         ids, group = np.unique(ids[used], return_inverse=True)
         place = group[code] * (6 * bins) + place
         return cls(ids, *np.unique(place, return_counts=True))
 
     def plus(self, other: GroupTable, bins: int) -> GroupTable:
-        """Add other rows; groups of one name are one group."""
+        """Return the sum of two tables; groups of equal ids are merged."""
         ids, group = np.unique(
             np.concatenate([self.ids, other.ids]), return_inverse=True
         )
@@ -236,7 +236,7 @@ class GroupTable(NamedTuple):
         return GroupTable(ids, place[kept], count[kept].astype(np.int64))
 
     def late_labels(self, bins: int) -> GroupTable:
-        """Return what to add where these labels come late: fewer are unknown."""
+        """Return the table to add as late labels come: fewer are unknown."""
         before = self.place - bins * (self.place // bins % 3 - UNKNOWN)
         both = np.concatenate([self.place, before])
         return GroupTable(self.ids, both, np.concatenate([self.rows, -self.rows]))
@@ -261,7 +261,7 @@ class GroupTable(NamedTuple):
 
 
 class PeriodCounts(NamedTuple):
-    """The rows of one period, counted."""
+    """Counts of the rows of one period, with its number, start and end."""
 
     number: int  # its place among all periods
     # When it begins and when the next one does; numbers of rows without times

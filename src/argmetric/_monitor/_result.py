@@ -1,4 +1,4 @@
-"""The result of `monitor`: a row for every period, and the counts behind it."""
+"""Result of `monitor`: a row for every period, and the counts behind it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return dict(pairs)
 
     def _badness(self) -> tuple[bool, int, float]:
-        """Return alarm, verdict and score of the last period; the worst is least."""
+        """Return a sort key of the last period; the worst periods come first."""
         if not self.periods:
             return True, 0, math.inf
         last = self.periods[-1]
@@ -282,6 +282,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return replace(self, _cache=PeriodCache(periods))
 
     def _period(self, place: int) -> PeriodCounts:
+        """Return the counts of the period with this number, checked."""
         if not is_whole(place):
             raise TypeError(f"period must be a whole number, not {shown(place)}")
         if not -len(self.counts) <= place < len(self.counts):
@@ -404,6 +405,7 @@ class Monitoring(AllPeriods["Monitoring"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Monitoring:
+        """Return the monitoring that a file holds, with its counts checked."""
         watch = Watch.from_dict(values["watch"])
         shape = (2, 3, watch.bins.size)
         counts = []

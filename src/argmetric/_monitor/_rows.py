@@ -62,7 +62,7 @@ class NewRows(NamedTuple):
             yield name, self.take(rows)
 
     def _periods(self) -> tuple[Integers, Integers]:
-        """Return numbers of periods, and the place of each row's among them."""
+        """Return the distinct periods, and the index of the period of each row."""
         low, high = self.number.min(initial=0), self.number.max(initial=0)
         if high - low > self.number.size:  # short periods, far apart
             return np.unique(self.number, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What stays the same from period to period, and alarms.
+"""Settings that are the same for all periods, and alarms.
 
 Alarms have a stated rate of false ones. On movement, for the worse and for the
 better: the signed root of 2·max ℓ for the last 1, 2, 4 and 8 periods together, against
@@ -56,7 +56,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 @dataclass(frozen=True)
 class Watch:
-    """What stays the same from period to period."""
+    """Metric, reference and settings that are the same for all periods."""
 
     metric: Metric
     bins: PeriodBins
@@ -95,7 +95,7 @@ class Watch:
 
     @property
     def unseen(self) -> str:
-        """What no period shows without labels, and what would show it."""
+        """Return a note on changes that only labels can reveal."""
         way = "to_label(100) picks 100 rows worth labelling"
         if self.is_grouped or self.columns:
             way = "label some groups, drawn at random, and pass them as known="
@@ -121,7 +121,7 @@ class Watch:
         return np.asarray(scores.ravel() >= self.rule)
 
     def score(self, counts: Sequence[PeriodCounts]) -> Metric | MeanOverGroups:
-        """Return the score of some periods together."""
+        """Return the metric, or the mean of it over the groups of some periods."""
         tables = [one.groups for one in counts if one.groups is not None]
         if not self.is_grouped:
             return self.metric
@@ -161,7 +161,7 @@ FOLDS = 2
 def read_features(
     features: tuple[ArrayLike, ArrayLike], m: int, n: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the argument `features`: numbers of m rows of a reference, and of n."""
+    """Return the checked `features` of m rows of a reference and of n new rows."""
     if not isinstance(features, tuple | list) or len(features) != 2:
         raise TypeError("features must be a pair (X_reference, X)")
     names = "features of the reference", "features of p"
@@ -179,7 +179,7 @@ def read_features(
 
 
 def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
-    """Return how many times as dense the period is at each row of the reference.
+    """Return the density of the period over that of the reference, at its rows.
 
     By boosted trees, out of fold; scaled so that their sum is the number of rows that
     such weights are worth, (Σw)²/Σw².
@@ -336,7 +336,7 @@ def floor_statistic(
     metric: Metric | MeanOverGroups,
     floor: float,
 ) -> tuple[float, float]:
-    """Return how far periods together lie below a floor, and the calibrator's part ρ.
+    """Return how far periods lie below a floor, in sd, and the calibrator's part ρ.
 
     Infinite where all labels are known: the score is then certain.
     """

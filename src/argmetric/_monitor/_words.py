@@ -1,4 +1,4 @@
-"""The words for a period, which are the same on every surface."""
+"""Words for a period, the same in Python, notebooks, reports and commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CANNOT_SAY_MEANS = (
 
 
 class Answer(NamedTuple):
-    """The score of a period and its interval, in words."""
+    """Score of a period and its interval, as text."""
 
     score_text: str
     interval_text: str
@@ -87,7 +87,7 @@ def restore_period(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class OnePeriod(Result):
-    """The words of a period, whether its rows have two classes or several."""
+    """Base class of the results of one period, of two classes or several: texts."""
 
     start: str
     end: str
@@ -118,7 +118,7 @@ class OnePeriod(Result):
 
     @property
     def answer(self) -> Answer:
-        """The score and its interval in words, as every surface gives them.
+        """Return the score and its interval as text, the same wherever they are shown.
 
         The actual score where all labels are known; both readings, and no interval,
         where nobody can say without labels; otherwise the forecast and its interval.
@@ -132,7 +132,7 @@ class OnePeriod(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What forecast and verdict rest on."""
+        """Return the assumptions of the forecast and of the verdict."""
         return ASSUMED
 
     def _headline(self) -> Headline:
@@ -142,7 +142,7 @@ class OnePeriod(Result):
     def _in_lines(
         self, labels: str, prevalence: tuple[str, str], still: str
     ) -> list[tuple[str, str]]:
-        """Return the period in named lines; `still`: why there may be no alarm."""
+        """Return (name, text) lines; `still` says why no alarm is possible."""
         actual, moved = "no labels", f"no alarm: {still}"
         if self.n_known:
             actual = f"{number(self.actual)} ({between(self.actual_interval)})"
@@ -210,7 +210,7 @@ class OnePeriod(Result):
 
 
 def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
-    """Return where the score of a period, or its interval, lies beside the floor."""
+    """Return whether the score of a period met the floor, missed it, or may miss it."""
     name = f"floor {floor:g}"
     ends = [period.actual] if period.labelled else [*period.interval]
     enough = [one >= floor if is_gain else one <= floor for one in ends]
@@ -220,7 +220,7 @@ def _beside_floor(period: OnePeriod, floor: float, *, is_gain: bool) -> str:
 
 
 class AllPeriods(Saved[Kept]):
-    """The words of all periods, whether rows have two classes or several."""
+    """Base class of the results of all periods, of two classes or several: texts."""
 
     watch: Any
     periods: Any
@@ -235,6 +235,7 @@ class AllPeriods(Saved[Kept]):
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
+        """Return the kind of a saved monitoring; refuse others and newer formats."""
         if not isinstance(values, dict) or dict.get(values, "file") != cls._file:
             raise ValueError(
                 f"this is no saved {cls._what}: its key 'file' is not {cls._file!r}"
@@ -247,7 +248,7 @@ class AllPeriods(Saved[Kept]):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What forecasts and verdicts rest on."""
+        """Return the assumptions of the forecasts and of the verdicts."""
         return ASSUMED
 
     def _headline(self) -> Headline | None:
@@ -268,7 +269,7 @@ class AllPeriods(Saved[Kept]):
         return Headline(f"{name} in the last period", score, more)
 
     def _meanings(self) -> list[str]:
-        """Return what the last alarms and verdicts mean."""
+        """Return notes on the meaning of the last alarms and verdicts."""
         notes, shown = [], self.periods[-SHOWN:]
         if any(BETTER in one.alarm for one in shown):
             notes.append(SUSPECT)

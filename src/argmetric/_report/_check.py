@@ -45,7 +45,7 @@ def in_options(text: str, shell: bool) -> str:
 
 @dataclass(frozen=True)
 class CheckPage:
-    """A check, and what to do in the syntax of the surface that was used."""
+    """Page of a check, with advice in the syntax of Python or of the shell."""
 
     check: CalibrationCheck | None
     on: str = "these rows"  # which were labelled

@@ -39,7 +39,7 @@ SPREAD = 64  # places at which forecasts are computed, besides those that are ma
 
 
 class Request:
-    """The call of `decide` that made a decision, with what is known besides.
+    """Arguments of the call of `decide` that made a decision, and its reference.
 
     `reference` is a pair (y, p) or None, `names` what to call the file and its columns,
     and `ids` are names of the groups, where groups are numbers for them.
@@ -135,7 +135,7 @@ class PageForecasts:
         self.rest = mean - expected - self.gap
 
     def of(self, labels: Booleans, expected: float) -> float:
-        """Return the forecast of other labels, one for each row."""
+        """Return the mean score that is forecast for other labels, one for each row."""
         if self.draws is None:
             return expected
         gap = self.draws.gap(labels, self.asked.metric)
@@ -175,7 +175,7 @@ class PageForecasts:
         return found
 
     def shift(self, metric: Metric) -> float:
-        """Return the correction for labels like the chosen ones, for any metric."""
+        """Return forecast minus expected score of the chosen labels, for any metric."""
         if self.draws is None:
             return 0.0
         if metric.name == self.asked.metric.name:
@@ -212,7 +212,7 @@ class PageForecasts:
 
 
 class Family:
-    """The curves of some metrics over the same rows, and the best decision for each.
+    """Curves of several metrics over the same rows, and the best decision for each.
 
     `metrics` are the main one and those it is compared with, `choices` the best
     decisions by the name of the metric, `best` their numbers of positives at one cut.
@@ -251,7 +251,7 @@ class Family:
         self.near = low, k + int(after[0]) - 1 if after.size else self.size
 
     def cut_text(self, threshold: float | None) -> str | None:
-        """Return a threshold with as few digits as give the same labels."""
+        """Return a threshold with the fewest digits that give the same labels."""
         if threshold is None or not math.isfinite(threshold):
             return None
         k = self.size - int(np.searchsorted(self.key[::-1], threshold))
@@ -261,14 +261,14 @@ class Family:
 
     @property
     def most(self) -> int:
-        """The largest number of positives that the decision was allowed."""
+        """Return the largest number of positives that `max_positives` allows."""
         most = self.asked.limits["max_positives"]
         if most is None:
             return self.size
         return min(int(count_or_share(most, "max_positives", self.size)), self.size)
 
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
-        """Return numbers of positives that a page always knows."""
+        """Return the numbers of positives k that a page always includes."""
         decision, limits = self.asked.decision, self.asked.limits
         cuts = decision.cut_half.n_positives, decision.best_cut.n_positives
         must = [*cuts, *self.near, *self.best.values()]
@@ -383,7 +383,7 @@ def axis_range(places: Integers, values: Floats, reach: float) -> dict[str, Any]
 
 
 def candidates(size: int, allowed: Booleans | None = None) -> Integers:
-    """Return places to choose from: all, or many that are denser at both ends."""
+    """Return numbers of positives to choose from: all, or denser at both ends."""
     if size < CANDIDATES:
         found = np.arange(size + 1)
     else:

@@ -196,13 +196,13 @@ class _Page:
 
     @property
     def best(self) -> float:
-        """The forecast of the best decision."""
+        """Return the mean score that is forecast for the best decision."""
         labels = self.asked.layout.select(self.decision.labels) == 1
         return self.forecasts.of(labels, self.decision.expected)
 
     @property
     def raw_cut(self) -> str:
-        """The same cut on scores before a calibrator; empty where there is none."""
+        """Return a text with the same cut on raw scores; empty where there is none."""
         cut = self.decision.threshold_raw
         if self.given or not self.calibrated or cut is None or not math.isfinite(cut):
             return ""
@@ -248,7 +248,7 @@ class _Page:
             yield f"Actual {self.metric} lies far outside the forecast. {why}"
 
     def change(self) -> tuple[Section, list[dict[str, Any]]]:
-        """Return the scores of these and of the best labels if p were different."""
+        """Return how the labels and the best ones would score at other prevalences."""
         asked = self.asked
         judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
         found, rows = [], []

@@ -57,7 +57,7 @@ def count_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class FigureAxis:
-    """From `low` to `high`, with a text at some places."""
+    """Axis of a figure: its name, ends and ticks."""
 
     name: str
     low: float
@@ -94,7 +94,7 @@ def axis(
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture: two axes, what is drawn between them, and what to do about it.
+    """Figure of a report: two axes, the layers between them, and a script.
 
     A confusion matrix has no axes. Each layer says in "draw" how it is drawn, in "look"
     in which style, in "name" what the legend says. Pictures with a `title` stand side
@@ -140,7 +140,7 @@ def level(y: float, look: str, name: str) -> Layer:
 
 
 def bars(edges: Values, titles: Iterable[str], *series: Series) -> Layer:
-    """Return bars between edges; a series has a look, a name, and both ends."""
+    """Return a layer of bars between edges; a series has look, name, low and high."""
     keys = ("look", "name", "low", "high")
     drawn = [dict(zip(keys, one, strict=True)) for one in series]
     layer = {"draw": "bars", "name": "", "edges": list(edges)}
@@ -166,7 +166,7 @@ def by_name(
 
 
 class FigurePlace:
-    """Where the values of a figure stand in its picture, in pixels."""
+    """Coordinates of a figure: from its values to pixels."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure, self.width = figure, SQUARE if figure.title else WIDTH
@@ -186,7 +186,7 @@ class FigurePlace:
         return f"M{text}" if text else ""
 
     def bars(self, layer: Layer) -> Iterator[tuple[str, list[Any]]]:
-        """Return the title of each place, and look, x, y and size of its bars."""
+        """Yield the title of each bar group, with look, x, y and size of its bars."""
         edges = [self.x(edge) for edge in layer["edges"]]
         for i, title in enumerate(layer["titles"]):
             left, width, found = edges[i], edges[i + 1] - edges[i], []

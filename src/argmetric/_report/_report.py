@@ -36,7 +36,7 @@ _SUFFIXES |= {".markdown": "md", ".json": "json", ".txt": "text"}
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that has to be seen first; an `interval` within [0, 1] is drawn."""
+    """Card at the top of a report: name, value, and an interval to be drawn."""
 
     name: str
     value: str
@@ -57,7 +57,7 @@ class Card:
 
 
 def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
-    """Return cards of the lines of a result: first words large, the rest below."""
+    """Yield a card for each line of a result: its first words large, the rest below."""
     for name, text in lines:
         value, _, below = _MORE.sub("\n", text.replace(">=", "≥"), 1).partition("\n")
         if below.count(")") > below.count("("):
@@ -66,7 +66,7 @@ def make_cards(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
 
 
 def lines_by_key(result: Result) -> dict[str, tuple[str, str]]:
-    """Return the lines of a result by the keys of their fields."""
+    """Return (name, text) of the shown fields of a result, by key."""
     shown = (one for one in result.fields() if one.words)
     return {str(one.key): (str(one.words), one.text or "") for one in shown}
 
@@ -109,7 +109,7 @@ class Section:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What was decided, what to expect of it and what would change it, to be shown.
+    """Report of a result: what was decided, what to expect, and what would change it.
 
     Experimental: may change in any release.
 
@@ -314,11 +314,13 @@ def _assets() -> tuple[Any, dict[str, str]]:
 
 
 def _hash(text: str) -> str:
+    """Return the hash of a script as a content security policy names it."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _units(values: list[float]) -> list[int | None]:
+    """Return values as whole multiples of 1/UNIT, for JSON; None if not finite."""
     return [round(x * UNIT) if math.isfinite(x) else None for x in values]
 
 
@@ -381,6 +383,7 @@ def as_text(report: Report) -> Iterator[str]:
 
 
 def _align(rows: list[Row]) -> Iterator[str]:
+    """Yield rows of a table as lines of text with aligned columns."""
     rows = [tuple(map(_clean, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

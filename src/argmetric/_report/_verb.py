@@ -1,4 +1,4 @@
-"""The verb `report`, a page on any result; those of periods and of comparisons."""
+"""Verb `report`, a page on any result; pages of periods and of comparisons."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _page(
     more: list[Section],
     values: dict[str, Any],
 ) -> Report:
-    """Return scores and the prevalence of something by period, then the rest.
+    """Return the report of a monitoring: scores and a prevalence, then `more`.
 
     `prevalence` is its title, and what it was in the reference.
     """
@@ -112,7 +112,7 @@ def _page(
 
 
 def _kind(one: PeriodValues) -> str:
-    """Return how a period is drawn: by its verdict, or as fully labelled."""
+    """Return the style of a period in a figure: by its verdict, or "known"."""
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "usual")
 
 
@@ -200,7 +200,7 @@ def _over_time(
 def _plot_values(
     place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
-    """Return place, mean and ends of a period; both readings if it is unclear."""
+    """Yield place, mean and interval of a period; of both readings if it is unclear."""
     both = columns[0] == "mean" and _kind(one) == "unknown"
     readings = {"": 0.0}
     if both:

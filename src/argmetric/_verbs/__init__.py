@@ -1,4 +1,4 @@
-"""The verbs for one label, decide, evaluate, tune, check; and `warmup` for them all."""
+"""Verbs for one label: decide, evaluate, tune and check; and `warmup` for all."""
 
 from __future__ import annotations
 

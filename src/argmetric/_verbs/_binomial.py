@@ -1,4 +1,4 @@
-"""The tests of cuts: binomial, exact, and one after the other.
+"""Exact binomial tests of cuts, one after the other.
 
 Rows are independent draws from the population. Among the k rows that a cut selects,
 the wrong ones are Bin(k, 1 - precision), given all rows below the cut. A cut passes
@@ -125,7 +125,7 @@ def most_powerful_cut(scores: Floats, n: int, floor: float, delta: float) -> flo
 
 
 def climbed_start(cuts: RankedCuts, *, probabilities: bool) -> int:
-    """Return how many rows to test first, a stopping time: they decide nothing of it.
+    """Return the number of best rows to test first, chosen from rows below them only.
 
     Rows are read from the lowest score upwards, those that tie in random order. The
     precision of the k others is estimated from the next lower score u and from the
@@ -158,7 +158,7 @@ def climbed_start(cuts: RankedCuts, *, probabilities: bool) -> int:
 
 
 def passed_chain(cuts: RankedCuts, start: int) -> tuple[int, int] | None:
-    """Return the first and the last cut that pass; None where nothing does.
+    """Return the first and the last cut that pass the tests in a row, or None.
 
     The `start` best rows are tested, which may end inside of a tie, and then every cut
     from there downwards to the first failure.

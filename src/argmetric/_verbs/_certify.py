@@ -64,7 +64,7 @@ class LabelledRows:
 
     @property
     def only_class(self) -> str:
-        """The class of all rows, where there is one."""
+        """Return "positive" or "negative" if all rows have one class, else ""."""
         if self.positive.all():
             return "positive"
         return "" if self.positive.any() else "negative"
@@ -72,7 +72,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Terms:
-    """The limits to certify, and the words for them.
+    """Limits to certify, and the words for them.
 
     `limits` are shares; `words` are the same limits as they were typed. The labels of a
     matrix share the risk: `n_labels` of them, of which this one is called `label`.
@@ -89,17 +89,17 @@ class Terms:
 
     @property
     def risk(self) -> float:
-        """Of this label: each has an equal part (Bonferroni)."""
+        """Return the risk of this label: an equal part of the whole (Bonferroni)."""
         risk = 1.0 - self.confidence
         return (round(risk, 12) or risk) / self.n_labels
 
     def one_class(self, rows: LabelledRows) -> str:
-        """Return the class of all rows, where every limit speaks of it alone."""
+        """Return the only class of the rows, if all limits concern it; else ""."""
         kinds = {OF_CLASS.get(name) for name in self.limits}
         return rows.only_class if kinds == {rows.only_class} else ""
 
     def refuse(self, what: str, reason: str) -> NotCertifiedError:
-        """Return the error: what is not proven, in the words of the caller, and why."""
+        """Return the error of limits that are not proven, with the reason."""
         text = f"{self.label}: " if self.label else ""
         text += f"{what} with a confidence of {percent(self.confidence)}"
         if self.n_labels > 1:
@@ -179,7 +179,7 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
 
 
 def _population(rows: LabelledRows, terms: Terms) -> str:
-    """Return where new rows have to come from."""
+    """Return the assumption on the population of new rows, in words."""
     same, n = "from the same population as", f"these {rows.scores.size:,} rows"
     if only := terms.one_class(rows):
         return f"new {only} rows come {same} {n}"
@@ -321,7 +321,7 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
 
 
 def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | None]:
-    """Return the words of an error on more labels, and how many may be needed."""
+    """Return a hint that more labels may prove the limit, and how many."""
     if needed is None:
         return "", None
     if needed <= rows.scores.size:
@@ -375,6 +375,7 @@ def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
 
 
 def _no_meeting(promises: list[Promise], terms: Terms) -> NotCertifiedError:
+    """Return the error of promises whose proven thresholds have none in common."""
     ranges = "; ".join(
         f"{terms.words[one.name]} holds from "
         + "{:.4g} to {:.4g}".format(*one.interval)

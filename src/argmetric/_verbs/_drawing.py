@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(repr=False)
 class DecisionDrawing(Display):
-    """The picture of a decision."""
+    """Picture of a decision: its curve, or its expected scores by label or group."""
 
     decision: Decision
 
@@ -84,7 +84,7 @@ class DecisionDrawing(Display):
 
 @dataclass(repr=False)
 class RuleDrawing(Display):
-    """The picture of a rule."""
+    """Picture of a rule: the score on labelled rows against the threshold."""
 
     rule: Rule
 

@@ -60,7 +60,7 @@ class Promise:
 
     @property
     def counts(self) -> str:
-        """The count that proves it, in words."""
+        """Return the count of errors that proves the promise, in words."""
         seen = f"{counted(self.errors, 'error')} among {counted(self.k, 'row')}"
         return f"{seen}, {self.allowed:,} allowed"
 
@@ -90,7 +90,7 @@ def at_prevalence(prior: float | None) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(Result):
-    """What holds for new rows, with which confidence.
+    """Promises that hold for new rows, with the confidence in all of them.
 
     Attributes
     ----------
@@ -150,6 +150,7 @@ class Guarantee(Result):
         return *asked, self.for_rows, self.metric, self.assumptions[0]
 
     def _sentence(self, cut: str, confidence: float, at_once: str = "") -> str:
+        """Return the promises of a cut in one sentence, with their confidence."""
         promised = " and ".join(
             one.sentence(cut, self.for_rows, self.metric) for one in self.promises
         )

@@ -15,7 +15,7 @@ from argmetric.metrics import MetricLike
 
 @dataclass(repr=False)
 class ExpectedMetricDisplay(DecisionDrawing):
-    """The expected score against the number of positives, and where the best is.
+    """Expected score against the number of positives, with the decision marked.
 
     With groups the expected scores of the groups are drawn as a histogram, with labels
     of a matrix (`average="macro"`) as a bar for each label.
@@ -182,7 +182,7 @@ class LabelledDisplay(Display):
 
 @dataclass(repr=False)
 class ThresholdDisplay(LabelledDisplay, RuleDrawing):
-    """The score on labelled rows against the threshold, and how sure the best one is.
+    """Score on labelled rows against the threshold, with the interval of the best one.
 
     Experimental: may change in any release.
 
@@ -213,6 +213,7 @@ class ThresholdDisplay(LabelledDisplay, RuleDrawing):
     def _from_labels(
         cls, y: ArrayLike, p: ArrayLike, metric: MetricLike, **options: Any
     ) -> Self:
+        """Return the display of the rule that `tune` finds on labelled rows."""
         from argmetric._verbs.tune import tune
         from argmetric._verbs.tune._rule import Rule
 

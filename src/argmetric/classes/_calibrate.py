@@ -123,6 +123,7 @@ class ClassPriorShift(ClassCalibrator):
     kind: ClassVar[str] = "class_prior_shift"
 
     def _check(self) -> None:
+        """Check the prevalences, and keep them as arrays."""
         size = (np.size(self.prevalences),)
         for name in ("prevalences", "reference_prevalences"):
             value = finite_array(getattr(self, name), name, size)
@@ -291,6 +292,7 @@ def adjust_prior(
 
 
 def _check_estimate(value: str, name: str) -> None:
+    """Refuse text other than "estimate" for prevalences."""
     if value != "estimate":
         raise ValueError(
             f'{name} must be a prevalence for each class, or "estimate", not '
@@ -315,7 +317,7 @@ class ClassBatch:
     most_probable: Integers | None = None
 
     def alternatives(self) -> Iterator[Floats]:
-        """Yield probabilities by other calibrators that fit the reference as well."""
+        """Yield class probabilities by each alternative of the calibrator."""
         if self.recalibrate is not None:
             yield from map(self.recalibrate, self.calibrator.alternatives)
 
@@ -376,6 +378,7 @@ def read_batch(
         calibrator, _ = resolve_calibrator(reference, names, logits=logits)
 
     def apply(one: Any) -> tuple[Floats, list[str]]:
+        """Return class probabilities by one calibrator, at the prior; and notes."""
         q = one.apply(scores, logits=logits)
         q = check_class_probabilities(q, "calibrated p")
         if prior is None:
@@ -404,7 +407,7 @@ def read_batch(
 def resolve_calibrator(
     reference: ReferenceLike | None, names: ClassTuple, *, logits: bool = False
 ) -> tuple[Calibrator | None, Integers | None]:
-    """Return the calibrator that is meant, and the columns of the labels it has seen.
+    """Return the calibrator of a reference, and the columns of its labels.
 
     Parameters
     ----------

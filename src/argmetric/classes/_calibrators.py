@@ -159,6 +159,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
             object.__setattr__(self, "classes", names)
 
     def _check_draws(self, draws: Floats) -> None:
+        """Refuse draws whose rows are not matrix, biases, slope and lump."""
         count = self.n_classes
         if draws.shape[1] == count + 2:
             return
@@ -166,6 +167,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
             raise ValueError("a row of draws must hold matrix, biases, slope, lump")
 
     def _draw_fields(self, row: Floats) -> dict[str, object]:
+        """Return a row of `draws` as fields of the calibrator."""
         count = self.n_classes
         head, biases, (slope, lump) = np.split(
             row, [row.size - count - 2, row.size - 2]
@@ -181,6 +183,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return int(self.biases.size)
 
     def _map(self, x: Floats) -> Floats:
+        """Return calibrated log-probabilities of logits (n_rows, n_classes)."""
         check_class_columns(x, self.n_classes)
         x = log_softmax(x / self.temperature)
         if self.floor is None:
@@ -189,6 +192,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return log_softmax(self._logits(np.maximum(x, low), x <= low))
 
     def _map_p(self, p: Floats) -> Floats:
+        """Return calibrated class probabilities (n_rows, n_classes), block by block."""
         check_class_columns(p, self.n_classes)
         floor = NEAREST if self.floor is None else self.floor
         mapped = np.empty(p.shape)
@@ -202,6 +206,7 @@ class ClassMatrixCalibrator(ClassCalibrator):
         return mapped
 
     def _logits(self, x: Floats, is_low: Booleans | None) -> Floats:
+        """Return x·W + slope·x + biases, with `lump` added where p is at the floor."""
         if self.matrix is None or self.centre is None:
             z = self.slope * x + self.biases
         else:
@@ -270,6 +275,7 @@ class ClassFunctionCalibrator(ClassCalibrator, FunctionCalibrator):
             return np.log(self._map_p(np.exp(log_softmax(x))))
 
     def _map_p(self, p: Floats) -> Floats:
+        """Return what the user's function makes of class probabilities, checked."""
         what = "what the calibrator gives"
         given = to_floats(self.function(p), what)
         if given.shape != p.shape:

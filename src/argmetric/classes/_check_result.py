@@ -1,4 +1,4 @@
-"""The check of class probabilities: verdicts for the metric and for every class."""
+"""Check of class probabilities: verdicts for the metric and for every class."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ClassReliability:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the probability in two or three words, or nothing."""
+        """Return the fault of the probability in two or three words; empty if none."""
         if self.reliable != "no":
             return ""
         if self.forecast_prevalence > self.prevalence_interval.high:
@@ -144,7 +144,7 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @property
     def classes(self) -> ClassTuple:
-        """The class of each column."""
+        """Return the class of each column."""
         return tuple(one.name for one in self.per_class)
 
     @property
@@ -157,7 +157,7 @@ class ClassCalibrationCheck(CheckedRoutes):
 
     @property
     def p_value(self) -> float:
-        """Probability of such labels if those of all classes were right."""
+        """Return the least p-value over the classes, of all being calibrated."""
         return min(one.p_value for one in self.per_class)
 
     @property

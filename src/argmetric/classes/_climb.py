@@ -1,4 +1,4 @@
-"""The labels of the highest expected metric, one class for every row.
+"""Labels of the highest expected metric, one class for every row.
 
 All metrics but functions of one's own depend on the sums h, k and μ of the classes:
 a climb over single rows finds the best labels for nearly all batches, and never ends
@@ -61,7 +61,7 @@ class GroupRows:
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """The first row of every group, and the one behind its last."""
+        """Return the first row of every group and the one after its last."""
         return list(pairwise(self.starts.tolist()))
 
     @property
@@ -75,7 +75,7 @@ class GroupRows:
 
 
 class Sums(NamedTuple):
-    """Of every group and class: Σ p, Π (1-p), Σ p over its own rows, their number."""
+    """Sums by group and class: Σ p, Π (1-p), and Σ p and number of its own rows."""
 
     mu: Floats
     none: Floats
@@ -138,7 +138,7 @@ def decide_rows(
 
 
 def decide_gmean(rows: GroupRows) -> tuple[Integers, Floats]:
-    """Return labels of a high G-mean over drawn true labels, and weights near them.
+    """Return labels of a high G-mean over drawn true classes, and weights near them.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def _decide_ratio(
 
 
 def other_starts(rows: GroupRows, labels: Integers) -> Iterator[Integers]:
-    """Yield labels without one class, with its likeliest row in it, with a swap."""
+    """Yield starting labels: a class removed, its likeliest row added, a swap."""
     for c in range(rows.p.shape[1]):
         others = rows.p.copy()
         others[:, c] = -1.0
@@ -293,7 +293,7 @@ def group_values(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Group
 
 
 def presence_weights(absent: Floats) -> Floats:
-    """Return the weight of each class in the mean over those that are there.
+    """Return the weight of each class in the mean over the present ones.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def presence_weights(absent: Floats) -> Floats:
 def _climb_rows(
     rows: GroupRows, metric: ClassMetric, labels: Integers, worth: Floats | None
 ) -> None:
-    """Improve labels in place; an absent class of a group counts its `worth`."""
+    """Improve labels in place; a class absent from a group has the value `worth`."""
     from argmetric.classes.kernels import climb, exact
 
     mu, none, h, k = sums_of(rows, labels)

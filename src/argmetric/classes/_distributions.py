@@ -65,7 +65,7 @@ class MetricDistribution(NamedTuple):
         return math.sqrt(max(dot(deviations * deviations, self.probabilities), 0.0))
 
     def mean_error(self, metric: ClassMetric) -> float:
-        """Return the standard error of the mean, as if one draw more were a range away.
+        """Return the standard error of the mean of the draws, 0 if exact.
 
         Draws that are all alike may have missed a rare score. The range of a function
         is not known: it is taken from 0 to its largest value.

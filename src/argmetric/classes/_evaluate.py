@@ -58,7 +58,7 @@ WRITTEN = 12  # classes up to which counts are written into the picture
 
 
 class ActualClassScore(Actual):
-    """The actual score of labels of several classes: a float with its table of counts.
+    """Actual score of labels of several classes: a float with its table of counts.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class ActualClassScore(Actual):
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The range in which the score on many more such rows would lie.
+        """Return the 90 % interval of the score on many more such rows.
 
         Frequencies of the cells are drawn from their posterior, Dirichlet(count +
         1/C²), and the middle 90 % of the scores is kept. With weights w a cell counts

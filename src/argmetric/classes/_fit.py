@@ -327,7 +327,7 @@ def fit_class_matrix(
 
 
 class Fit(NamedTuple):
-    """The least loss, and where it is."""
+    """Least loss, the coefficients θ that reach it, and the floor of probabilities."""
 
     value: float
     theta: Floats

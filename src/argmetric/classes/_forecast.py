@@ -71,7 +71,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over calibrators t
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassForecast(DistributionResult):
-    """The distribution of the score of labels, one of several classes per row.
+    """Distribution of the score of labels, one of several classes per row.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ def _draw_by_class(
     seed: int,
     mean: float,
 ) -> Floats:
-    """Return scores against classes drawn by calibrators that err for some classes.
+    """Return scores of labels, with errors of the calibrator drawn per class.
 
     In each draw p of class a in the rows given b is multiplied by e^(σ_a·z), z normal.
     With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m). Noise

@@ -30,7 +30,7 @@ BLOCK_CELLS = 4_000_000  # floats of the largest array of a block of rows
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The rows of a reference, and the calibrator that was fitted to them."""
+    """Rows of a reference, and the calibrator that was fitted to them."""
 
     code: Integers  # column of the true class
     scores: Floats  # probabilities before the calibrator, or logits

@@ -30,7 +30,7 @@ LEAST = 1e-12  # smaller probabilities count as this
 
 
 class LabelModel(NamedTuple):
-    """The posterior of the parameters: normal with this mode and covariance."""
+    """Posterior of the parameters: normal with this mode and covariance."""
 
     directions: Floats  # of B by label, true class and parameter
     mode: Floats
@@ -75,6 +75,7 @@ def fit_label_model(
     np.add.at(seen, (labels, code), 1.0)
 
     def evaluate(theta: Floats) -> Derivatives:
+        """Return the log-loss of the labels at theta, its gradient and curvature."""
         size = theta.shape[1]
         loss, gradient, bend = 0.0, np.zeros(size), np.zeros((size, size))
         for a, moved in enumerate(directions @ theta[0]):

@@ -210,7 +210,7 @@ def _program_prices(
 
 
 def _sums(p: Floats) -> tuple[Any, Any, Any]:
-    """Return matrices that give rows and Σ p of classes, and the classes of rows."""
+    """Return sparse matrices that sum rows and p by class, and classes by row."""
     from scipy import sparse
 
     n, count = p.shape

@@ -320,6 +320,7 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassMonitoring:
+        """Return the monitoring that a file holds, with its counts checked."""
         watch = ClassWatch.from_dict(values["watch"])
         counts = tuple(
             PeriodRows(int(i), start, end, int(n), np.array(table, dtype=np.int64))

@@ -62,6 +62,7 @@ def shift_loss(
     """
 
     def evaluate(beta: Floats) -> Derivatives:
+        """Return the loss at coefficients beta (1, size), gradient and curvature."""
         moved = q * np.exp(beta[0, 1:])
         total = moved.sum(axis=1)
         x = beta[0, 0] + np.log(total)
@@ -141,7 +142,7 @@ def weigh_explanations(q_old: Floats, q_new: Floats, true: Integers) -> Explanat
 
 
 class ShiftedCalibrators(NamedTuple):
-    """Calibrators that the reference allows, each with its θ: those of a batch."""
+    """Calibrators that the reference allows, each with a shift θ, for one batch."""
 
     alternatives: list[tuple[Floats, Floats]]  # probabilities by a calibrator, and θ
     prevalences: Floats

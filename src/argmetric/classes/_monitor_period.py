@@ -150,7 +150,7 @@ class PeriodRows(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassWatch:
-    """The reference and the settings, the same for all periods."""
+    """Reference and settings, the same for all periods."""
 
     metric: ClassMetric
     classes: ClassTuple
@@ -181,7 +181,7 @@ class ClassWatch:
         return np.bincount(self.code, minlength=len(self.classes)) / self.code.size
 
     def predicts(self, p: Floats) -> Integers:
-        """Return labels by the rule; the alarm takes these where others are passed."""
+        """Return labels (n_rows,) by the rule, or else the most probable class."""
         if self.rule is None:
             return np.asarray(p.argmax(axis=1), dtype=np.int64)
         return self.rule.predicts(p)
@@ -206,7 +206,7 @@ class ClassWatch:
 
     @cached_property
     def bins(self) -> tuple[Floats, Floats, Floats] | None:
-        """Edges of bins of the parts, rows of the reference in them, and their levels.
+        """Return edges of bins of the alarm, reference rows in each, and levels.
 
         Levels are 0 to 1 from the least part of the reference to the largest: the alarm
         asks whether more rows come that are expected to score well. None where all rows
@@ -237,7 +237,7 @@ class ClassWatch:
     def period(
         self, bounds: tuple[str, str], p: Floats, codes: Integers, true: Integers
     ) -> tuple[ClassPeriod, Integers]:
-        """Return what a period says by itself, and its rows in each bin.
+        """Return the forecast of a period by itself, and its rows in each bin.
 
         Parameters
         ----------
@@ -288,6 +288,7 @@ class ClassWatch:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
+        """Return the settings that `to_dict` described."""
         rule, every = values["rule"], values["every"]
         every = int(every) if every.isdigit() else every or None
         restored = {

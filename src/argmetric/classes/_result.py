@@ -1,4 +1,4 @@
-"""The result of `decide`: one class for every row."""
+"""Result of `decide` for several classes: one class for every row."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ClassDecision(Result):
 
     @property
     def gap(self) -> float:
-        """The most that the search may have missed: `bound` minus `expected`."""
+        """Return the most that the search can have missed: `bound` minus `expected`."""
         return max(self.bound - self.expected, 0.0)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The search for weights of classes: one weight after the other, from many starts.
+"""Search for weights of classes: one weight after the other, from many starts.
 
 A worth is a pair: rows by which limits are missed, negative, and then the score. So
 weights that keep limits are better than any that do not.
@@ -28,7 +28,7 @@ from argmetric.metrics import (
 
 
 class ClassObjective(Protocol):
-    """`parts` of every class add up; `combine` makes the score of their sums."""
+    """Objective of weights: `combine` scores the sums of `parts` over classes."""
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats: ...
 
@@ -42,6 +42,7 @@ class Macro:
     metric: Metric
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        """Return values of classes, 0 where undefined, and which are defined."""
         values = self.metric.value(tp, k, t, n)
         missing = np.isnan(values)
         parts = np.empty((2, *values.shape))
@@ -103,6 +104,7 @@ class Recalls:
     geometric: bool
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        """Return recalls of the classes, or their logarithms, and which ones count."""
         tp, t = np.broadcast_arrays(tp, t)
         there = t > 0.0
         recall = np.where(there, tp / np.where(there, t, 1.0), 0.0)
@@ -228,7 +230,7 @@ class ClassRows:
 
 
 def is_better(new: Worth, old: Worth) -> bool:
-    """Return whether it is more than rounding that makes the difference."""
+    """Return whether one worth exceeds another by more than rounding."""
     least = BETTER * max(1.0, abs(old[1]))
     return new[0] > old[0] + BETTER or (new[0] >= old[0] and new[1] > old[1] + least)
 
@@ -243,12 +245,12 @@ class Scan:
 
     @property
     def narrow(self) -> Booleans:
-        """Scores between break points that rounding does not tell apart."""
+        """Return which scores lie between break points equal up to rounding."""
         ends = np.concatenate([[0.0], self.breaks, [math.inf]])
         return np.asarray(ends[1:] <= ends[:-1] * (1.0 + ROUNDING))
 
     def weight(self, i: int) -> float | None:
-        """Return a weight between the break points around score i; None without any."""
+        """Return a weight between the break points around score i, or None."""
         breaks = self.breaks
         if not breaks.size:
             return None
@@ -276,7 +278,7 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     breaks, left = ratio[turning], rival[turning]
 
     def parts(tp: Floats, k: Floats, of: Integers | int | slice) -> Floats:
-        """Return what adds up over classes: parts of the score, rows beyond limits."""
+        """Return terms that add up over classes: of score, and above limits."""
         tp, k, true = np.broadcast_arrays(tp, k, t[of])
         terms = np.empty((0, *tp.shape))
         if not isinstance(objective, ClassGain):
@@ -338,7 +340,7 @@ def _best_of_scan(
 def _improve_one_class(
     rows: ClassRows, weights: Floats, j: int, best: Worth
 ) -> tuple[Floats, Worth] | None:
-    """Return the best weights that differ in class j alone, and their worth.
+    """Return the best weights that differ in class j and their worth, or None.
 
     None if no weight of class j is better than `best`.
     """

@@ -1,4 +1,4 @@
-"""The expected metric of labels, and what one more row of a class would bring."""
+"""Expected metric of labels, and the gain of one more row of a class."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _expected_ratio(
 def groups_that_score_less(
     rows: GroupRows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
-    """Return in which groups labels score less than others, of shape (n_groups,).
+    """Return the groups in which labels `one` score less than `other`, (n_groups,).
 
     They are scored on all true labels that can be, or on drawn ones.
 
@@ -178,7 +178,7 @@ def groups_that_score_less(
 
 
 class RowRule(NamedTuple):
-    """The class with the largest weight·p + offset: what the decision amounts to."""
+    """Rule for one row: the class with the largest weight·p + offset."""
 
     weights: Floats
     offsets: Floats
@@ -363,6 +363,7 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
     falling = np.sort(p)[::-1] if jaccard else p
 
     def value_at(k: int) -> tuple[int, float, float]:
+        """Return k, the sum of the k largest weights less prices, and the least."""
         if jaccard:
             # E[1/(k + fn)], fn the true rows among the others; as of a row surely true.
             others = falling[k:]

@@ -77,7 +77,7 @@ from argmetric.metrics import ClassGain, ClassMetric, Metric
 def class_values(
     logits: ClassLogits, p: Floats, weights: Floats, offsets: Floats
 ) -> Floats:
-    """Return what `apply` compares; refuse rows that do not sum to 1.
+    """Return the values whose largest gives the class, (n_rows, n_classes).
 
     Without offsets the logits y, in steps. With offsets b and weights w, in steps,
 
@@ -112,7 +112,7 @@ def class_values(
 
 
 def class_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
-    """Return the logits of a rule with this calibrator; None without such a form.
+    """Return a chain of calibrators as one matrix of log p, or None if it is not one.
 
     Temperatures and prior shifts only scale and move the logits of a calibrator before
     them. A matrix after another calibrator would need its probabilities.
@@ -145,7 +145,7 @@ def class_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
 
 
 def exported_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
-    """Return the logits of a rule to export; None where it has no calibrator."""
+    """Return the calibrator as logits to export; None without one, or an error."""
     if calibrator is None:
         return None
     logits = class_logits(calibrator, weights)
@@ -163,7 +163,7 @@ SHOWN = 8  # classes in the printed form
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MultiClassRule(SavedRule):
-    """The class with the largest weighted probability.
+    """Rule that gives a row the class with the largest weighted probability.
 
     Parameters
     ----------
@@ -359,6 +359,7 @@ class MultiClassRule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
+        """Return the rule that a file holds, with its numbers checked."""
         number, offsets = files.number, values.get("offsets")  # older files have none
         names = ("score", "argmax_score", "optimism", "mean", "coverage")
         return cls(
@@ -375,6 +376,7 @@ class MultiClassRule(SavedRule):
         )
 
     def _portable(self) -> PortableRule:
+        """Return the rule as weights and offsets, for code in other languages."""
         assert self.offsets is not None
         weights, offsets = tuple(self.weights.tolist()), tuple(self.offsets.tolist())
         logits = exported_logits(self.calibrator, self.weights)

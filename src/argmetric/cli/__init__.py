@@ -1,4 +1,4 @@
-"""The command line: ``argmetric decide scores.csv --metric f1 -o decided.csv``."""
+"""Command line: ``argmetric decide scores.csv --metric f1 -o decided.csv``."""
 
 from __future__ import annotations
 

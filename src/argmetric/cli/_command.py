@@ -17,7 +17,7 @@ from argmetric.cli._values import refuse_bad_report
 
 
 class Arguments:
-    """The options of a command, each by its name; `more` and `file` are its files."""
+    """Options of a command, each by its name; `more` and `file` are its files."""
 
     def __init__(self, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self._defaults = dict(defaults)
@@ -30,7 +30,7 @@ class Arguments:
         return None
 
     def has(self, name: str) -> bool:
-        """Whether an option was given, with another value than its default."""
+        """Return whether an option was given, with another value than its default."""
         value, default = getattr(self, name), self._defaults.get(name)
         return value is not None and value is not False and value != default
 
@@ -40,7 +40,7 @@ class Arguments:
         return list(self._defaults)
 
     def but(self, **values: object) -> Arguments:
-        """Return the same options, some with other values."""
+        """Return a copy with other values of some options."""
         return Arguments(self._defaults, {**vars(self), **values})
 
     def only(self, *names: str) -> dict[str, Any]:
@@ -96,6 +96,7 @@ def command(
     of = inspect.Parameter
 
     def make(function: Callable[[Arguments], int]) -> App:
+        """Make the command of a function, with its options as a signature."""
         text, helps, examples = read_docstring(function)
 
         def parameter(
@@ -115,6 +116,7 @@ def command(
         signature = inspect.Signature(found)
 
         def run(*paths: str, **given: object) -> int:
+            """Call the function with all options in one object."""
             bound = signature.bind_partial(*paths)
             bound.apply_defaults()
             o = Arguments(defaults, {**bound.arguments, **given})
@@ -139,7 +141,7 @@ def epilogue(examples: list[str], ending: str) -> str:
 
 
 def add(group: App, *commands: App) -> App:
-    """Give a command others of its own, listed in this order."""
+    """Add subcommands to a command, listed in this order."""
     for place, one in enumerate(commands):
         one.sort_key = place
         group.command(one)
@@ -189,7 +191,7 @@ def _function(command: str) -> str:
 
 
 def first_lines() -> dict[str, str]:
-    """Return how the help of each command begins; modules are read, and not loaded."""
+    """Return the first line of the help of each command, without importing it."""
     found = {}
     for command, module in _COMMANDS.items():
         text = b""

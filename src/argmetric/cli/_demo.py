@@ -36,7 +36,7 @@ _CONVENTIONS = {
 
 
 class Shop(NamedTuple):
-    """Items of orders: how probably each is bought again, and whether it was."""
+    """Items of orders: the probability that each is bought again, and if it was."""
 
     order: npt.NDArray[np.int64]
     p: npt.NDArray[np.float64]

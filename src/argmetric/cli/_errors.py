@@ -50,7 +50,7 @@ _MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
 class UsageError(Exception):
-    """The command line itself is wrong, whatever the data may be."""
+    """Error in the command line itself, whatever the data may be."""
 
 
 def refuse_usage(wrong: Mapping[str, bool]) -> None:
@@ -61,7 +61,7 @@ def refuse_usage(wrong: Mapping[str, bool]) -> None:
 
 
 def say(message: str) -> None:
-    """Tell something that is not the answer."""
+    """Print a message for people on standard error."""
     print(f"argmetric: {message}", file=sys.stderr)
 
 
@@ -92,6 +92,7 @@ def hide_warnings_of_libraries() -> None:
     package = os.path.dirname(os.path.dirname(__file__))
 
     def show(message: Warning | str, *place: object, **more: object) -> None:
+        """Print a warning that the package raised; hide those of other libraries."""
         frame = sys._getframe(1)
         while frame.f_back and frame.f_code.co_filename == warnings.__file__:
             frame = frame.f_back
@@ -126,7 +127,7 @@ def with_flags(message: str) -> str:
 
 @contextlib.contextmanager
 def naming(place: str) -> Iterator[None]:
-    """Let an error about values name the file that they are in."""
+    """Raise errors about values as DataError that names their file."""
     try:
         yield
     except DataError:  # it names its own
@@ -136,7 +137,7 @@ def naming(place: str) -> Iterator[None]:
 
 
 def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
-    """Return the exit code for a score and a bound, and say why on standard error."""
+    """Return the exit code of a score against its bound; print why it failed."""
     if bound is None:
         return DONE
     from argmetric._ground.discrete import ROUNDING, beside  # need numpy, unlike help
@@ -152,7 +153,7 @@ def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
 
 
 def end_soon_after_signals() -> None:
-    """Watch over this process; to be called once, by its main thread."""
+    """Start watching this process for signals; call it once, in the main thread."""
     if os.name != "posix":
         return
     reading, writing = os.pipe()
@@ -163,7 +164,7 @@ def end_soon_after_signals() -> None:
 
 @contextlib.contextmanager
 def ends_in_order(*numbers: int) -> Iterator[None]:
-    """Leave the answer to a first signal to the command, which keeps what it has."""
+    """Let the command answer a first signal itself, to keep what it has done."""
     _awaited.update(numbers)
     try:
         yield
@@ -172,6 +173,7 @@ def ends_in_order(*numbers: int) -> Iterator[None]:
 
 
 def _watch(reading: int) -> None:
+    """Exit after a signal that the command itself has not answered in time."""
     while True:
         number = os.read(reading, 1)[0]
         if number in _awaited:

@@ -1,4 +1,4 @@
-"""What commands that learn have in common: options, refusals, training, telling."""
+"""Shared parts of commands that learn: options, checks, training and output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OfTexts(opt.Options):
 
 
 class Gate(opt.Options, group=opt.OUTPUT):
-    """The gate of scores of texts, which are shares."""
+    """Option --fail-under of commands on texts, whose scores lie between 0 and 1."""
 
     fail_under: opt.Fraction
 
@@ -95,7 +95,7 @@ def sizes(name: str, sentences: int, tokens: int) -> list[Field]:
 
 
 def learned_fields(options: dict[str, Any], learned: _report.Values) -> list[Field]:
-    """Return how a model was learned: how, how long, how the last epoch ended."""
+    """Return fields on the training: options, time, and error of the last epoch."""
     wrong = [f"at last {100 * row['error']:.2f} % wrong" for row in learned["history"]]
     said = f"roll-in {options['roll_in']}", _report.count(options["epochs"], "epoch")
     text = ", ".join([*said, f"{learned['seconds']:.1f} s", *wrong[-1:]])
@@ -125,7 +125,7 @@ def print_epoch(row: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def warnings_in(notes: list[str]) -> Iterator[None]:
-    """Let warnings be notes, but for that of an interrupt."""
+    """Turn warnings into notes, except that of an interrupt."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -220,7 +220,7 @@ def refuse_two_streams(*files: str | None) -> None:
 
 
 def text_target(o: Arguments) -> str | None:
-    """Return where lines go, None for nowhere; what cannot be is refused."""
+    """Return where text is written, None for nowhere; refuse impossible targets."""
     refuse_shared_output(o.output, json=o.json)
     if o.output not in (None, "-"):
         refuse_bad_target(o.output)
@@ -230,7 +230,7 @@ def text_target(o: Arguments) -> str | None:
 def print_prediction(
     command: str, o: Arguments, fields: Iterable[Field], unwritten: str = "lines"
 ) -> int:
-    """Tell what became of text that was written, and how long it took."""
+    """Print a summary of written predictions; return the exit code."""
     values, facts = values_and_lines(fields)
     facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
@@ -294,7 +294,7 @@ def metric_error(error: Exception) -> str:
 def average_of(
     average: str | None, group: str | None, *, wide: bool = False
 ) -> Average | None:
-    """Return how groups or several labels are averaged, None where there are none."""
+    """Return the average over groups or labels; None if there are none."""
     if average == "weighted":
         raise UsageError(
             "--average weighted is for one label per row: pass --one-label"

@@ -1,4 +1,4 @@
-"""The entry point: no traceback for bad input, and an exit code that says what was."""
+"""Entry point: no traceback for bad input, and an exit code for each outcome."""
 
 from __future__ import annotations
 

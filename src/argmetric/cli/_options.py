@@ -1,4 +1,4 @@
-"""The options: of each its type, check, help, group and default.
+"""Options of all commands: type, check, help, group and default of each.
 
 A class of `Options` lists those of a group: annotations are types, the docstring has
 the help. A command names those that it takes (`argmetric.cli._command`); the docstring
@@ -123,7 +123,7 @@ MoreFiles = Annotated[FilePath, Parameter(help="More files with the same columns
 
 
 class Columns(Options, group=COLUMNS):
-    """What is read.
+    """Options that name the columns to read, and how to read them.
 
     Attributes
     ----------
@@ -184,13 +184,13 @@ class Columns(Options, group=COLUMNS):
 
 
 class TargetLabel(Options, group=COLUMNS):
-    """The label of commands that learn."""
+    """Option --label of commands that learn."""
 
     label: Annotated[ColumnName | None, Parameter(alias="--target")]
 
 
 class Metrics(Options, group=METRIC):
-    """What decisions are judged by.
+    """Options of the metric, its average and its conventions.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class Metrics(Options, group=METRIC):
 
 
 class OverGroups(Options, group=METRIC):
-    """The average of commands that take one column of scores.
+    """Option --average of commands that take one column of scores.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class OverGroups(Options, group=METRIC):
 
 
 class Limits(Options, group=LIMITS):
-    """What bounds decisions.
+    """Options that limit decisions.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Limits(Options, group=LIMITS):
 
 
 class Rules(Options, group=RULE):
-    """What decides in place of the metric.
+    """Options of a rule or a threshold that decides, not the metric.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class Rules(Options, group=RULE):
 
 
 class Reference(Options, group=CALIBRATION):
-    """What is known of the scores.
+    """Options of labelled rows or of a prevalence, by which scores are recalibrated.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class Many(Options, group=MANY):
 
 
 class Writing(Options, group=OUTPUT):
-    """What is written.
+    """Options of the output of commands on rows.
 
     Attributes
     ----------
@@ -420,7 +420,7 @@ class Writing(Options, group=OUTPUT):
 
 
 class Text(Options, group=OUTPUT):
-    """What is written by commands that write text.
+    """Option --output of commands that write text.
 
     Attributes
     ----------
@@ -432,7 +432,7 @@ class Text(Options, group=OUTPUT):
 
 
 class Summary(Options, group=OUTPUT):
-    """What is told by commands that write rows.
+    """Option --json of commands that write rows.
 
     Attributes
     ----------

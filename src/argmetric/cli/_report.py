@@ -1,4 +1,4 @@
-"""What people see: answers as lines or as JSON, and a sign of life.
+"""Output for people: answers as lines or as JSON, and a progress bar.
 
 docs/results.rst lists the keys of every command with their types and meanings; a test
 holds what is printed to it.
@@ -53,7 +53,7 @@ def short_threshold(p: Floats, threshold: float) -> str:
 
 
 def _finite(value: object) -> object:
-    """Return a value in which what is not finite is None."""
+    """Return a value with None for each number that is not finite, at any depth."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -130,7 +130,7 @@ def print_json(summary: Mapping[str, object] | list[Any]) -> None:
 
 
 def number(value: float | None) -> str:
-    """Return a score as people read it."""
+    """Return a score as text, with four digits; "undefined" for nan."""
     if value is None:
         return ""
     if math.isnan(value):
@@ -165,7 +165,7 @@ def forecast_line(forecast: Forecast | ClassForecast) -> tuple[str, str]:
 
 
 def print_facts(target: Console, title: str, facts: Facts) -> None:
-    """Print a title and lines of a name and what it is."""
+    """Print a title, and lines of a name and its text."""
     from rich.table import Table
     from rich.text import Text
 

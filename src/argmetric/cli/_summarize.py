@@ -59,7 +59,7 @@ class _Budget(opt.Options, group=Group("Budget", sort_key=1)):
 
 
 class _Choice(opt.Options, group=Group("Choice", sort_key=2)):
-    """What a summary takes.
+    """Options that say which sentences or words a summary takes.
 
     Attributes
     ----------
@@ -152,6 +152,7 @@ def train(o: Arguments) -> int:
     known = _read_clusters(o)
 
     def answer(learned: _report.Values) -> list[Field]:
+        """Return the lines on a trained summarizer."""
         sizes = {
             "clusters": len(known.clusters),
             "documents": sum(len(one.documents) for one in known.clusters),

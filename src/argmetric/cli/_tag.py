@@ -100,6 +100,7 @@ def train(o: Arguments) -> int:
     tagger = Tagger(o.task, templates=table, **options)
 
     def answer(learned: Values) -> list[Field]:
+        """Return the lines on a trained tagger."""
         recipe, joint = tagger.recipe(), o.task == "joint"
         n, most = map(_n_templates, (recipe, Tagger(**tagger.get_params()).recipe()))
         if n < most:
@@ -327,6 +328,7 @@ def _columns(o: Arguments, tagger: Tagger) -> corpus.ColumnFile:
 
 
 def _plain_text(o: Arguments, tagger: Tagger) -> corpus.PlainText:
+    """Return the words of a plain text; refuse taggers that read more columns."""
     if tagger.n_columns_ > 1:
         raise DataError(
             f"{o.model} reads {tagger.n_columns_} columns, and plain text has words "

@@ -121,7 +121,7 @@ def evaluate(o: Arguments) -> int:
 
 
 class LabelColumns(NamedTuple):
-    """Columns that are compared, from 0; of a joint task those of the tags too."""
+    """Indices of the compared columns; of a joint task, those of tags too."""
 
     gold: int
     predicted: int
@@ -172,7 +172,7 @@ def _cells(scores: Values, *names: str) -> tuple[list[str], list[str]]:
 
 
 def _guessed_task(text: ColumnFile) -> TagTask:
-    """Return the task that the last columns look like."""
+    """Return the task that the labels in the last columns suggest."""
     like = [holds_chunks(column) for column in text.columns]
     if text.width >= 5 and like[-4:] == [False, True, False, True]:
         return "joint"
@@ -243,13 +243,13 @@ def _types(values: Values) -> Table:
 
 
 def holds_chunks(values: Column) -> bool:
-    """Whether a column holds labels of chunks, and not only O."""
+    """Return whether a column holds labels of chunks, and not only O."""
     kinds = set(values)
     return all(map(chunked.is_label, kinds)) and kinds != {"O"}
 
 
 class ChunkLabels:
-    """The labels of chunks in one column; what is no label of IOB2 is refused.
+    """Labels of chunks in one column; any other text than labels of IOB2 is refused.
 
     `column` counts from 0, -1 is the last. `wrong` are tokens whose label goes on with
     a chunk that is not open. In IOB1, B-X only parts neighbors of one type, while I-X

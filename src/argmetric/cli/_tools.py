@@ -182,7 +182,7 @@ def expect(o: Arguments) -> int:
 
 
 def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
-    """Return the automaton of a name, with what it needs and nothing else."""
+    """Return the utility of a name; refuse options that it does not take."""
     from argmetric import sequence
 
     key = name.strip().lower().replace("-", "_").replace(" ", "_")

@@ -55,7 +55,7 @@ def mark_streams(tokens: Sequence[str]) -> list[str]:
 
 
 def restore_stream(token: str) -> str:
-    """Return a token as the user wrote it."""
+    """Return a token as the user typed it: "-" for its internal mark."""
     return "-" if token == _MARKED_STREAM else token
 
 
@@ -71,7 +71,7 @@ def written_path(type_: object, tokens: Sequence[cyclopts.Token]) -> str:
 def _files(
     arguments: cyclopts.ArgumentCollection, converter: object
 ) -> list[tuple[str, str]]:
-    """Return options as they were typed and their files, of those a converter reads."""
+    """Return (option, file) pairs of all options that this converter reads."""
     return [
         (token.keyword or one.name, restore_stream(token.value))
         for one in arguments
@@ -81,7 +81,7 @@ def _files(
 
 
 def _is_same_file(one: str, other: str) -> bool:
-    """Whether two paths are one file, which need not be there yet."""
+    """Return whether two paths are one file, which need not exist yet."""
     if os.path.exists(one) and os.path.exists(other):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)
@@ -192,6 +192,7 @@ def count_or_percent(type_: object, tokens: Sequence[cyclopts.Token]) -> int | s
 
 
 def share_or_estimate(type_: object, tokens: Sequence[cyclopts.Token]) -> float | str:
+    """Return the value of --prior: a prevalence, or "estimate"."""
     text = tokens[0].value
     if text == "estimate":
         return text
@@ -296,6 +297,7 @@ def nearest_option(given: str, known: Iterable[str]) -> str | None:
 
 
 def _spelling_hint(value: str) -> str:
+    """Return a hint how to write a percentage or a decimal comma; else empty."""
     if found := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value):
         return f" Write {value} as {float(found[1]) / 100:g}."
     if re.fullmatch(r"\d*,\d+", value):

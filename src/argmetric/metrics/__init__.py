@@ -1,4 +1,4 @@
-"""What "good" means: metrics of the confusion matrix as frozen objects."""
+"""Metrics of the confusion matrix, as frozen objects."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ def _count(value: npt.ArrayLike, name: str) -> Floats:
 
 
 def _common_shape(counts: list[Floats]) -> tuple[int, ...]:
+    """Return the shape that tp, k, t and n broadcast to, or refuse them."""
     shape = counts[0].shape
     if all(count.shape == shape for count in counts):
         return shape
@@ -120,7 +121,7 @@ class Metric:
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
-        """What equality compares: nan, unlike itself, has to equal itself here."""
+        """Return the values that equality and the hash compare, with None for nan."""
         undefined = math.isnan(self.zero_division)
         known = self._parameters() | ({"zero_division": None} if undefined else {})
         return (type(self), *known.values())
@@ -351,6 +352,7 @@ class CustomMetric(Metric):
         return np.where(undefined, self.zero_division, raw)
 
     def _scalar(self, tp: float, k: float, t: float, n: float) -> float:
+        """Return the value of the user's function at one table; nan for 0/0."""
         try:
             answer = self.function(float(tp), float(k), float(t), float(n))
         except ZeroDivisionError:
@@ -438,7 +440,7 @@ def slopes(
 
 
 def _around(count: float, size: float) -> tuple[Floats, float]:
-    """Return four counts around a count, or the nearest within the class."""
+    """Return counts at steps around a count, kept inside the class, and the step."""
     room = min(count, size - count)
     step = max(RELATIVE_STEP * room, SMALLEST_STEP * size)
     center = min(max(count, 2.0 * step), size - 2.0 * step)

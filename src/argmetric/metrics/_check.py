@@ -191,6 +191,7 @@ def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:
     values = bare.value(tp, k, t, n)
 
     def cell(index: int) -> str:
+        """Return the counts of a tried table, and the value there, as text."""
         counts = f"tp={tp[index]:g}, k={k[index]:g}, t={t[index]:g}, n={n}"
         return f"{metric.name} at {counts} is {float(values[index])!r}"
 

@@ -55,12 +55,12 @@ class ClassMetric:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """Return the least and the greatest value."""
         return 0.0, 1.0
 
     @property
     def convention(self) -> str:
-        """What absent classes count, in words; empty where it does not matter."""
+        """Return how absent classes count, in words; empty where it does not matter."""
         return ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,6 +114,7 @@ class ClassRatio(ClassMetric):
         return _ratio(self.a * tp, below, math.nan if self.needs_truth else absent)
 
     def score(self, table: Floats) -> Floats:
+        """Return the mean value of the classes, plain or weighted by support."""
         tp, k, t, _ = _margins(table)
         values = self.values(tp, k, t)
         weight = t if self.by_support else np.ones_like(t)
@@ -183,6 +184,7 @@ class ClassAgreement(ClassMetric):
         return apart**2 if self.quadratic else (apart > 0.0).astype(np.float64)
 
     def score(self, table: Floats) -> Floats:
+        """Return weighted kappa: 1 - observed / expected disagreement."""
         w = self.disagreement(table.shape[-1])
         _, k, t, n = _margins(table)
         seen = (w * table).sum(axis=(-2, -1))
@@ -242,6 +244,7 @@ class ClassFunction(ClassMetric):
         )
 
     def _one(self, table: Floats) -> float:
+        """Return the value of the user's function for one table, as a float."""
         value = self.function(table)
         try:
             return float(value)
@@ -366,6 +369,7 @@ def _absent(value: float) -> float:
 
 
 def _cost_matrix(cost: object, n_classes: int) -> Floats:
+    """Return the utility -cost of a checked matrix (n_classes, n_classes)."""
     found = to_floats(cost, "cost")
     if found.shape != (n_classes, n_classes):
         raise ValueError(

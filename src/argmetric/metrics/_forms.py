@@ -1,4 +1,4 @@
-"""The algebraic form of a metric, which decides how fast E[metric] can be computed.
+"""Algebraic forms of metrics, which decide how fast E[metric] can be computed.
 
 No caller branches on the name of a metric: it reads the form and picks the
 algorithm that the form allows. A metric without a form is a function of three

@@ -118,7 +118,7 @@ def refuse_ranking(plain: str, name: str) -> None:
 
 
 def refuse_foreign_function(metric: object) -> None:
-    """Refuse a metric or scorer of scikit-learn, with what it is called here."""
+    """Refuse a metric or scorer of scikit-learn; say its name in this package."""
     function = getattr(metric, "func", metric)  # of a partial
     function = getattr(function, "_score_func", function)  # of a scorer
     library = (getattr(function, "__module__", None) or "").partition(".")[0]
@@ -288,7 +288,7 @@ def _of_plugin(name: str) -> Metric | None:
 
 @dataclass(frozen=True)
 class MissingFunction:
-    """Stands for a function of the user's own, of which a file holds the name."""
+    """Placeholder of a user's function, of which a file holds the name only."""
 
     name: str
 

@@ -38,7 +38,7 @@ _TOP = np.uint64(1 << 63)
 
 
 def keys_of(scores: Floats) -> Hashes:
-    """Whole numbers in the order of the scores; 0 has no sign."""
+    """Return whole numbers in the order of the scores; -0 counts as 0."""
     bits = (scores + 0.0).view(np.uint64)
     negative = (bits & _TOP) > 0
     return np.where(negative, ~bits, bits | _TOP)
@@ -84,7 +84,7 @@ class ScoreSums:
         return ScoreSums(number, rows, weight, square, said, odds, low, high)
 
     def means(self, *, logits: bool) -> tuple[Floats, Floats]:
-        """Mean scores and log-odds; of equal scores these, to the last digit."""
+        """Return mean scores and mean log-odds of each bin; exact for equal scores."""
         alone, low = self.low == self.high, self.low
         odds = np.where(alone, low if logits else logit(low), self.odds / self.weight)
         said = np.where(alone, low, self.said / self.weight)
@@ -98,7 +98,7 @@ class ScoreSums:
 
 
 def bins_of(odds: Floats) -> Hashes:
-    """Numbers of bins of log-odds; infinite ones have their own."""
+    """Return the number of the bin of log-odds; infinite ones have own bins."""
     size = np.abs(odds)
     far = np.isfinite(size) & (size > WIDE_BINS_FROM)
     ratio = np.where(far, size / WIDE_BINS_FROM, 1.0)
@@ -142,13 +142,14 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Refere
 
 
 def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Reference:
-    """Return sums over rows with the same score, or about the same; see `counted`.
+    """Return a reference of sums over rows with equal or nearly equal scores.
 
     With `exact` only rows with the very same score are added up.
     """
     logits, weightless = scan.columns.logits, []
 
     def of_batch(batch: FileBatch) -> list[ScoreSums]:
+        """Return sums of a batch by score, for negatives and for positives."""
         scores, weight = batch.values, batch.weight
         weightless.append(int((weight == 0.0).sum()))
         odds = scores if logits else logit(scores)
@@ -175,13 +176,13 @@ def counted_rows(scan: Scan, *, exact: bool, together: bool = False) -> Referenc
 
 
 def _labelled_values(batch: FileBatch) -> list[Any]:
-    """Return scores, labels, weights and groups, where there are some, of rows."""
+    """Return scores, labels, weights and, if there are any, groups of a batch."""
     groups = [] if batch.columns.group is None else [batch.plain_groups]
     return [batch.values, batch.positive, batch.weight, *groups]
 
 
 def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
-    """Return the numbers of some of n rows, each as likely as the next, rising."""
+    """Return the numbers of `size` random ones of n rows, rising."""
     if n <= 4 * size:
         return np.sort(rng.permutation(n)[:size])
     chosen = np.zeros(0, dtype=np.int64)
@@ -192,7 +193,7 @@ def _random_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
 
 
 def _sample(scan: Scan, size: int, random_state: int | None) -> tuple[Any, ...]:
-    """Return labels, scores, weights and groups (None where there are none) of rows.
+    """Return labels, scores, weights and groups of up to `size` random rows.
 
     So many of them, or all where there are no more.
     """
@@ -216,6 +217,7 @@ def reference_sample(scan: Scan, most: int) -> Reference:
     nothing: Any = np.zeros(2, np.int64), [np.zeros(0, kind) for kind in kinds]
 
     def of_batch(batch: FileBatch) -> Any:
+        """Return the size of each class in a batch, and rows with random tickets."""
         row = np.arange(batch.start, batch.start + batch.size)
         there = (weight := batch.weight) > 0.0
         columns = tickets(row), row, batch.values, weight, batch.positive
@@ -223,6 +225,7 @@ def reference_sample(scan: Scan, most: int) -> Reference:
         return size, [one[there] for one in columns]
 
     def merge(parts: list[Any]) -> Any:
+        """Keep at most `most` rows of each class, those of the lowest tickets."""
         sizes, rows = zip(nothing, *parts, strict=True)
         columns = [np.concatenate(one) for one in zip(*rows, strict=True)]
         kept = [np.flatnonzero(columns[-1] == one) for one in (False, True)]
@@ -325,6 +328,7 @@ def calibrate(
 def _wanted_columns(
     files: OpenedFiles, group: str | None, logits: bool
 ) -> WantedColumns:
+    """Return the columns of score, label, weight and group to read."""
     logits = check_flag(logits, "logits")
     return WantedColumns(
         {"score": files.score, "label": files.label},
@@ -336,7 +340,7 @@ def _wanted_columns(
 
 
 def _check_sample(n_sample: object, random_state: int | None) -> int | None:
-    """How many rows are to be drawn; None: none."""
+    """Return the number of rows to draw, checked; None for none."""
     check_seed(random_state)
     if n_sample is None:
         return None

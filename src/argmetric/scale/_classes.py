@@ -173,7 +173,7 @@ def decide_classes(
 
 
 def _sample(scan: Scan, random_state: int) -> tuple[int, Floats]:
-    """Return how many rows a rule is found on, and their probabilities."""
+    """Return the size of a sample of rows for the search, and its probabilities."""
     cells = scan.memory // (CELL_BYTES * len(scan.columns.features))
     size = min(scan.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
     rng = np.random.default_rng(random_state)
@@ -196,9 +196,11 @@ def _label_files(
     ]
 
     def labeller(i: int) -> Callable[[Any, int], Any]:
+        """Return a function that labels the batches of file i."""
         source, (counts, tables) = scan.sources[i], parts[i]
 
         def label(record: pa.RecordBatch, first: int) -> pa.Array:
+            """Return the class of each row of a batch; add to counts of the file."""
             p = given = scan.columns.values(record, source, first)
             if rule.calibrator is not None:
                 apply = getattr(rule.calibrator, "apply", rule.calibrator)
@@ -285,7 +287,7 @@ def _pairs(
     columns: tuple[str, ...],
     classes: tuple[Any, ...] | None,
 ) -> Counter[tuple[Any, Any]]:
-    """Return how many rows of some files have every pair of labels."""
+    """Return the number of rows of each pair of labels in some files."""
     pairs: Counter[tuple[Any, Any]] = Counter()
     for source in sources:
         first = 0
@@ -309,7 +311,7 @@ def _label_codes(
     first: int,
     classes: tuple[Any, ...] | None,
 ) -> tuple[list[Any], Integers]:
-    """Labels of a batch that begins at a row of a file, each once, and their rows."""
+    """Return the distinct labels of a batch, and the index of the label of each row."""
     labels = batch.column(column)
     if hasattr(labels, "dictionary_decode"):  # one may have names that no row has
         labels = labels.dictionary_decode()

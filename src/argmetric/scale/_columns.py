@@ -106,14 +106,14 @@ class UsedColumns:
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
     def names(self, source: InputFile) -> list[str]:
-        """Return what is read of a file: folders such as day=3 are no columns of it."""
+        """Return the columns to read of a file, without those that its folders give."""
         labels = [one.column for one in self.of_labels]
         group = [] if self.group in source.keys else [self.group]
         names = [self.score, *labels, self.weight, *self.features, *group]
         return [name for name in names if name]
 
     def values(self, record: pa.RecordBatch, source: InputFile, first: int) -> Floats:
-        """Return what a run needs of every row, checked.
+        """Return the checked values of every row that a run needs.
 
         That is the features, or probabilities of classes, of shape (rows, columns); or
         the score, with a minus where there is a decision and it is positive; or,
@@ -144,7 +144,7 @@ def negate_if(p: Floats, chosen: Booleans) -> Floats:
 
 
 def table_of(record: pa.RecordBatch, source: InputFile, first: int) -> files.Table:
-    """Return rows of a file, which begin at one of them, as those of one file are."""
+    """Return a batch of a file as a table, `first` rows after its beginning."""
     columns = pa.Table.from_batches([record])
     return files.Table(columns, "parquet", source.path, first=first)
 
@@ -219,7 +219,7 @@ def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
 
 
 def _kind_of_group(source: InputFile, group: str) -> str:
-    """Return what ids of a column, or of a folder, are in buckets."""
+    """Return the type of group ids, of a column or of folder names."""
     if group in source.keys:
         return "text"
     table = files.Table(source.schema.empty_table(), "parquet", source.path)
@@ -248,7 +248,7 @@ _IDS: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
 
 
 def _kind_of_ids(kind: pa.DataType) -> str:
-    """Return what ids of an Arrow type are in buckets; empty for what is no id."""
+    """Return the type of ids of an Arrow type; empty if it cannot be ids."""
     if pa.types.is_dictionary(kind):
         return _kind_of_ids(kind.value_type)
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):

@@ -211,7 +211,7 @@ def _decide_by_rule(
 
 
 def _about(writer: Writer, scan: Scan) -> dict[str, Any]:
-    """Return what every decision says of its files."""
+    """Return fields on files and columns that all decisions share."""
     return {
         "output": writer.folders.output,
         "score": scan.columns.score,
@@ -241,9 +241,11 @@ def _append(
     labels = pa.array(names)
 
     def labeller(i: int) -> Callable[[Any, int], Any]:
+        """Return a function that labels the batches of file i."""
         source, columns = scan.sources[i], scan.columns
 
         def label(record: pa.RecordBatch, first: int) -> pa.Array:
+            """Return 0 or 1 for each row of a batch; count the positives."""
             scores = np.broadcast_to(np.nan, record.num_rows)
             if reads:
                 scores = columns.values(record, source, first)
@@ -258,5 +260,5 @@ def _append(
 
 
 def name_of(value: object) -> str:
-    """Return what a value is, the same in every process."""
+    """Return a description of a value that is equal in all processes."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

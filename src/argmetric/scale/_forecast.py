@@ -117,7 +117,7 @@ def forecast(
 
 
 def beside(scan: Scan, name: str) -> Scan:
-    """Return a scan that keeps what is in between in a folder of its own."""
+    """Return a scan with a subfolder of its own for temporary files."""
     work = scan.work and os.path.join(scan.work, name)
     if work:
         os.makedirs(work, exist_ok=True)
@@ -127,7 +127,7 @@ def beside(scan: Scan, name: str) -> Scan:
 def forecast_scan(
     scan: Scan, metric: Metric, coverage: float, values: SignedScores
 ) -> Forecast:
-    """Return the forecast of the score of labels that come with probabilities."""
+    """Return the forecast of the score of labels in files, by the way that fits."""
     if scan.columns.group is None:
         return _forecast_vector(scan, metric, coverage, values)
     if scan.n <= scan.division[1]:
@@ -146,7 +146,7 @@ def _build(pmf: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
 
 @dataclass(frozen=True)
 class VectorCounts:
-    """The distribution of the confusion matrix of one vector, labels independent."""
+    """Distribution of the confusion matrix of one vector of independent labels."""
 
     n_positives: int
     expected: float  # number of true labels

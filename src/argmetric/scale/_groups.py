@@ -57,7 +57,7 @@ class GroupedRows:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Rows of whole groups, in files of rows or, all of them, in the input."""
+    """Bucket of whole groups: rows in files of rows, or the whole input."""
 
     n: int  # how many rows there are
     # files of rows, and which of their batches are in the bucket
@@ -102,14 +102,14 @@ def _chunk_of(batch: FileBatch, values: Floats) -> Chunk:
 
 
 def mix_bits(word: Hashes) -> Hashes:
-    """Return words with every bit spread over all others (the end of splitmix64)."""
+    """Return words of 64 bits, scrambled by the end of splitmix64."""
     word = (word ^ (word >> np.uint64(30))) * SECOND
     word = (word ^ (word >> np.uint64(27))) * THIRD
     return word ^ (word >> np.uint64(31))
 
 
 def tickets(rows: Integers) -> Hashes:
-    """Return a number for each row that no other has, without any order: a lottery."""
+    """Return a pseudo-random number for each row number, all different."""
     with np.errstate(over="ignore"):
         return mix_bits(rows.view(np.uint64) * FIRST + SECOND)
 
@@ -152,7 +152,7 @@ def chunk_rows(memory: int) -> int:
 
 
 def gather_chunks(chunks: Iterable[Chunk], n_rows: int) -> Iterator[Chunk]:
-    """Yield rows in chunks of about `n_rows`, however small they come."""
+    """Yield chunks of about `n_rows` rows, joined from smaller ones."""
     held: list[Chunk] = []
 
     def whole() -> Chunk:
@@ -216,7 +216,7 @@ def as_read(batch: FileBatch) -> Floats:
 def partition(
     scan: Scan, values: Callable[[FileBatch], Floats] = as_read
 ) -> list[Bucket]:
-    """Return buckets of whole groups, of which there may be one: the input itself.
+    """Return buckets of whole groups; the input itself if one is enough.
 
     `values` is what is kept of the rows of a batch.
     """
@@ -228,6 +228,7 @@ def partition(
     most = chunk_rows(scan.memory // scan.n_workers // 2)
 
     def write(part: range) -> tuple[str, list[int], int]:
+        """Write the rows of some batches, by bucket; return path, sizes and chunks."""
         path = os.path.join(folder, f"{part.start:06d}.arrow")
         batches = scan.batches(part, most)
         chunks = (_chunk_of(batch, values(batch)) for batch in batches)
@@ -258,7 +259,7 @@ def save(path: str, values: object) -> None:
 
 
 def load(path: str, kind: type = dict) -> Any:
-    """Return values that `save` has written; None where there are none, or damaged."""
+    """Return values that `save` wrote; None if missing or damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             values = json.load(file)
@@ -287,7 +288,7 @@ def whole_groups(
 def _split(
     bucket: Bucket, scan: Scan, most: int, name: str
 ) -> tuple[list[Bucket], list[Bucket]]:
-    """Return the groups of a bucket with too many rows, and buckets of the others."""
+    """Return each too large group of a bucket, and buckets of the other groups."""
     kind, folder = scan.columns.kind, os.path.join(scan.work, "split")
     os.makedirs(folder, exist_ok=True)
     large = _large_groups(bucket, kind, most)

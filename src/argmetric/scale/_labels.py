@@ -35,7 +35,7 @@ RowLabels = npt.NDArray[np.int8]  # of rows of all files: 0, or 1 more than the 
 
 @dataclass(frozen=True)
 class Question:
-    """What is decided: the best labels by a metric, within limits."""
+    """Problem of a decision: the metric to maximise, its limits, and options."""
 
     metric: Metric
     limits: Limits
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class RowDecision:
-    """The decision about all rows: a label for each, or one cut."""
+    """Decision about all rows: a label for each, or one cut."""
 
     question: Question
     results: list[BucketResult]
@@ -58,7 +58,7 @@ class RowDecision:
     threshold: Any = None  # of probabilities, where there are no labels
 
     def is_positive(self, start: int, scores: Floats) -> Booleans:
-        """Return which of some scores are positive that begin at a row of all files."""
+        """Return which rows are positive, from row `start` of all files on."""
         if self.labels is None:
             p = self.question.reading.probabilities(scores)
             return np.asarray(p >= self.threshold)
@@ -112,6 +112,7 @@ def _decide_groups(scan: Scan, question: Question) -> RowDecision:
     labels, done = _row_labels(scan)
 
     def decide_bucket(b: int) -> BucketResult:
+        """Decide the groups of bucket b, or load what an earlier run decided."""
         bucket, path = (small + large)[b], os.path.join(done, f"{b:06d}")
         known = load(path)
         if known is not None and known.get("n") == bucket.n:
@@ -149,7 +150,7 @@ def _row_labels(scan: Scan) -> tuple[RowLabels, str]:
 def _decide_rows(
     rows: GroupedRows, question: Question
 ) -> tuple[npt.NDArray[np.int8], BucketResult]:
-    """Return the labels of rows, and what they add to the whole."""
+    """Return the labels of rows of whole groups, and sums of their scores."""
     groups: dict[str, Any] = {}
     if rows.ids is not None:
         groups = {"groups": rows.groups(), "average": "groups"}
@@ -179,6 +180,7 @@ def _decide_rows(
 
 
 def _cut_result(cut: VectorCut) -> BucketResult:
+    """Return the result of one cut, with the keys of a bucket of groups."""
     return {
         "groups": 1,
         "positives": cut.choice.best,
@@ -196,7 +198,7 @@ def _cut_result(cut: VectorCut) -> BucketResult:
 def _decide_large(
     bucket: Bucket, question: Question, labels: RowLabels
 ) -> BucketResult:
-    """Return what a group adds that is larger than memory, and label its rows."""
+    """Decide one group that is larger than memory; return sums of its score."""
 
     def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
         return [work(values for _, values, _ in bucket.chunks())]
@@ -212,13 +214,14 @@ def _decide_large(
 def _tie_labels(
     cut: VectorCut, reading: Reading
 ) -> Callable[[Floats], npt.NDArray[np.int8]]:
-    """Return what labels the next scores whenever it is called.
+    """Return a function that labels successive batches, with the first of a tie 1.
 
     Of a tie that is split, the first rows are positive.
     """
     left = cut.n_tied
 
     def label(scores: Floats) -> npt.NDArray[np.int8]:
+        """Return labels of a batch; the first rows of a tie at the cut are positive."""
         nonlocal left
         p = reading.probabilities(scores)
         if cut.threshold is not None:

@@ -65,7 +65,7 @@ USUAL = {"score": SCORE_NAMES, "label": LABEL_NAMES, "decision_column": DECISION
 
 @dataclass(frozen=True, repr=False)
 class LazyDecision(ScaledDecision):
-    """The result of a decision over a lazy table, and the table with its column.
+    """Result of a decision over a lazy table: the table with a column of decisions.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ class LazyTable(Shown):
         return tune_cuts(cuts, [chosen], settings, labels)[0]
 
     def _columns(self, average: str, **roles: str) -> dict[str, str]:
-        """Return the columns with some roles, by names of our own, and the groups."""
+        """Return the columns of some roles by internal names, with the groups."""
         check_choice(average, "average", ("groups", "pooled"))
         if self.group is not None and average == "groups":
             roles["g"] = "group"
@@ -465,7 +465,7 @@ def _decide_groups(
 def _decide_values(
     rows: Rows, metric: Metric, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what is decided on distinct scores and their numbers, in memory."""
+    """Return the decision on distinct scores and their counts, in memory."""
     if rows.n > MOST_ROWS:
         raise ValueError(
             f"{rows.n:,} rows have to be decided at once with this metric and these "

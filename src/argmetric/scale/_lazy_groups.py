@@ -43,7 +43,7 @@ class GroupWork:
         return np.dtype(np.float64 if self.output is None else np.int8)
 
     def __call__(self, table: pa.Table) -> list[Any]:
-        """Return the new columns; sums stand in the first row, above zeros."""
+        """Return the new columns of a table; sums stand in the first row."""
         if self.output is not None:
             labels = self.decide(table).labels if len(table) else np.zeros(0)
             return [labels.astype(np.int8)]
@@ -58,6 +58,7 @@ class GroupWork:
         return list(sums)
 
     def decide(self, table: pa.Table) -> Decision:
+        """Return the decision on whole groups of a table; none need be defined."""
         p = table[self.score].cast("float64").to_numpy()
         how = {"groups": table[self.group], "average": "groups", **self.options}
         try:
@@ -95,7 +96,7 @@ def on_duckdb(table: Any, work: GroupWork) -> Any:
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows of a DuckDB relation with new columns, as often as they are asked for."""
+    """Rows of a DuckDB relation with new columns, read anew at each request."""
 
     table: Any
     work: GroupWork
@@ -112,6 +113,7 @@ class Stream:
         return reader.__arrow_c_stream__(requested_schema)
 
     def whole_groups(self) -> Iterator[Any]:
+        """Yield tables of whole groups, in the order of the group column."""
         quoted = self.work.group.replace('"', '""')
         rest: list[Any] = []
         rows = self.table.order(f'"{quoted}"')

@@ -26,7 +26,7 @@ BINS = 1 << 14  # of scores, where they are not those of a decision
 
 
 class Rows:
-    """Columns of a lazy table under names of our own, checked in a first pass.
+    """Columns of a lazy table under internal names, checked in a first pass.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest probability."""
+        """Return the smallest and the largest probability."""
         if self.first is None:
             return self.low, self.high
         p = nw.col("p")
@@ -121,6 +121,7 @@ class Rows:
         return labels
 
     def _refuse_gaps(self, name: str, gaps: int) -> None:
+        """Refuse a column with missing values."""
         if gaps:
             raise ValueError(
                 f"column {self.columns[name]!r} is missing (NULL or NaN) in {gaps:,} "
@@ -173,7 +174,7 @@ class Rows:
         return [found["p"][order].astype(float), *sums]
 
     def label_bins(self, low: float, high: float, n: float, exactly: bool) -> Floats:
-        """Return bins of the rows between two scores, y being 0 or 1; see `_tune`."""
+        """Return [low, high, rows, positives] of bins between two scores."""
         p, positive = nw.col("p"), nw.col("y").sum()
         part = self.frame.filter(p >= low, p <= high)
         if exactly:
@@ -203,7 +204,7 @@ class Rows:
         return self.frame.with_columns(**marks)
 
     def group_counts(self, true: Booleans, chosen: Booleans) -> SegmentCounts:
-        """Return the counts of every group, those that are equal fetched once."""
+        """Return the counts of every group; equal ones are fetched once."""
         both = nw.col("y") * nw.col("d")
         rows = self.mark(y=true, d=chosen).with_columns(hit=both)
         names: tuple[str, ...] = ("hit", "d", "y")
@@ -258,6 +259,7 @@ class LazyItems(Items):
         raise NotImplementedError  # engines add up fractions: see `moments`
 
     def moments(self, low: float, scale: float, bins: int) -> Floats:
+        """Return count and power sums of p in bins of width 1/scale, (bins, 4)."""
         part = self.part and self.rows.between(low, low + bins / scale)
         frame = self.rows.frame if part is None else part
         if self.part is None and self.rows.first is not None:
@@ -279,6 +281,7 @@ class LazyItems(Items):
         return Array(self.counted(low, high, count).part(0, count))
 
     def counted(self, low: float, high: float, count: int) -> RankedItems:
+        """Return the distinct p in [low, high), which `count` rows have."""
         # With the bin below: its largest value may be the first beyond the cut
         assert self.filled is not None
         start = self.filled[self.filled < low].max(initial=0.0)
@@ -288,6 +291,7 @@ class LazyItems(Items):
         return RankedItems.of(values[inside], times[inside])
 
     def largest_below(self, edge: float) -> float:
+        """Return the largest p below an edge; -inf if there is none."""
         if edge > 1.0:
             return self.rows.ends[1]
         below = np.zeros(0) if self.near is None else self.near[self.near < edge]

@@ -33,18 +33,18 @@ def check_memory(value: Any, name: str = "memory") -> int:
 
 
 def bucket_rows(memory: int, n_workers: int) -> int:
-    """Return how many rows one worker may decide at a time."""
+    """Return the most rows that one worker may decide at a time."""
     return max(1, rows_held(memory, ROW_BYTES) // n_workers)
 
 
 def rows_held(memory: int, row_bytes: int) -> int:
-    """Return how many rows of some bytes fit beside what the process itself takes."""
+    """Return how many rows of `row_bytes` fit into memory beside the process."""
     room = memory - PROCESS_BYTES if memory > 2 * PROCESS_BYTES else memory
     return room // row_bytes
 
 
 def fits(n_rows: int, most_rows: int) -> bool:
-    """Return whether so many rows may be decided in the memory of one worker."""
+    """Return whether a number of rows fits into the memory of one worker."""
     return n_rows <= max(2 * most_rows, ALWAYS_FITS)
 
 

@@ -34,7 +34,7 @@ class UnfinishedError(DataError):
 
 
 class StoppedError(DataError):
-    """The run could not go on now; what was done is kept."""
+    """Error of a run that can be resumed: what was done is kept."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Folders:
 def writing(
     files: OpenedFiles, output: object, wanted: WantedColumns, *, resume: bool
 ) -> Iterator[Writer]:
-    """Yield what writes a folder, all of it or nothing.
+    """Yield a writer of a folder, which is written wholly or not at all.
 
     Work is left where a run may go on, and nothing where it cannot.
     """
@@ -152,7 +152,7 @@ def _is_ours(folder: str) -> bool:
 
 
 def _begin(folders: Folders, *, resume: bool) -> None:
-    """Set up the working folder, or take that of the run that goes on."""
+    """Create the working folder, or go on with that of an unfinished run."""
     plan = load(folders.plan)
     # Without the folder that it has filled a run was killed in the clean-up
     if plan is not None and os.path.isdir(folders.fresh):
@@ -184,7 +184,7 @@ class Writer:
     folders: Folders
 
     def settle(self, plan: dict[str, Any]) -> Scan:
-        """Write down what the run does, which must be the same when it goes on.
+        """Write the plan of the run; refuse to resume under another plan.
 
         Return the scan, whose rows are divided as they were in the first run.
         """
@@ -219,6 +219,7 @@ class Writer:
         field = pa.field(column, kind, metadata={MARK: b"decided"})
 
         def write(i: int) -> None:
+            """Write file i with its column of labels, in batches that fit memory."""
             source = self.scan.sources[i]
             target = os.path.join(self.folders.fresh, source.name)
             os.makedirs(os.path.dirname(target), exist_ok=True)

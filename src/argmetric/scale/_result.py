@@ -25,7 +25,7 @@ from argmetric.metrics import ClassMetric, Metric
 
 @dataclass(frozen=True, repr=False)
 class ScaledDecision(Result):
-    """The result of a decision over many files, and where it was written.
+    """Result of a decision over many files, and where it was written.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ScaledDecision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Return the assumptions of `expected`."""
         return ASSUMED
 
     def _headline(self) -> Headline:
@@ -189,7 +189,7 @@ class ScaledClassDecision(Result):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What `expected` rests on."""
+        """Return the assumptions of `expected`."""
         return ASSUMED
 
     def _headline(self) -> Headline:
@@ -228,7 +228,7 @@ class ScaledClassDecision(Result):
 
 @dataclass(frozen=True, repr=False)
 class ScaledScore(Result):
-    """The actual score of decisions in many files.
+    """Actual score of decisions in many files.
 
     Parameters
     ----------
@@ -316,6 +316,7 @@ def _expected_headline(result: Any, more: str) -> Headline:
 def _draw_expected(
     ax: Axes | None, bars: dict[str, float], metric: str, n: int
 ) -> Axes:
+    """Draw expected scores as bars, each with its name and value."""
     names = [f"{name} {value:.3f}" for name, value in bars.items()]
     labels = {"xlabel": f"Expected {metric_title(metric)}", "title": f"{n:,} rows"}
     with drawing(ax, bars_size(len(bars)), **labels) as ax:

@@ -102,7 +102,7 @@ class OpenedFiles(Shown):
 
 @dataclass(frozen=True)
 class Scan:
-    """The files of a verb, with the columns that it reads of them."""
+    """Files of a verb, with the columns that it reads of them."""
 
     sources: list[InputFile]
     columns: UsedColumns
@@ -127,7 +127,7 @@ class Scan:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Return the number of rows before each file, and of all of them."""
+        """Return the number of rows before each file, and last of all files."""
         return [0, *itertools.accumulate(source.rows for source in self.sources)]
 
     def batches(
@@ -149,7 +149,7 @@ class Scan:
         return [range(a, b) for a, b in itertools.pairwise(map(int, bounds))]
 
     def map(self, work: Callable[[Item], Part], items: Sequence[Item]) -> list[Part]:
-        """Return what some work makes of items, in threads, in their order."""
+        """Return `work` of each item, in threads, in the order of the items."""
         if self.n_workers == 1 or len(items) < 2:
             return [work(item) for item in items]
         with ThreadPoolExecutor(self.n_workers) as pool:
@@ -161,13 +161,13 @@ class Scan:
                     future.cancel()
 
     def each(self, work: Callable[[Iterator[FileBatch]], Part]) -> list[Part]:
-        """Return what some work makes of the rows of each part, in their order."""
+        """Return `work` of the batches of each part, in the order of the parts."""
         return self.map(lambda part: work(self.batches(part)), self.parts)
 
     def merge_batches(
         self, work: Callable[[FileBatch], Part], merge: Callable[[list[Part]], Part]
     ) -> Part:
-        """Return what some work makes of batches, merged a few at a time in order."""
+        """Return `work` of each batch, merged a few at a time in their order."""
 
         def of_part(batches: Iterator[FileBatch]) -> Part:
             whole: list[Part] = []
@@ -189,6 +189,7 @@ class Scan:
         """
 
         def of_batch(batch: FileBatch) -> list[Any]:
+            """Return the values of a batch, of the chosen rows alone if any."""
             part: Any = slice(None)
             if chosen is not None:
                 ends = np.searchsorted(chosen, [batch.start, batch.start + batch.size])
@@ -258,7 +259,7 @@ def start_scan(files: OpenedFiles, wanted: WantedColumns, work: str) -> Scan:
 
 @contextlib.contextmanager
 def _skipping(files: OpenedFiles, skipped: list[str]) -> Iterator[None]:
-    """List a file that cannot be used, where that does not end the run."""
+    """List a file that cannot be used, unless `on_error` is "stop"."""
     try:
         yield
     except DataError as error:
@@ -438,7 +439,7 @@ def columns_of(
 
 
 def _names_in(path: str, reading: dict[str, Any]) -> Table:
-    """Return a table with the columns of a file, and perhaps some of its rows."""
+    """Return a table with the columns of a file, with or without rows."""
     if not is_text(path):
         schema = inspect_file(path, "").schema
         return Table(schema.empty_table(), "parquet", path)

@@ -100,7 +100,7 @@ def _output_name(name: str) -> str:
 
 
 def _matches(path: str) -> tuple[list[str], str | None]:
-    """Return the files that a path stands for, and the folder of their names."""
+    """Return the files that a path or pattern matches, and their folder."""
     if is_address(path):
         system, path = file_system(path)
         if system.isdir(path):
@@ -161,7 +161,7 @@ def file_system(address: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def open_place(path: str) -> Iterator[Any]:
-    """Yield what pyarrow reads: the bytes of a small file, a path, a file of fsspec."""
+    """Yield a file as pyarrow reads it: bytes, a path, or a file of fsspec."""
     if not is_address(path):
         if os.path.getsize(path) <= SMALL_BYTES:  # a third less time than by its path
             with open(path, "rb") as file:
@@ -187,7 +187,7 @@ def naming(path: str) -> Iterator[None]:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Return the size of a file, and when it was modified."""
+    """Return the size of a file, and its time of modification."""
     if is_address(path):
         system, inner = file_system(path)
         return int(system.size(inner) or 0), 0
@@ -196,7 +196,7 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 def inspect_file(path: str, name: str) -> InputFile:
-    """Return what the metadata of a Parquet or Arrow file says of it."""
+    """Return a Parquet or Arrow file with its rows, schema and sizes."""
     packing = None
     with naming(path), open_place(path) as place:
         size, modified = stamp(path)
@@ -225,7 +225,7 @@ def hive_keys(path: str, columns: list[str]) -> dict[str, str]:
 
 
 def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:
-    """Return how a file is compressed, and which columns have a dictionary that helps.
+    """Return compression and dictionary columns of a Parquet file, or None.
 
     One of distinct numbers takes as long to make as the rest, for nothing.
     """
@@ -267,6 +267,7 @@ def batches_of(
 def _some_batches(
     source: InputFile, columns: list[str] | None, rows: int
 ) -> Iterator[Any]:
+    """Yield batches of some columns of a source; refuse a file that has changed."""
     with naming(source.path):
         if stamp(source.path) != (source.size, source.modified):
             raise DataError(f"{source.path} has changed since the run began")

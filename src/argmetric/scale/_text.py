@@ -38,6 +38,7 @@ def copy_text(
     n_rows = n_bytes = 0
 
     def choose(table: files.Table) -> list[str]:
+        """Return the names of the columns to read of a file."""
         names.update(find_names(table, wanted))
         if wanted.added is not None or wanted.features is None:
             return table.names  # the rows are written again, or all of them read
@@ -64,7 +65,7 @@ def copy_text(
 
 
 def share_types(sources: list[InputFile]) -> list[InputFile]:
-    """Return files of text with the types that all of them have together.
+    """Return files of text with common types of their columns.
 
     A column that is empty everywhere is text.
     """
@@ -121,7 +122,7 @@ def _without_blanks(column: pa.Array) -> pa.Array:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return the type of a column that has one type here and another one there."""
+    """Return a type that holds the values of two types of a column."""
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):

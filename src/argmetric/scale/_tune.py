@@ -183,6 +183,7 @@ def _count(
     shift = np.uint64(0 if exactly else max(int(end - start).bit_length() - most, 0))
 
     def of_batch(batch: FileBatch) -> list[Any]:
+        """Return bin, score and label of the rows whose keys are in the range."""
         keys = keys_of(batch.values)
         inside = (keys >= start) & (keys <= end)
         scores, positive = batch.values[inside], batch.positive[inside]
@@ -190,6 +191,7 @@ def _count(
         return [places, scores, scores, np.ones(scores.size), positive]
 
     def merge(parts: list[list[Any]]) -> list[Any]:
+        """Add up rows and positives of each bin, with its lowest and highest score."""
         nothing = [np.zeros(0, np.uint64), *[np.zeros(0)] * 4]
         columns = zip(nothing, *parts, strict=True)
         places, lows, highs, rows, hits = map(np.concatenate, columns)

@@ -64,7 +64,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class VectorCut:
-    """Which rows of a vector are chosen, and what a decision says of them."""
+    """Cut of a vector: the chosen rows, a split tie, and notes."""
 
     choice: BestCount
     threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
@@ -74,7 +74,7 @@ class VectorCut:
 
 
 class PassItems(Items):
-    """Probabilities in files; every question about them is a pass over all of them.
+    """Probabilities in files; every method is a pass over all of them.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class PassItems(Items):
         self._possible, self._smallest = 0, np.inf
 
     def collect(self, work: Callable[[Iterator[Floats]], Part]) -> list[Part]:
-        """Return what some work makes of the probabilities of each part."""
+        """Return `work` of the probabilities of each part."""
         self.n_passes += 1
         read = self.reading.probabilities
         return self.vector.passes(lambda scores: work(map(read, scores)))
@@ -135,13 +135,13 @@ class PassItems(Items):
         return float(self._smallest)
 
     def n_possible(self) -> int:
-        """Return how many values are not 0."""
+        """Return the number of probabilities that are not 0."""
         if not self._sums:
             self.sums(*FIRST_BINS)
         return self._possible
 
     def from_half(self) -> PassItems | None:
-        """Return the values of scores from one half on; None: those of the values."""
+        """Return the items with a raw score of at least 1/2; None if p is raw."""
         if self.reading.calibrator is None:
             return None
         upper = replace(self.vector, reading=replace(self.reading, least=0.5))
@@ -192,6 +192,7 @@ def _ends(vector: Vector) -> list[float]:
     """Return the log-odds of the smallest and the largest score in the files."""
 
     def ends(batches: Iterator[Floats]) -> tuple[float, float]:
+        """Return the lowest and the highest score of some batches."""
         low, high = np.inf, -np.inf
         for scores in batches:
             low = min(low, scores.min(initial=np.inf))
@@ -208,7 +209,7 @@ def _ends(vector: Vector) -> list[float]:
 def _sums(
     batches: Iterator[Floats], low: float, scale: float, bins: int
 ) -> tuple[Integers, int, float]:
-    """Return exact sums within bins, how many are not 0, and the smallest."""
+    """Return sums within bins, the number of values above 0, and the smallest."""
     sums = sums_in_bins(np.empty(0), low, scale, bins)
     possible, smallest = 0, np.inf
     for p in batches:
@@ -239,7 +240,7 @@ def _counts(
 
 
 def _ties(batches: Iterator[Floats], at: float) -> tuple[int, int]:
-    """Return how many values are above one of them, and how many share it."""
+    """Return the number of values above `at`, and the number equal to it."""
     above = tied = 0
     for p in batches:
         above += int(np.count_nonzero(p > at))

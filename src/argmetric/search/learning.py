@@ -51,6 +51,7 @@ def word_shape(word: str) -> str:
 
 
 def _case(value: str) -> str:
+    """Return the class of the case of a word: A, AA, Aa, AaA, a, 0, 0x, ax or -."""
     if value.isupper():
         return "A." if value.endswith(".") else "A" if len(value) == 1 else "AA"
     if value[:1].isupper():
@@ -71,7 +72,7 @@ _MAKERS: dict[str, Callable[[str], str]] = {
 
 
 def attribute_maker(attribute: str) -> Callable[[str], str | None]:
-    """Return a function from a value to its attribute, None if it has none."""
+    """Return the function that computes an attribute, such as a suffix, of a text."""
     if attribute in _MAKERS:
         return _MAKERS[attribute]
     if attribute.startswith("column"):
@@ -138,7 +139,7 @@ def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def salt_of(text: str) -> int:
-    """Return 64 bits that distinguish a template from the others."""
+    """Return a 64-bit hash of the text of a template."""
     data = text.encode()
     return crc32(data) << 32 | crc32(data[::-1])
 
@@ -296,6 +297,7 @@ class SavedEstimator(Parameters):
 
     @classmethod
     def _from_arrays(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
+        """Return the estimator that a file holds."""
         found = cls(**header["arguments"])
         found.history_ = header["history"]
         found.interrupted_ = header["interrupted"]
@@ -463,7 +465,7 @@ class Log:
 def learn_directions(
     directions: Iterable[bool], learn: Learned, log: Log
 ) -> Iterator[Any]:
-    """Learn each side; an interrupt ends the current one and skips the others.
+    """Yield a model for each reading direction; stop after an interrupt.
 
     `learn` takes whether the side reads from the right.
     """

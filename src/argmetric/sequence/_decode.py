@@ -108,11 +108,11 @@ class _LocalSearch:
 
     @property
     def value(self) -> float:
-        """The expected utility of the best labels; nan if none is defined."""
+        """Return the expected utility of the best labels so far; nan if undefined."""
         return self.sign * self.gain if self.gain > -math.inf else math.nan
 
     def offer(self, labels: Integers, *, sure: bool = False) -> bool:
-        """Keep these labels if they are better than the best so far; return whether."""
+        """Keep labels that are better than the best so far; return whether they are."""
         self.left -= 1
         if not sure and math.isfinite(self.gain):
             rough = expected(self.function, labels, self.chain, WIDTH)
@@ -159,7 +159,7 @@ class _LocalSearch:
         return BestLabels(self.labels, self.value, bound)
 
     def run_from_marginals(self) -> BestLabels:
-        """Search from the most probable labels and from those of the k best marginals.
+        """Search from the most probable labels, and from the k best marginals.
 
         The result is proven only if it reaches the best value of the utility.
         """
@@ -218,7 +218,7 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SequenceDecision(Result):
-    """The chosen labels of a sequence and their expected utility.
+    """Chosen labels of a sequence and their expected utility.
 
     Parameters
     ----------
@@ -413,6 +413,7 @@ def decode(
         *,
         n_states: int | None = None,
     ) -> SequenceDecision:
+        """Return the result; proven where value and bound agree up to rounding."""
         closed = CLOSED if beam is None else EXACT
         proven = abs(value - bound) <= closed * max(1.0, abs(value))
         known = value, proven, value if proven else bound, curve

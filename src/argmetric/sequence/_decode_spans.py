@@ -45,7 +45,7 @@ from argmetric.sequence._spans import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDecision(Result):
-    """The chosen spans and their expected score.
+    """Chosen spans and their expected score.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ def _empty_values(
     documents: Integers,
     kinds: Sequence[int] | None,
 ) -> Floats:
-    """E[F] of no span, for documents (rows) and types, or all types together."""
+    """Return E[F] of no span, for documents (rows) and types, or all types."""
     every = range(len(marginals.types))
     groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
     if metric.zero_division != 1.0 or not groups:

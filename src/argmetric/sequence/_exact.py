@@ -177,6 +177,7 @@ def _by_counts(metric: Metric, joint: Floats, pmf: Floats) -> Maximum:
     curve = np.empty(n + 1)
 
     def gains(k: Integers) -> tuple[Floats, Floats, Floats]:
+        """Return gains of the rows, base value and mass, for each k."""
         slope, offset = slopes(metric, k, n)
         known = ~np.isnan(offset)
         mass = known @ pmf

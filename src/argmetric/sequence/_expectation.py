@@ -44,7 +44,7 @@ LONG_SEQUENCE = 300
 
 @dataclass(frozen=True)
 class Expectation(Shown):
-    """The expected utility of a hypothesis.
+    """Expected utility of a hypothesis.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Expectation(Shown):
 
 @dataclass(frozen=True, eq=False)
 class VectorExpectation(Shown):
-    """The expected utilities of a hypothesis, for a `VectorFunction`.
+    """Expected utilities of a hypothesis, for a `VectorFunction`.
 
     Parameters
     ----------

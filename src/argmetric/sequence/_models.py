@@ -28,7 +28,7 @@ class Chain:
         return int(self.steps.shape[0])
 
     def at_least(self, order: int) -> Chain:
-        """Return the same distribution, with histories of at least `order` labels."""
+        """Return the same chain, with histories of `order` labels or more."""
         if self.order >= order:
             return self
         copies = 1 << (order - self.order)
@@ -240,7 +240,7 @@ def as_chain(model: Model) -> Chain:
 
 
 def check_sequence(values: ArrayLike, name: str, n: int, other: str) -> Integers:
-    """0/1 labels of the right number, or a message that says which is wrong."""
+    """Return 0/1 labels, checked to be as many as there are positions."""
     array = to_floats(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")

@@ -281,7 +281,7 @@ def freeze(state: State) -> Hashable:
 
 
 def mean_if_defined(outcome: Outcome) -> tuple[float, float]:
-    """Return Σ probability·value where it is defined, and that probability."""
+    """Return E[value; defined], and P(defined), nan for it if always defined."""
     known = ~np.isnan(outcome.values)
     if known.all():
         return float(outcome.mass @ outcome.values), math.nan

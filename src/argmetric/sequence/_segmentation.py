@@ -109,7 +109,7 @@ class Pk(_WindowFunction):
     def transition(
         self, state: tuple[int, int], z: Integers, i: int, y_i: int
     ) -> tuple[int, int]:
-        """Return labels since the last boundary; count the window if it is unequal."""
+        """Return labels since the last boundary, and the count of unequal windows."""
         distance, count = state
         distance = 0 if y_i else min(distance + 1, self.window)
         if i >= self.window - 1:
@@ -230,7 +230,7 @@ class WindowUtility(_WindowFunction):
         return float(worth.min()), float(worth.max())
 
     def losses(self, here: Integers) -> Floats:
-        """Return the function of some windows of z (rows) and all windows of y.
+        """Return losses of windows of z (rows) against all windows of y.
 
         Parameters
         ----------

@@ -304,6 +304,7 @@ def span_marginals(
 
 
 def check_models(model: object) -> list[LinearChainCRF]:
+    """Return one or several models as a list; refuse other types."""
     if isinstance(model, LinearChainCRF):
         return [model]
     wanted = "a LinearChainCRF or a list of them"
@@ -350,7 +351,7 @@ def log_p_empty(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
 def counting_labels(
     roles: Roles, batch: ChainBatch, kinds: Sequence[int] | None = None
 ) -> tuple[Roles, ChainBatch, Integers]:
-    """Return a chain with labels that occur as often as spans do, and those labels.
+    """Return a chain some of whose labels occur once per span, and those labels.
 
     In IOB2 they are the B-X. In BIOES a B-X may lead nowhere; an E-X that ends a span
     is counted, so that I-X and E-X are doubled: inside and outside of a span.

@@ -381,7 +381,7 @@ class ZeroOne(SimpleFunction):
     greater_is_better = False
 
     def start(self) -> bool:
-        """Return False: equal so far."""
+        """Return False: no difference so far."""
         return False
 
     def transition(self, state: bool, z: Integers, i: int, y_i: int) -> bool:
@@ -397,7 +397,7 @@ class ZeroOne(SimpleFunction):
         return 0.0, 1.0
 
     def tables(self, z: Integers) -> AutomatonTables:
-        """Return tables with the control states "equal so far" and "different"."""
+        """Return the tables of an automaton with the states "equal" and "different"."""
         follow = np.array([[[0, 1], [1, 1]], [[1, 0], [1, 1]]])
         values, none = np.array([[0.0], [1.0]]), np.zeros_like(follow)
         return AutomatonTables(z, follow, none, cells=1, table=values)
@@ -416,7 +416,7 @@ def as_utility(utility: Utility) -> SimpleFunction:
 
 
 def as_scalar(utility: Utility, what: str) -> SimpleFunction:
-    """Return a utility whose values are numbers; `what` is the caller, for messages."""
+    """Return a utility with single numbers as values; refuse a vector."""
     function = as_utility(utility)
     if isinstance(function, VectorFunction):
         raise ValueError(

@@ -106,7 +106,7 @@ class KnownAnswers:
         return float(grid[int(np.argmax(scores.mean(axis=1)))]), out_of_fold
 
     def _grid(self) -> Floats:
-        """Return vote shares to try: 0, midpoints of those that occur, and infinity.
+        """Return thresholds on vote shares to try: 0, midpoints, and infinity.
 
         Midpoints also suit questions with other numbers of samples. The first share
         takes all items, the last none.

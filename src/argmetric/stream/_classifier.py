@@ -45,6 +45,7 @@ def _attribute(name: str, words: str) -> Any:
     """Return a property that reads an attribute of the model, after the first row."""
 
     def get(classifier: OnlineClassifier) -> Any:
+        """Return an attribute of the fitted model; explain its absence."""
         if not hasattr(classifier, "_model"):
             raise AttributeError(f"{name}_ needs a first row: call fit")
         if not hasattr(classifier._model, name):

@@ -212,7 +212,7 @@ COUNTS = ("tp", "k", "t", "n")
 
 @dataclass(repr=False)
 class StreamDisplay(Display):
-    """The score of predictions made before their labels were seen, row by row.
+    """Score of predictions made before their labels were seen, row by row.
 
     Parameters
     ----------
@@ -316,6 +316,7 @@ class StreamDisplay(Display):
     def _from_counts(
         cls, counts: Floats, metric: Metric, threshold: Floats | None
     ) -> Self:
+        """Return the display of cumulative counts (4, n_moments)."""
         return cls(
             n_seen=counts[3],
             threshold=threshold,

@@ -165,7 +165,7 @@ class Learner:
     def _fill_baseline(
         self, model: Floats, metric: Metric, kernels: ModuleType
     ) -> None:
-        """Set the slots of STAMP and OMCSL; refuse metrics that they do not support."""
+        """Write the state of STAMP or OMCSL; refuse metrics that they cannot take."""
         ratio = coefficients(metric)
         if ratio is None:
             raise ValueError(
@@ -292,7 +292,7 @@ class Learner:
         return np.asarray(one[: 1 + n_features])
 
     def own_threshold(self, state: ModelState) -> float:
-        """Return the threshold on probabilities of a learner with its own decision."""
+        """Return the threshold of a learner that decides itself, on probabilities."""
         kernels, model = self.kernels, state.model
         level = model[kernels.LEVEL]
         if self.name == "omcsl":
@@ -317,7 +317,7 @@ class Learner:
 
 @dataclass
 class ModelState:
-    """Arrays of a learner, changed in place; `grow` enlarges them."""
+    """Arrays of a learner, which are changed in place."""
 
     model: Floats
     weights: Floats

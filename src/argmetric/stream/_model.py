@@ -85,6 +85,7 @@ class WaitingRows:
         return _stack_rows([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, AnyArray]:
+        """Return the waiting rows and their ids as arrays, for a file."""
         rows, labels = _stack_rows(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
@@ -195,7 +196,7 @@ class StreamModel:
         return labels, logits
 
     def margins(self, labels: BinaryLabels, logits: Floats) -> Floats:
-        """Return log-odds minus those of the threshold, with the sign of the labels."""
+        """Return log-odds minus the threshold; signs agree with the labels."""
         threshold = min(max(self.threshold, 1e-300), 1.0 - 2.0**-53)
         margin = logits - logit_of(threshold)
         # the sign must agree with the label, also in a tie or the last bit
@@ -309,7 +310,7 @@ class StreamModel:
     def _learn_late(
         self, rows: SparseRows, predicted: BinaryLabels, truth: BinaryLabels
     ) -> None:
-        """Learn, and score the predictions of `hold` instead of new ones."""
+        """Learn from rows of `hold`, and score their earlier predictions."""
         now, _ = self.learn(rows, truth)
         change = predicted.astype(np.int64) - now
         slots, model = self.learner.slots, self.state.model

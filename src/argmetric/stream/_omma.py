@@ -411,6 +411,7 @@ def _label_entries(p: Any, width: int) -> tuple[SparseRows, Callable[[Any], Any]
     ends, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
 
     def restore(flat: Any) -> Any:
+        """Return labels or scores of the entries as a sparse matrix."""
         parts = flat, matrix.indices, matrix.indptr
         labels = type(matrix)(parts, shape=matrix.shape, copy=True)
         if flat.dtype == np.int64:

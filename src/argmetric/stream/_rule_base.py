@@ -139,7 +139,7 @@ UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 def check_weight(weights: ArrayLike | None, n: int) -> Weights:
-    """Return weights and the step between two rows, which is 0 if all are 1."""
+    """Return weights and the stride between rows, 0 if all weights are 1."""
     if weights is None:
         return UNWEIGHTED
     values = to_floats(weights, "sample_weight")
@@ -156,7 +156,7 @@ def check_weight(weights: ArrayLike | None, n: int) -> Weights:
 
 
 def rare_rule(state: Floats) -> bool | None:
-    """Return None for the default rule, whose kernels omit the code of all others."""
+    """Return None for the default rule, else True: kernels compile less for None."""
     from argmetric.stream.kernels import rules
 
     slots = [rules.RULE, rules.METRIC, rules.WINDOW, rules.DECAY, rules.RECENT]
@@ -280,7 +280,7 @@ class ThresholdRule(StreamRule):
         return state
 
     def _extra(self) -> int:
-        """Return the length of the state behind its header."""
+        """Return how many numbers the state has after its header."""
         return 0
 
     def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:

@@ -50,7 +50,7 @@ class FixedRule(ThresholdRule):
 
 @dataclass(frozen=True)
 class OFORule(ThresholdRule):
-    """The level at the counts so far; for F1 half the running F (Busa-Fekete 2015).
+    """Threshold from the counts so far: for F1, half the running F (Busa-Fekete 2015).
 
     θ = (tp + a) / (k + t + b) for F1. The published rule, `prior=(0, 0)`, starts at 0
     and is a weak baseline: an unlucky start keeps it near 0 for long.
@@ -145,6 +145,7 @@ class FOFORule(ThresholdRule):
         object.__setattr__(self, "start", start)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
+        """Write the parameters of the rule into its state."""
         state[kernels.RULE] = {"fofo": kernels.FOFO, "sfo": kernels.SFO}[self.name]
         state[kernels.THETA] = min(self.start, form.ceiling)
         state[kernels.HORIZON] = 64 if self.n is None else self.n
@@ -313,6 +314,7 @@ class HistogramRule(ThresholdRule):
         return 4 * self.bins + 2 * (self.window or 0)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: ModuleType) -> None:
+        """Write the parameters of the rule, and empty bins, into its state."""
         width = 2.0 * kernels.EDGE / self.bins
         state[kernels.RULE] = kernels.HISTOGRAM
         state[kernels.BINS], state[kernels.KAPPA] = self.bins, self.kappa

@@ -124,7 +124,7 @@ class TwoAnswers:
     def evaluate(
         self, truth: Codes, labels: Codes, weights: Weights = UNWEIGHTED
     ) -> float:
-        """Return the metric of some labels; larger is better."""
+        """Return the metric of labels, negated if smaller is better."""
         counts = count_outcomes(truth, labels, weights)
         return self.metric._gain(float(self.metric.value(*counts)))
 
@@ -218,6 +218,7 @@ class Answers:
         return np.full((n, width), 0.5 if self.labelled else 1.0 / width)
 
     def decide(self, p: Floats) -> Codes:
+        """Return labels (n_rows, n_classes) or classes for probabilities."""
         if not self.by_row:
             return np.asarray(self.rule.decide(self.state, p))
         assert isinstance(self.metric, Metric)
@@ -344,6 +345,7 @@ class SeveralModel:
         return self.answers.score
 
     def to_arrays(self) -> dict[str, AnyArray]:
+        """Return the state of all models and of the rule as arrays, for a file."""
         each = [model.to_arrays() for model in self.models]
         arrays = {name: np.stack([one[name] for one in each]) for name in each[0]}
         arrays["rule"] = self.answers.state.copy()

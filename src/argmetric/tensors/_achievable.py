@@ -1,4 +1,4 @@
-"""The best score that a threshold reaches in an epoch, in the way of torchmetrics."""
+"""Best score that a threshold reaches in an epoch, as a torchmetrics metric."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
 
 
 class PlainMetric(torch.nn.Module):  # type: ignore[misc]
-    """What is used of torchmetrics.Metric, for where that is not installed."""
+    """Replacement of the used part of torchmetrics.Metric if that is not installed."""
 
     def add_state(self, name: str, default: Tensor, dist_reduce_fx: str) -> None:
         self.register_buffer(name, default)
@@ -35,7 +35,7 @@ if find_spec("torchmetrics") is not None:
 
 
 class BestAchievable(Base):  # type: ignore[misc]
-    """The best score of an epoch over all thresholds, its threshold, and that at 0.5.
+    """Best score of an epoch over all thresholds, its threshold, and the score at 0.5.
 
     It has the methods of a torchmetrics metric: `update` for each batch, `compute` at
     the end of an epoch, `reset`. It is one where that package is installed, and else a

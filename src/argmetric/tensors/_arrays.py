@@ -28,7 +28,7 @@ OLD_NUMPY = not hasattr(np, "cumulative_sum")  # its arrays are not of the array
 
 
 class TorchNamespace:
-    """torch under the names of the array API; `axis` and `keepdims` it knows itself."""
+    """Namespace of torch with the names of the array API."""
 
     def __init__(self, torch: ModuleType) -> None:
         self.torch = torch
@@ -165,6 +165,7 @@ def read_tensor(
         extent = np.array([float(xp.min(x)), float(xp.max(x))])
 
     def check() -> Tensor | None:
+        """Check the range of values; return them clipped if off by rounding."""
         low, high = extent.tolist()  # both are nan where there is one
         if low == low if logits else 0.0 <= low <= high <= 1.0:
             return None
@@ -217,7 +218,7 @@ def run_with_checks(
 
 
 def capturing(x: Tensor) -> bool:
-    """Return whether a CUDA graph is recorded, so that no number can be read."""
+    """Return whether a CUDA graph is being recorded, when values cannot be read."""
     gpu = getattr(x, "is_cuda", False)
     return bool(gpu and torch.cuda.is_current_stream_capturing())
 
@@ -233,7 +234,7 @@ def both_p(xp: Namespace, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]
 
 
 def as_single(cut: Tensor) -> Tensor:
-    """Return cuts rounded up to float32: scores in float32 compare the same."""
+    """Return cuts rounded up to float32, so that float32 scores compare alike."""
     single = cut.float()
     above = torch.nextafter(single, torch.full_like(single, math.inf))
     return torch.where(single.double() < cut, above, single)

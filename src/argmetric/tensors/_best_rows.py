@@ -1,4 +1,4 @@
-"""The best count of every row: under limits, or by the quickest way where none are set.
+"""Best count of every row: under limits, or by the fastest algorithm without them.
 
 Rows on a GPU are decided by kernels, rows of torch on a CPU as arrays are. `choose`
 takes any rows, from the values of all counts.
@@ -81,7 +81,7 @@ def allowed_counts(
 
 
 def _leading(xp: Namespace, flags: Tensor, dtype: object) -> Tensor:
-    """Return how many flags are true before the first false one, as a column."""
+    """Return the number of leading true flags of each row, (n_rows, 1)."""
     wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
     return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)
 

@@ -1,4 +1,4 @@
-"""The expected metric of rows of sorted probabilities, for every k at once.
+"""Expected metric of rows of sorted probabilities, for every k at once.
 
 Every function takes p and q = 1-p of the shape (rows, m), p descending, and gives
 (rows, m+1): the value of the k most likely items of each row. Rows may be padded
@@ -170,7 +170,7 @@ def tilted_sets(
 def with_others(
     xp: Namespace, p: Tensor, q: Tensor, y: Tensor, *, u: Tensor, w: Tensor
 ) -> Tensor:
-    """Return w·y_i·Π φ_j over the other items j of each item i, φ = q + p·u.
+    """Return w·y_i·Π_{j≠i} φ_j for each item i, with φ = q + p·u.
 
     The tensors p, q and y have the shape (n_rows, length).
     """
@@ -275,7 +275,7 @@ def count_pmf(xp: Namespace, p: Tensor, q: Tensor) -> Tensor:
 
 
 def p_no_positive(xp: Namespace, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return P(no positive) and P(some), accurate for tiny p and for tiny q."""
+    """Return P(no positive) and P(at least one), accurate for tiny p or q."""
     log = total(xp, tilt(xp, p, q, math.inf)[1])
     return xp.prod(q, axis=-1, keepdims=True), -xp.expm1(log)
 
@@ -333,7 +333,7 @@ def host_curves(rows: PaddedRows, metric: Metric) -> Tensor:
 
 
 def settle_edges(rows: PaddedRows, metric: Metric, form: Form, curve: Tensor) -> Tensor:
-    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
+    """Add the value of the metric at T = 0 and T = n to curves, and at k = 0 and n.
 
     At those k items weigh nothing: the value is the same for all 0 < T < n.
     """

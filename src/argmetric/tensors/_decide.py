@@ -153,6 +153,7 @@ def decide(
     nothing = -math.inf if logits else 0.0
 
     def run(p: Tensor) -> TensorDecision:
+        """Decide all segments, part by part, within the memory of the device."""
         labels, values = [], []
         for part in segments.parts(segments.count if quick else None):
             given = segments.take(p, part, nothing)

@@ -38,7 +38,7 @@ PMF_ROWS = 64  # longest rows whose whole PMF is summed: 4,225 cells each
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TensorForecast:
-    """The score to expect of labels, as tensors on the device of `p`.
+    """Forecast of the score of labels, as tensors on the device of `p`.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ def pmf_moments(
 def long_moments(
     rows: PaddedRows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return mean and std of ratios of hits; else the mean, from the whole curve."""
+    """Return mean and std of the score of each row; std only for ratios of hits."""
     xp, form = rows.xp, usable_form(metric, tuple(rows.distinct.tolist()))
     nothing = xp.zeros_like(rows.p[:, 0]) + math.nan
     defined = not math.isnan(metric.zero_division)

@@ -1,4 +1,4 @@
-"""The expected metric of drawn labels and its gradient, one program for each row.
+"""Expected metric of drawn labels and its gradient, one program for each row.
 
 The twin is the generic path of `_losses.ratio_and_slope`.
 """

@@ -53,7 +53,7 @@ def _larger(a, b):
 
 @triton.jit
 def _add_powers(to_ptr, sums, COUNT: tl.constexpr):
-    """Add sums of powers to those of a row."""
+    """Add sums of powers to the sums of a row, atomically."""
     power = tl.arange(0, 16)
     tl.atomic_add(
         to_ptr + power, sums, mask=(power < COUNT) & (sums > 0.0), sem="relaxed"

@@ -61,7 +61,7 @@ def _read_rows(
 
 @triton.jit
 def _as_misses(p, q, m, N: tl.constexpr):
-    """Return q and p, with padding as a certain 0 of the other class."""
+    """Return q and p of items, for sums over misses; padding adds nothing."""
     inside = tl.arange(0, N)[None, :] < m
     return tl.where(inside, q, 0.0), tl.where(inside, p, 1.0)
 
@@ -79,7 +79,7 @@ def _cut_between(upper, lower):
 
 @triton.jit
 def _nodes_needed(s, low, step, mean, limit):
-    """Return how many nodes add more than rounding: e^-lost bounds E[e^(-s·D)]."""
+    """Return the number of nodes that matter: e^-lost bounds E[e^(-s·D)]."""
     lost = s * low + tl.maximum(mean - 1.0, 0.0) * (1.0 - tl.exp(-s * step))
     return tl.sum((lost < limit).to(tl.int32), 0)
 

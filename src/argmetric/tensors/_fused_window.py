@@ -62,7 +62,7 @@ def _sums_around(
 
 @triton.jit
 def _first_sums(key_ptr, m, SCAN: tl.constexpr, KIND: tl.constexpr):
-    """Return Σp and Σp² of a sorted row, and those of 1 - p."""
+    """Return Σp and Σp² of a sorted row, and Σ(1-p) and Σ(1-p)²."""
     total = tl.zeros((16,), dtype=tl.float64)
     for begin in range(0, m, SCAN):
         at = begin + tl.arange(0, SCAN)
@@ -111,7 +111,7 @@ def _window(
 
 @triton.jit
 def _falls_behind(counts, hits, k, top, KIND: tl.constexpr):
-    """Return whether no count behind a window is better.
+    """Return whether the metric only falls behind a window.
 
     E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
     counts falls behind the window, as it has its best place there.

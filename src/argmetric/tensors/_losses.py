@@ -88,6 +88,7 @@ class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
         return f"{self.metric.name!r}, average={self.average!r}"
 
     def _rows(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return log-odds and targets with a row for each mean, checked."""
         if logits.shape != targets.shape:
             raise ValueError(
                 f"targets has shape {tuple(targets.shape)} but logits has shape "

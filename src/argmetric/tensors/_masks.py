@@ -75,6 +75,7 @@ class MaskDecision:
 
 
 def mask_metric(metric: str, zero_division: float) -> Metric:
+    """Return Dice or IoU with its value for empty masks."""
     check_choice(metric, "metric", ("dice", "iou"))
     kind: type[Metric] = FBeta if metric == "dice" else Jaccard
     if math.isnan(zero_division):
@@ -138,6 +139,7 @@ def decide_masks(
     sd = None if reference is None else reference.row_sd(images, scores)
 
     def run(scores: Tensor) -> MaskDecision:
+        """Decide all masks; with exclusive classes each pixel gets one."""
         p = scores.reshape(images * classes, -1).float()
         made = decide_rows(p, found) if sd is None else decide_shared(p, sd, found)
         best, value, cut, labels = made

@@ -1,4 +1,4 @@
-"""The expected score of given masks.
+"""Expected score of given masks.
 
 With 1/D = Σ w·e^(-s·D), tp hits of the k pixels of a mask, and φ(u) = 1 - p + p·u:
 E[tp·e^(-s·D)] = e^(-s·d2·k)·u1·Π φ(u1)·Π' φ(u3)·Σ p/φ(u1), over the pixels inside of

@@ -19,7 +19,7 @@ CELLS_AT_ONCE = 1 << 23  # cells of rows worked on at a time: 64 MB in float64
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one length: which segments they are, and their true sizes."""
+    """Segments as padded rows of one length, with their true sizes."""
 
     segments: slice | Tensor
     sizes: Integers
@@ -101,7 +101,7 @@ class SegmentedTensor:
         return distinct_sizes(self.sizes)[0]
 
     def parts(self, most: int | None = None) -> Iterator[Part]:
-        """Yield parts of rows that fit in memory; groups by size up to 2^j."""
+        """Yield parts that fit in memory; groups are padded to a power of two."""
         if self.group_ids is None:
             step = most or max(CELLS_AT_ONCE // self.length, 1)
             for first in range(0, self.count, step):

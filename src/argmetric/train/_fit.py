@@ -319,7 +319,7 @@ def _informed_starts(
 def _refine_optima(
     whole: Objective, ends: list[Optimum], scaling: Scaling, settings: FitSettings
 ) -> list[Optimum]:
-    """Continue the best distinct optima on all rows, and evaluate the others there."""
+    """Return the best distinct optima, continued on all rows, and all others."""
     kept: list[int] = []
     phi = [scaling.to_phi(one.theta) for one in ends]
     for index in sorted(range(len(ends)), key=lambda i: -ends[i].value):

@@ -310,7 +310,7 @@ def _rule_by_decide(
 
 
 def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
-    """Return the rule with another threshold on raw scores (n_rows,), scored anew."""
+    """Return the rule with another threshold on raw scores, and its score there."""
     cut = int(np.searchsorted(-rule.thresholds, -threshold, side="right")) - 1
     return replace(
         rule,

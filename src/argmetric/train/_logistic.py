@@ -424,6 +424,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
                 squared_beta(metric)  # refuses a metric that is no F-measure
 
         def build(part: SummedRows) -> Objective:
+            """Return the objective of a part of the rows."""
             goals: tuple[Objective, ...] = tuple(
                 ExpectedMetric(part.in_memory(), metric, gamma)
                 if expected

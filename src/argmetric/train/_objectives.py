@@ -61,7 +61,7 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class SoftMetric:
-    """The metric at smooth counts (Jansche 2005, equations 5 and 6).
+    """Metric at smooth counts, and its gradient (Jansche 2005, equations 5 and 6).
 
     With g_i = 1/(1+e^(-γ·x_i·θ)) the counts are A = Σ w·y·g, B = Σ w·y·(1-g),
     C = Σ w·(1-y)·g and D = Σ w·(1-y)·(1-g), and

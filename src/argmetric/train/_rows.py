@@ -21,7 +21,7 @@ from argmetric._ground.validation import check_weight
 
 @dataclass(frozen=True)
 class TrainingClasses:
-    """The two classes, sorted, and the one that the metric calls positive."""
+    """Two classes, sorted, and the one that the metric calls positive."""
 
     classes: AnyArray
     positive: object

@@ -32,7 +32,7 @@ def expit(x):
 
 @inner
 def log_rising(a, n):
-    """log(a·(a + 1)···(a + n - 1)), for a > 0 and a whole n."""
+    """Return log(a·(a + 1)···(a + n - 1)), for a > 0 and a whole n."""
     product = 1.0
     for i in range(min(n, FACTORS)):
         product *= a + i
@@ -105,7 +105,7 @@ def hold_calibration(base, moved, y, weight, out):
 
 @kernel
 def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
-    """Log-odds of bins without the effects of patterns.
+    """Write the log-odds of bins without the effects of patterns.
 
     curve : (particles, 3) level a, slope b and bend t; b = 0: log-odds are
         a + ½·logit(prevalence) + Σ ±e, whatever x is
@@ -154,7 +154,7 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
 
 @inner
 def stratum_means(odds, effect, spread, pattern, stratum, share, mean, rest):
-    """Mean probability of a positive, and of a negative, of every stratum.
+    """Write the mean probability of a positive, and of a negative, of each stratum.
 
     `spread`: constants that keep means over the effects of patterns, on a grid of
     log-odds of steps of ¼ from -FURTHEST on.
@@ -183,14 +183,14 @@ def with_effect(x, effect, spread):
 
 @inner
 def variance_of_rate(mean, rest, sigma):
-    """σ² of the rate of a stratum on the log-odds, more where it is nearly certain."""
+    """Return σ² of the rate of a stratum, on the log-odds; more if nearly certain."""
     more = max(abs(math.log(mean) - math.log(rest)) - SURE, 0.0) * BEYOND_SURE
     return sigma * sigma + more * more
 
 
 @kernel
 def label_likelihood(odds, effect, sigma, spread, places, share, labels, out):
-    """Logarithm of the likelihood of the labels of every pattern.
+    """Write the log-likelihood of the labels of every pattern.
 
     odds : (particles, bins), as `bin_odds` returns them
     effect : (particles, patterns)
@@ -218,7 +218,7 @@ def label_likelihood(odds, effect, sigma, spread, places, share, labels, out):
 
 @kernel
 def rates_of_strata(odds, effect, sigma, spread, places, share, probability, rates):
-    """Probabilities of bins, and of strata μ, 1 - μ and the variance of the rate.
+    """Write probabilities of bins, and of strata μ, 1 - μ and variance of the rate.
 
     rates : (3, particles, strata)
     """

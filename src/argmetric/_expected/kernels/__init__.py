@@ -1,4 +1,4 @@
-"""The kernels of the engine: a module of them, and numba, is loaded at a first use."""
+"""Kernels of the engine: each module, and numba with it, is loaded at first use."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
 
 @inner
 def load_block(p, q, first, step, count, lanes):
-    """Load items first, first+step, … of one side of 1/2; return number and side."""
+    """Load items on the same side of 1/2; return how many, and whether p ≤ 1/2."""
     rising = p[first] <= 0.5
     used = 0
     for j in range(LANES):

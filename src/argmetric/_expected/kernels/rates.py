@@ -1,4 +1,4 @@
-"""The best number of positives for a mean of two rates, without the whole curve.
+"""Best number of positives for a mean of two rates, without the whole curve.
 
 F(a, b, t) is the mean of the rates a/t and 1 - b/(n-t) for a hits, b false alarms and t
 positives: concave in either rate, and one rate is worth the more the higher the other
@@ -324,7 +324,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
 
 @inner
 def bounds_above(p, q, k, last, top, pmf, gain, loss, value, bound):
-    """Bound E above k; returns the last count that can still be the best."""
+    """Write bounds of E above k; return the last count that can be the best."""
     level, i, run = value[k], k, 1
     while i < last:
         worth, cost = both_worths(pmf, 0, p[i], q[i], gain, loss)
@@ -342,7 +342,7 @@ def bounds_above(p, q, k, last, top, pmf, gain, loss, value, bound):
 
 @inner
 def bounds_below(p, q, k, first, bar, pmf, gain, loss, value, bound):
-    """Bound E below k, as far down as a bound reaches the bar."""
+    """Write bounds of E below k; return the last count that can reach the bar."""
     level, i, run = value[k], k, 1
     while i > first:
         worth, cost = both_worths(pmf, 0, p[i - 1], q[i - 1], gain, loss)

@@ -1,4 +1,4 @@
-"""The decorators of every kernel: how it is compiled, and when a cached one is old."""
+"""Decorators of kernels: how each is compiled, and when a cached one is stale."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def borrowing(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a borrowing kernel that only other kernels call, not Python.
+    """Compile a kernel that only other kernels call, without counting references.
 
     It gets no wrapper for calls from Python, which may take longer to compile than the
     function itself.
@@ -72,6 +72,7 @@ def inline_kernel(function: Function) -> Function:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
+    """Compile a function, from the cache where numba can write one."""
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
         cached = _stamp(dispatcher, Path(inspect.getfile(function)).parent)
@@ -84,10 +85,11 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _compile_once_per_type(dispatcher: Any) -> None:
-    """Let calls with the number 0 and with a variable share one code."""
+    """Compile a kernel once per type: literal numbers count as their type."""
     template = dispatcher.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:
+        """Return the template for the types of the arguments, not their values."""
         return template(tuple(map(numba.types.unliteral, args)), kws)
 
     dispatcher.get_call_template = of_types
@@ -141,6 +143,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self.collected, self.outermost = False, None
 
     def on_start(self, event: Any) -> None:
+        """Note the start of a compilation; pause garbage collection in the first."""
         if not _is_ours(event):
             return
         if self.depth == 0:
@@ -151,6 +154,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self._look(time.perf_counter() - self.began)
 
     def on_end(self, event: object) -> None:
+        """Add up the time of a compilation; resume garbage collection."""
         if not _is_ours(event):
             return
         self.depth -= 1
@@ -181,6 +185,7 @@ class _Notice(event.Listener):  # type: ignore[misc]
             atexit.register(self._say_seconds)
 
     def _say_seconds(self) -> None:
+        """Print how long the compilation took."""
         with contextlib.suppress(OSError, ValueError):
             print(
                 f"argmetric: compiled in {self.spent:.0f} s, and kept in "

@@ -42,6 +42,8 @@ def _place(context, builder, kind, array, i, vector):
 
 
 def _reader(lanes):
+    """Return a function that loads as many numbers from an array as lanes has."""
+
     def read(typing, array, i):
         def generate(context, builder, signature, values):
             array, i = values

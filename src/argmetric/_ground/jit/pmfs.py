@@ -1,4 +1,4 @@
-"""The PMF of the number of positives among independent labels, for all kernels.
+"""PMF of the number of positives among independent labels, for all kernels.
 
 A PMF lies in an array from PAD on, with PAD zeros before and behind it: its first entry
 is P(`low` positives). Probabilities at both ends that are not above the tolerance

@@ -1,4 +1,4 @@
-"""The verdicts on probabilities, and the reliability diagram with what errors cost."""
+"""Result of `check`: verdicts on probabilities, and the reliability diagram."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ class CalibrationCheck(CheckedRoutes):
 
 @dataclass(repr=False)
 class CheckDrawing(Display):
-    """The picture of a check."""
+    """Picture of a check: the reliability diagram, with the cut of the decision."""
 
     check: CalibrationCheck
 

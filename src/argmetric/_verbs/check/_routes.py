@@ -58,7 +58,7 @@ def sampling_units(layout: Layout, groups: object) -> Units:
 
 @dataclass(frozen=True)
 class Case:
-    """Sets of labels, true labels, and how they are judged; one entry per item."""
+    """Sets of predicted labels, true labels, metric and units; one entry per item."""
 
     metric: Metric
     units: Units
@@ -80,7 +80,7 @@ class Case:
 
 @dataclass(frozen=True)
 class RouteScores:
-    """Scores of all sets of labels, and of the same labels on units drawn again."""
+    """Scores of the sets of labels, and of bootstrap samples of the units."""
 
     scores: Floats
     samples: Floats
@@ -105,7 +105,7 @@ def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> RouteScores
 
 
 def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
-    """Return the block of every unit: its own, or one of many at random."""
+    """Return the bootstrap block of every unit, and the number of blocks."""
     units, columns = case.units, 2 * len(case.labels) + 2
     most = max(32, min(MOST_BLOCKS, MOST_CELLS // (columns * units.n_segments)))
     if units.n_units <= most:
@@ -301,7 +301,7 @@ def best_route(
 
 
 def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> bool:
-    """Return whether calibrators of other folds lower the AUC within the folds."""
+    """Return whether out-of-fold calibration lowers the AUC within the folds."""
     lost = []
     for number in range(int(folds.max()) + 1):
         inside = folds == number

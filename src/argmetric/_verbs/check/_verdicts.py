@@ -1,4 +1,4 @@
-"""The verdicts of a check, and the ways to decide that it compared."""
+"""Verdicts of a check, and the ways to decide that it compares."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
 
 
 def verdict_on(check: CheckedRoutes, route: Route) -> str:
-    """Return the verdict on a route: recommended, or why not if it scored better."""
+    """Return the verdict on a way to decide: advised, or why not if it is better."""
     if route.name == check.route:
         return "advised"
     if not route.gain > check.loss:
@@ -178,7 +178,7 @@ class CheckedRoutes(Result):
 
     @property
     def p_value(self) -> float:
-        """Probability of such labels if p were calibrated."""
+        """Return the probability of labels at least as unusual if p were calibrated."""
         raise NotImplementedError
 
     @property
@@ -208,7 +208,7 @@ class CheckedRoutes(Result):
 
     @property
     def forecast_error_interval(self) -> Interval:
-        """How far the score may come out below and above such a forecast, in 90 %."""
+        """Return the 90 % interval of the score minus the forecast with p."""
         if self.forecast is None:
             return Interval(math.nan, math.nan)
         low, high = self.forecast.interval
@@ -221,7 +221,7 @@ class CheckedRoutes(Result):
 
     @property
     def fit_to_forecast(self) -> ForecastVerdict:
-        """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
+        """Return whether forecasts hold: as p stands, recalibrated, or not at all."""
         return judge_forecasts(self)[0]
 
     @property
@@ -335,6 +335,7 @@ class CheckedRoutes(Result):
         return Field(f"{name}_recalibrated", after, words, text)
 
     def _route_line(self, route: Route) -> str:
+        """Return the score of a way to decide, its gain and verdict, as text."""
         means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
         text, mark = number(route.score), verdict_on(self, route)
         if route.name in means:

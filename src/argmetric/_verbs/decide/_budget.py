@@ -75,6 +75,7 @@ def read_budget(budget: object, shape: tuple[int, ...]) -> tuple[Floats, float]:
 
 
 def _is_affine(metric: Metric) -> bool:
+    """Return whether the metric is linear in tp at fixed k and t, tried on few rows."""
     tp, k, t = (x.ravel() for x in np.mgrid[: SMALL + 1, : SMALL + 1, : SMALL + 1])
     real = (tp <= np.minimum(k, t)) & (tp >= k + t - SMALL)
     tp, k, t = tp[real], k[real], t[real]

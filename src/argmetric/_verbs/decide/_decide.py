@@ -60,7 +60,9 @@ FOR_ARRAYS = (
 
 
 class NeverDefinedError(ValueError):
-    """The metric is undefined on all rows; `decision` holds if they are some of many.
+    """Error of a metric that is undefined on all rows; it carries the `decision`.
+
+    The decision holds if the rows are a part of many more.
 
     Other processes get it as a plain ValueError.
     """
@@ -289,7 +291,7 @@ def decide_by(
 
 
 def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:
-    """Return the reference (y, p) with y = 1 where it is the positive class."""
+    """Return the reference (y, p) with y = 1 for rows of `pos_label`."""
     if not is_pair(reference):
         raise ValueError(
             f"pos_label={shown(pos_label)} names the positive class of "
@@ -351,7 +353,7 @@ def certified_limits(
     most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Limits]:
-    """Return the guarantee, and how many rows its threshold selects."""
+    """Return the guarantee, and limits that select the rows above its threshold."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows
     if not isinstance(rows, Reference):

@@ -88,7 +88,7 @@ class Actual(ScoreFloat):
 
 
 class ActualScore(Actual):
-    """The actual score of labels: a float that knows its counts and its interval.
+    """Actual score of labels: a float with its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
     and arithmetic with it gives plain floats. Notebooks show it as a table.
@@ -134,7 +134,7 @@ class ActualScore(Actual):
 
     @property
     def score(self) -> float:
-        """The score as a plain float."""
+        """Return the score as a plain float."""
         return float(self)
 
     @property
@@ -144,7 +144,7 @@ class ActualScore(Actual):
 
     @property
     def interval(self) -> Interval | None:
-        """The range in which the score on many more such rows would lie.
+        """Return the 90 % interval of the score on many more such rows.
 
         A batch: the shares of the four counts are drawn from their posterior under
         Jeffreys' prior, Dirichlet(count + 1/2), and the middle 90 % of the scores is
@@ -322,6 +322,7 @@ def score_counts(
 
 
 def warn_of_surprise(forecast: object, score: float, *, weighted: bool) -> None:
+    """Warn where the score lies outside of the interval of a forecast."""
     if forecast is None:
         return
     if weighted:

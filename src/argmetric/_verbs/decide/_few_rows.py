@@ -71,6 +71,7 @@ def improve_few(
     tiny = n * m <= RESTARTED_CELLS
 
     def improves(start: Booleans, pairs: bool = tiny) -> bool:
+        """Climb from labels, and keep the result if the mean metric is higher."""
         nonlocal best, values
         state.labels[:] = start.T
         kernels.climb_few(state, pairs)
@@ -104,7 +105,7 @@ def improve_few(
 
 
 def columns_to_close(excess: Floats, count: int) -> list[Booleans]:
-    """Mark 1, 2, 4, … columns of the least excess, and all but `count` of them."""
+    """Return masks of 1, 2, 4, … columns of least excess, at most all but `count`."""
     rank: Integers = np.argsort(np.argsort(excess, kind="stable"), kind="stable")
     most = excess.size - count
     numbers = sorted({min(2**e, most) for e in range(excess.size.bit_length() + 1)})

@@ -1,4 +1,4 @@
-"""The decision on one vector."""
+"""Decision on one vector, and on many segments in blocks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ from argmetric.metrics import (
 
 
 class CountResult(NamedTuple):
-    """The best count, P(no positive), makers of scores and curve, and the route."""
+    """Best count, P(no positive), and functions that return scores, curve and plan.
+
+    `key()` returns the scores in descending order, `curve()` the values for all k.
+    """
 
     choice: BestCount
     p_none: float
@@ -168,6 +171,7 @@ def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[]
 
 
 def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
+    """Return a note that a tie is split, so that no threshold gives the labels."""
     on = f" on {scale}" if scale else ""
     return (
         f"{count:,} items share the score {score:.6g} at the cut and some of them are "
@@ -176,6 +180,7 @@ def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
 
 
 def whole_tie_note(lost: float, metric: Metric) -> list[str]:
+    """Return a note on what keeping ties whole costs; empty if nothing."""
     if lost <= 0.0:
         return []
     return [
@@ -423,6 +428,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
     from_half = None if question.raw is None else question.from_half
 
     def work(block: tuple[int, int]) -> None:
+        """Decide a block of segments, and write their labels and expected scores."""
         first, last = block
         count = count_by_histogram(question, first) if last - first == 1 else None
         if count is not None:

@@ -87,7 +87,7 @@ def read_entries(question: Question) -> tuple[Entries, Integers | None]:
 def choose_labels(
     question: Question, rows: Entries, order: Integers | None, count: int
 ) -> tuple[Integers, tuple[Integers, Floats, Floats], Plan]:
-    """Return the chosen places of `rows`, what each column expects, and how."""
+    """Return indices of chosen entries, expected values of columns, and the plan."""
     layout, metric = question.layout, question.metric
     n, width = layout.shape
     columns = question.probabilities(layout.scores)[0], layout.indptr
@@ -121,6 +121,7 @@ def choose_labels(
 def _chosen_of_few(
     rows: Entries, metric: Metric, count: int, plain: Integers, width: int
 ) -> Integers:
+    """Return the indices of the chosen entries, improved on a dense matrix."""
     n = rows.starts.size - 1
     row = np.repeat(np.arange(n), np.diff(rows.starts))
     column = rows.columns if rows.columns.size else np.arange(rows.p.size) % width

@@ -46,7 +46,7 @@ class Question(NamedTuple):
 
     @property
     def scale(self) -> str:
-        """What thresholds are compared with."""
+        """Return the scale of thresholds: "p" or "logit", "calibrated " before it."""
         scale = "logit" if self.logits else "p"
         return scale if self.raw is None else f"calibrated {scale}"
 
@@ -108,6 +108,7 @@ class Question(NamedTuple):
         )
 
     def curves(self, segments: Segments) -> tuple[Floats, Floats]:
+        """Return the expected metric of segments for every k, and an error of each."""
         curves, errors = expected_curves(
             segments, self.metric, method=self.method, tables=self.tables
         )
@@ -157,7 +158,7 @@ def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Int
 def refuse_empty_range(
     question: Question, low: Integers, high: Integers, segments: Segments, first: int
 ) -> None:
-    """Say what the limits leave, where they leave nothing."""
+    """Refuse limits that leave no number of positives in some segment."""
     wrong = np.flatnonzero((low > high) | (question.limits.least > segments.lengths))
     if not wrong.size:
         return
@@ -221,7 +222,7 @@ def threshold_between(key: Floats, k: int) -> float | None:
 
 
 def scores_at(key: Floats, k: int) -> tuple[float, float]:
-    """Return the scores on both sides of a cut behind k of them.
+    """Return the k-th largest score and the next one, between which a cut lies.
 
     Infinite if there is none.
     """
@@ -243,7 +244,7 @@ def cut_between(upper: float, lower: float) -> float | None:
 
 
 def raw_threshold(raw: Floats, labels: Integers) -> float | None:
-    """Return a cut on scores that gives these labels; None if no cut does."""
+    """Return a cut on raw scores that gives these labels; None if there is none."""
     chosen = labels == 1
     upper = float(raw.min(initial=math.inf, where=chosen))
     lower = float(raw.max(initial=-math.inf, where=~chosen))

@@ -1,4 +1,4 @@
-"""The result of `decide`."""
+"""Result of `decide`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Cut:
 @hide_private
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decision(Result):
-    """The chosen labels and their expected score.
+    """Chosen labels and their expected score: the result of `decide`.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Decision(Result):
 
     @cached_property
     def cut_half(self) -> Cut:
-        """The cut at one half of the scores as they were given, before calibration.
+        """Return the cut at one half of the raw scores, before calibration.
 
         Its expected metric is taken under the same probabilities as `expected`.
         """
@@ -184,7 +184,7 @@ class Decision(Result):
 
     @cached_property
     def best_cut(self) -> Cut:
-        """The best single `>=` cut on all rows, whatever limits were set.
+        """Return the best single `>=` cut on all rows, without regard to limits.
 
         With segments it takes a sort of all rows, made when it is first needed.
         """

@@ -99,7 +99,7 @@ class RowSearch:
         return np.zeros((self.n, min(count, self.rows.widest)), dtype=np.int64)
 
     def best_by_weight(self) -> Integers | None:
-        """Return the best labels of all; None where gains depend on other rows."""
+        """Return the optimal labels if gains do not depend on other rows, else None."""
         coefficients = getattr(self.metric, "coefficients", None)
         if coefficients is not None:
             constant = not any(coefficients[1][1:])
@@ -139,13 +139,13 @@ class RowSearch:
 
     @cached_property
     def at_expected_counts(self) -> Labels:
-        """The metric at t = Σ p."""
+        """Return the state of every label with T fixed at its mean Σ p."""
         one = np.ones((self.t.size, 1))
         return self.state(self.t[:, None], one, one)
 
     @cached_property
     def at_points(self) -> Labels:
-        """The metric at no positive, and at two points for all other outcomes.
+        """Return the state of every label with T at three points: 0, and two above it.
 
         The points m ± and their weights have the first three moments of T given T ≥ 1.
         """
@@ -166,7 +166,7 @@ class RowSearch:
         return self.state(t, weight, t / np.maximum(self.t, 1e-300)[:, None])
 
     def state(self, t: Floats, weight: Floats, scale: Floats) -> Labels:
-        """Return labels that no row has yet, with the metric as the kernels take it."""
+        """Return the state of labels that no row has yet, as the kernels take it."""
         kernels, metric = self.kernels, self.metric
         ratio = getattr(metric, "coefficients", None)
         linear, (c, d) = True, ratio or ((0.0,) * 4, (0.0,) * 4)
@@ -195,7 +195,7 @@ class RowSearch:
         return float(labels.now.mean())
 
     def likely(self, picked: Integers) -> tuple[Entries, Integers]:
-        """Return the likely entries of all rows, and where they lie; `picked` moves."""
+        """Return the most likely entries of all rows, and their indices."""
         kernels, rows = self.kernels, self.rows
         kept, labels = self.empty_picks(self.count + SPARE), self.at_expected_counts
         kernels.count_labels(*rows, picked, labels)
@@ -226,7 +226,7 @@ class RowSearch:
         return picked
 
     def best_at_points(self, picked: Integers) -> Integers | None:
-        """Return these picks, improved by the value at points of T.
+        """Return picks improved by the expected metric at points of T, or None.
 
         None where every column has many expected positives, so that T = t is as good.
         """

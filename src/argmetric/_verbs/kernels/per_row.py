@@ -26,7 +26,7 @@ N_TERMS = 8  # of a power series in p·u
 
 
 class Labels(NamedTuple):
-    """The metric, and the state of every label."""
+    """Metric, and the state of every one of the m labels (columns)."""
 
     linear: bool  # in tp, at fixed k and t
     form: int
@@ -109,7 +109,7 @@ def fill_gains(row, labels, s, gains):
 
 @inner
 def sink(heap, at, gains):
-    """Let the entry at this place of a heap sink: its root is the first to go.
+    """Let an entry of a heap sink to its place: its root is dropped first.
 
     That is the entry of the smallest gain, of equal ones the last in the row.
     """

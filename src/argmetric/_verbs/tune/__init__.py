@@ -154,7 +154,7 @@ def column_of_labels(y: object, n: int) -> AnyArray:
 
 
 def check_row_weight(sample_weight: object, n: int) -> Floats | None:
-    """Return one weight per row, not all of them 0."""
+    """Return one weight per row; refuse weights that are all 0."""
     weight = check_weight(sample_weight, (n,))
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 on every row")
@@ -162,7 +162,7 @@ def check_row_weight(sample_weight: object, n: int) -> Floats | None:
 
 
 def check_group(groups: object, n: int, average: object) -> Group | None:
-    """Return the coded groups, and whether the mean over them counts; None without."""
+    """Return the coded groups and whether their mean counts; None without groups."""
     if groups is None:
         if average is not None:
             raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
@@ -177,7 +177,7 @@ def check_group(groups: object, n: int, average: object) -> Group | None:
 def population_scores(
     settings: Settings, groups: object, pos_label: object, scores: Floats
 ) -> Floats:
-    """Return the column of probabilities; without labels there are no floors."""
+    """Return the checked column p of a call without labels; refuse floors."""
     if scores.ndim != 1:
         raise ValueError(
             "without labels (y is None) p must be one column of probabilities, such as "

@@ -47,7 +47,7 @@ FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 
 
 class Seeds(NamedTuple):
-    """Seeds of what `tune` draws."""
+    """Seeds of the random draws of `tune`."""
 
     samples: np.random.SeedSequence  # of the bootstrap
     folds: np.random.SeedSequence
@@ -107,6 +107,7 @@ class Search:
         return _groups.steps_of(self.grouped, metric)
 
     def curve(self, metric: Metric, steps: Steps | None) -> Curve:
+        """Return the metric at every cut; a mean over groups if there are `steps`."""
         if steps is None:
             values = self.cuts.metric_values(metric)
         else:
@@ -117,6 +118,7 @@ class Search:
     def sampler(
         self, keep: Integers, steps: Steps | None
     ) -> CellSampler | GroupSampler:
+        """Return the bootstrap sampler of rows or of groups, at the cuts `keep`."""
         if self.grouped is None:
             return cell_sampler(self.rows, self.cuts, keep)
         return _groups.group_sampler(
@@ -164,7 +166,7 @@ def prepare_search(
 
 @dataclass(frozen=True)
 class RowSamples:
-    """Samples and folds of the rows, and the cuts at which they are counted."""
+    """Bootstrap samples and folds of the rows, and the cuts that they count."""
 
     cuts: Integers
     samples: Iterable[SampleSums] = ()
@@ -181,7 +183,7 @@ class RowSamples:
 def draw(
     search: Search, keep: Integers, steps: Steps | None, *, once: bool
 ) -> RowSamples:
-    """Return samples; those that are used once are drawn when needed."""
+    """Return bootstrap samples and folds; with `once`, drawn when they are used."""
     settings, seeds = search.settings, search.settings.seeds()
     if not settings.n_bootstrap and not settings.cv:
         return RowSamples(keep)
@@ -345,6 +347,7 @@ def within_range(ends: Interval | None, metric: Metric, n: float) -> Interval | 
 
 
 def _notes(search: Search, cut: int) -> tuple[str, ...]:
+    """Return notes on few rows, one group, or a cut that predicts none or all."""
     notes = []
     n = search.rows.n_rows
     if n < FEW_ROWS:

@@ -234,6 +234,7 @@ _STEPS = """\
 
 
 def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:
+    """Return Python code that decides on the logits of classes."""
     low, high = SUMS
     body = _SUM.format(low=low, high=high, nearest=NEAREST)
     if logits.temperature != 1.0:

@@ -153,6 +153,7 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
 
 
 def _of_cut(rule: PortableRule, cut: RawCut, dialect: Dialect, name: str) -> str:
+    """Return the SQL expression of a rule with one cut on one column."""
     x = dialect.score(name)
     negative, positive = map(dialect.label, rule.labels)
     return (
@@ -185,6 +186,7 @@ def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) 
 
 
 def _first_greatest(rule: PortableRule, dialect: Dialect, values: list[str]) -> str:
+    """Return the SQL expression for the label of the first of the greatest values."""
     top = values[0]
     if len(values) > 1:
         top = f"{dialect.greatest}({', '.join(values)})"
@@ -330,7 +332,7 @@ def onnx_model(rule: PortableRule, model: object, output: str | None) -> Any:
 
 
 class _Nodes:
-    """Nodes under names of their own, in the order they are made."""
+    """Nodes of an ONNX graph, named in the order in which they are added."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
@@ -411,7 +413,7 @@ class _Nodes:
         return self.add("ReduceSum", x, self.constant([1]), keepdims=keepdims)
 
     def between(self, p: str, low: object, high: object, name: str = "") -> str:
-        """Add whether numbers lie between two; NaN does not."""
+        """Add nodes for low ≤ p ≤ high, false for NaN; return their output."""
         above = self.add("GreaterOrEqual", p, self.constant(low))
         below = self.add("LessOrEqual", p, self.constant(high))
         return self.add("And", above, below, name=name)

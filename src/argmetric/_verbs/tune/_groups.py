@@ -79,7 +79,7 @@ class Steps:
 
 
 def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
-    """Evaluate every group after each of its rows, some groups at a time."""
+    """Return the change of the metric of every group at each of its rows."""
     rows, size, groups = grouped.rows, grouped.place.size, grouped.n_groups
     defined = np.empty(size, dtype=np.int8)  # it changes by one at most
     steps = Steps(np.empty(groups), np.empty(groups), np.empty(size), defined)
@@ -184,7 +184,7 @@ class GroupSampler:
     def new_scores(
         self, metric: Metric, cuts: Integers, size: int, rng: np.random.Generator
     ) -> Floats:
-        """Draw scores of as many new units, each scored at its own cut.
+        """Draw means of as many new groups or bundles, each sample at its own cut.
 
         How likely each unit is to come again is known from the units seen only
         (Dirichlet), and the new ones are drawn by these shares.
@@ -224,6 +224,7 @@ def group_sampler(
     def matrix(
         change: Floats | Booleans | npt.NDArray[np.int8], start: Floats | None = None
     ) -> Floats:
+        """Return sums of changes up to every kept cut, (n_units, n_cuts)."""
         table = np.bincount(slot, weights=change, minlength=units * index.size)
         table = table.reshape(units, index.size)
         if start is not None:

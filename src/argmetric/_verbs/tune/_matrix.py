@@ -94,7 +94,7 @@ class MultiLabelRule(SavedRule):
 
     @property
     def metric(self) -> Metric:
-        """The metric of all labels."""
+        """Return the metric, the same for all labels."""
         return self.rules[0].metric
 
     @property
@@ -201,6 +201,7 @@ class MultiLabelRule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiLabelRule:
+        """Return the rule that a file holds, a rule for each label."""
         for one in values["rules"]:
             if cls._kind_of(one) != Rule.kind:
                 raise ValueError("a saved rule for several labels holds odd rules")

@@ -50,7 +50,7 @@ REPEATED = 0.1  # share of rows with the score of an earlier one that is told of
 
 @dataclass(frozen=True)
 class TuneProblem:
-    """The arguments of `tune` that are the same for all columns of scores."""
+    """Arguments of `tune` that are the same for all columns of scores."""
 
     metrics: list[Metric]
     settings: Settings
@@ -319,7 +319,7 @@ def _probe(metric: Metric, t: float, n: float) -> Ratio | None:
 
 
 class PopulationOptimum(NamedTuple):
-    """The best value, and the threshold where the worth of a row changes its sign."""
+    """Best value for the population, and the threshold that reaches it."""
 
     value: float
     threshold: float

@@ -66,7 +66,7 @@ class PortableRule:
     promise: str = ""  # what is guaranteed for new rows
 
     def labels_of(self, target: str, *kinds: type) -> type:
-        """Return the kind of the labels; refuse what the target cannot write."""
+        """Return the type of the labels; refuse types that the target cannot write."""
         found = {type(one) for one in self.labels}
         if found == {int, float}:
             found = {float}

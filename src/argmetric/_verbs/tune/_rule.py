@@ -211,7 +211,7 @@ class Rule(SavedRule):
 
     @property
     def reference(self) -> FittedReference | None:
-        """What is kept of the labelled rows that the rule was tuned on.
+        """Return calibrator and binned scores of the rows that the rule was tuned on.
 
         Their calibrator, with its uncertainty, and their binned scores. As
         `reference=` of `forecast` it says what the rule will score on new rows. None
@@ -222,7 +222,7 @@ class Rule(SavedRule):
 
     @cached_property
     def threshold_raw(self) -> float | None:
-        """The threshold on raw scores, before the calibrator.
+        """Return the threshold on raw scores, before the calibrator.
 
         The smallest probability whose calibrated value reaches `threshold`; -inf where
         all do, inf where none does, None where the calibrator is a function.
@@ -415,6 +415,7 @@ class Rule(SavedRule):
         return cls(**known)
 
     def _portable(self) -> PortableRule:
+        """Return the rule as a cut on raw scores, for code in other languages."""
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)

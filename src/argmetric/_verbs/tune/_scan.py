@@ -111,11 +111,14 @@ class Cuts:
 
     @cached_property
     def thresholds(self) -> Floats:
-        """The smallest score that each cut predicts; infinite for the empty one."""
+        """Return the smallest score that each cut predicts, infinite for the empty cut.
+
+        An array of shape (n_cuts,), as the counts.
+        """
         return np.concatenate([[math.inf], self.scores])
 
     def threshold(self, cut: int) -> float:
-        """Return a number with exactly the rows of this cut at or above it."""
+        """Return a threshold that exactly the rows of this cut reach."""
         if 0 < cut < self.scores.size:
             # Half-way to the next score; nearer to the upper one where 32 bits need it:
             # scores that differ there lie on both sides, rounded or not.
@@ -183,7 +186,7 @@ class Curve:
 
     @property
     def best(self) -> int:
-        """The best cut; ties go to fewer positives."""
+        """Return the index of the best cut; ties go to fewer positives."""
         return int(np.argmax(self.optimal))
 
     @cached_property
@@ -245,7 +248,7 @@ class RuleLimits:
 
     @property
     def named_limits(self) -> dict[str, float]:
-        """The limits that were set."""
+        """Return the limits that were set, by name."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
     def paid_for(
@@ -289,7 +292,7 @@ class RuleLimits:
         return result
 
     def within_budget(self, k: Floats, n: Numbers) -> Booleans:
-        """Return which numbers of positives obey the limits on them."""
+        """Return which numbers of positives k obey the limits on them."""
         result = np.ones(np.shape(k), dtype=bool)
         most, least = (
             x * n if isinstance(x, float) else x
@@ -327,7 +330,7 @@ class RuleLimits:
 def _rates(
     tp: Floats, k: Floats, t: Numbers, n: Numbers
 ) -> dict[str, tuple[Floats, Numbers]]:
-    """Return hits and what they are a part of, by the name of the limit."""
+    """Return numerator and denominator of each limited rate, by name of the limit."""
     tn = n - t - (k - tp)
     return {
         "min_recall": (tp, t),
@@ -356,6 +359,7 @@ def check_tune_limits(
     min_positives: object = None,
     **others: float | None,
 ) -> RuleLimits:
+    """Return checked limits: fractions for floors, counts or parts for positives."""
     floors = {"min_precision": min_precision, "min_recall": min_recall, **others}
     counts = {"max_positives": max_positives, "min_positives": min_positives}
     known: dict[str, Any] = {

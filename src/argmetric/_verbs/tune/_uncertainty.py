@@ -90,7 +90,7 @@ class SampleSums:
 
 
 def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
-    """Return cuts at equal steps of 0.5·k/n + 0.5·tp/t, and those to keep."""
+    """Return some cuts, in equal steps of 0.5·k/n + 0.5·tp/t, together with `keep`."""
     if cuts.size <= most + 1:
         return np.arange(cuts.size)
     position = 0.5 * cuts.k / cuts.n + 0.5 * cuts.tp / cuts.t
@@ -167,7 +167,7 @@ class CellSampler:
 
 
 def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:
-    """Return how many rows of each bin fall into each fold, ± one row."""
+    """Return the number of rows of each bin in each random fold, (n_folds, n_bins)."""
     total = int(rows.sum())
     sizes = np.full(count, total // count)
     sizes[: total % count] += 1
@@ -261,7 +261,7 @@ def confusion_matrix(tp: float, k: float, t: float, n: float) -> Floats:
 
 
 def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Integers]:
-    """Return first and last column of the run around the best, within a loss."""
+    """Return first and last column around the best that lose at most `within`."""
     column = np.arange(gain.shape[1])
     best = best[:, None]
     with np.errstate(invalid="ignore"):
@@ -273,7 +273,7 @@ def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Int
 
 @dataclass(frozen=True)
 class Procedure:
-    """The steps repeated on every sample: the metric, its limits, and the choice.
+    """Steps repeated on every sample: the metric, its limits, and the choice of a cut.
 
     With a standard error, the cut with the fewest positives on the run around the best
     one that comes so near to it.

@@ -158,6 +158,7 @@ def saved_calibrator(calibrator: object) -> object:
 
 
 def loaded_calibrator(values: dict[str, Any] | None) -> Calibrator | None:
+    """Return the calibrator that a saved rule has, or None."""
     if values is None:
         return None
     from argmetric._calibrate.calibrator import Calibrator
@@ -226,6 +227,7 @@ class SavedRule(ExportMixin, Saved[Any]):
 
     @classmethod
     def _kind_of(cls, values: object) -> str:
+        """Return the kind of a saved rule; refuse other values and newer formats."""
         # A sparse matrix of keys is a dict with a `get` of its own.
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
             raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")

@@ -20,7 +20,7 @@ LEAST_GAIN = 1e-12  # a smaller one is rounding
 
 
 class Ratio(NamedTuple):
-    """The value of class c: above[c]·h / (b_tp·h + b_k·k + truth[c]), or empty[c].
+    """Value of class c: above[c]·h / (b_tp·h + b_k·k + truth[c]); empty[c] if k = 0.
 
     Arrays have the shape (n_classes,).
     """
@@ -33,7 +33,7 @@ class Ratio(NamedTuple):
 
 
 class ClassState(NamedTuple):
-    """Sums of the rows of every class, its value, and slope·p + offset: what one adds.
+    """Sums, value and gain of one more row, slope·p + offset, of every class.
 
     Arrays have the shape (n_classes,).
     """

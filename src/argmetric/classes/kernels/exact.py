@@ -24,7 +24,7 @@ from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 
 
 class Nodes(NamedTuple):
-    """The integrals of all classes, at the nodes x with the weights w (n_nodes,).
+    """Integrands of all classes at the quadrature nodes x, with weights w (n_nodes,).
 
     The expected value is Σ_q now·r, or h·Σ_q now for Jaccard.
 

@@ -1,4 +1,4 @@
-"""The G-mean of labels over drawn true classes, and the labels that raise it.
+"""G-mean of labels over draws of the true classes, and labels that raise it.
 
 A class that has no true row is left out, so that a class which is rarely there rarely
 counts. Of the classes with few expected rows, the true rows are drawn. The recall of a

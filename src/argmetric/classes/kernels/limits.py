@@ -29,7 +29,7 @@ TINY = 1e-12  # of a gain: less is rounding
 
 @inner
 def bound_at(gains, p, most, floor, price, bonus, h, k):
-    """Return the bound of these prices and bonuses; write the sums of its labels."""
+    """Return the upper bound at these prices and bonuses; write sums of its labels."""
     total = 0.0
     h[:] = 0.0
     k[:] = 0.0
@@ -109,7 +109,7 @@ def improve(gains, p, labels, most, floor, h, k):
 
 @kernel
 def search(gains, p, labels, most, floor, price, bonus, slack, most_steps):
-    """Try all labels of the rows nearest to a tie; whether all labels are settled.
+    """Try all labels of the rows nearest to a tie; return whether all are settled.
 
     Labels lose against the bound what their rows lose at the prices, and what limits
     with a price leave unused. Those that lose less than `slack` are written down.

@@ -41,6 +41,7 @@ def sift_down(heap, size, place, gains, a, b):
 
 @inner
 def sift_up(heap, place, gains, a, b):
+    """Move the row at this place up to where its gain_ia - gain_ib belongs."""
     row = heap[place]
     key = gains[row, a] - gains[row, b]
     while place > 0:

@@ -29,7 +29,7 @@ def confuse(p, weights, true, weight, table):
 
 @kernel
 def rivals(p, weights, j, true, weight, rival, ratio, turning, table):
-    """Write the strongest other class of every row, and the weight where j takes over.
+    """Write each row's strongest class but j, and the weight of j that beats it.
 
     Rows are added to the table as they are at a weight next to 0; those that turn at a
     weight are listed in `turning`. Returns how many these are.
@@ -55,7 +55,7 @@ def rivals(p, weights, j, true, weight, rival, ratio, turning, table):
 
 @kernel
 def take_over(turning, rival, true, weight, j, tp, k, own_tp, own_k, other_tp, other_k):
-    """Write counts of j after each row has joined it, and of its rival then.
+    """Write counts of class j, and of the rival, after each row has moved to j.
 
     `tp` and `k` hold the counts of all classes, and are changed on the way.
     """

@@ -54,7 +54,7 @@ class Feature(NamedTuple):
 
 
 class Features(NamedTuple):
-    """The columns of the matrix, in order, and others with why they are left out."""
+    """Columns that a model uses, in order, and why each other one is left out."""
 
     used: tuple[Feature, ...]
     left_out: dict[str, str]
@@ -72,7 +72,7 @@ class Features(NamedTuple):
 
 
 def learn_features(table: files.Table, taken: Collection[str | None]) -> Features:
-    """Look at every column that is not `taken` for another purpose."""
+    """Return the features of a table: all columns but those already `taken`."""
     used, left_out = [], {}
     for name in table.names:
         if name in taken:
@@ -92,7 +92,7 @@ def learn_features(table: files.Table, taken: Collection[str | None]) -> Feature
 
 
 def _feature_of(table: files.Table, name: str) -> Feature | str:
-    """Return a feature, or why there is none."""
+    """Return a column as a feature, or the reason why it cannot be one."""
     kind = files.kind_of(table, name)
     if kind == "number":
         return Feature(name, "number")
@@ -313,6 +313,7 @@ def sklearn_version() -> str:
 
 
 def skops_io() -> Any:
+    """Return the module skops.io; say how to install it where it is not."""
     try:
         import skops.io
     except ImportError:
@@ -341,6 +342,7 @@ def _sklearn_types(data: bytes) -> set[str]:
 
 
 def _refuse(path: str, names: set[str]) -> None:
+    """Refuse a file of a model that holds types of other models."""
     if not names:
         return
     shown = ", ".join(sorted(names)[:_SHOWN_TYPES])
@@ -352,7 +354,7 @@ def _refuse(path: str, names: set[str]) -> None:
 
 
 def _parts(whole: object) -> Iterator[Any]:
-    """Yield an object and all that hangs on it."""
+    """Yield an object and all objects that it holds, at any depth."""
     seen: set[int] = set()
     waiting = [whole]
     while waiting:
@@ -390,6 +392,7 @@ def _check_trees(part: object) -> None:
 
 
 def _is_sound(nodes: AnyArray, n_features: int) -> bool:
+    """Return whether nodes form a tree: known features, children after parents."""
     if nodes.ndim != 1 or nodes.size == 0 or nodes["is_categorical"].any():
         return False
     inner = np.flatnonzero(nodes["is_leaf"] == 0)

@@ -168,7 +168,7 @@ def train(o: Arguments, source: load.Input) -> Answer:
 
 
 def _fit_options(groups: Groups | None, weights: Floats | None) -> dict[str, Any]:
-    """Return groups and weights as `fit` takes them, where there are some."""
+    """Return groups and weights as keywords of `fit`."""
     how: dict[str, Any] = {} if groups is None else {"groups": groups.codes}
     if weights is not None:
         how |= {"sample_weight": weights, f"{models.STEP}__sample_weight": weights}
@@ -275,7 +275,7 @@ def predict(o: Arguments, source: load.Input) -> Answer:
 def _target(
     table: files.Table, saved: models.SavedModel
 ) -> tuple[AnyArray | None, list[str]]:
-    """Return what came true, if the rows know it already, or why not: no failure."""
+    """Return the true labels if the rows have them, or notes why not."""
     if table.names.count(saved.target) != 1:
         return None, []
     words = None if saved.classes == (0, 1) else str(saved.classes[1])

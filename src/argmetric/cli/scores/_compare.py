@@ -28,7 +28,7 @@ ROW = "row"  # the column of numbers of rows, from 1
 
 
 class _Models(opt.Options, group=opt.COLUMNS):
-    """What is known of the models.
+    """Options that name the scores, decisions and known labels of the models.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class _Models(opt.Options, group=opt.COLUMNS):
 
 
 class _Next(opt.Options, group=opt.OUTPUT):
-    """What is written.
+    """Option --next: how many rows to label next are written.
 
     Attributes
     ----------

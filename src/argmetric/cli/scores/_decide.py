@@ -111,7 +111,7 @@ def _read(o: Arguments, source: io.Input) -> tuple[TableRows, Any]:
 
 
 def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
-    """Return labels by a rule as they are written, and as 0 and 1 or classes."""
+    """Return labels by a rule, in its own names, and as 0 and 1 or classes."""
     if rows.way == "one":
         chosen = rule.applies(rows.p)
         return rule.named(chosen), chosen.astype(np.int64)
@@ -120,7 +120,7 @@ def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
 
 
 def _has_forecast(rows: TableRows, rule: Any) -> bool:
-    """Whether a forecast can be made of these scores."""
+    """Return whether a forecast can be made of these scores."""
     if rule is None or rows.way == "classes" or rows.logits:
         return True
     one = rule.rules[0] if rows.way == "wide" else rule

@@ -143,7 +143,7 @@ def _tune_whole(
 
 
 def _metrics(o: Arguments, way: layout.Way) -> list[Any]:
-    """Return the metrics; --zero-division is for those of them that obey it."""
+    """Return the metrics, with --zero-division for those that can take it."""
     metrics, refused = [], []
     for one in (o.but(metric=name) for name in o.metric or ["f1"]):
         metrics.append(layout.metric_of(one.but(zero_division=None), way)[0])
@@ -157,7 +157,7 @@ def _metrics(o: Arguments, way: layout.Way) -> list[Any]:
 
 
 def _average_options(o: Arguments) -> dict[str, Any]:
-    """How the metric of several classes is averaged, where it goes by its name."""
+    """Return average and zero_division of a metric of several classes."""
     zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
     return {"average": o.average or "macro", **zero}
 
@@ -206,6 +206,7 @@ def _tune_in_pieces(
 
 
 def _cost(o: Arguments) -> tuple[float, float] | None:
+    """Return the costs of --cost-fp and --cost-fn, or None; refuse one alone."""
     if o.cost_fp is None and o.cost_fn is None:
         return None
     if o.cost_fp is None or o.cost_fn is None:
@@ -297,7 +298,7 @@ def calibrate(o: Arguments, source: io.Input) -> Answer:
 
 
 def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
-    """Return rows, the calibrator that is fitted on them, and the check of both."""
+    """Return the rows, the calibrator fitted to them, and a check of both."""
     rows = layout.read_table_rows(o, source, labels="required")
     if rows.way == "one":
         layout.require_both_classes(rows.table.source, rows.y)
@@ -318,7 +319,7 @@ def _fit_whole(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
 
 
 def _fit_in_pieces(o: Arguments, source: io.Input) -> tuple[TableRows, Any, Any]:
-    """Fit a map on files of any size, and check as many of their rows as may be."""
+    """Fit a calibrator on files of any size, and check it on as many rows as fit."""
     used: dict[str, Any] = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
     how = {**used, "method": o.method or DEFAULT}

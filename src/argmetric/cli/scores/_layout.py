@@ -70,27 +70,27 @@ class TableRows:
 
     @property
     def names(self) -> list[str]:
-        """The labels or classes: what * stands for."""
+        """Return the names of the labels or classes: the part that * matches."""
         return list(self.columns)
 
     @property
     def classes(self) -> list[Any]:
-        """The class of each column."""
+        """Return the class of each column."""
         return load.as_classes(self.names)
 
     @property
     def score(self) -> str:
-        """The column of scores, or their pattern."""
+        """Return the name of the column of scores, or the pattern of several."""
         return self.used.get("scores") or self.used["score"]
 
     @property
     def checked_scores(self) -> Floats | Probabilities:
-        """The scores as the functions of the package take them."""
+        """Return the scores as verbs take them; `Probabilities` if they are checked."""
         return Probabilities(self.p, self.logits) if self.in_range else self.p
 
     @cached_property
     def scale(self) -> Floats:
-        """The scores on the scale of thresholds: recalibrated, if they are."""
+        """Return the scores on the scale of thresholds: after any calibrator."""
         if self.calibrator is None:
             return np.asarray(self.p)
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply
@@ -98,7 +98,7 @@ class TableRows:
 
     @property
     def layout_options(self) -> dict[str, Any]:
-        """How rows lie, as the functions of the package take it."""
+        """Return the options on groups, average and classes that verbs take."""
         if self.way == "wide":
             return {"average": self.average}
         if self.way == "classes":
@@ -107,7 +107,7 @@ class TableRows:
         return {"groups": self.groups, "average": average}
 
     def call(self, verb: str, *columns: object, **options: object) -> Any:
-        """Call a verb of the package, which takes what it knows of these rows."""
+        """Call a verb with the columns, and the options of these rows that it takes."""
         module = am.classes if self.way == "classes" else am
         function, known_of = getattr(module, verb), self.reference
         if known_of is None:
@@ -134,7 +134,7 @@ class TableRows:
         return self.call("evaluate", self.y, labels, self.metric)
 
     def description(self) -> dict[str, Any]:
-        """Which rows, and the columns used, as plain values."""
+        """Return the file, its rows, and the columns used, as plain values."""
         return {
             "file": self.table.source,
             "format": self.table.format,
@@ -150,7 +150,7 @@ class TableRows:
         return [pattern.replace(STAR, name) for name in self.columns]
 
     def use(self, role: str, name: str | None) -> None:
-        """Remember which column was used for what."""
+        """Remember the column that serves a role, such as "score"."""
         if name is not None:
             self.used[role] = name
 
@@ -194,7 +194,7 @@ class TableRows:
         return found
 
     def partners(self, pattern: str, option: str, first: str) -> dict[str, str]:
-        """Return columns in the order of those of a first pattern that they go with."""
+        """Return the columns of a pattern, in the order of the columns of the first."""
         found = self.matching_columns(pattern, option)
         both = (self.columns, found, pattern), (found, self.columns, first)
         for columns, others, wanted in both:
@@ -216,7 +216,7 @@ class TableRows:
         return np.stack(read, axis=1).astype(float if missing else np.int64)
 
     def class_labels(self, column: str, *, missing: bool = False) -> AnyArray:
-        """Return a column of classes, among those of the scores; None where missing."""
+        """Return the class of each row from a column; None where missing."""
         how: Any = {"missing": missing}
         codes, found = files.class_names(self.table, column, self.names, **how)
         classes = dict(zip(self.names, self.classes, strict=True))
@@ -367,7 +367,7 @@ class TableRows:
 
 
 def is_named(rule: am.Rule) -> bool:
-    """Whether a rule gives other labels than 0 and 1."""
+    """Return whether a rule gives other labels than 0 and 1."""
     return (rule.neg_label, rule.pos_label) != (0, 1)
 
 
@@ -437,7 +437,7 @@ def read_table_rows(
 def _scores_of(
     rule: AnyRule, o: Arguments, way: Way
 ) -> Literal["probabilities", "numbers"]:
-    """Return what the scores are that a rule was tuned on."""
+    """Return whether a rule was tuned on probabilities or on any numbers."""
     if way == "classes":
         return "probabilities"
     if way == "wide":

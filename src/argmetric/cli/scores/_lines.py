@@ -74,7 +74,7 @@ def forecast_facts(forecast: Any, *but: str) -> Facts:
 
 
 class Answer(NamedTuple):
-    """What a verb says of rows: results by their keys in JSON, and lines for people.
+    """Answer of a verb on rows: results by their keys in JSON, and lines for people.
 
     `values` are further keys of JSON. With `beside_rows` the lines go to standard
     error. `judged` is the score that --fail-under judges, and what it is called.
@@ -95,7 +95,7 @@ def verb(
     exclusive: str = "",
     **how: Any,
 ) -> Callable[[Callable[[Arguments, io.Input], Answer]], App]:
-    """Make a command of a function that answers about rows.
+    """Return a decorator that makes a command of a function on rows.
 
     What all verbs have in common is done here: files are listed, options that do not go
     together refused (those `exclusive` of each other too), the answer is printed, and
@@ -103,8 +103,11 @@ def verb(
     """
 
     def make(answer: Callable[[Arguments, io.Input], Answer]) -> App:
+        """Make the command of a function that returns an `Answer`."""
+
         @wraps(answer)
         def run(o: Arguments) -> int:
+            """Check the options, compute the answer, print it and judge its score."""
             source = io.join_inputs(o.file, o.more, writes="output" in o.names)
             io.exclude(o, *exclusive.split())
             io.check_options(answer.__name__, o)
@@ -153,7 +156,7 @@ def promise_lines(*results: Any) -> Facts:
 
 
 def positives_line(n: int, of: int) -> tuple[str, str]:
-    """Return the line on what was chosen."""
+    """Return the line on the number of positives."""
     return "positives", part_text(n, of, "")
 
 
@@ -206,7 +209,7 @@ def rule_text(rule: am.Rule, score: str, p: Floats | None = None) -> str:
 def rule_facts(
     rule: am.Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
 ) -> Facts:
-    """Return the lines that tell of a rule; `rows` are those that it was tuned on."""
+    """Return the lines on a rule, which was tuned on `rows`."""
     names, part = (rule.pos_label, rule.neg_label), rule.positive_rate
     labels = "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
     chosen = "" if math.isnan(part) else f", {100 * part:.1f} % of them chosen"
@@ -218,7 +221,7 @@ def rule_facts(
 
 
 def tuned_on(rule: Any) -> str:
-    """Return where a rule comes from, in a few words."""
+    """Return on how many rows a rule was tuned, and its score there, as text."""
     known = rule.score is not None and not math.isnan(rule.score)
     score = f", {rule.metric.name} {number(rule.score)}" if known else ""
     return f"tuned on {count(rule.n, 'row')}{score}" if rule.n else "not tuned"
@@ -269,7 +272,7 @@ def report(o: Arguments) -> int:
 
 
 def save(result: Any, path: str | None) -> None:
-    """Write a report, or that of a result, if one is asked for, and say so."""
+    """Write a report, or the report of a result, to a path if there is one."""
     if path is None:
         return
     if not hasattr(result, "render"):
@@ -292,6 +295,7 @@ def save_report(rows: TableRows, o: Arguments, decision: Any, labels: object) ->
 
 
 def _page(rows: TableRows, o: Arguments, decision: Any, **labels: object) -> Report:
+    """Return the report of a decision, with the names of the file and columns."""
     from argmetric import _report as pages
 
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}

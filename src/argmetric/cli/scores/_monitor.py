@@ -72,7 +72,7 @@ class _Periods(opt.Options, group=opt.FORECAST):
 
 
 class _Files(opt.Options, group=opt.OUTPUT):
-    """What is kept and written.
+    """Options of the files that `monitor` keeps and writes.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def monitor(o: Arguments) -> int:
 
 
 class _MonitorRun(NamedTuple):
-    """Periods, None without rows, of so many files, and those known `before`."""
+    """Periods of some files, None without rows, and those known before."""
 
     periods: Any
     reader: RowReader
@@ -271,6 +271,7 @@ def _answer(o: Arguments, source: io.Input, counted: _MonitorRun) -> int:
 
 
 def _length(every: str | None, time: str | None) -> int | str:
+    """Return the length of periods by --every and --time: rows, or such as "1w"."""
     if every is None and time is None:
         raise UsageError(
             "pass --time COLUMN, or --every with a number of rows, to make periods"
@@ -306,7 +307,7 @@ def _reference(o: Arguments) -> tuple[Any, ...] | None:
 
 @dataclass
 class _Count:
-    """How rows of files are counted; None decides by what is tuned on the reference."""
+    """Counter of rows of files by period; `decider` None: tuned on the reference."""
 
     reader: RowReader
     metric: Any
@@ -317,7 +318,7 @@ class _Count:
     def periods(
         self, paths: list[str], late: list[str], found: am.Monitoring | None = None
     ) -> am.Monitoring | None:
-        """Add rows of files, and late labels, to what was `found` before."""
+        """Return the monitoring with the rows of files and late labels added."""
         reader, overlap = self.reader, None
         if found is not None and reader.labelled is None:  # as when the state was begun
             reader.labelled = found.watch.rule is None
@@ -369,7 +370,7 @@ def _add_labels(found: am.Monitoring, some: dict[str, Any], path: str) -> am.Mon
 
 
 def _values(found: Any, reader: RowReader, source: str, n_files: int) -> _report.Values:
-    """Return what was found, as docs/results.rst tells it."""
+    """Return the monitoring as values of JSON, documented in docs/results.rst."""
     watch, rule, metric = found.watch, found.watch.rule, found.metric
     zero, segments = metric.zero_division, getattr(found, "segments", {})
     if reader.o.one_label:
@@ -412,7 +413,7 @@ def _values(found: Any, reader: RowReader, source: str, n_files: int) -> _report
 
 
 def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
-    """Return alarms of periods with new rows; of the last one where there are none."""
+    """Return alarms by segment, of periods with new rows or else of the last one."""
     alarms: dict[str, list[Any]] = {}
     old = {} if before is None else {"": before, **before.segments}
     for name, one in {"": found, **getattr(found, "segments", {})}.items():

@@ -85,7 +85,7 @@ class RowReader:
             self.notes.append(f"{path} has no rows")
 
     def at_once(self, paths: list[str]) -> dict[str, Any] | None:
-        """Return rows of all files, None where there are none."""
+        """Return the columns of the rows of all files by name; None without rows."""
         blocks = [block for path in paths for block in self.blocks(path)]
         self.check()
         if not blocks:
@@ -170,6 +170,7 @@ class RowReader:
         return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
     def _known_labels(self, rows: TableRows, o: Arguments) -> AnyArray | None:
+        """Return labels that have come; None, and a note, if they are unreadable."""
         if self._bad_label:
             return None
         try:
@@ -182,6 +183,7 @@ class RowReader:
             return None
 
     def _times(self, table: files.Table) -> AnyArray | None:
+        """Return the time of each row of a block; None without --time."""
         if self.o.time is None:
             return None
         column = table.columns.column(table.names.index(self._found["time"]))
@@ -235,7 +237,7 @@ def _parse_times(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """What was counted so far: `asked` has the options that must stay the same.
+    """Counts of the files so far; options in `asked` must stay the same.
 
     Each of the files has its path, size, time of change and digest.
     """
@@ -257,7 +259,7 @@ class State:
     def load(
         cls, path: str, asked: dict[str, Any], reference: tuple[Any, ...] | None
     ) -> State:
-        """Read a state, or begin one; what does not fit the options is refused."""
+        """Read a state, or begin one; refuse options that differ from its own."""
         asked["--reference"] = reference and _digest_of_rows(reference)
         if not os.path.exists(path):
             refuse_bad_target(path)
@@ -302,7 +304,7 @@ class State:
         return State({**asked, "--reference": begun["--reference"]}, made, read, zoned)
 
     def new_files(self, paths: list[str], notes: list[str]) -> list[list[Any]]:
-        """Files that were not counted yet; notes tell which are left out.
+        """Return files that were not counted yet; add notes on those left out.
 
         A file is known by its path, size and time of change, or by its content.
         """
@@ -343,7 +345,7 @@ class State:
         fresh: list[list[Any]],
         zoned: bool | None,
     ) -> None:
-        """Replace the file in one step, with what was found in new files."""
+        """Write the state with new files, replacing the file in one step."""
         values = {
             "file": NAME,
             "format": FORMAT,
@@ -359,7 +361,7 @@ class State:
 
 @contextlib.contextmanager
 def only_run(path: str) -> Iterator[None]:
-    """Refuse a second run with the same state; remove what a killed one left."""
+    """Refuse a second run with the same state; remove files of a killed one."""
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")

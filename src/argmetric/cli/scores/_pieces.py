@@ -138,7 +138,7 @@ def _memory_of(source: io.Input) -> int:
 def columns(
     o: Arguments, source: io.Input, *names: str, logits: bool = False
 ) -> dict[str, str]:
-    """Return the columns of files by the options that name them."""
+    """Return the columns of files that options name, or the usual ones."""
     from argmetric.scale import columns_of
 
     more = {"score": files.LOGIT_NAMES} if logits else {}
@@ -147,7 +147,7 @@ def columns(
 
 
 def _reading(o: Arguments) -> dict[str, Any]:
-    """Return how text is written, by the options that say it."""
+    """Return the options that were given on encoding, line length and decimals."""
     how = o.only(*(name for name in _READING if name in o.names))
     if how:
         check_encoding(how["encoding"])
@@ -175,7 +175,7 @@ def running(o: Arguments, source: io.Input) -> Iterator[Any]:
         return function(**{name: values[name] for name in known if name in values})
 
     def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
-        """Open the files and run the verb; `more` goes before the settings."""
+        """Open the files and call a verb; `more` are its first arguments."""
         values = {**settings, **more}
         values |= {} if metric is None else {"metric": metric}
         opened = call(partial(scale.open, source), values)
@@ -193,7 +193,7 @@ def rows_of(
     groups: int | None = None,
     **used: str | None,
 ) -> TableRows:
-    """Return rows of files that were read in pieces, described as others are."""
+    """Return a description of rows that were read in batches, like that of others."""
     table = SimpleNamespace(source=io.shown_input(source), format="parquet", n_rows=n)
     ids = None if groups is None else SimpleNamespace(ids=range(groups))
     rows = TableRows(table, "one", metric, average, groups=ids)

@@ -101,7 +101,7 @@ def list_files(source: Input, *, remote: bool = False) -> list[str]:
 
 
 def shown_input(source: Input) -> str:
-    """Return an input as people call it."""
+    """Return the name of an input in messages."""
     if isinstance(source, str):
         return source
     if len(source) > 2:
@@ -110,12 +110,12 @@ def shown_input(source: Input) -> str:
 
 
 def in_pieces(path: str) -> bool:
-    """Whether this is a folder, an address, or a file whose columns stand apart."""
+    """Return whether a path is read in batches: a folder, an address, or columnar."""
     return "://" in path or os.path.isdir(path) or path.lower().endswith(COLUMNAR)
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path stands for all files that match it."""
+    """Return whether a path stands for all files that match it."""
     return "://" not in path and glob.has_magic(path) and not os.path.exists(path)
 
 
@@ -236,7 +236,7 @@ def as_classes(names: list[str]) -> list[Any]:
 
 
 def is_saved(path: str | None) -> bool:
-    """Whether a file holds a map or a rule, one JSON object, and no rows."""
+    """Return whether a file holds a saved calibrator or rule, not rows."""
     if path is None or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -253,7 +253,7 @@ def is_saved(path: str | None) -> bool:
 
 
 def load_saved(path: str, what: str) -> Any:
-    """Read a rule of any kind, or a map, of an earlier command."""
+    """Read a rule of any kind, or a calibrator, of an earlier command."""
     if path == "-":
         raise UsageError(f"a {what} is read from a file, not from standard input")
     try:
@@ -291,7 +291,7 @@ def load_rule(path: str, way: str = "one") -> Any:
 
 
 class RowsOut(NamedTuple):
-    """Where rows go: a file, ``"-"``, or None where they are not wanted."""
+    """Target of written rows: a file, "-", or None where none are wanted."""
 
     target: str | None
     format: Format
@@ -316,7 +316,7 @@ def refuse_shared_output(output: str | None, *, json: bool) -> None:
 
 
 def rows_out(table: files.Table, o: Arguments, new: dict[str, str]) -> RowsOut:
-    """Settle where rows go; what cannot be is refused before the work.
+    """Return the target of rows; refuse impossible ones before the work.
 
     `new` has the names of the columns that will be added, each with its option.
     """

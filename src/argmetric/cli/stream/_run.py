@@ -186,7 +186,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM as wishes; only the main thread can."""
+        """Treat SIGINT and SIGTERM as requests to stop, in the main thread."""
         before: dict[int, Any] = {}
         with contextlib.suppress(ValueError):
             for number in _SIGNALS:
@@ -233,6 +233,7 @@ def prediction_lines(
 
 
 def _as_json(label: str) -> str:
+    """Return a label as JSON: a number where it reads as one, else text."""
     try:
         number = saving.parse_json(label, rows=True)
     except ValueError:
@@ -281,6 +282,7 @@ class Predictions:
             self.length += len(data)
 
     def sync(self) -> None:
+        """Write what is buffered to the disk."""
         if self._file is None:
             return
         with self._name_in_errors():
@@ -295,7 +297,7 @@ class Predictions:
                 self._file.flush() if self.target == "-" else self._file.close()
 
     def _name_in_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Let an error tell which file it is about; of a pipe the caller knows."""
+        """Return a context in which errors name the output file, if it is one."""
         return contextlib.nullcontext() if self.target == "-" else writing(self.target)
 
 
@@ -377,6 +379,7 @@ class StreamRun:
             self._keep()
 
     def _take(self, block: blocks.RowBlock) -> None:
+        """Learn from a block of rows, in parts where a history is kept."""
         self.position = block.position
         if not block.y.size:
             return
@@ -392,6 +395,7 @@ class StreamRun:
             self.history.look(StreamMoment(self.n_rows, *known, tp, tp + fp, tp + fn))
 
     def _learn(self, X: Floats | SparseMatrix, y: AnyArray, numbers: Integers) -> None:
+        """Predict rows before learning from each; count outcomes, write decisions."""
         found, scores = self.model.progressive(X, y, classes=[0, 1], return_proba=True)
         decisions = np.asarray(found).astype(np.int64)
         counts = np.bincount(2 * decisions + y, minlength=4).tolist()
@@ -404,7 +408,7 @@ class StreamRun:
         self.learned += y.size
 
     def _look(self) -> None:
-        """Show how it goes, now and then, to someone who may see it."""
+        """Print the progress from time to time, on a terminal only."""
         if time.monotonic() < self._next_look or not sys.stderr.isatty():
             return
         rate = self.learned / max(self.seconds, 1e-9)
@@ -442,7 +446,7 @@ class StreamRun:
         )
 
     def _keep(self) -> bool:
-        """Write a checkpoint, if they are wanted: predictions first, then the state."""
+        """Write a checkpoint if there is a folder: predictions, then the state."""
         if self.folder is None:
             return False
         self.predictions.sync()

@@ -1,4 +1,4 @@
-"""What a model is given: columns of numbers, and of values that are told apart."""
+"""Features of a model: columns of numbers, and columns of categories."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str
 
 
 def _text(value: object) -> str | None:
+    """Return a category as text; None where it is missing."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isnan(value):

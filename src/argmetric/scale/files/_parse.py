@@ -34,14 +34,14 @@ _THREAD_BYTES = 1 << 20  # parsed by one of several threads
 
 @dataclass(frozen=True)
 class TextPlace:
-    """A file, and lines and bytes of it before a piece."""
+    """Place in a file of text: the number of lines and bytes before it."""
 
     name: str
     lines: int = 0
     offset: int = 0
 
     def plus(self, lines: int, size: int) -> TextPlace:
-        """Return the place so many lines and bytes later."""
+        """Return the place `lines` lines and `size` bytes later."""
         return TextPlace(self.name, self.lines + lines, self.offset + size)
 
     def behind(self, data: bytes) -> TextPlace:
@@ -145,7 +145,7 @@ def split_rows(
 
 
 def delimiter_in(head: bytes, delimiter: str) -> str:
-    """Return what separates the names of a header, where only one other mark can."""
+    """Return the delimiter of a header: another one if only that occurs."""
     line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").partition(b"\n")[0]
     others = [mark for mark in ",;\t" if mark.encode() in line]
     if delimiter not in others and len(others) == 1:  # never a guess
@@ -330,6 +330,7 @@ def _plain_columns(data: bytes, block_bytes: int) -> pa.Table:
     import pyarrow.json as pj
 
     def read(schema: pa.Schema) -> pa.Table:
+        """Read JSON lines with pyarrow, by this schema."""
         return pj.read_json(
             pa.BufferReader(pa.py_buffer(data)),
             read_options=pj.ReadOptions(block_size=block_bytes),
@@ -356,6 +357,7 @@ def _as_text(type_: pa.DataType) -> pa.DataType:
 
 
 def _json_text(value: Any) -> str | None:
+    """Return a JSON value as the text of a cell; None for null."""
     if isinstance(value, str):  # half of a surrogate pair is no text
         return value.encode(errors="backslashreplace").decode()
     if value is None:

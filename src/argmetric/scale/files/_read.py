@@ -72,7 +72,7 @@ def read_blocks(
     format: Format | None = None,
     **how: Any,
 ) -> Iterator[Table]:
-    """Rows of a file, block by block; none of a header alone.
+    """Yield the rows of a file, block by block; none of a header alone.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _batches(
     max_line: int = MAX_LINE_BYTES,
     decimal: str = ".",
 ) -> Iterator[Table]:
-    """Rows in their order, of text and of chosen columns in blocks."""
+    """Yield rows in their order; text and chosen columns in blocks."""
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
@@ -136,7 +136,7 @@ def _batches(
 
 
 def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
-    """Settle the format; what is announced and what the bytes show must not differ."""
+    """Return the format of a file; refuse one that its bytes contradict."""
     shown = binary_format(head)
     if format is None:
         format = sniff(head)
@@ -165,6 +165,7 @@ def _select(table: Table, choose: Choose | None) -> Table:
 def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a Parquet, Arrow or Excel file, by batch where it can be."""
     if choose is None or not source.regular or source.codec or format == "xlsx":
         columns = read_typed(source.all(), format)
         yield _select(Table(columns, format, source.name), choose)
@@ -181,7 +182,7 @@ def _typed_tables(
 def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, TextPlace]]:
-    """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    """Yield pieces of whole rows in UTF-8, one if `size` is 0, and their places."""
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
@@ -212,6 +213,7 @@ def _text(
 def _delimited_tables(
     source: Source, format: Format, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a CSV or TSV file, block by block, of the chosen columns."""
     name, mark = source.name, DELIMITERS[format]
     names: list[str] = []
     rows = 0
@@ -236,6 +238,7 @@ def _delimited_tables(
 def _json_tables(
     source: Source, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
+    """Yield tables of a file of JSON lines, block by block."""
     from argmetric.scale.files._parse import json_columns
 
     size, first = 0 if choose is None else BLOCK_BYTES, 0
@@ -289,7 +292,7 @@ def _align(table: Table, first: Table) -> pa.Table:
 
 
 def _clash(tables: list[Table]) -> str:
-    """Say which column has one type here and another one there."""
+    """Return a message on a column that has different types in two files."""
     first, *others = tables
     for table, name in itertools.product(others, first.names):
         columns = [one.columns.select([name]) for one in (first, table)]

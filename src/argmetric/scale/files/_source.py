@@ -54,7 +54,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 
 def marked(role: Role, value: str | None = None) -> str:
-    """Return what the user may choose as a message names it, with a value for it."""
+    """Return an option as messages mark it, `role` or `role=value`."""
     return f"`{role}`" if value is None else f"`{role}={value}`"
 
 
@@ -63,7 +63,7 @@ COMMENTS = "; lines that begin with # are not skipped: remove them"
 
 
 def has_bare_returns(head: bytes) -> bool:
-    """Whether lines of text end in CR alone, as old Macs wrote them."""
+    """Return whether lines of text end in CR alone, as on old Macs."""
     return b"\r" in head and b"\n" not in head
 
 
@@ -105,7 +105,7 @@ def read_by_plugin(path: str) -> Any:
 
 
 def codec_by_name(path: str) -> str | None:
-    """Return the codec that the end of a name stands for, None for a plain file."""
+    """Return the codec that the extension of a file names, or None."""
     return _CODECS_OF_NAMES.get(PurePath(path).suffix.lower())
 
 
@@ -160,7 +160,7 @@ _PATIENCE_SECONDS = 0.1
 
 
 class PackedError(DataError):
-    """The bytes of `name` are compressed in a way that `command` unpacks, not we."""
+    """Error of a compressed file that is not unpacked here; `command` does it."""
 
     def __init__(self, name: str, command: str) -> None:
         super().__init__(f"{name} is compressed: {command} FILE unpacks it")
@@ -212,6 +212,7 @@ class Source:
             self.head = self._pushed = self._peek(self._unpack)
 
     def _peek(self, read: Callable[[int], bytes]) -> bytes:
+        """Return up to PIECE bytes of the beginning, fewer where a writer is slow."""
         parts = bytearray()
         while len(parts) < PIECE and (part := read(PIECE - len(parts))):
             parts += part
@@ -229,7 +230,7 @@ class Source:
             self._file.close()
 
     def read(self, most: int, *, at_once: bool = True) -> bytes:
-        """Return the next bytes, b"" at the end; what is there `at_once`, or all."""
+        """Return up to `most` bytes; with `at_once`, only those that are ready."""
         data, self._pushed = self._pushed[:most], self._pushed[most:]
         read = self._unpack if self._unpacking else self._raw
         parts = [data or read(most)]
@@ -249,6 +250,7 @@ class Source:
         return b"".join(iter(lambda: self.read(1 << 24), b""))
 
     def _raw(self, most: int) -> bytes:
+        """Return up to `most` bytes as they are in the source; empty at its end."""
         if self._descriptor < 0:
             return bytes(self._file.read(most) or b"")
         while self._waits and not self._ready(_PATIENCE_SECONDS):
@@ -264,6 +266,7 @@ class Source:
         return data
 
     def _unpack(self, most: int) -> bytes:
+        """Return up to `most` unpacked bytes; refuse damaged and exploding files."""
         import pyarrow as pa
 
         try:
@@ -288,13 +291,13 @@ class Source:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
 
     def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
-        """Return what a place is recognised by, as plain values."""
+        """Return size and digests by which a place is recognised later."""
         head = self.head[: min(offset, HEAD)]
         marks = {"head": [len(head), digest(head)], "tail": [len(tail), digest(tail)]}
         return {"size": self.size, **marks}
 
     def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
-        """Go to a place that another run has marked, if this is the same input.
+        """Go to a place that another run marked; refuse another input.
 
         A stream, and what is packed, is read up to there: it has to begin anew.
         """
@@ -335,6 +338,7 @@ class Source:
             )
 
     def _bytes_at(self, offset: int, count: int) -> bytes:
+        """Return `count` bytes from an offset of the file."""
         os.lseek(self._descriptor, offset, os.SEEK_SET)
         data = b""
         while len(data) < count and (part := os.read(self._descriptor, count)):
@@ -343,7 +347,7 @@ class Source:
 
 
 class _PackedBytes:
-    """The packed bytes of a source, as pyarrow reads a file."""
+    """Packed bytes of a source, as a file that pyarrow can read."""
 
     closed = False
 
@@ -358,6 +362,7 @@ class _PackedBytes:
 
 
 def _open_file(path: str) -> Any:
+    """Open a file, or standard input for -; say clearly why one cannot be read."""
     if path == STANDARD_STREAM:
         if sys.stdin is None:
             raise DataError("standard input is closed")
@@ -379,6 +384,7 @@ def _open_file(path: str) -> Any:
 
 
 def _similar_file(path: str) -> str:
+    """Return a hint with a file of a similar name in the folder, or nothing."""
     try:
         siblings = os.listdir(os.path.dirname(path) or ".")
     except OSError:

@@ -36,7 +36,7 @@ _OPTIONS = {
 
 
 def call(name: str, *columns: pa.Array, **options: str) -> pa.Array:
-    """Apply a function to columns and scalars, with the options that it has."""
+    """Apply a compute function of pyarrow to columns, with its options."""
     engine = _engine()
     chosen = getattr(engine, _OPTIONS[name])(**options) if options else None
     return engine.call_function(name, list(columns), chosen)
@@ -51,7 +51,7 @@ def cast(column: pa.Array, type_: pa.DataType, *, safe: bool = True) -> pa.Array
 
 
 def _engine() -> Any:
-    """`pyarrow._compute`: it loads faster than `pyarrow.compute`, made from it."""
+    """Return `pyarrow._compute`, which loads faster than `pyarrow.compute`."""
     try:
         from pyarrow import _compute as engine
     except ImportError:
@@ -269,7 +269,7 @@ def null_like(column: pa.Array) -> pa.Scalar:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file.
+    """Rows of one file, or a block of them.
 
     Columns of CSV and TSV are text, cell by cell as in the file, so that ids such as
     ``007`` survive.
@@ -313,7 +313,7 @@ class Table:
 
 
 def _with_key(lines: pa.Array, name: str, values: Any) -> pa.Array:
-    """Add a key to the end of JSON objects, one on a line, in the spacing they have."""
+    """Return lines of JSON objects with a key added, in their own spacing."""
     import json
 
     spaced = '": ' in lines[0].as_py()
@@ -431,6 +431,7 @@ def _header_hint(table: Table) -> str:
     """Point out names that are all numbers: the first row was taken for a header."""
 
     def is_number(text: str) -> bool:
+        """Return whether a text is a number."""
         try:
             float(text)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What a column holds: numbers, probabilities, weights, groups or labels."""
+"""Values of a column: numbers, probabilities, weights, groups or labels."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 
 def number_problem(text: str) -> str:
-    """Say what a cell is instead of a number, and what to do about it."""
+    """Return a message why a cell is no number, and what to do."""
     if not text:
         return _EMPTY
     if re.match(_PERCENTAGE, text):
@@ -124,11 +124,12 @@ class _CodedColumn:
     values: list[Any]
 
     def spread(self, worth: npt.NDArray[Any], *, of_null: Any) -> npt.NDArray[Any]:
-        """Give each row what its value is worth."""
+        """Return for each row the entry of `worth` for its value."""
         return np.append(worth, of_null)[self.codes]
 
 
 def _encode(table: Table, name: str) -> _CodedColumn:
+    """Return the codes of a column, -1 where missing, and its distinct values."""
     column = _plain(table, name)
     try:
         encoded = flat(call("dictionary_encode", column))
@@ -153,7 +154,7 @@ def _plain(table: Table, name: str) -> pa.Array:
 
 
 def _number_cells(table: Table, name: str) -> pa.Array:
-    """Return a plain column; decimal commas are points where they are announced."""
+    """Return a plain column, with decimal commas as points if announced."""
     column = _plain(table, name)
     if table.decimal == "," and pa.types.is_large_string(column.type):
         column = with_decimal_points(column)
@@ -161,6 +162,7 @@ def _number_cells(table: Table, name: str) -> pa.Array:
 
 
 def is_numeric(type_: pa.DataType) -> bool:
+    """Return whether a type of pyarrow holds numbers or booleans."""
     from pyarrow import types
 
     return bool(
@@ -172,7 +174,7 @@ def is_numeric(type_: pa.DataType) -> bool:
 
 
 def _is_gap(value: object) -> bool:
-    """Whether a value is no value at all: an empty cell or NaN."""
+    """Return whether a value is missing: an empty cell or NaN."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan or (isinstance(value, str) and not value.strip())
 
@@ -270,7 +272,7 @@ def _read(
     missing: bool = False,
     both: bool = False,
 ) -> tuple[npt.NDArray[np.float64], Classes]:
-    """Return rows of labels as 0 and 1, NaN where there is none, and the classes."""
+    """Return labels as 0, 1 or NaN for each row, and the two classes."""
     coded = _encode(table, name)
     gaps = np.array([is_spelled_missing(value) for value in coded.values], dtype=bool)
     if not missing:
@@ -316,6 +318,7 @@ def _strip(value: object) -> object:
 
 
 def _is_same(value: object, text: str) -> bool:
+    """Return whether a value of a column is what the user typed."""
     if isinstance(value, bool):
         return str(value).lower() == text.lower()
     if isinstance(value, str):

@@ -192,6 +192,7 @@ def output_format(table: Table, path: str) -> Format:
 def _write(
     table: Table, file: IO[bytes], format: Format, numeric: frozenset[str]
 ) -> None:
+    """Write a table in a format; `numeric` columns of text become numbers."""
     if format in DELIMITERS:
         same = format == table.format
         delimiter = table.delimiter if same else DELIMITERS[format]
@@ -258,6 +259,7 @@ def _quote_cells(texts: pa.Array, delimiter: str, *, alone: bool) -> pa.Array:
 
 
 def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
+    """Write a table as JSON lines; unchanged lines are copied."""
     import json
 
     if table.lines is not None:
@@ -280,7 +282,7 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
 
 @contextlib.contextmanager
 def _packing(file: IO[bytes], codec: str | None) -> Iterator[IO[bytes]]:
-    """Yield what compresses to a file that stays open, or the file itself."""
+    """Yield a file that compresses what is written, or the file itself."""
     if codec is None:
         yield file
         return

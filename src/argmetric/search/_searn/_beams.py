@@ -52,7 +52,7 @@ class _Member(NamedTuple):
 
 
 class _Queue(NamedTuple):
-    """Parents of the beam, children kept so far, and the (rank, action) on offer."""
+    """State of a beam: parents, the children kept so far, and (rank, action) left."""
 
     parents: tuple[_Member, ...]
     kept: tuple[_Member, ...]
@@ -122,6 +122,7 @@ class QueueTask(Task):
         return state.offers
 
     def _child(self, x: object, state: _Queue, action: tuple[int, Any]) -> _Member:
+        """Return the member of the beam that follows a parent by one action."""
         rank, move = action
         parent = state.parents[rank]
         if move is None:
@@ -133,7 +134,7 @@ class QueueTask(Task):
         return self.task._in_place()  # queues are not changed, but hold such states
 
     def step(self, x: object, state: _Queue, action: tuple[int, Any]) -> _Queue:
-        """Keep a child; when the next beam is full it becomes the queue."""
+        """Keep a child; a full beam of children becomes the next parents."""
         child = self._child(x, state, action)
         if self._is_finished(state):
             return _Queue((), (), (), child)
@@ -217,7 +218,7 @@ class QueueTask(Task):
         return [min(kept, *offered)] * len(offered)
 
     def _reach(self, x: object, y: object, state: object) -> float:
-        """Return the least loss in reach of one path, by the task's own costs."""
+        """Return the least loss that a path can still reach, by its own costs."""
         key = id(x), id(y)
         if key not in self._known:
             if len(self._known) >= _MOST_INPUTS:
@@ -344,6 +345,7 @@ class Decoder:
     seed: int  # of the draws, which depend on it and on the number of the input
 
     def outputs(self, mixture: Mixture, X: Sequence[Input]) -> list[Any]:
+        """Return the output for each input, by a beam or by drawing decisions."""
         drawn = self.prediction == "draw" or mixture.deterministic
         keys = make_keys(self.seed, np.arange(len(X)))
         if drawn and isinstance(X, PreparedInputs) and X.runs(mixture):

@@ -42,7 +42,7 @@ class TaskProblem:
 
 @dataclass(frozen=True, repr=False)
 class TaskReport(Result):
-    """The result of `check_task`.
+    """Result of `check_task`.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ class _Kit:
             self.note("best", what)
 
     def rises(self, costs: object, legal: tuple[Action, ...]) -> Floats | None:
-        """Return costs above the least, or None if they do not fit the actions."""
+        """Return costs minus the least one, or None if they are invalid."""
         found = np.asarray(costs, dtype=np.float64)
         if found.shape != (len(legal),):
             what = f"{found.size} costs for {len(legal)} actions: one for each"
@@ -433,7 +433,7 @@ class _Kit:
     def follow(
         self, x: object, y: object, state: object, *, at_random: bool = False
     ) -> float:
-        """Return the loss at the end of the task's own policy; the state is used up."""
+        """Return the loss after following the task's reference; changes the state."""
         for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
             if not legal:
@@ -451,7 +451,7 @@ class _Kit:
         raise self.endless()
 
     def endless(self) -> _BrokenError:
-        """Store the problem that a path does not end."""
+        """Store and return the problem of a path that does not end."""
         return self.stop_path(
             "end",
             f"no final state after {self.max_steps} steps: does step() come back to a "

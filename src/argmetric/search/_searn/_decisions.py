@@ -52,7 +52,7 @@ def _joined_ends(parts: Sequence[Integers]) -> Integers:
 
 
 def _take_rows(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
-    """Return the starts of some segments once concatenated, and their elements."""
+    """Return the starts of chosen segments after concatenation, and their elements."""
     sizes = np.diff(indptr)[rows]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
@@ -146,7 +146,7 @@ def _plain(name: object) -> Any:
 
 
 def hash_name(name: object) -> int:
-    """Return 64 bits of a name or an action, the same in every process."""
+    """Return a 64-bit hash of a name or an action, equal in all processes."""
     try:
         found = _known.get(name)
     except TypeError:
@@ -229,6 +229,7 @@ class RowGatherer:
         self.values = array("d")
 
     def add(self, features: Features | None, bias: bool = False) -> None:
+        """Add a row of features, empty for None; with a constant if `bias`."""
         if features is not None:
             names, values = _names_and_values(features)
             self.hashes.extend(_hashes(names))
@@ -239,6 +240,7 @@ class RowGatherer:
         self.ends.append(len(self.hashes))
 
     def rows(self) -> HashedRows:
+        """Return the rows gathered so far as arrays."""
         return HashedRows(
             np.array(self.ends, dtype=np.int64),
             np.array(self.hashes, dtype=np.uint64),
@@ -247,7 +249,7 @@ class RowGatherer:
 
 
 def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
-    """Return the features of decisions; those of a state include a constant."""
+    """Return the decisions of situations with the features of states and actions."""
     states, pairs = RowGatherer(), RowGatherer()
     codes: list[int] = []
     ends = [0]

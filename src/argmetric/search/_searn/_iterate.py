@@ -145,7 +145,7 @@ class Examples:
 
 
 class _Recorder:
-    """Record decisions as they are met: steps may change their states later."""
+    """Recorder of decisions when they are met, before steps change their states."""
 
     def __init__(self, task: Task, initial: InitialPolicy | None) -> None:
         self.task = task
@@ -157,6 +157,7 @@ class _Recorder:
         self.longest = 0
 
     def visit(self, situations: list[Situation]) -> SituationCache:
+        """Record situations that a policy meets; return their decisions and costs."""
         costs = None
         if self.initial is not None:
             costs = [self.initial.costs(one) for one in situations]
@@ -217,7 +218,7 @@ def _roll_in_python(
     paths: Paths | None,
     keys: Hashes,
 ) -> tuple[Decisions, Floats, Integers, Floats, int]:
-    """Do what `PreparedInputs.roll_in` does, for any task."""
+    """Roll in any task, with the results of `PreparedInputs.roll_in`."""
     task = mixture.task
     recorder = _Recorder(task, mixture.initial if paths is None else None)
     walks = start_walks(task, *data, folds)
@@ -280,7 +281,7 @@ def same_number(X: Sequence[Input], Y: Sequence[Output], what: str = "") -> Data
 
 
 def check_sequence(values: object, name: str) -> None:
-    """Refuse what has no length, tables, and views of memory, which hold no text."""
+    """Refuse what is no sequence, such as a table or a view of memory."""
     wrong = hasattr(values, "columns") or isinstance(values, memoryview)
     if not is_sized(values) or wrong:
         raise TypeError(f"{name} must be a sequence, not {shown(values)}")

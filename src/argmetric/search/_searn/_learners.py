@@ -91,7 +91,7 @@ class _PlainDecisions(TableDecisions):
 
 
 def as_table(decisions: Decisions | TableDecisions) -> TableDecisions:
-    """Return decisions of any kind as a learner of tables takes them."""
+    """Return decisions as a table; refuse actions with features of their own."""
     if not isinstance(decisions, Decisions):
         return decisions
     if decisions.pairs.hashes.size:
@@ -221,7 +221,7 @@ def expand_features(decisions: Decisions, quadratic: bool) -> Decisions:
 
 
 def flat(decisions: Decisions) -> tuple[Any, ...]:
-    """Return the arrays, as kernels take them."""
+    """Return the arrays of decisions in the order in which kernels take them."""
     states, pairs = decisions.states, decisions.pairs
     first = states.indptr, states.hashes, states.values
     last = pairs.indptr, pairs.hashes, pairs.values
@@ -355,7 +355,7 @@ class LinearLearner(Shown):
 
 
 def importance_scale(regrets: Floats, decisions: Decisions | TableDecisions) -> float:
-    """Return one over the mean of the largest regrets; 1 if there is none."""
+    """Return one over the mean largest regret of decisions; 1 if all are 0."""
     largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0
 

@@ -88,6 +88,7 @@ def load(kind: type[Searn], path: str | os.PathLike[str], task: Task) -> Searn:
 
 
 def _linear(scorer: object, learner: object) -> LinearScorer:
+    """Return the scorer if it is linear: only such models can be saved."""
     known = isinstance(learner, str) or type(learner) is LinearLearner
     if known and isinstance(scorer, LinearScorer):
         return scorer
@@ -106,7 +107,7 @@ def _scorer(name: str, arrays: Arrays, hash_bits: int, quadratic: bool) -> Linea
 
 
 def facts(task: Task) -> dict[str, Any]:
-    """Return the name of a task and its arguments, as JSON restores them."""
+    """Return the name and the arguments of a task, as JSON can hold them."""
     found: dict[str, Any] = {"name": type(task).__name__}
     for name, value in vars(task).items():
         if isinstance(value, Task):

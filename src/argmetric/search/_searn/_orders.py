@@ -65,32 +65,32 @@ class RightToLeft(Task):
         self.mirror = own if mirror is None else mirror
 
     def start(self, x: Input) -> State:
-        """As in the task."""
+        """Return the first state of the task on the reversed input."""
         return self.task.start(x[::-1])
 
     def actions(self, x: Input, state: State) -> Sequence[Action]:
-        """As in the task."""
+        """Return the actions of the task on the reversed input."""
         return self.task.actions(x[::-1], state)
 
     def step(self, x: Input, state: State, action: Action) -> State:
-        """As in the task."""
+        """Take one step of the task on the reversed input."""
         return self.task.step(x[::-1], state, action)
 
     def copy(self, state: object) -> State:
-        """As in the task."""
+        """Return a copy of the state, made by the task."""
         return self.task.copy(state)
 
     def _in_place(self) -> bool:
         return self.task._in_place()
 
     def features(self, x: Input, state: State) -> Features | None:
-        """As in the task."""
+        """Return the features of the task on the reversed input."""
         return self.task.features(x[::-1], state)
 
     def action_features(
         self, x: Input, state: State, action: Action
     ) -> Features | None:
-        """As in the task."""
+        """Return the features of an action on the reversed input."""
         return self.task.action_features(x[::-1], state, action)
 
     def output(self, x: Input, state: State) -> Output:
@@ -98,27 +98,27 @@ class RightToLeft(Task):
         return self.mirror(self.task.output(x[::-1], state))
 
     def loss(self, y: object, output: object) -> float:
-        """As in the task."""
+        """Return the loss of an output, as the task has it."""
         return self.task.loss(y, output)
 
     def final(self, x: Input, state: State) -> bool:
-        """As in the task."""
+        """Return whether the task is done with the reversed input."""
         return self.task.final(x[::-1], state)
 
     def costs(self, x: Input, y: Output, state: State) -> Sequence[float] | None:
-        """As in the task."""
+        """Return the costs of actions on the reversed input and output."""
         return self.task.costs(x[::-1], self.mirror(y), state)
 
     def reference(self, x: Input, y: Output, state: State) -> Action | None:
-        """As in the task."""
+        """Return the best action of the task on the reversed input and output."""
         return self.task.reference(x[::-1], self.mirror(y), state)
 
     def most_steps(self, x: Input) -> int:
-        """As in the task."""
+        """Return the most steps of the task on the reversed input."""
         return self.task.most_steps(x[::-1])
 
     def score(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:
-        """As in the task."""
+        """Return the score of outputs, as the task has it."""
         return self.task.score(Y, outputs)
 
 
@@ -176,7 +176,7 @@ class LearnedOrder(Task):
         return (*state[:i], (label,), *state[i + 1 :])
 
     def action_features(self, x: Input, state: State, action: Action) -> Features:
-        """Return features of the token and of labels around, joined with the label."""
+        """Return features of the token and its labelled neighbours, by label."""
         i, label = action
         left = state[i - 1] if i > 0 else ("end",)
         right = state[i + 1] if i + 1 < len(state) else ("end",)
@@ -265,7 +265,7 @@ class JointTask(Task):
         return tuple(task.start(x) for task in self.tasks), ((), ()), 0
 
     def turn(self, x: Input, state: State) -> tuple[int, tuple[Any, ...]]:
-        """Return whose turn it is, and its actions; the other's when it is finished.
+        """Return the number of the task in turn, and its actions.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class JointTask(Task):
         return any(task._in_place() for task in self.tasks)
 
     def features(self, x: Input, state: State) -> Features | None:
-        """Return the features of the task, and the last decisions of the other."""
+        """Return the features of the task in turn, and last decisions of the other."""
         states, last, _ = state
         tier, _ = self.turn(x, state)
         found = self.tasks[tier].features(x, states[tier])
@@ -322,7 +322,7 @@ class JointTask(Task):
     def action_features(
         self, x: Input, state: State, action: Action
     ) -> Features | None:
-        """Return the features, and the action with the other's last decisions."""
+        """Return the features of an action, crossed with the other task's last ones."""
         states, last, _ = state
         tier, move = action
         found = self.tasks[tier].action_features(x, states[tier], move)

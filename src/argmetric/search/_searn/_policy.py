@@ -53,7 +53,7 @@ class Walk:
 
 
 def scatter(keys: Hashes) -> Hashes:
-    """Scatter 64 bits (splitmix64): a random number for each key, always the same."""
+    """Return pseudo-random words of 64 bits for keys (splitmix64)."""
     keys = keys + _GOLDEN
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -274,7 +274,7 @@ class Mixture(Shown):
         return bool(self.weights.max() == 1.0)
 
     def interpolate(self, policy: LearnedPolicy, beta: float) -> Mixture:
-        """Return β of a new policy plus 1 - β of this mixture; β = 1 leaves no others.
+        """Return the mixture of a new policy, with weight β, and this one, with 1 - β.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class Mixture(Shown):
 
     @property
     def _edges(self) -> Floats:
-        """Return the cumulated weights, the last of them above every random number."""
+        """Return the cumulative weights, infinite from the last policy on."""
         edges = np.cumsum(self.weights)
         edges[np.flatnonzero(self.weights)[-1] :] = np.inf
         return edges

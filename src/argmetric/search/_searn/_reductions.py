@@ -31,7 +31,7 @@ _LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 1e-16
 
 
 def joint_rows(decisions: Decisions) -> HashedRows:
-    """Return one row for each action, from the features of its state and its own."""
+    """Return one row of features for each action: of its state and its own."""
     from argmetric.search.kernels.cost_sensitive import fill_joint
 
     per_state = np.diff(decisions.states.indptr)[decisions.owners]
@@ -44,7 +44,7 @@ def joint_rows(decisions: Decisions) -> HashedRows:
 
 @dataclass(frozen=True, eq=False)
 class FeatureColumns:
-    """Features seen in training, as columns of a sparse matrix."""
+    """Columns of a sparse matrix for the features seen in training."""
 
     hashes: Hashes
 
@@ -85,6 +85,7 @@ def class_table(decisions: Decisions, classes: Hashes) -> Integers:
 
 
 def pairs_of(indptr: Integers) -> tuple[Integers, Integers]:
+    """Return both indices of all pairs i < j within a segment, (n_pairs,) each."""
     first: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     second: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     sizes = np.diff(indptr)
@@ -149,6 +150,7 @@ class _PairModels:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
+        """Return for each action how many pairs of classes it wins."""
         decisions = expand_features(decisions, self.quadratic)
         table = class_table(decisions, self.classes)
         X = self.columns.matrix(decisions.states)
@@ -168,6 +170,7 @@ class _DifferenceModel:
     quadratic: bool
 
     def scores(self, decisions: Decisions) -> Floats:
+        """Return for each action how many other actions of the decision it beats."""
         decisions = expand_features(decisions, self.quadratic)
         X = self.columns.matrix(joint_rows(decisions))
         i, j = pairs_of(decisions.indptr)
@@ -248,6 +251,7 @@ class AllPairs(Shown):
     def _fit_differences(
         self, decisions: Decisions, values: Floats
     ) -> _DifferenceModel:
+        """Fit one classifier to differences of the features of two actions."""
         from scipy.sparse import vstack
 
         rows = joint_rows(decisions)
@@ -278,6 +282,7 @@ class _CostModels:
     are_classifiers: bool
 
     def scores(self, decisions: Decisions) -> Floats:
+        """Return the score of each action by the model of its class, -inf if unseen."""
         decisions = expand_features(decisions, self.quadratic)
         if has_pairs(decisions):
             X = self.columns.matrix(joint_rows(decisions))
@@ -292,6 +297,7 @@ class _CostModels:
         return scores
 
     def _scores_by(self, model: Any, X: Any) -> Floats:
+        """Return minus the predicted cost, or the log-odds of no cost."""
         if not self.are_classifiers:
             return -np.asarray(model.predict(X), dtype=np.float64)
         if isinstance(model, Always) or not hasattr(model, "predict_proba"):
@@ -388,6 +394,7 @@ class OneAgainstAll(Shown):
         return _CostModels(columns, classes, models, self.quadratic, self._classifies)
 
     def _fit_one(self, X: object, regrets: Floats, most: Floats) -> Any:
+        """Fit a model of the costs of one action: a regression, or classes."""
         if not self._classifies:
             return fit_copy(self.estimator, X, regrets, np.ones(regrets.size))
         from scipy.sparse import vstack

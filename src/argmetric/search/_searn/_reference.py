@@ -73,6 +73,7 @@ class InitialPolicy:
         return self._costs[key]
 
     def _new_costs(self, situation: Situation) -> list[float]:
+        """Return the loss that each action leads to: by task, reference or search."""
         place, x, y, state, actions, *_ = situation
         given = self.task.costs(x, y, state)
         if given is not None:

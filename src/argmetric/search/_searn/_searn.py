@@ -89,6 +89,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def _check_learner(learner: object) -> None:
+    """Refuse a learner that is no known name and has no method fit."""
     if isinstance(learner, str):
         check_choice(learner, "learner", KINDS)
     elif not hasattr(learner, "fit"):
@@ -102,6 +103,7 @@ def _check_learner(learner: object) -> None:
 
 
 def _check_counts(options: Mapping[str, Any]) -> None:
+    """Refuse options that are no whole numbers, or too small."""
     for name, least in _LEAST.items():
         value = options[name]
         if value is None and name in ("iterations", "cross_validation"):

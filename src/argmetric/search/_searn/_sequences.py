@@ -109,7 +109,7 @@ class PreparedInputs(Sequence[Any]):
 
     @property
     def form(self) -> int:
-        """Return the loss, as kernels number it."""
+        """Return the number of the loss in the kernels."""
         from argmetric.search.kernels.sequences import CHUNKS
 
         return CHUNKS * isinstance(self.task, WordChunking)
@@ -125,7 +125,7 @@ class PreparedInputs(Sequence[Any]):
         return np.array([[label in own for label in labels] for own in after])
 
     def _histories(self) -> tuple[list[Any], Integers]:
-        """Return names of features of last labels, and which of them each history has.
+        """Return names of history features, and those that each history has.
 
         A constant is the last of them, as every state has it.
         """
@@ -227,7 +227,7 @@ class PreparedInputs(Sequence[Any]):
     def _voters(
         self, mixture: Mixture, folds: Integers | None, keys: Hashes
     ) -> tuple[Any, ...]:
-        """Return the features, the weights of policies, and how policies are sampled.
+        """Return features, weights of policies, and how policies are sampled.
 
         With folds, each policy has a table for each of them.
         """
@@ -244,7 +244,7 @@ class PreparedInputs(Sequence[Any]):
         return (self._index[1], weights), draws
 
     def _follow(self, voters: tuple[Any, ...], gold: object) -> tuple[Any, ...]:
-        """Return the actions of a policy and the states that it met.
+        """Return actions of a policy, and the states that it visits.
 
         See `sequences.walk`.
         """
@@ -310,7 +310,7 @@ class PreparedInputs(Sequence[Any]):
 
 @dataclass(frozen=True, eq=False)
 class SequenceDecisions(TableDecisions):
-    """Decisions at some tokens, each after a history."""
+    """Decisions at some tokens of sequences, each after a history of labels."""
 
     inputs: PreparedInputs
     tokens: Integers
@@ -351,6 +351,7 @@ class SequenceDecisions(TableDecisions):
         return self.inputs.vocabulary
 
     def kernel_arrays(self) -> tuple[Any, ...]:
+        """Return features, tokens, sizes, histories and labels for the kernels."""
         _, features, rows = self.inputs._index
         firsts = self.inputs.firsts
         sizes = np.diff(firsts)[self.tokens]

@@ -170,7 +170,10 @@ class Task:
         return state
 
     def _in_place(self) -> bool:
-        """Return whether steps may change states, which then are never hashed."""
+        """Return whether `step` may change a state: a subclass that has `copy` says so.
+
+        Such states are never hashed.
+        """
         return type(self).copy is not Task.copy
 
     def features(self, x: Input, state: State) -> Features | None:

@@ -60,7 +60,7 @@ def chunk_losses(
 
 
 class _Reading(NamedTuple):
-    """Labels read so far: closed right chunks, opened chunks, the open one."""
+    """State of reading labels: right chunks closed, chunks opened, and the open one."""
 
     hits: int
     opened: int
@@ -110,7 +110,7 @@ class _ChunkScore(Task):
         return 1.0 - sum(losses) / len(losses) if losses else 1.0
 
     def _as_losses(self, losses: list[float]) -> list[float]:
-        """Return losses; or whether there is any, if the whole sentence counts."""
+        """Return losses, or 0 and 1 for them if whole sentences are scored."""
         return [float(x > _RIGHT) for x in losses] if self.whole else losses
 
     def _loss(self, Y: Sequence[Output], outputs: Sequence[Output]) -> float:

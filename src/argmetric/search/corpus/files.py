@@ -99,7 +99,7 @@ def read_sentences(
 def _from_columns(
     text: ColumnFile, labels: HasLabels, scheme: SchemeName
 ) -> list[Sentence]:
-    """Take the last column as labels, if it holds labels."""
+    """Return sentences of columns, with labels from the last if it has some."""
     last = text.columns[-1]
     if labels == "yes" and text.width == 1:
         raise DataError("there is one column only: it cannot be words and labels")
@@ -238,7 +238,7 @@ def write_sentences(
 
 
 def _check_spans(spans: Sequence[Sequence[Any]] | None, count: int) -> list[Any]:
-    """Return the spans of each sentence; None for each where there are none."""
+    """Return the checked spans of each sentence, or `count` times None."""
     if spans is None:
         return [None] * count
     wanted = "a list of Span"
@@ -276,6 +276,7 @@ def _for_each(given: object, name: str, what: str, n: int) -> list[Any]:
 
 
 def _json_text(sentence: Sentence, predicted: Sequence[str], spans: Any) -> str:
+    """Return a sentence with its predicted labels as a line of JSON."""
     row: dict[str, Any] = {"tokens": sentence.tokens}
     if len(sentence.columns) > 1:
         row["columns"] = list(sentence.columns[1:])

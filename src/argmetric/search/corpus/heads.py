@@ -59,7 +59,7 @@ class Heads:
         return np.arange(len(self.values)) + self.sentence_of_words() + 1
 
     def _with_roots(self) -> tuple[Integers, Integers]:
-        """Return the head of each slot (a root is its own), and the slots of roots."""
+        """Return the head of every slot, roots their own, and the slots of roots."""
         root = self.sentences[:-1] + np.arange(len(self.sentences) - 1)
         above = np.empty(len(self.values) + len(root), dtype=np.int64)
         above[root] = root

@@ -286,6 +286,7 @@ def count_chunks(
     types: dict[str, int] = {}
 
     def read(labels: Sequence[Sequence[str]]) -> Chunks:
+        """Return the chunks of label sequences, padded to the length of the longest."""
         # What has no label yet, in a sentence that is not finished, is outside
         padded = (
             chain(one, repeat(OUTSIDE, n - len(one)))

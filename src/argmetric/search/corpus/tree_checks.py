@@ -65,6 +65,7 @@ def _refuse_token(
 
 
 def _tree_list(given: object) -> list[Tree]:
+    """Return the argument `trees` as a list; refuse what is no Tree."""
     name = "trees"
     wanted = "a list of Tree"
     trees = check_items(given, name, wanted)

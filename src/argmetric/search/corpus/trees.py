@@ -188,6 +188,7 @@ def read_trees(
     sentences = _sentences(filled, places)
 
     def head_number(text: str) -> int:
+        """Return the number of the head of a word, NO_HEAD for _."""
         if text == UNKNOWN:
             return NO_HEAD
         if _WHOLE.fullmatch(text):
@@ -232,6 +233,7 @@ def format_of_name(path: str | os.PathLike[str]) -> TreeFormat | None:
 
 
 def _format_of_lines(bodies: list[str], filled: Booleans, name: str) -> TreeFormat:
+    """Return the format of a file of trees, by the number of its columns."""
     for body in compress(bodies, filled.tolist()):
         # In a .dp file # is a word, with a tab behind it
         if body[0] == "#" and body[1:2] != "\t":
@@ -266,7 +268,7 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
     ids, at = columns[ID], places
 
     def token_number(text: str) -> int:
-        """0 for lines of several tokens or empty nodes."""
+        """Return the number of a token, 0 for several tokens or an empty node."""
         if _BESIDE.fullmatch(text):
             return 0
         if text != "0" and _WHOLE.fullmatch(text):
@@ -336,6 +338,7 @@ def _check_ranges(
 
 
 def _dp(bodies: list[str], filled: Booleans, name: str) -> Parts:
+    """Return words, tags and heads of the lines of a .dp file."""
     places = np.flatnonzero(filled)
     if not places.size:
         raise DataError(f"{name} has no sentences")

@@ -38,7 +38,7 @@ def add_row(scores, weights, start, n_labels, value):
 
 @borrowing
 def history_row(half, code, mask, shift):
-    """Return the row of a history feature: its static half, with the labels it sees."""
+    """Return the row of weights of a history feature, by hashing the labels it sees."""
     return np.int64(mix(half ^ ((code & mask) * GOLDEN)) >> shift)
 
 
@@ -58,7 +58,7 @@ def history_rows(rows, scheme, position, stream, code, found):
 
 @borrowing
 def last_label(scheme, code, n_streams):
-    """Return 1 + the last label of the current stream, 0 if there is none."""
+    """Return 1 + the last label of the current stream, 0 if there is no label."""
     here = (ONE << scheme[BITS]) - ONE
     return np.int64((code >> (scheme[BITS] * np.uint64(n_streams - 1))) & here)
 

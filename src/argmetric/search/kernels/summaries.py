@@ -67,7 +67,7 @@ def word_heads(heads, sentences, words, is_mark, result, chosen):
 
 @kernel
 def close_spans(sentences, places, needs, longest, pieces, members, owners):
-    """List spans of up to `longest` words with the words they need, and sentences.
+    """List spans of words closed under their needs, and whole sentences.
 
     Word w needs needs[places[w] : places[w + 1]], words of its own sentence. Equal sets
     are listed once. Returns the numbers of pieces and of members; where `members` is
@@ -137,7 +137,7 @@ def close_spans(sentences, places, needs, longest, pieces, members, owners):
 
 @borrowing
 def edges_of(sentences, places, tokens, kept, before, after):
-    """Set the last kept token before each sentence, and the first one after it."""
+    """Write the last kept token before each sentence, and the first one after it."""
     last = -1
     for s in range(len(sentences) - 1):
         before[s] = last
@@ -167,7 +167,7 @@ def change_gram(gram, sign, counts, steps, gains):
 
 @borrowing
 def change_pair(left, right, sign, table, counts, steps, gains):
-    """Add or remove one pair of neighbours, if it is in the table."""
+    """Add (sign 1) or remove (-1) a pair of neighbouring tokens in a table."""
     n_types, keys, numbers = table
     if left >= 0 and right >= 0:
         number = number_of(left * n_types + right, keys, numbers)
@@ -284,7 +284,7 @@ def gram_of(left, right, pairs):
 
 @borrowing
 def change_node(node, sign, edges, text, pairs, counts, steps, gains):
-    """Add or remove the tokens of a node between two tokens; -1 is an end of text."""
+    """Add (sign 1) or remove (-1) the tokens of a node between its neighbours."""
     places, tokens = text
     last, behind = edges
     gram = gram_of(last, behind, pairs)
@@ -327,7 +327,7 @@ def gain_node(node, edges, text, pairs, counts, steps, gains):
 
 @borrowing
 def is_better(one, others, i):
-    """Return whether value 0 exceeds that of row i; in a tie, whether value 1 does."""
+    """Return whether `one` has a larger value 0 than row i, or in a tie a larger 1."""
     if one[0] > others[i, 0] + _EQUAL:
         return True
     return one[0] >= others[i, 0] - _EQUAL and one[1] > others[i, 1] + _EQUAL
@@ -335,7 +335,7 @@ def is_better(one, others, i):
 
 @kernel
 def complete(parents, is_useful, text, pairs, steps, costs, kept, room, beam, path):
-    """Maximise what can be added to value 0 of a summary, by beam search.
+    """Find nodes that add the most to value 0 of a summary, by beam search.
 
     Tokens are grams 0, 1, ...; pairs[a, b] is the gram of a followed by b, or -1;
     steps[k, gram, j] is what occurrence j + 1 of a gram adds to value k.

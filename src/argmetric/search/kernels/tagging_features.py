@@ -15,7 +15,7 @@ _EDGE = np.uint64(1 << 40)  # beyond the 32 bits of every attribute
 
 @borrowing
 def attribute_at(attributes, column, there, begin, end):
-    """Return the code of an attribute; outside the sentence it is the distance."""
+    """Return the attribute of a token; beyond the sentence, a code of the distance."""
     if there < begin:
         return _EDGE + np.uint64(begin - there)
     if there >= end:

@@ -159,6 +159,7 @@ def _document(given: object, name: str) -> _Document:
 
 
 def _sentences(sentences: list[str], name: str) -> _Document:
+    """Return a document of given sentences, cut into words."""
     text = "\n".join(sentences)
     words, spans = _cut(text)
     ends = np.array(list(accumulate(len(sentence) + 1 for sentence in sentences)))
@@ -168,6 +169,7 @@ def _sentences(sentences: list[str], name: str) -> _Document:
 
 
 def _parse_document(trees: list[Tree], name: str) -> _Document:
+    """Return a document of dependency trees, one for each sentence."""
     try:
         check_trees(trees)
     except ValueError as error:

@@ -88,7 +88,7 @@ class Growth:
 
     @property
     def values(self) -> Floats:
-        """Return how much each piece would add to each of the values."""
+        """Return the gain of each piece in each value, (n_pieces, n_values)."""
         return self._found[:, : self._own]
 
     @property
@@ -153,7 +153,7 @@ class Growth:
         )
 
     def measure(self) -> bool:
-        """Update `sizes` and `values`; return whether there is a piece to add."""
+        """Update `sizes` and `values`; return whether any piece can be added."""
         self._measure()
         pieces = self.material.pieces
         kept = self.kept_words[pieces.sentences]
@@ -208,7 +208,7 @@ class SummaryPolicy(Protocol):
 
 
 def gain_per_unit(growth: Growth) -> Floats:
-    """Return how much each piece adds to the first value, per unit of cost."""
+    """Return the gain of each piece in the first value, over its cost."""
     sizes = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
     found: Floats = growth.values[:, 0] / sizes
     return found
@@ -249,6 +249,7 @@ class SummaryOptions(NamedTuple):
         budget: Budget,
         is_open: Booleans | None = None,
     ) -> Growth:
+        """Return an empty summary that grows under these options."""
         if is_open is None:
             is_open = np.ones(len(material.pieces), dtype=bool)
         return Growth(
@@ -324,6 +325,7 @@ def numbers_of(
 
 
 def _number(pair: Any, cluster: Cluster, name: str) -> int:
+    """Return the index of a sentence from a pair (document, sentence)."""
     try:
         document, sentence = map(index, pair)
     except (TypeError, ValueError):
@@ -346,7 +348,7 @@ def _number(pair: Any, cluster: Cluster, name: str) -> int:
 
 
 def take_whole(growth: Growth, sentence: int) -> None:
-    """Add a sentence, or raise an error if it does not fit."""
+    """Add a whole sentence; refuse one that does not fit."""
     pieces, cluster = growth.material.pieces, growth.material.cluster
     own = np.flatnonzero(pieces.sentences == sentence)
     whole = (

@@ -57,7 +57,10 @@ _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 @dataclass(frozen=True, eq=False)
 class TextLayout:
-    """The layout of a text."""
+    """Layout of a text: its markup, lines, paragraphs and items of lists.
+
+    Arrays are by character (`hidden`) or by line.
+    """
 
     hidden: Booleans  # which characters are markup, or of lines that are no sentences
     lines: Integers  # the first character of each line
@@ -269,7 +272,7 @@ def _line_ends(
     inside = ~marked[breaks]
 
     def share(of: Booleans) -> Floats:
-        """Return the share of such lines among those that end inside sentences."""
+        """Return by block the share of `of` among lines that end inside sentences."""
         n = np.bincount(block, inside, len(widths))
         return np.bincount(block, inside & of, len(widths)) / np.maximum(n, 1)
 

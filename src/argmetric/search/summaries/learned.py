@@ -115,6 +115,7 @@ def pack_policy(policy: LearnedPolicy) -> Arrays:
 def unpack_policy(
     kind: str, n_clusters: int, arrays: Arrays, seed: int
 ) -> LearnedPolicy:
+    """Return the policy that arrays of a file describe."""
     names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
     counts = {key: arrays[key] for key in _COUNTS}
     if any(len(one) != len(names) for one in counts.values()):

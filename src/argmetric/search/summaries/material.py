@@ -121,7 +121,7 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
 
 
 def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
-    """Return what occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
+    """Return the gain in ROUGE-2 recall by occurrence j + 1 of a gram, [0, gram, j].
 
     Recall is averaged over references: Σ_r Σ_gram min(times, times in r) / total_r / R.
     """
@@ -265,6 +265,7 @@ def read_queries(
 
 
 def _query(given: object, cluster: str) -> frozenset[str]:
+    """Return the stems of a query; refuse one without words that matter."""
     if not isinstance(given, str):
         raise TypeError(f"the query of {cluster} must be text, not {shown(given)}")
     own = tokens_of(given)
@@ -306,7 +307,7 @@ class Budget:
 
     @property
     def room(self) -> float:
-        """Return the maximum sum of costs: the last word has no blank after it."""
+        """Return the largest sum of costs; the last word has no blank after it."""
         return float(self.limit + (self.unit != "words"))
 
     def size(self, text: str) -> int:

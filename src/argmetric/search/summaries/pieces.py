@@ -154,7 +154,7 @@ _RELATIONS = words(
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """Words that each word needs, and the trees behind them."""
+    """Words that each word cannot stand without, and the trees they come from."""
 
     # starts, words: word w needs words[starts[w] : starts[w + 1]]
     starts: Integers
@@ -198,7 +198,7 @@ def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
 
 
 def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
-    """Find the words that may only be kept together with other words."""
+    """Return for each word those that have to be kept together with it."""
     from argmetric.search.kernels.summaries import word_heads
 
     n = cluster.n_words
@@ -403,7 +403,7 @@ class SummaryPieces:
 
 
 def spans_and_needs(cluster: Cluster, needs: Needs) -> SummaryPieces:
-    """Return spans of words with all that they need, and sentences, each set once."""
+    """Return pieces: spans of words with their needs, and whole sentences."""
     from argmetric.search.kernels.summaries import close_spans
 
     nothing = np.empty(0, dtype=np.int64)

@@ -66,7 +66,7 @@ def frequency_of_pairs(material: Material) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ByWeights:
-    """Pairs by the recall that they are expected to bring, each counted once."""
+    """Policy that adds pairs of words by their expected recall, each counted once."""
 
     weights: Weights
 
@@ -223,7 +223,7 @@ class Lesson:
 
 
 def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
-    """Return values of grams from other clusters, followed by recall itself."""
+    """Return values of grams learned from other clusters, and recall itself."""
     values = value_steps(material, weights, own)
     recall = ByReferences().chooser(material).steps
     steps = np.zeros((len(values) + 1, *recall.shape[1:]))
@@ -260,6 +260,7 @@ class StepTally:
         self.steps = self.asked = 0
 
     def row(self, iteration: int, n_clusters: int) -> SummaryIteration:
+        """Return a row of the history: 1 - mean recall, mean regret and steps."""
         return SummaryIteration(
             iteration,
             1.0 - self.recall / n_clusters,
@@ -324,7 +325,7 @@ def _by_weights(growth: Growth) -> Floats:
 
 
 def _weights(rates: Floats) -> Floats:
-    """Return weights of the pieces of a state: half of it for the best rates.
+    """Return training weights of the pieces of a state: half goes to the best.
 
     Up to twice `_MOST_BEST` pieces all weigh the same. Of more, nearly all bring next
     to nothing, and would be all that is learned.

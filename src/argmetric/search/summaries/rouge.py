@@ -84,6 +84,7 @@ def read_references(
 
 
 def _references(given: object, cluster: str) -> list[str]:
+    """Return the references of a cluster as a list; refuse empty ones."""
     name = f"references of {cluster}"
     texts = [given] if isinstance(given, str) else check_texts(given, name)
     if not texts:

@@ -258,6 +258,7 @@ class Summarizer(SavedEstimator):
     def _summary(
         self, growth: Growth, policy: str, query: str | None = None
     ) -> Summary:
+        """Return the summary that has grown, as a result."""
         return Summary(
             growth.material.cluster,
             growth.step_of_word,
@@ -276,6 +277,7 @@ class Summarizer(SavedEstimator):
         return self._present()[0]
 
     def _present(self) -> tuple[str, SummaryPolicy]:
+        """Return the name of the policy that decides, and the policy."""
         if self.policy == "frequency":
             return "frequency", ByFrequency()
         name = RENAMED.get(self.policy or "", self.policy)
@@ -453,6 +455,7 @@ class Summarizer(SavedEstimator):
         return score_summaries(found, texts)
 
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the header and the arrays of a file."""
         if not hasattr(self, "_learned"):
             raise ValueError("the summarizer has learned nothing yet: call fit first")
         name, policy = self._learned
@@ -467,6 +470,7 @@ class Summarizer(SavedEstimator):
         return header, arrays
 
     def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        """Take the state from the header and the arrays of a file."""
         kind = RENAMED.get(header["policy"], header["policy"])
         if self.policy in RENAMED:
             self.policy = kind

@@ -288,6 +288,7 @@ class _Run(NamedTuple):
 
 
 def _steps(summary: Summary) -> str:
+    """Return an HTML table of the words that each step added, and their gain."""
     most = max([gain for _, gain in summary.steps] + [0.0])
     rows = []
     for number, (words, gain) in enumerate(summary.steps):
@@ -308,6 +309,7 @@ def _steps(summary: Summary) -> str:
 
 
 def _articles(summary: Summary) -> str:
+    """Return the documents as HTML, with the words of the summary marked."""
     cluster = summary.cluster
     pieces: list[list[str]] = [[] for _ in cluster.documents]
     touched = [False] * len(cluster.documents)
@@ -354,6 +356,7 @@ def _runs(summary: Summary) -> list[_Run]:
 
 
 def _mark_sentence(text: str, step: int, is_first: bool, summary: Summary) -> str:
+    """Return a part of a text as HTML, marked with the step that took it."""
     if step == _UNTOUCHED:
         return text
     if step == _DROPPED:

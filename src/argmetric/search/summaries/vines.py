@@ -96,7 +96,7 @@ class Completions:
         return self.best(kept, room)[0]
 
     def best(self, kept: AnyArray, room: float) -> tuple[float, list[int]]:
-        """Return that recall, and the pieces that bring it, in order."""
+        """Return the best recall that can be added, and the pieces that add it."""
         from argmetric.search.kernels.summaries import complete
 
         vines = self._parents, self._is_useful, self._text
@@ -219,7 +219,7 @@ class VineFeatures:
 
 
 def _mean(sums: Floats, n: Floats) -> Floats:
-    """Return means over tokens; 0 if there is none."""
+    """Return sums divided by numbers of tokens; 0 for none."""
     n = np.maximum(n, 1.0)
     found: Floats = sums / (n[:, None] if sums.ndim == 2 else n)
     return found

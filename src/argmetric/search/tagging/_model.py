@@ -62,7 +62,7 @@ def greedy(policy: TaggerPolicy, rows: FeatureRows) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The best label sequences of every sentence."""
+    """Best label sequences of every sentence, and their scores."""
 
     # (candidates, decisions): the r-th best labels of the sentence at each place
     labels: Integers

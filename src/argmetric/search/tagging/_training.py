@@ -63,6 +63,7 @@ def make_learning(
     sizes, fixed = np.diff(rows.sentences), (tuple(rows), tuple(choices))
 
     def step(block: Integers, learning: Learning, growth: float) -> tuple[Any, ...]:
+        """Learn from a block of sentences; return mistakes, tokens and the time."""
         share = gold_share(recipe.roll_in, learning.epoch)
         options = recipe.step, recipe.dropout, share, growth
         state = learning.arrays, learning.time, learning.seed
@@ -127,6 +128,7 @@ def learn_side(
 def _scorer(
     codecs: Sequence[Codec], dev: Development, reverse: bool
 ) -> Callable[[TaggerPolicy], float]:
+    """Return a function that scores a policy on development data."""
     rows = dev.source.rows(reverse=reverse)
     sentences = dev.source.sentences
     judges = [
@@ -135,6 +137,7 @@ def _scorer(
     ]
 
     def score(policy: TaggerPolicy) -> float:
+        """Return the mean score over label columns of greedy predictions."""
         found = greedy(policy, rows)
         if reverse:
             found = mirror(found, codecs, sentences)

@@ -186,7 +186,10 @@ def _place_of(sentence: Sentence) -> str:
 
 
 def _refuse_uneven(sentences: Sequence[Any]) -> None:
+    """Raise the error of tokens that have different numbers of columns."""
+
     def width(token: object) -> int:
+        """Return the number of columns of a token."""
         if not isinstance(token, str) and not hasattr(token, "__len__"):
             raise ValueError(
                 f"a token must be text or a tuple of columns, not {token!r}"
@@ -225,6 +228,7 @@ def _label_columns(
         return ((),) * n_tiers
 
     def fits(some: Sequence[Any]) -> bool:
+        """Return whether labels are tuples of `n_tiers` texts."""
         pairs = all(issubclass(kind, tuple | list) for kind in set(map(type, some)))
         return (
             pairs

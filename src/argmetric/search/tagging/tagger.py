@@ -269,6 +269,7 @@ class Tagger(SavedEstimator):
     def _learn(
         self, options: TaggerOptions, model: TextModel | MatrixModel, log: Log
     ) -> Tagger:
+        """Keep a trained model with its options and history."""
         self._options, self._model = options, model
         self.history_ = log.rows
         self.interrupted_ = log.interrupted
@@ -458,6 +459,7 @@ class Tagger(SavedEstimator):
         return float(np.mean(found == right)) if len(found) else 1.0
 
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the header and the arrays of a file."""
         model, options = self._learned_model(), self._options
         first = getattr(model, "first", None)
         sides = [*model.sides, *([first[1]] if first else [])]

@@ -32,7 +32,7 @@ MEMORY = "memory"
 
 
 def _near(part: str, reach: int) -> str:
-    """Return a part of the tokens up to `reach` away: w[-1], w[0], w[1]."""
+    """Return templates of a part of tokens at offsets -reach to reach."""
     return "\n".join(f"{part}[{i}]" for i in range(-reach, reach + 1))
 
 
@@ -224,6 +224,7 @@ def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
 
 
 def _is_known(name: str, size: str) -> bool:
+    """Return whether a template has this name, with or without a size."""
     if name in _WORD or name == MEMORY:
         return not size
     if name in (*_AFFIX, "column"):
@@ -251,7 +252,7 @@ class TemplateArrays(NamedTuple):
 
     @property
     def widest(self) -> int:
-        """Return the templates of the tier with the most of them."""
+        """Return the largest number of templates of a tier."""
         return int(np.diff(self.tiers).max(initial=0))
 
 
@@ -273,7 +274,7 @@ def compile_templates(
 
 
 def lags(template: Template, tier: int, tiers: Sequence[str]) -> list[int]:
-    """Return how many decisions ago the labels of a template were taken."""
+    """Return how many decisions lie between each label of a template and now."""
     found = []
     for name, offset in template.labels:
         other = tier if name == "t" else list(tiers).index(name)
@@ -390,6 +391,7 @@ class MatrixSource:
     salts: npt.NDArray[np.uint64]
 
     def rows(self, *, reverse: bool = False) -> FeatureRows:
+        """Return the rows of the matrix as features of tokens."""
         X = self.X[reversal(self.sentences)] if reverse else self.X
         ones = bool((X.data == 1).all())
         values = np.empty(0, np.float32) if ones else X.data.astype(np.float32)

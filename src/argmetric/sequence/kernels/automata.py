@@ -117,7 +117,7 @@ def nth_largest(values, count, rank):
 
 @kernel
 def keep_strongest(keys, mass, count, width, other_keys, other_mass):
-    """Move the `width` most probable states to the front; return how many those are.
+    """Move the `width` most probable states to the front; return their number.
 
     Both parts keep their order. The other two arrays are for work.
     """

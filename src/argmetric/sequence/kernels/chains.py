@@ -255,7 +255,7 @@ def reaches(marginals, indptr, roles, prob, least, most, reach):
 
 @kernel
 def emit(place, room, start, stop, kind, p, spans, probs):
-    """Store a span if there is room; return the next place."""
+    """Write a span at a place if there is room; return the next place."""
     if place < room:
         spans[place, 0], spans[place, 1], spans[place, 2] = start, stop, kind
         probs[place] = p

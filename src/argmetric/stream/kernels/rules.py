@@ -124,7 +124,7 @@ def shrunk_level(s, tp, k, t, n, mass, centre, rare):
 
 @inline_kernel
 def newton(s, p, y, w, rare):
-    """Take a stochastic Newton step of θ, for other metrics by their soft counts."""
+    """Take a stochastic Newton step of θ towards the optimal threshold."""
     if rare is not None and s[DECAY] < 1.0 and y:
         for slot in range(SOFT_TP, SOFT_N + 1):
             s[slot] *= s[DECAY]
@@ -248,7 +248,7 @@ def memory(s):
 
 @inner
 def detect_change(s):
-    """Fade most of the bins if labels near the cut contradict them.
+    """Fade most bins if the labels near the cut contradict their probabilities.
 
     With weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
     (Σwr(1 - r))²/Σw²r(1 - r) in rows of weight 1.
@@ -289,7 +289,7 @@ def expect(s):
 
 @inner
 def evidence(s, cut, centre):
-    """Return how much the rows between two cuts contradict the model, from 0 to 1.
+    """Return how much the labels between two cuts contradict the model, in [0, 1].
 
     Δ positives above expectation with variance V give max(0, 1 - V/Δ²), the form of
     James and Stein: if the model is right, its own threshold is the better one.
@@ -430,7 +430,7 @@ def decide(s, z, p, rare):
 
 @inline_kernel
 def add_decision(s, predicted, y, w):
-    """Add a decided row to the counts behind the level."""
+    """Add a decided row to the counts n, t, k and tp."""
     s[N] += w
     s[T] += w * y
     s[K] += w * predicted

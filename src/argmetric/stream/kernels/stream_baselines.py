@@ -129,7 +129,7 @@ def uniform(seed, t):
 
 @kernel
 def omcsl_score(model, k):
-    """Return the metric so far of one of the ten learners."""
+    """Return the metric so far of learner k, one of ten."""
     tp, predicted = model[TALLIES + 2 * k], model[TALLIES + 2 * k + 1]
     return ratio(model, tp, predicted, model[POSITIVES], model[WEIGHT])
 

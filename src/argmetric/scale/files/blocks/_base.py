@@ -1,4 +1,4 @@
-"""What every reader of blocks takes and gives, and what labels mean."""
+"""Arguments and results of all readers of blocks, and the classes of labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 
 @dataclass(frozen=True)
 class StreamClasses:
-    """The positive and the negative class, None where it is not known yet.
+    """Positive and negative class of a stream, each None until it is known.
 
     Numbers are compared as numbers: "1", "+1" and "1.0" are one class. Where the user
     has `named` the positive one, the first other value is the negative one, or with
@@ -46,7 +46,7 @@ class StreamClasses:
         return 0 if self.rest and label else None
 
     def learn(self, label: str) -> StreamClasses | None:
-        """Return the classes with a new one added, None if there is no place for it."""
+        """Return the classes with a new label among them, or None if both are known."""
         if not label or self.are_known:
             return None
         if self.named:
@@ -66,7 +66,7 @@ class StreamClasses:
         return None
 
     def complaint(self, label: str) -> str:
-        """Say what is wrong with a label that is no class."""
+        """Return a message on a label that is no class."""
         if not label:
             return "it has no label"
         label = label[:_SHOWN]
@@ -78,7 +78,7 @@ class StreamClasses:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
+        """Return whether a positive class that never occurs is likely a slip."""
         usual = StreamClasses().learn(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
@@ -108,7 +108,7 @@ class Request:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What the columns of the matrix are; known before the first row is read."""
+    """Columns of the matrix of features, known before the first row is read."""
 
     format: RowFormat
     n_features: int
@@ -128,7 +128,7 @@ class RowLayout:
 
 @dataclass(frozen=True)
 class Position:
-    """Behind which row of the input we are, and what happened up to there."""
+    """Place in the input after some row, with counts of rows and errors so far."""
 
     offset: int = 0  # bytes of text, or rows of Parquet
     lines: int = 0
@@ -139,7 +139,7 @@ class Position:
     tail: bytes = b""  # before the offset, by which the place is recognised
 
     def skip(self, messages: list[str]) -> Position:
-        """Return the position behind bad rows; offset and lines are the caller's."""
+        """Return the position after bad rows, with their messages noted."""
         if not messages:
             return self
         return replace(
@@ -168,7 +168,7 @@ class BadRowError(DataError):
 
 
 def room(position: Position, every: int | None) -> int:
-    """How many rows the next block may have."""
+    """Return the most rows that the next block may have."""
     if every is None:
         return MOST_ROWS
     return min(MOST_ROWS, every - position.rows % every)

@@ -100,6 +100,7 @@ def with_header(
 
 
 def label_text(value: object) -> str:
+    """Return a label of a typed column as text; empty for null."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -159,7 +160,7 @@ def odd_bytes(text: Bytes) -> Integers:
 def numbers_in(
     text: Bytes, starts: Integers, ends: Integers, odd: Integers
 ) -> tuple[Floats, Any]:
-    """Return the numbers that stand between offsets of a text, and where there is none.
+    """Return the numbers between offsets of a text, and which are none.
 
     `odd` are the places of `odd_bytes`. Every second value of `spans` is a number.
     """
@@ -182,7 +183,7 @@ def numbers_in(
 
 
 def spans(text: Bytes, starts: Integers, ends: Integers, wanted: Booleans) -> pa.Array:
-    """Return spans of a text as a column, with a null between them, without a copy."""
+    """Return spans of a text as an Arrow column without a copy, nulls between."""
     offsets, present = np.empty(2 * starts.size, np.int64), np.zeros(2 * starts.size)
     offsets[::2], offsets[1::2] = starts, ends
     present[::2] = wanted
@@ -194,7 +195,7 @@ def spans(text: Bytes, starts: Integers, ends: Integers, wanted: Booleans) -> pa
 def usable_rows(
     X: Any, labels: pa.Array | None, good: Booleans, usable: Booleans
 ) -> tuple[Any, pa.Array | None, Booleans]:
-    """Return those of the `good` rows, which were parsed, that can be used."""
+    """Return the usable ones of the parsed rows, and update `good`."""
     if not usable.all():
         good[good] = usable
         kept = integer_array(np.flatnonzero(usable))
@@ -307,6 +308,7 @@ class ParquetRows:
             raise DataError(f"{self.name} is damaged: {reason}") from None
 
     def _block(self, batch: pa.RecordBatch) -> Blocks:
+        """Return the features and labels of a batch, and what is wrong in its rows."""
         n_rows, names, first = batch.num_rows, self.layout.names, self.position.rows + 1
         y, classes = np.zeros(n_rows, np.uint8), self.position.classes
         if self.layout.target is not None:

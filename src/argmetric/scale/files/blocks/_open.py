@@ -73,6 +73,7 @@ class DelimitedRows(TextRows):
     def settle_layout(
         self, kind: RowFormat, known: RowLayout | None, start: int
     ) -> tuple[RowLayout, int]:
+        """Return the layout by the header line, and where the rows begin."""
         head, name = self.source.head, self.name
         names, mark, end = header(head, "\t" if kind == "tsv" else ",", name)
         if not head[:end].endswith(b"\n"):
@@ -83,6 +84,7 @@ class DelimitedRows(TextRows):
         return RowLayout(kind, len(found), found, target, tuple(names), mark), end
 
     def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
+        """Return features and labels of usual rows by pyarrow; None if it cannot."""
         if ends.size == 1 and piece.count(b'"') % 2:
             return None  # a quote that never closes
         columns, target = self.layout.columns, self.layout.target
@@ -128,6 +130,7 @@ class DelimitedRows(TextRows):
         return X, bad
 
     def row(self, text: bytes) -> tuple[Any, str] | None:
+        """Return the values and the label of one line; None if it is blank."""
         columns, features = self.layout.columns, set(self.layout.names)
         lines = [f"{one}\n" for one in text.decode(errors="replace").split("\n")[:-1]]
         try:
@@ -157,6 +160,7 @@ class DelimitedRows(TextRows):
         return values, label
 
     def _number(self, name: str, cell: str) -> float:
+        """Return the number in a cell; refuse text, gaps and infinite values."""
         place, drop = f"column {name!r}", marked("drop")
         if not cell:
             raise BadRowError(f"{place} is empty; fill it in, or pass {drop}")
@@ -172,7 +176,7 @@ class DelimitedRows(TextRows):
 
 
 def finite(value: float, text: str, place: str, how: str) -> float:
-    """Return a number; one that is not finite is refused, as it was written."""
+    """Return a number; refuse one that is not finite, as it was written."""
     if abs(value) < np.inf:
         return value
     if text.strip("+-").lower() in ("inf", "infinity", "nan"):
@@ -189,7 +193,7 @@ class SvmlightRows(TextRows):
         return known or RowLayout("svmlight", self._width()), start
 
     def _width(self) -> int:
-        """Settle the number of features; of a file the largest index says it."""
+        """Return the number of features: an option, or the largest index."""
         request, source = self.request, self.source
         if request.hash_bits is not None:
             return _INDEX_LIMIT
@@ -215,6 +219,7 @@ class SvmlightRows(TextRows):
         return max(width, 1)
 
     def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
+        """Return features and labels of usual rows by array operations."""
         text = np.frombuffer(piece, np.uint8)
         space = text <= 32
         words = np.flatnonzero(np.append(True, space[:-1]) & ~space)
@@ -259,6 +264,7 @@ class SvmlightRows(TextRows):
         return X, target.take(integer_array(2 * np.arange(shape[0]))), good
 
     def row(self, text: bytes) -> tuple[Any, str] | None:
+        """Return the (index, value) pairs and the label of a line, None if blank."""
         words = text.decode(errors="replace").partition("#")[0].split()
         if not words:
             return None
@@ -402,6 +408,7 @@ def _refuse_options(request: Request, kind: RowFormat) -> None:
 
 
 def _format(path: str, head: bytes, name: str) -> RowFormat:
+    """Return the format of a file, by its name or else by its first lines."""
     extension = PurePath(without_codec(path)).suffix.lower()
     if extension in (".svm", ".libsvm", ".svmlight"):
         return "svmlight"

@@ -59,14 +59,14 @@ Quick = tuple[Any, Any, Booleans]
 
 
 class TextRows:
-    """Blocks from a position on; formats say how a piece, and how a row, is read."""
+    """Reader of blocks of rows from a text, from a position on."""
 
     layout: RowLayout
     position: Position
 
     @property
     def delimiter(self) -> str | None:
-        """What separates cells that may be quoted."""
+        """Return the delimiter of cells that may be quoted; None if none may be."""
         return None
 
     def __init__(self, source: _source.Source, request: Request) -> None:
@@ -145,6 +145,7 @@ class TextRows:
         starts: Integers,
         ends: Integers,
     ) -> Blocks:
+        """Yield the rows of a piece of text as blocks; unusual rows are read singly."""
         X, y, good = self._quickly(piece, starts, ends)
         rows: list[Any] = []
         labels: list[int] = []
@@ -201,7 +202,7 @@ class TextRows:
     def _quickly(
         self, piece: bytes, starts: Integers, ends: Integers
     ) -> tuple[Any, Any, Any]:
-        """Return what `quick` finds, with labels as 0 and 1; no rows where it fails."""
+        """Return features, labels as 0 and 1, and which rows were read at once."""
         classes = self.position.classes
         nothing = self.stack([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
         found = self.quick(piece, starts, ends)
@@ -222,7 +223,7 @@ class TextRows:
         return X, y, good
 
     def _class(self, label: str) -> int:
-        """Return 1 or 0 for a label, and learn it where it may be a class."""
+        """Return 1 or 0 for a label, which may be a class seen first."""
         if self.layout.target is None and self.layout.format != "svmlight":
             return 0
         classes = self.position.classes
@@ -287,6 +288,7 @@ class JsonRows(TextRows):
         return RowLayout("jsonl", 2**request.hash_bits, (), target)
 
     def quick(self, piece: bytes, starts: Integers, ends: Integers) -> Quick | None:
+        """Return features and labels of usual rows by pyarrow; None if it cannot."""
         text = np.frombuffer(piece, np.uint8)
         if (text[starts] != ord("{")).any() or is_too_deep(piece, ends.size):
             return None  # pyarrow takes null for a row, or crashes
@@ -357,6 +359,7 @@ class JsonRows(TextRows):
             return None
 
     def _hash_columns(self, table: pa.Table) -> tuple[Any, Any]:
+        """Return hashed features of a table, and which of its rows are usable."""
         n_rows, other = table.num_rows, {*self.request.drop, self.layout.target}
         usable = np.ones(n_rows, bool)
         parts = [(np.zeros(0, int), np.zeros(0, int), np.zeros(0))]
@@ -384,6 +387,7 @@ class JsonRows(TextRows):
         return int(self.request.hash_bits or 0)
 
     def row(self, text: bytes) -> tuple[Any, str] | None:
+        """Return the values and the label of one line; None if it is blank."""
         if not text.strip():
             return None
         try:
@@ -415,6 +419,7 @@ class JsonRows(TextRows):
         return [_number(name, row[name]) for name in names], label
 
     def _hashed_row(self, row: dict[str, Any]) -> list[tuple[int, float]]:
+        """Return (hashed name, number) of each key; texts count as name=text."""
         found = []
         for name, value in row.items():
             if value is None:
@@ -438,6 +443,7 @@ def hashed_name(name: str, bits: int) -> int:
 
 
 def _number(name: str, value: object) -> float:
+    """Return the number under a key; refuse null, text and infinite values."""
     if value is None:
         raise BadRowError(f"key {name!r} is null; fill it in, or pass {marked('drop')}")
     if not isinstance(value, int | float):
