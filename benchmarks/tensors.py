@@ -30,7 +30,7 @@ import numpy as np
 from tensors_parts.dependence import dependence
 from tensors_parts.helps import helps
 from tensors_parts.ner import ner
-from tensors_parts.sweep import images, sweep, write_answers
+from tensors_parts.sweep import agree, images, sweep, write_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -181,6 +181,7 @@ def failed(part: str) -> None:
 PARTS = {"rows": rows, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
 PARTS["sweep"] = partial(sweep, say=say, answers=ANSWERS)
+PARTS["agree"] = partial(agree, say=say)
 PARTS["images"] = partial(images, say=say)
 # these train networks, and run where they are named
 LONG_PARTS = {"ner": partial(ner, say=say), "help": partial(helps, say=say)}

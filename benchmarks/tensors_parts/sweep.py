@@ -181,6 +181,32 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
     say("sweep", worst_over_f1=worst_of_all, table=lines)
 
 
+def agree(device: Any, say: Callable[..., None]) -> None:
+    """Labels and values of 100,000 rows of ten kinds beside those of arrays."""
+    import argmetric as am
+    from argmetric import tensors
+
+    for length in (20, 300, 1000, 2500):
+        for metric in ("f1", "mcc", "kappa", "balanced_accuracy"):
+            unlike, worst, row = 0, 0.0, ["", 0]
+            for kind in KINDS:
+                p = scores(kind, length)[:2500]
+                p = np.concatenate(
+                    [p, scores(kind, 2 * length)[: 2500 - len(p), :length]]
+                )
+                x = device.torch.from_numpy(p).to(device.name)
+                found = tensors.decide(x, metric, average="samples")
+                plain = am.decide(
+                    p.astype(np.float64), metric, average="samples", n_jobs=-1
+                )
+                k = found.n_positives.cpu().numpy()
+                unlike += int((k != plain.group_n_positives).sum())
+                error = np.abs(found.expected.cpu().numpy() - plain.group_expected)
+                if error.max() > worst:
+                    worst, row = float(error.max()), [kind, int(error.argmax())]
+            say("agree", n=length, metric=metric, unlike=unlike, error=worst, row=row)
+
+
 def refusals(device: Any, ask: Callable[[], Any]) -> int:
     """Rows that the kernel of long rows leaves to the generic path in a call."""
     if not device.cuda:

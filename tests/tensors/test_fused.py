@@ -5,6 +5,7 @@ import pytest
 
 import argmetric as am
 from argmetric import tensors
+from oracle import obeyed
 from tensors.libraries import library
 from tensors.long_rows import hard_rows, two_peaks
 
@@ -35,6 +36,7 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
     if logits:
         p = np.log(p.clip(1e-9, 1 - 1e-9) / (1 - p.clip(1e-9, 1 - 1e-9)))
     x = torch.from_numpy(p)
+    zero = obeyed(metric, zero)
     options = {"average": "samples", "zero_division": zero, "logits": logits}
     plain = tensors.decide(x, metric, **options, **GENERIC)
     fused = tensors.decide(x.cuda(), metric, **options)

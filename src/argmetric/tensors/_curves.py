@@ -258,6 +258,12 @@ def mean_curve(rows: PaddedRows, metric: Metric, form: MeanForm) -> Tensor:
 
 def mean_factors(metric: Metric, k: Floats, n: Floats) -> tuple[Floats, ...]:
     """Return a metric affine in tp and t at no positives, and per hit and per miss."""
+    form = metric.form
+    if isinstance(form, MeanForm) and form.cells and form.scale:
+        tp, fp, fn, tn = form.cells
+        scale = form.scale(k, n)
+        none = (fp * k + tn * (n - k)) / scale
+        return none, (tp - fp) / scale, (fn - tn) / scale
     none = metric.value(0.0, k, 0.0, n)
     per_hit = (metric.value(k, k, k, n) - none) / np.maximum(k, 1.0)
     per_miss = (metric.value(0.0, k, n - k, n) - none) / np.maximum(n - k, 1.0)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from argmetric._expected import TIE
 from argmetric._ground.arguments import check_fraction, count_or_part
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, ArrayLike, Booleans, Floats, Integers
 from argmetric._verbs.decide import read_budget, threshold_between
 from argmetric.metrics import Metric
 
@@ -235,6 +235,37 @@ def runs(mask: Booleans) -> Integers:
 Numbers = Floats | float
 
 
+class CutLimits(TypedDict, total=False):
+    """Limits on the counts of a threshold, in memory and in files.
+
+    Attributes
+    ----------
+    min_positives, max_positives : int, str or None
+        A count of predicted positives, or a share of the rows such as "5%".
+    min_precision, min_recall, min_specificity, min_npv : float or None
+        Lower limits of these scores.
+    """
+
+    min_positives: int | str | None
+    max_positives: int | str | None
+    min_precision: float | None
+    min_recall: float | None
+    min_specificity: float | None
+    min_npv: float | None
+
+
+class TuneLimits(CutLimits, total=False):
+    """The keywords ``**limits`` of `tune`.
+
+    Attributes
+    ----------
+    budget : pair (cost, most) or None
+        The cost of each row, and the most that the predicted positives may cost.
+    """
+
+    budget: tuple[ArrayLike, float] | None
+
+
 @dataclass(frozen=True)
 class RuleLimits:
     """Numbers of positives are counts where they are ints, shares where floats."""
@@ -351,21 +382,13 @@ def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
     )
 
 
-def check_tune_limits(
-    min_precision: float | None = None,
-    min_recall: float | None = None,
-    max_positives: object = None,
-    *,
-    min_positives: object = None,
-    **others: float | None,
-) -> RuleLimits:
-    """Return checked limits: fractions for floors, counts or parts for positives."""
-    floors = {"min_precision": min_precision, "min_recall": min_recall, **others}
-    counts = {"max_positives": max_positives, "min_positives": min_positives}
-    known: dict[str, Any] = {
-        name: check_fraction(x, name) for name, x in floors.items() if x is not None
-    }
-    known |= {
-        name: count_or_part(x, name) for name, x in counts.items() if x is not None
-    }
-    return RuleLimits(**known)
+def check_tune_limits(limits: Mapping[str, Any]) -> RuleLimits:
+    """Return the limits of `tune`, other than a budget, by their names."""
+    counts = ("max_positives", "min_positives")
+    return RuleLimits(
+        **{
+            name: count_or_part(x, name) if name in counts else check_fraction(x, name)
+            for name, x in limits.items()
+            if x is not None
+        }
+    )
