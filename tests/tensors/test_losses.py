@@ -30,6 +30,9 @@ def brute_force(x, z, metric):
     return total
 
 
+OTHERS = [am.MCC(), am.GMean(), am.GMean(zero_division=1.0)]
+
+
 def some_rows(seed=0, rows=4, labels=6):
     rng = np.random.default_rng(seed)
     x = rng.normal(0.0, 2.0, (rows, labels))
@@ -55,6 +58,22 @@ def test_expected_metric_is_the_sum_over_outcomes(metric, zero):
     one = ExpectedMetricLoss(metric, "batch", zero_division=zero)
     expected = 1.0 - brute_force(x[:2].ravel(), z[:2].ravel(), known)
     assert float(one(given[0][:2], given[1][:2])) == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("metric", OTHERS, ids=repr)
+@pytest.mark.parametrize("labels", [1, 2, 7])
+def test_mcc_and_gmean_are_sums_over_outcomes(metric, labels):
+    from argmetric.tensors import ExpectedMetricLoss
+
+    x, z = some_rows(2, rows=6, labels=labels)
+    z[1], x[2], x[3, :1] = 1.0, 800.0, -800.0
+    values = [brute_force(*row, metric) for row in zip(x, z, strict=True)]
+    given = torch.from_numpy(x).requires_grad_(), torch.from_numpy(z)
+    loss = ExpectedMetricLoss(metric)
+    assert float(loss(*given)) == pytest.approx(1.0 - np.mean(values), abs=1e-12)
+    assert torch.autograd.gradcheck(loss, given, atol=1e-7)
+    single = loss(*(one.detach().float() for one in given))
+    assert float(single) == pytest.approx(float(loss(*given)), abs=1e-5)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import numpy as np
 
+from argmetric._expected.kernels.nodes import exponential_sum, two_sided_sum
 from argmetric._ground.arguments import check_choice
-from argmetric.metrics import MetricLike, RatioForm, get_metric
+from argmetric.metrics import MCC, GMean, Metric, MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, both_p, namespace, require_torch
 from argmetric.tensors._best_rows import has_triton
-from argmetric.tensors._curves import PaddedRows, tilted_sets
+from argmetric.tensors._curves import PaddedRows, tilt, tilted_sets
 
 torch: Any = require_torch("a loss of argmetric.tensors")
 
@@ -65,24 +67,104 @@ expected_ratio.register_autograd(
 )
 
 
+def sum_and_slope(
+    x: Tensor, c: Tensor, counted: Tensor, s: list[float], w: list[float]
+) -> tuple[Tensor, Tensor]:
+    """Return Σ_j w_j·E[e^(-s_j·K)·Σ c_i·y_i] of each row, and its gradient.
+
+    Labels are y ~ Bernoulli(sigmoid(x)), and K is the sum of those that are counted;
+    others have c_i = 0. With r = p·u/φ the sum is Σ w·Πφ·V, V = Σ c·r, and its slope
+    Σ w·Πφ·(c·r·(1-r) + V·(r-p)), as in `ratio_and_slope`.
+    """
+    xp = namespace(x)
+    p, q = both_p(xp, x, True)
+    value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
+    for node, weight in zip(s, w, strict=True):
+        share, log = tilt(xp, p, q, node)
+        lost = q * torch.expm1(-log)  # p - r, and 1 - r is q more
+        hit, log, lost = c * share, counted * log, counted * lost
+        hits = hit.sum(1, keepdim=True)
+        head = weight * torch.exp(log.sum(1, keepdim=True))
+        value += head * hits
+        slope += head * (hit * (q + lost) - hits * lost)
+    return value[:, 0], slope
+
+
+expected_sum = torch.library.custom_op(
+    "argmetric::expected_sum",
+    sum_and_slope,
+    mutates_args=(),
+    schema="(Tensor x, Tensor c, Tensor counted, float[] s, float[] w)"
+    " -> (Tensor, Tensor)",
+)
+expected_sum.register_fake(
+    lambda x, *_: (x.new_empty(x.shape[0]), x.new_empty(x.shape))
+)
+expected_sum.register_autograd(
+    lambda ctx, grad, _: (grad[:, None] * ctx.saved_tensors[0], *[None] * 4),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
+)
+
+
+def expected_mcc(x: Tensor, z: Tensor) -> Tensor:
+    """Return E[MCC] of drawn labels against z for each row; 0 for one class alone.
+
+    (n·tp - k·t)/√(k(n-k)) is Σ c_i·y_i with c = n·z - t times a sum of e^(-s·k) and of
+    e^(-s(n-k)). As Σ c = 0, the second is that of the labels 1 - y, with -c.
+    """
+    n, t = x.shape[1], z.sum(1, keepdim=True)
+    s, w = (one.tolist() for one in two_sided_sum(max(n, 2)))
+    c, every = n * z - t, torch.ones_like(z)
+    both = expected_sum(x, c, every, s, w)[0] + expected_sum(-x, -c, every, s, w)[0]
+    scale = (t * (n - t))[:, 0]
+    return torch.where(scale > 0, both / scale.clamp(min=1.0).sqrt(), 0.0)
+
+
+def expected_gmean(x: Tensor, z: Tensor, empty: float) -> Tensor:
+    """Return E[√(tpr·tnr)] of drawn labels against z for each row.
+
+    The hits and the rejections are independent, and √S = S·S^(-1/2) is a sum of
+    S·e^(-s·S). A class without items has the rate `empty`.
+    """
+    s, w = (one.tolist() for one in exponential_sum(0.5, 1.0, max(x.shape[1], 2.0)))
+    out = torch.ones_like(x[:, 0])
+    for logits, counted in ((x, z), (-x, 1.0 - z)):
+        size = counted.sum(1)
+        root = expected_sum(logits, counted, counted, s, w)[0]
+        rate = root / size.clamp(min=1.0).sqrt()
+        out = out * torch.where(size > 0, rate, empty**0.5)
+    return out
+
+
 class _MetricLoss(torch.nn.Module):  # type: ignore[misc]
     """1 less a metric of log-odds against 0/1 targets, averaged over rows."""
+
+    _others: ClassVar[tuple[type[Metric], ...]] = ()  # with sums of their own
 
     def __init__(
         self,
         metric: MetricLike = "f1",
         average: str = "samples",
-        zero_division: float = 1.0,
+        zero_division: float | None = None,
     ) -> None:
         super().__init__()
-        self.metric = get_metric(metric).with_zero_division(zero_division)
+        self.metric = get_metric(metric, zero_division=zero_division)
         form = self.metric.form
-        if not isinstance(form, RatioForm) or not form.counts_hits_only:
+        self.form = form if isinstance(form, RatioForm) else None
+        if self.form is not None and self.form.counts_hits_only:
+            zero = 1.0 if zero_division is None else float(zero_division)
+            self.metric = self.metric.with_zero_division(zero)
+        elif type(self.metric) not in self._others:
+            names = "".join(f", {one().name}" for one in self._others)
             raise ValueError(
-                f"{self.metric.name} has no such loss: use F-beta, 'jaccard' or Tversky"
+                f"{self.metric.name} has no such loss: use F-beta, Jaccard, Tversky"
+                f"{names}"
             )
+        self.zero = float(self.metric.zero_division)
+        if math.isnan(self.zero):
+            raise ValueError("zero_division=nan has no loss: use 0 or 1")
         check_choice(average, "average", ("samples", "macro", "batch"))
-        self.average, self.zero, self.form = average, float(zero_division), form
+        self.average = average
 
     def extra_repr(self) -> str:
         return f"{self.metric.name!r}, average={self.average!r}"
@@ -119,11 +201,12 @@ class ExpectedMetricLoss(_MetricLoss):
     Parameters
     ----------
     metric : str or Metric, default="f1"
-        F-beta, Jaccard or Tversky.
+        F-beta, Jaccard, Tversky, MCC or G-mean.
     average : {"samples", "macro", "batch"}, default="samples"
         One metric for each row, for each label, or for all cells together.
-    zero_division : float, default=1.0
-        Score where nothing is there and nothing is drawn.
+    zero_division : {0.0, 1.0}, optional
+        Score where nothing is there and nothing is drawn, 1 by default; for G-mean the
+        rate of a class without items, 0 by default. MCC has none: it is 0 there.
 
     Examples
     --------
@@ -132,10 +215,17 @@ class ExpectedMetricLoss(_MetricLoss):
     >>> loss(model(X), Y).backward()  # doctest: +SKIP
     """
 
+    _others = MCC, GMean
+
     def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of log-odds against targets, both (rows, labels)."""
         x, z = self._rows(logits, targets)
-        scores, _ = expected_ratio(x, z, self.form.d, self.form.c[1], self.zero)
+        if self.form is not None:
+            scores, _ = expected_ratio(x, z, self.form.d, self.form.c[1], self.zero)
+        elif isinstance(self.metric, MCC):
+            scores = expected_mcc(x, z)
+        else:
+            scores = expected_gmean(x, z, self.zero)
         return 1.0 - scores.mean()
 
 
@@ -147,7 +237,9 @@ class SoftMetricLoss(_MetricLoss):
 
     Parameters
     ----------
-    metric, average
+    metric : str or Metric, default="f1"
+        F-beta, Jaccard or Tversky.
+    average : {"samples", "macro", "batch"}, default="samples"
         As for `ExpectedMetricLoss`.
 
     Examples
@@ -166,6 +258,7 @@ class SoftMetricLoss(_MetricLoss):
         """Return the loss of log-odds against targets, both (rows, labels)."""
         x, z = self._rows(logits, targets)
         p = torch.sigmoid(x)
+        assert self.form is not None
         d0, d1, d2, d3 = self.form.d
         hits, k, t = (z * p).sum(1), p.sum(1), z.sum(1)
         below = d0 * x.shape[1] + d1 * hits + d2 * k + d3 * t
