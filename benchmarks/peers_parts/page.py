@@ -161,7 +161,7 @@ def told_cases(rows: list[dict[str, Any]]) -> str:
         for i, part in enumerate(name.split(", ")):
             if i == len(places):
                 places.append({})
-            places[i][part] = None
+            places[i][WORDS["names"].get(part, part)] = None
     return "; ".join(", ".join(place) for place in places)
 
 
