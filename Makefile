@@ -150,12 +150,13 @@ papers: .venv/.ready ## re-run the claims of the papers and report which hold
 	@$(PYTHON) -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-peers/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-peers/bin/python -m pip install --quiet --editable ".[files,sklearn]" --group peers
+	@.venv-peers/bin/python -m pip install --quiet --editable ".[files,plot,sklearn]" --group peers
 	@touch $@
 
 peers: .venv-peers/.ready ## beside other libraries on the same data, and docs/peers.rst from it
 	OMP_NUM_THREADS=1 .venv-peers/bin/python benchmarks/peers.py
 	.venv-peers/bin/python benchmarks/peers.py --page
+	.venv-peers/bin/python docs/draw_results.py peers
 
 bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
 	$(BIN)/python benchmarks/decide.py

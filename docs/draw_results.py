@@ -1,11 +1,13 @@
 """Draw the first picture of each page of results, from the tables of the page.
 
 python docs/draw_results.py
+python docs/draw_results.py peers    # one of them
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,16 @@ DOCS = Path(__file__).parent
 Row = dict[str, str]
 
 
-def table(page: str, first: str) -> list[Row]:
-    """The rows of the csv-table of a page whose first line begins so, by its heads."""
+def tables(page: str, first: str) -> list[list[Row]]:
+    """Return rows by heads of the csv-tables of a page whose first line begins so."""
     lines = (DOCS / f"{page}.rst").read_text(encoding="utf-8").splitlines()
-    start = next(i for i, x in enumerate(lines) if x.strip().startswith(f'"{first}"'))
-    stop = lines.index("", start)
-    return list(csv.DictReader(line.strip() for line in lines[start:stop]))
+    starts = [i for i, x in enumerate(lines) if x.strip().startswith(f'"{first}')]
+    cut = [lines[start : lines.index("", start)] for start in starts]
+    return [list(csv.DictReader(map(str.strip, rows))) for rows in cut]
+
+
+def table(page: str, first: str) -> list[Row]:
+    return tables(page, f'{first}"')[0]
 
 
 def number(text: str) -> float:
@@ -133,6 +139,77 @@ def tensors() -> None:
         ax.legend(loc="lower right")
 
 
+def peers() -> None:
+    """A dot for each measure of each peer, to the right where argmetric is better."""
+    rows = [row for found in tables("peers", 'Measure"') for row in found]
+    rows = [
+        one for one in rows if one["Difference"] and "allowed" not in one["Measure"]
+    ]
+    names = list(dict.fromkeys(list(row)[1] for row in rows))[::-1]
+    kinds = {
+        "argmetric wins": {"color": "C0"},
+        "argmetric, compiled or tuned": {"color": "C0", "fillstyle": "none"},
+        "the peer wins": {"color": "C3"},
+        "tie": {"color": "#9aa5b1"},
+    }
+    with picture("results_peers", 8.4, 3.6, columns=2) as axes:
+        for row in rows:
+            value = number(row["Difference"].replace("× ", "").replace(",", ""))
+            speed = "×" in row["Difference"]
+            if "lower is better" in row["Measure"]:
+                value = 1 / value if speed else -value
+            who, peer = row["Who wins"], list(row)[1]
+            kind = "tie" if who == "tie" else "the peer wins"
+            if who.startswith("argmetric"):
+                kind = list(kinds)[", " in who]
+            axes[int(speed)].plot(
+                value, names.index(peer), "o", markersize=6, **kinds[kind]
+            )
+        for ax, middle in zip(axes, (0.0, 1.0), strict=True):
+            ax.axvline(middle, color="C7", linestyle="--", zorder=0)
+            ax.set_yticks(range(len(names)), names)
+            ax.grid(axis="y", color="#dddddd")
+            ax.set_axisbelow(True)
+        axes[0].set_title("Scores: points more than the peer")
+        axes[0].set_xscale("symlog", linthresh=1.0)
+        axes[0].set_xticks([-1, 0, 1, 10], ["−1", "0", "1", "10"])
+        axes[0].set_xlim(-2, 80)
+        axes[1].set_title("Speed: times as fast as the peer")
+        axes[1].set_xscale("log")
+        axes[1].set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+        axes[1].set_yticklabels([])
+        for name, style in kinds.items():
+            axes[1].plot([], [], "o", markersize=6, label=name, **style)
+        axes[1].figure.legend(loc="outside lower center", ncols=4)
+
+
+def accuracy() -> None:
+    """Nanoseconds of a row, by call."""
+    found = table("accuracy", 'Call","Nanoseconds of CPU time per row')
+    names = [row["Call"].replace("``", "") for row in found]
+    cells = [row["Nanoseconds of CPU time per row"] for row in found]
+    values = [number(cell.replace(",", "")) for cell in cells]
+    with picture("results_accuracy", 8.4) as ax:
+        title = "Nanoseconds of CPU time per row"
+        dots(ax, names, {title: values}, title=title)
+        for place, value in enumerate(values[::-1]):
+            ax.text(value * 1.12, place, f"{value:,.0f}", va="center")
+        ax.set_xscale("log")
+        ax.set_xticks([10, 100, 1_000, 10_000], ["10", "100", "1,000", "10,000"])
+
+
+PAGES = (
+    monitoring,
+    tuning,
+    calibration,
+    streaming,
+    searching,
+    tensors,
+    peers,
+    accuracy,
+)
+
 if __name__ == "__main__":
-    for draw in (monitoring, tuning, calibration, streaming, searching, tensors):
-        draw()
+    for draw in PAGES:
+        if draw.__name__ in (sys.argv[1:] or [draw.__name__]):
+            draw()

@@ -92,15 +92,24 @@ def cutoffs_at_least(task: Task) -> np.ndarray:
 
 def _cutoffs(task: Task, comparison: str) -> np.ndarray:
     """Its "expected" mode, a ratio of expectations; one call per group."""
-    from optimal_cutoffs import get_optimal_threshold
+    import optimal_cutoffs
 
+    call = getattr(optimal_cutoffs, cutoffs_call())
     labels = [
-        get_optimal_threshold(
-            None, part, metric="f1", mode="expected", comparison=comparison
-        ).predict(part)
+        call(None, part, metric="f1", mode="expected", comparison=comparison).predict(
+            part
+        )
         for part in task.parts
     ]
     return np.concatenate(labels).astype(np.int64)
+
+
+def cutoffs_call() -> str:
+    """Return the name of the function in the version that is installed."""
+    import optimal_cutoffs
+
+    names = "optimize_thresholds", "get_optimal_threshold"  # from 2.0 on, and before
+    return next(name for name in names if hasattr(optimal_cutoffs, name))
 
 
 def xcolumns(task: Task) -> np.ndarray:

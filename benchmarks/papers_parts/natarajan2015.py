@@ -58,7 +58,7 @@ def _figure_1(fast: bool) -> Figures:
             algorithms = max(algorithms, *gaps)
         differ += len(taken) > 1
     return {
-        "most that sets of the most probable lack": outside,
+        "largest loss of the best top-k set": outside,
         "largest error of the optimum by Algorithms 1 and 2": algorithms,
         "draws in which the metrics want different sizes, %": 100.0 * differ / draws,
     }
@@ -76,7 +76,7 @@ def vectors(longest: int) -> list[np.ndarray]:
 @declare("natarajan2015-theorem-6")
 def _theorem_6(fast: bool) -> Figures:
     return {
-        "most that sets of the most probable lack": max(
+        "largest loss of the best top-k set": max(
             lacks(p, valued(metric, zero))
             for p in vectors(6 if fast else 8)
             for metric in VALUES
@@ -105,10 +105,10 @@ def _proposition_7(fast: bool) -> Figures:
     p = np.array([0.9, 0.1])
     values = expected(p, _squared_count_error)
     return {
-        "most that sets of the most probable lack": max(
+        "largest loss of the best top-k set": max(
             lacks(p, _squared_count_error) for p in vectors(6)
         ),
-        "p = (.9, .1): what taking row 2 alone lacks to taking row 1": float(
+        "p = (.9, .1): loss of row 2 alone against row 1 alone": float(
             values[numbered(np.array([1, 0]))] - values[numbered(np.array([0, 1]))]
         ),
     }
@@ -124,7 +124,7 @@ def _proposition_8(fast: bool) -> Figures:
     p = np.array([0.9, 0.5, 0.1])
     return {
         "E of the best answer, row 3 alone": float(expected(p, _not_ranked).max()),
-        "what sets of the most probable lack": lacks(p, _not_ranked),
+        "loss of the best top-k set": lacks(p, _not_ranked),
     }
 
 
@@ -138,8 +138,8 @@ def _corollary_3(fast: bool) -> Figures:
         if np.unique(p).size == p.size
     ]
     return {
-        "what thresholds lack, distinct p": max(distinct),
-        "what thresholds lack, six rows with p = 0.5": float(
+        "loss of the best threshold, distinct p": max(distinct),
+        "loss of the best threshold, six rows with p = 0.5": float(
             values.max() - max(values[0], values[-1])
         ),
     }

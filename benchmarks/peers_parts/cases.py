@@ -80,6 +80,7 @@ class Scored:
     """What a model says of rows that it was not fitted on: labelled ones, and new."""
 
     name: str
+    data: str
     held_y: np.ndarray
     held_p: np.ndarray
     y: np.ndarray
@@ -108,6 +109,7 @@ def _scored(fast: bool, seeds: int) -> Iterator[Scored]:
                 p = model.predict_proba(X)[:, 1]
                 yield Scored(
                     f"{name}, {kind}, seed {seed}",
+                    name,
                     y[held],
                     p[held],
                     y[test],

@@ -12,6 +12,7 @@ import argmetric as am
 from peers_parts.cases import f1, models
 from peers_parts.rows import Row, timed
 
+SEEDS = 5
 FEWEST = 20  # rows of a label, in both halves
 SEARCH = "predict_optimizing_macro_f1_score_using_bc"
 LABELS = (f"{SEARCH}(P, k=0)", 'decide(P, "f1", average="macro", zero_division=0)')
@@ -37,7 +38,7 @@ def _matrices(fast: bool) -> list[Row]:
     value = Row("expected macro-F1, 10 labels", "%", "higher", *LABELS)
     actual = Row("actual macro-F1, 10 labels", "%", "higher", *LABELS)
     spent = Row("decide 10 labels of 1,000 rows", "CPU s", "lower", *LABELS, ratio=True)
-    for case, Y, P in _label_cases(fast):
+    for case, unit, Y, P in _label_cases(fast):
 
         def ours(P: np.ndarray = P) -> Any:
             return am.decide(P, "f1", average="macro", zero_division=0.0)
@@ -46,9 +47,9 @@ def _matrices(fast: bool) -> list[Row]:
         theirs, their_seconds = timed(lambda P=P: _search(P, 0))
         decided, our_seconds = timed(ours)
         both = theirs, np.asarray(decided.labels)
-        value.add(case, *(100 * _expected(P, Z) for Z in both))
-        actual.add(case, *(_macro(Y, Z) for Z in both))
-        spent.add(case, their_seconds, our_seconds)
+        value.add(case, *(100 * _expected(P, Z) for Z in both), unit=unit)
+        actual.add(case, *(_macro(Y, Z) for Z in both), unit=unit)
+        spent.add(case, their_seconds, our_seconds, unit=unit)
     return [value, actual, spent]
 
 
@@ -57,10 +58,11 @@ def _expected(P: np.ndarray, Z: np.ndarray) -> float:
     return float(am.forecast(P, Z, "f1", average="macro", zero_division=0.0).mean)
 
 
-def _label_cases(fast: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def _label_cases(fast: bool) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
+    """Yield cases, the data that some share, labels and probabilities."""
     from sklearn.datasets import make_multilabel_classification
 
-    for seed in range(1 if fast else 3):
+    for seed in range(1 if fast else SEEDS):
         X, Y = make_multilabel_classification(
             2_000, n_features=20, n_classes=20, n_labels=3, random_state=seed
         )
@@ -68,7 +70,7 @@ def _label_cases(fast: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         Y = Y[:, np.flatnonzero(often >= FEWEST)[:10]]
         for kind, model in models().items():
             P = np.column_stack([_probabilities(model, X, y) for y in Y.T])
-            yield f"generated, {kind}, seed {seed}", Y[1_000:], P
+            yield f"generated, {kind}, seed {seed}", f"seed {seed}", Y[1_000:], P
 
 
 def _probabilities(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -87,7 +89,7 @@ def _classes(fast: bool) -> list[Row]:
     )
     X, y = load_digits(return_X_y=True)
     X = X[:, :32]
-    for seed in range(1 if fast else 3):
+    for seed in range(1 if fast else SEEDS):
         rng = np.random.default_rng(seed)
         keep = 10.0 ** -(rng.permutation(10) / 9.0)
         rows = rng.permutation(np.flatnonzero(rng.random(y.size) < keep[y]))
@@ -107,6 +109,6 @@ def _classes(fast: bool) -> list[Row]:
             case = f"digits, {kind}, seed {seed}"
             truth = np.eye(10)[y[test]]
             both = np.eye(10)[theirs], np.eye(10)[np.asarray(mine)]
-            actual.add(case, *(_macro(truth, Z) for Z in both))
-            spent.add(case, their_seconds, our_seconds)
+            actual.add(case, *(_macro(truth, Z) for Z in both), unit=f"seed {seed}")
+            spent.add(case, their_seconds, our_seconds, unit=f"seed {seed}")
     return [actual, spent]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import textwrap
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from peers_parts.rows import counted, winner
+from peers_parts.rows import counted, interval, winner
 
 WIDTH = 88
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -29,19 +30,24 @@ def summary(lines: list[dict[str, Any]]) -> str:
         if line["why_not"]:
             left_out.append(f"- {peer}: {line['why_not']}")
             continue
-        won = [(row, winner(row, peer)) for row in line["rows"]]
+        won = [(row, verdict(row, peer)) for row in line["rows"]]
         lost += [
             f"- {peer}: {row['what']} ({value(row, 'theirs')} against "
             f"{value(row, 'ours')}; ``{row['ours_is']}``)."
             for row, who in won
             if who == peer
         ]
-        names = [who for _, who in won]
-        ours, theirs = names.count("argmetric"), names.count(peer)
-        counts.append([peer, str(theirs), str(ours), str(len(names) - ours - theirs)])
+        counts.append([peer, WORDS["code"][peer]])
+        for speed in (False, True):
+            names = [who for row, who in won if row["ratio"] == speed]
+            ours, theirs = names.count("argmetric"), names.count(peer)
+            unlike = sum(who.startswith("argmetric, ") for who in names)
+            ties = len(names) - ours - theirs - unlike
+            counts[-1] += [f"{theirs}, {ours}, {ties}", str(unlike or "")]
     parts = ["Where a peer wins\n-----------------\n"]
     parts.append("\n".join(map(wrapped, lost or ["In no measure of this run."])) + "\n")
-    parts.append(table(["Measures won by", "the peer", "argmetric", "neither"], counts))
+    parts.append(wrapped(WORDS["counts"]) + "\n")
+    parts.append(table(WORDS["heads"], counts))
     if left_out:
         parts.append("Not run\n-------\n")
         parts.append("\n".join(map(wrapped, left_out)) + "\n")
@@ -62,8 +68,8 @@ def section(line: dict[str, Any]) -> str:
                 if (row["theirs_is"], row["ours_is"]) == (theirs, ours)
             ]
             parts.append(wrapped(f"``{theirs}`` against ``{ours}``:") + "\n")
-            head = ["Measure", peer, "argmetric", "Better in", "Who wins"]
-            parts.append(table(head, rows, widths="30 21 21 16 12"))
+            head = ["Measure", peer, "argmetric", "Difference", "Better in", "Who wins"]
+            parts.append(table(head, rows, widths="26 17 17 18 11 11"))
         parts.append(wrapped(f"Cases: {told_cases(line['rows'])}.") + "\n")
     made = ", ".join(f"{name} {number}" for name, number in line["versions"].items())
     also = [
@@ -86,7 +92,7 @@ def cells(row: dict[str, Any], peer: str) -> list[str]:
     if row["better"] == "at most":
         good = f"at most {row['allowed']:g} allowed"
     what = f"{row['what']} ({row['unit']}; {good})"
-    who, n = winner(row, peer), len(row["cases"])
+    who, n = verdict(row, peer), len(row["cases"])
     theirs, ours = counted(row)
     if who == peer:
         who = f"**{peer}**"
@@ -94,9 +100,20 @@ def cells(row: dict[str, Any], peer: str) -> list[str]:
         what,
         value(row, "theirs"),
         value(row, "ours"),
+        difference(row),
         f"{theirs} and {ours} of {n}",
         who,
     ]
+
+
+def verdict(row: dict[str, Any], peer: str) -> str:
+    """Return who wins, and what argmetric had that the peer had not, if it does."""
+    who = winner(row, peer)
+    if who == "argmetric" and row["ratio"]:
+        return who if "compiled" in WORDS["code"][peer] else "argmetric, compiled"
+    if who == "argmetric" and ", positive from " in row["theirs_is"]:
+        return "argmetric, tuned"
+    return who
 
 
 def value(row: dict[str, Any], side: str) -> str:
@@ -108,6 +125,24 @@ def value(row: dict[str, Any], side: str) -> str:
     if len(values) == 1:
         return short(mean)
     return f"{short(mean)} [{short(min(values))}, {short(max(values))}]"
+
+
+def difference(row: dict[str, Any]) -> str:
+    """Return argmetric less the peer, or times the peer, with the interval."""
+    found = interval(row)
+    if found is None:
+        return ""
+    mean, *ends = found
+    if row["better"] != "higher":
+        mean, ends = -mean, [-end for end in ends]
+    low, high = sorted(ends)
+    if row["ratio"]:
+        mean, low, high = map(math.exp, (mean, low, high))
+        return f"× {short(mean)} [{short(low)}, {short(high)}]"
+    mean, low, high = (
+        f"{x + 0.0:+z.2f}".replace("+0.00", "0.00") for x in (mean, low, high)
+    )
+    return f"{mean} [{low}, {high}]".replace("-", "−")
 
 
 def short(x: float) -> str:
@@ -126,7 +161,7 @@ def told_cases(rows: list[dict[str, Any]]) -> str:
         for i, part in enumerate(name.split(", ")):
             if i == len(places):
                 places.append({})
-            places[i][part] = None
+            places[i][WORDS["names"].get(part, part)] = None
     return "; ".join(", ".join(place) for place in places)
 
 

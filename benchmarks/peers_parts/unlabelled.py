@@ -48,11 +48,14 @@ def run(fast: bool) -> list[Row]:
         actual = f1(one.y, labels)
         wide = am.forecast(one.p, labels, "f1", LEVEL, reference=reference)
         interval = [100.0 * x for x in wide.interval]
-        error.add(one.name, abs(value - actual), abs(100.0 * ours.mean - actual))
+        errors = abs(value - actual), abs(100.0 * ours.mean - actual)
+        error.add(one.name, *errors, unit=one.data)
         outside.add(
             one.name,
             *(100.0 * (not low <= actual <= high) for low, high in (band, interval)),
+            unit=one.data,
         )
-        width.add(one.name, *(float(np.diff(ends)[0]) for ends in (band, interval)))
-        spent.add(one.name, their_seconds, our_seconds)
+        widths = (float(np.diff(ends)[0]) for ends in (band, interval))
+        width.add(one.name, *widths, unit=one.data)
+        spent.add(one.name, their_seconds, our_seconds, unit=one.data)
     return [error, outside, width, spent]

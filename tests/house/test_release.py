@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import tomllib
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -145,20 +146,48 @@ def test_documentation_lies_beside_that_of_other_versions(tmp_path, monkeypatch)
     assert [one["name"] for one in listed] == ["0.10 (stable)", "0.9", "dev"]
 
 
+def entries_of_the_paper():
+    """Fields by key, without TeX's braces and accents."""
+    text = (ROOT / "packaging/paper/paper.bib").read_text("utf-8")
+    entries = {}
+    for key, body in re.findall(r"^@\w+\{(\w+),\n(.*?)\n\}", text, re.M | re.S):
+        fields = re.findall(r"^  (\w+) = \{(.*)\},?$", body, re.M)
+        entries[key] = {name: untexed(value) for name, value in fields}
+    return entries
+
+
+def untexed(value):
+    value = value.replace(r"{\l}", "ł")
+    for sign, mark in (
+        ("'", "\N{COMBINING ACUTE ACCENT}"),
+        ('"', "\N{COMBINING DIAERESIS}"),
+    ):
+        value = re.sub(r"\{\\" + sign + r"(\w)\}", r"\1" + mark, value)
+    return unicodedata.normalize("NFC", value).replace("{", "").replace("}", "")
+
+
+def test_the_paper_and_the_page_of_references_agree():
+    page = (ROOT / "docs/references.rst").read_text("utf-8")
+    listed = [" ".join(one.split()) for one in re.split(r"^- ", page, flags=re.M)[1:]]
+    for key, entry in entries_of_the_paper().items():
+        title = f" {entry['title']}".casefold()
+        found = [one for one in listed if title in one.casefold()]
+        assert len(found) == 1, f"{key}: {len(found)} references have its title"
+        before = found[0][: found[0].casefold().index(title)]
+        names = [name.split(",")[0] for name in entry["author"].split(" and ")]
+        assert [name for name in names if f"{name}," not in before] == [], key
+        assert ("year" not in entry) or before.endswith(f"({entry['year']})."), key
+        assert {"doi", "url"} & set(entry), f"{key} has neither a DOI nor an address"
+        for doi in re.findall(r"doi:(\S+) <", found[0]):
+            assert doi == entry["doi"]
+
+
 def test_the_paper_is_as_long_as_the_journal_asks():
     text = (ROOT / "packaging/paper/paper.md").read_text("utf-8")
     body = text.split("---", 2)[2].partition("# References")[0]
     assert 750 <= len(body.split()) <= 1_750
     cited = set(re.findall(r"@([\w:-]+)", body))
-    known = set(
-        re.findall(
-            r"^@\w+\{([\w:-]+),",
-            (ROOT / "packaging/paper/paper.bib").read_text("utf-8"),
-            re.M,
-        )
-    )
-    assert len(cited) > 5
-    assert cited <= known
+    assert cited == set(entries_of_the_paper())
     title = re.search(r"^title: ['\"](.+)['\"]$", text, re.M)
     cff = (ROOT / "CITATION.cff").read_text("utf-8")
     assert f'title: "{title[1]}"' in cff

@@ -165,7 +165,10 @@ def test_pages_for_users_are_short():
     assert sum(words.values()) <= 42_000, sorted(words.items(), key=lambda one: -one[1])
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*_results.rst")))
+RESULTS = [*sorted((ROOT / "docs").glob("*_results.rst")), ROOT / "docs/peers.rst"]
+
+
+@pytest.mark.parametrize("path", [*RESULTS, ROOT / "docs/accuracy.rst"])
 def test_pages_of_results_begin_with_a_picture(path):
     text = path.read_text(encoding="utf-8")
     first = re.search(r"^\.\. (?!currentmodule)(\w[\w-]*):: (.*)", text, re.MULTILINE)
