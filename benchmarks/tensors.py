@@ -147,6 +147,7 @@ def loss(device: Device) -> None:
         z = (torch.rand(batch, labels, device=device.name) < 0.05).float()
         bce = torch.nn.functional.binary_cross_entropy_with_logits
         kinds = {"bce": bce, "exact": ExpectedMetricLoss(), "soft": SoftMetricLoss()}
+        kinds |= {name: ExpectedMetricLoss(name) for name in ("mcc", "gmean")}
         for name, one in kinds.items():
             for compiled in (False, True) if device.cuda else (False,):
                 try:
@@ -175,7 +176,17 @@ def loss(device: Device) -> None:
 
 def failed(part: str) -> None:
     text = traceback.format_exc()
-    print(json.dumps({"part": part, "failed": text[-1500:]}), flush=True)
+    print(
+        json.dumps(
+            {
+                "part": part,
+                "failed": text[:1500] + " … " + text[-1500:]
+                if len(text) > 3000
+                else text,
+            }
+        ),
+        flush=True,
+    )
 
 
 PARTS = {"rows": rows, "loss": loss}

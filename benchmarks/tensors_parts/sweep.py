@@ -262,7 +262,7 @@ def images(device: Any, say: Callable[..., None]) -> None:
     from argmetric import tensors
 
     torch = device.torch
-    sizes = [(21, 512, 512), (19, 1024, 2048), (150, 512, 683)]
+    sizes = [(21, 512, 512), (19, 1024, 2048), (150, 512, 683), (2, 4096, 4096)]
     for classes, h, w in sizes if device.cuda else [(5, 48, 64)]:
         for kind in ("blobs", "thin", "half", "most"):
             p = image(torch, device.name, kind, classes, h, w)

@@ -36,7 +36,7 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
     if logits:
         p = np.log(p.clip(1e-9, 1 - 1e-9) / (1 - p.clip(1e-9, 1 - 1e-9)))
     x = torch.from_numpy(p)
-    zero = obeyed(metric, zero)
+    zero = obeyed(metric.name, zero)
     options = {"average": "samples", "zero_division": zero, "logits": logits}
     plain = tensors.decide(x, metric, **options, **GENERIC)
     fused = tensors.decide(x.cuda(), metric, **options)

@@ -25,8 +25,9 @@ AHEAD = tl.constexpr(192)  # items on both sides of the best,
 WIDER = tl.constexpr(1900)  # or so many where ties of 1e-12 are wide
 ROOM = tl.constexpr(4096)  # entries of the last bracket of a row, and its neighbours
 BLOCK = tl.constexpr(2048)  # items of a step
+CROWDED = tl.constexpr(256)  # items of a step in a bracket that are counted together
 STEPS = tl.constexpr(8)  # steps of a program
-STATE = tl.constexpr(6)  # numbers of the state of a bracket
+STATE = tl.constexpr(8)  # six numbers of a bracket, and two that align what follows
 SHIFT = tl.constexpr(18)  # 32 bins an octave, from 2^-31 to 1
 LOWEST = tl.constexpr((127 - 31) << 23)
 FAINT = tl.constexpr(1e-5)  # the fourth power of such items is rounding
@@ -117,7 +118,15 @@ def scan_rows(
                 mass += tl.where(above, p, 0.0).to(tl.float64)
                 inside = (bits >= low) & (bits < high)
                 at = _bin(state_ptr, bits, low, shift, BINS)
-                tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
+                many = tl.sum(inside.to(tl.int32), 0)
+                if many > CROWDED:  # else they would wait for each other at a few bins
+                    count = tl.histogram(tl.where(inside, at, BINS - 1), BINS)
+                    bins = tl.arange(0, BINS)
+                    count -= tl.where(bins == BINS - 1, BLOCK - many, 0)
+                    to_ptr = bin_ptr + bins
+                    tl.atomic_add(to_ptr, count, mask=count > 0, sem="relaxed")
+                else:
+                    tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
                 if LAST:
                     tl.store(seen_ptr + row * BINS + at, p, mask=inside)
             sums += _powers(size.to(tl.float64), 0.0, 0, 1) + _powers(mass, 0.0, 1, 2)
