@@ -46,7 +46,7 @@ def decision() -> None:
     found = am.decide(P, "f1")
     best, half = found.expected, found.cut_half
     with picture("decision") as ax:
-        colors = np.where(found.labels == 1, "C0", "#c9d3de")
+        colors = np.where(found.labels == 1, "C0", "#a9b8c8")
         ax.bar(np.arange(1, len(P) + 1), P, color=colors)
         cuts = (
             (0.5, "0.35", "--", f"0.5 cut-off: 1 row, expected F1 {half.expected:.3f}"),
