@@ -145,9 +145,10 @@ WANTED = {
         "a scikit-learn classifier": 'MetricClassifier(model, "f1")',
     },
     "The score of labels": {
-        "the truth is known": 'evaluate(y, labels, "f1")',
-        "the truth is not known yet": 'forecast(p, labels, "f1")',
-        "every week, without the truth": "monitor(p, rule, reference=(y, p_val))",
+        "the true labels are known": 'evaluate(y, labels, "f1")',
+        "they are not known yet": 'forecast(p, labels, "f1")',
+        "every week, before they are known": "monitor(p, rule, reference=(y, p_val))",
+        "which of two models is better": 'compare(p, [labels_a, labels_b], "f1")',
     },
     "Can I trust the probabilities?": {
         "ask labelled rows": 'calibration_check(y, p, "f1")',

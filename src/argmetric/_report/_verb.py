@@ -297,7 +297,7 @@ MEANINGS = (  # of the verdicts
 KEPT = ("names", "scores", "mean", "interval", "probability", "best", "n", "n_labels")
 
 
-def _signed(value: float) -> str:
+def _difference_text(value: float) -> str:
     """Return a difference as on an axis."""
     return f"{value:+g}" if value else "0"
 
@@ -322,7 +322,7 @@ def report_comparison(found: Comparison) -> Report:
     ]
     header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")
     labels, mean, low, high = zip(*found.estimates(), strict=True)
-    y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text=_signed)
+    y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text=_difference_text)
     x = draw.axis("labels of these rows", 0.0, max(*labels, 1), whole=True)
     titles = [
         f"{counted(n, 'label')}: {score:+.4f} ({first:+.4f} to {last:+.4f})"
