@@ -122,8 +122,10 @@ TORCH ?= torch
 test-torch: .venv-torch/.ready ## only the tests of tensors and training loops, with torch in .venv-torch
 	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/tensors tests/integrations/test_training.py
 
+# All pages are written anew (-a): the search forgets the index entries of others.
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -a -W --keep-going -b html docs docs/_build/html
+	@ARGMETRIC_HTML=docs/_build/html $(BIN)/python -m pytest -q tests/browser/test_search.py
 
 .venv/.ready-release: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --group release

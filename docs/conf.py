@@ -78,6 +78,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
+    "min_reported_time": 3600,
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),

@@ -46,7 +46,7 @@ def decision() -> None:
     found = am.decide(P, "f1")
     best, half = found.expected, found.cut_half
     with picture("decision") as ax:
-        colors = np.where(found.labels == 1, "C0", "#c9d3de")
+        colors = np.where(found.labels == 1, "C0", "#a9b8c8")
         ax.bar(np.arange(1, len(P) + 1), P, color=colors)
         cuts = (
             (0.5, "0.35", "--", f"0.5 cut-off: 1 row, expected F1 {half.expected:.3f}"),
@@ -145,9 +145,10 @@ WANTED = {
         "a scikit-learn classifier": 'MetricClassifier(model, "f1")',
     },
     "The score of labels": {
-        "the truth is known": 'evaluate(y, labels, "f1")',
-        "the truth is not known yet": 'forecast(p, labels, "f1")',
-        "every week, without the truth": "monitor(p, rule, reference=(y, p_val))",
+        "the true labels are known": 'evaluate(y, labels, "f1")',
+        "they are not known yet": 'forecast(p, labels, "f1")',
+        "every week, before they are known": "monitor(p, rule, reference=(y, p_val))",
+        "which of two models is better": 'compare(p, [labels_a, labels_b], "f1")',
     },
     "Can I trust the probabilities?": {
         "ask labelled rows": 'calibration_check(y, p, "f1")',

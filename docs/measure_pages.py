@@ -24,6 +24,15 @@ PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.rst"))]
 PAGES += sorted((DOCS / "tutorials").glob("*.rst"))
 # What people type into the search, and the page that answers it.
 SEARCHED = {
+    "which model is better": "comparing",
+    "best threshold": "tuning",
+    "cross validation": "with_pipelines",
+    "precision recall": "guarantees",
+    "imbalanced": "imbalanced",
+    "confidence": "guarantees",
+    "judge": "judging",
+    "abstain": "comparing",
+    "fairness": "limits",
     "production": "production",
     "cost": "tuning",
     "confidence interval": "forecasting",

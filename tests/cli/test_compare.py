@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,12 @@ def test_the_page_has_verdict_picture_and_rows(run):
     assert f"Counted from 1: {rows}." in page
     html = Path("page.html").read_text()
     assert "no difference" in html
-    assert "<svg" in html
+    picture = html.split("<figure>")[1].split("</figure>")[0]
+    for one in found.estimates():
+        assert f"label{'s' * (one.n_labels != 1)}: {one.mean:+.4f} (" in picture
+    (zero,) = re.findall(r'<line class="same"[^>]* y1="([\d.]+)"', picture)
+    assert f'y="{zero}">0</text>' in picture
+    assert picture.count('<line class="error') == len(found.estimates())
     report = am.report(found)
     assert report.kind == "compare"
     assert report.values["comparison"]["mean"] == found.mean

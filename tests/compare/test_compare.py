@@ -372,6 +372,7 @@ def test_notebooks_show_both_posteriors_and_their_difference() -> None:
     assert page.count("<svg") == 2
     assert page.count("<polyline") == 2
     assert "<title>F1 of A - B</title>" in page
+    assert page.count(FOUND.assumptions[0]) == 1  # folded, in no line besides
     odd = am.compare({"<a>": P[0][NEW]}, {"<a>": 0.4})
     assert odd._repr_html_().count("<svg") == 1
     assert "<a>" not in odd._repr_html_()

@@ -5,6 +5,7 @@ import hashlib
 import html
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -80,6 +81,13 @@ def test_names_that_mean_harm_are_text(hostile):
     assert "<script>alert" not in page
     assert HOSTILE in parts.text
     assert f"{HOSTILE} 1" in parts.text
+
+
+def test_no_line_breaks_within_a_date():
+    report = am.report(am.decide(P))
+    page = replace(report, notes=("<b> from 2026-04-06 on", "2026-01-05")).render()
+    assert '&lt;b&gt; from <span class="date">2026-04-06</span> on' in page
+    assert page.count('<span class="date">') == 2
 
 
 def test_names_that_mean_harm_are_text_in_markdown(hostile):

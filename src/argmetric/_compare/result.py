@@ -14,6 +14,7 @@ from argmetric._forecast.forecast import refuse_undefined
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
+    ASSUMES,
     Field,
     Result,
     as_frame,
@@ -527,7 +528,7 @@ class Comparison(Saved["Comparison"]):
             Field("n_labels", self.n_labels, "labels", labels),
             Field("reference", self.reference, "reference", old),
             *self._keys("coverage", "history", "notes"),
-            self._field("assumptions", "assuming")._replace(
+            self._field("assumptions", ASSUMES)._replace(
                 text="; ".join(self.assumptions)
             ),
             Field("decisions", table.decisions),

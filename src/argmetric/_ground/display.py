@@ -280,9 +280,10 @@ class Result(Shown):
 
     def _repr_html_(self) -> str:
         headline = self._headline()
-        if headline is None:
-            return super()._repr_html_() + self._picture() + _assumptions_html(self)
-        return view(self, headline)
+        if headline is not None:
+            return view(self, headline)
+        shown = table(self._title(), _lines_above(self), self._notes())
+        return shown + self._picture() + _assumptions_html(self)
 
 
 class ScoreFloat(float, Result):
@@ -313,7 +314,6 @@ def distribution_columns(distribution: DiscreteScores) -> dict[str, Any]:
 def view(result: Result, headline: Headline) -> str:
     """Return the notebook view: a large number, a picture, lines and notes."""
     what = f"{type(result).__name__}: {headline.words}".removesuffix(": ")
-    lines = [line for line in result._lines() if line[0] != ASSUMES]  # folded below
     return "".join(
         (
             "<div style='color:inherit'>",
@@ -321,11 +321,16 @@ def view(result: Result, headline: Headline) -> str:
             f"<div style='{_LARGE}'>{html.escape(headline.number)}</div>",
             f"<div>{html.escape(headline.more)}</div>",
             result._picture(),
-            table("", lines, result._notes()),
+            table("", _lines_above(result), result._notes()),
             _assumptions_html(result),
             "</div>",
         )
     )
+
+
+def _lines_above(result: Result) -> Sequence[tuple[str, ...]]:
+    """Return the lines of a notebook's table: the assumptions are folded below it."""
+    return [line for line in result._lines() if line[0] != ASSUMES]
 
 
 def _assumptions_html(result: Result) -> str:

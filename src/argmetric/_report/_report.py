@@ -306,11 +306,20 @@ def _assets() -> tuple[Any, dict[str, str]]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["whole_dates"] = _whole_dates
     template = environment.get_template("page.html")
     return template, {
         name: re.sub(r"^\s+", "", text, flags=re.MULTILINE)
         for name, text in files.items()
     }
+
+
+def _whole_dates(text: str) -> str:
+    """Return text as HTML that breaks no line within a date."""
+    from markupsafe import Markup, escape
+
+    span = r'<span class="date">\g<0></span>'
+    return Markup(re.sub(r"\d{4}-\d\d-\d\d", span, str(escape(text))))
 
 
 def _hash(text: str) -> str:

@@ -297,6 +297,11 @@ MEANINGS = (  # of the verdicts
 KEPT = ("names", "scores", "mean", "interval", "probability", "best", "n", "n_labels")
 
 
+def _difference_text(value: float) -> str:
+    """Return a difference as on an axis."""
+    return f"{value:+g}" if value else "0"
+
+
 def report_comparison(found: Comparison) -> Report:
     """Return a report of a comparison of two or more models."""
     one, best, title = found.difference(), found.best(), metric_title(found.metric.name)
@@ -317,10 +322,15 @@ def report_comparison(found: Comparison) -> Report:
     ]
     header = ("model", title, f"{percent(found.coverage)} interval", "P(best)")
     labels, mean, low, high = zip(*found.estimates(), strict=True)
-    y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text="{:+g}".format)
+    y = draw.axis(gap, min(*low, 0.0), max(*high, 0.0), text=_difference_text)
     x = draw.axis("labels of these rows", 0.0, max(*labels, 1), whole=True)
-    points = draw.points(labels, mean, name="mean and interval", low=low, high=high)
-    zero = draw.level(0.0, "half", "no difference")
+    titles = [
+        f"{counted(n, 'label')}: {score:+.4f} ({first:+.4f} to {last:+.4f})"
+        for n, score, first, last in found.estimates()
+    ]
+    ends: dict[str, Any] = {"low": low, "high": high, "titles": titles}
+    points = draw.points(labels, mean, name="mean and interval", **ends)
+    zero = draw.level(0.0, "same", "no difference")
     caption = "The difference after each batch of labels; 0 is no difference."
     figures = (Figure(caption, x, y, (points, zero)),)
     sections = [

@@ -423,6 +423,12 @@ class MetricClassifier(
             .add(splitter=self.cv, method_mapping=to_split)
         )
 
+    def _html_repr(self) -> str:
+        """Return the notebook view: the tuned rule, and scikit-learn's diagram."""
+        diagram = str(super()._html_repr())
+        rule = getattr(self, "rule_", None)
+        return diagram if rule is None else f"{rule._repr_html_()}{diagram}"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         base = get_tags(base_estimator(self.estimator))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -365,6 +366,24 @@ def test_copies():
         clone(fitted).predict(X)
     assert "LogisticRegression" in fitted._repr_html_()
     assert repr(am.MetricClassifier(metric="mcc")) == "MetricClassifier(metric='mcc')"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_notebooks_show_threshold_score_and_picture(classes):
+    X, y = make_classification(300, n_informative=4, n_classes=classes, random_state=0)
+    unfitted = am.MetricClassifier(random_state=0)
+    fitted = clone(unfitted).fit(X, y)
+    rule = fitted.rule_
+    for page in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+        assert f"{rule.mean:.3f}" in page
+        assert f"{rule.score:.3f}" in page
+        assert "LogisticRegression" in page
+        if classes == 2:
+            assert f"p &gt;= {rule.threshold:.3g}" in page
+            assert "<title>Actual F1 by threshold</title>" in page
+    assert "<svg viewBox" not in unfitted._repr_html_()
+    with config_context(display="text"):
+        assert not hasattr(fitted, "_repr_html_")
 
 
 def test_folds_in_parallel_give_the_same():
