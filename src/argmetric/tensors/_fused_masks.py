@@ -25,7 +25,7 @@ AHEAD = tl.constexpr(192)  # items on both sides of the best,
 WIDER = tl.constexpr(1900)  # or so many where ties of 1e-12 are wide
 ROOM = tl.constexpr(4096)  # entries of the last bracket of a row, and its neighbours
 BLOCK = tl.constexpr(2048)  # items of a step
-CROWDED = tl.constexpr(256)  # items of a step in a bracket that are counted together
+CROWDED = tl.constexpr(128)  # items of a step in one bin from which all are counted
 STEPS = tl.constexpr(8)  # steps of a program
 STATE = tl.constexpr(8)  # six numbers of a bracket, and two that align what follows
 SHIFT = tl.constexpr(18)  # 32 bins an octave, from 2^-31 to 1
@@ -118,8 +118,10 @@ def scan_rows(
                 mass += tl.where(above, p, 0.0).to(tl.float64)
                 inside = (bits >= low) & (bits < high)
                 at = _bin(state_ptr, bits, low, shift, BINS)
-                many = tl.sum(inside.to(tl.int32), 0)
-                if many > CROWDED:  # else they would wait for each other at a few bins
+                # Sure pixels are in the last bin, where they would wait for each other
+                last = tl.max(tl.where(inside, at, 0), 0)
+                if tl.sum((inside & (at == last)).to(tl.int32), 0) > CROWDED:
+                    many = tl.sum(inside.to(tl.int32), 0)
                     count = tl.histogram(tl.where(inside, at, BINS - 1), BINS)
                     bins = tl.arange(0, BINS)
                     count -= tl.where(bins == BINS - 1, BLOCK - many, 0)
