@@ -9,17 +9,18 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 
 from argmetric._ground.saving import decode_text, is_utf8, refuse_utf16_and_zero_bytes
 from argmetric.scale.files._parse import (
     TextPlace,
+    columns_and_aside,
     delimiter_in,
     header,
     refuse_endless,
@@ -53,6 +54,22 @@ Choose = Callable[[Table], list[str]]  # from a table without rows to columns to
 BLOCK_BYTES = 1 << 22  # of text in a batch; 2^23 take a fifth longer
 
 
+class TextForm(NamedTuple):
+    """How text is written, its longest line in bytes, and whether rows are set aside.
+
+    Then what a pipe has at once is a piece.
+    """
+
+    encoding: str
+    max_line: int
+    set_aside: bool
+
+    @property
+    def block(self) -> int:
+        """Return bytes that are parsed at a time."""
+        return min(BLOCK_BYTES, PIECE) if self.set_aside else BLOCK_BYTES
+
+
 def read_table(
     source: str | os.PathLike[str], format: Format | None = None, **how: Any
 ) -> Table:
@@ -71,7 +88,7 @@ def read_blocks(
     choose: Choose,
     format: Format | None = None,
     **how: Any,
-) -> Iterator[Table]:
+) -> Generator[Table]:
     """Rows of a file, block by block; none of a header alone.
 
     Parameters
@@ -86,9 +103,13 @@ def read_blocks(
         Where the extension does not say it; pipes are known by their first bytes.
     encoding, max_line, decimal : optional
         How text is written, its longest line in bytes, and its decimal sign.
+    set_aside, stopped : optional
+        Whether a row of text that cannot be parsed ends the reading or is listed in
+        `Table.aside`; blocks then come as soon as a pipe has rows. And what is asked
+        while it has none: True ends it.
     """
     tables = _batches(os.fspath(source), format, choose, **how)
-    return (table for table in tables if table.n_rows)
+    return (table for table in tables if table.n_rows or table.aside)
 
 
 def _batches(
@@ -99,12 +120,14 @@ def _batches(
     encoding: str = "utf-8",
     max_line: int = MAX_LINE_BYTES,
     decimal: str = ".",
+    set_aside: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Table]:
     """Rows in their order, of text and of chosen columns in blocks."""
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
-    source = Source(path)
+    source = Source(path, stopped)
     try:
         if format is None and source.regular:
             if (columns := read_by_plugin(path)) is not None:
@@ -116,14 +139,15 @@ def _batches(
         format = _agreed_format(source.name, format, source.head)
         if format in BINARY:
             tables = _typed_tables(source, format, choose)
-        elif format == "jsonl":
-            tables = _json_tables(source, (encoding, max_line), choose)
         else:
-            tables = _delimited_tables(source, format, (encoding, max_line), choose)
+            read = _json_tables if format == "jsonl" else _delimited_tables
+            tables = read(
+                source, format, TextForm(encoding, max_line, set_aside), choose
+            )
         first = 0
         for table in tables:
             yield replace(table, decimal=decimal, first=first)
-            first += table.n_rows
+            first += table.n_rows + len(table.aside)
     except (pa.ArrowException, OSError) as error:
         # pyarrow reports damaged compressed pages as an OSError without a number
         reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
@@ -179,9 +203,10 @@ def _typed_tables(
 
 
 def _text(
-    source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
+    source: Source, how: TextForm, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, TextPlace]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    encoding, max_line, at_once = how
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
@@ -195,11 +220,13 @@ def _text(
     parts: Iterable[bytes]
     if size:
         mark = delimiter and delimiter_in(lines(head), delimiter)
-        patient = partial(source.read, at_once=False)
+        patient = partial(source.read, at_once=at_once)
         read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
-        found = split_rows(lambda count: lines(read(count)), mark, size, most)
-        parts = (piece for piece, _ in found)
+        parts = split_rows(
+            *(lambda count: lines(read(count)), mark, size, most),
+            interrupted=lambda: source.interrupted,
+        )
     else:
         parts = [lines(source.all() if utf8 else head)]
     place = TextPlace(name)
@@ -210,36 +237,38 @@ def _text(
 
 
 def _delimited_tables(
-    source: Source, format: Format, how: tuple[str, int], choose: Choose | None
+    source: Source, format: Format, how: TextForm, choose: Choose | None
 ) -> Iterator[Table]:
     name, mark = source.name, DELIMITERS[format]
     names: list[str] = []
-    rows = 0
-    for data, place in _text(source, *how, mark, BLOCK_BYTES):
+    rows, aside = 0, dict[int, str]()
+    for data, place in _text(source, how, mark, how.block):
         if not names:
             names, mark, start = header(data, mark, name)
             nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
             chosen = _select(Table(nothing, format, name), choose).names
             place, data = place.behind(data[:start]), data[start:]
-        if data:
+        if data and how.set_aside:
+            columns, aside = columns_and_aside(data, names, chosen, mark)
+        elif data:
             columns = text_columns(data, names, chosen, mark, place)
             rows += columns.num_rows
         else:
             texts = [pa.nulls(0, pa.large_string())] * len(chosen)
             columns = pa.Table.from_arrays(texts, names=chosen)
-        if columns.num_rows:
+        if columns.num_rows and not how.set_aside:
             last = columns.column(columns.num_columns - 1)[-1].as_py()
             refuse_endless(last, data, f"{name}: row {rows}")
-        yield Table(columns, format, name, delimiter=mark)
+        yield Table(columns, format, name, delimiter=mark, aside=aside)
 
 
 def _json_tables(
-    source: Source, how: tuple[str, int], choose: Choose | None
+    source: Source, format: Format, how: TextForm, choose: Choose | None
 ) -> Iterator[Table]:
     from argmetric.scale.files._parse import json_columns
 
-    size, first = 0 if choose is None else BLOCK_BYTES, 0
-    for data, place in _text(source, *how, None, size):
+    size, first = 0 if choose is None else how.block, 0
+    for data, place in _text(source, how, None, size):
         if not place.lines:
             data = data.removeprefix(UTF8_MARK)
             if data.lstrip().startswith(b"["):
@@ -247,8 +276,10 @@ def _json_tables(
                     f"{source.name} holds a JSON array; one object on each line is "
                     "needed (jq -c '.[]' makes them)"
                 )
-        columns, lines = json_columns(data, place)
-        table = Table(columns, "jsonl", source.name, lines=lines, first=first)
+        aside: dict[int, str] | None = {} if how.set_aside else None
+        columns, lines = json_columns(data, place, aside)
+        known: Any = {"lines": lines, "first": first, "aside": aside or {}}
+        table = Table(columns, format, source.name, **known)
         yield _select(table, choose)
         first += table.n_rows
 

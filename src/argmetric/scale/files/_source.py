@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import select
 import stat
@@ -45,10 +44,10 @@ UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
 
 Role = Literal[
-    "decimal", "decision_column", "drop", "encoding", "features", "format", "hash_bits",
-    "label", "logits", "max_line", "memory", "missing_groups", "one_label", "neg_label",
-    "output", "output_format", "pos_label", "reference_label", "reference_score",
-    "resume", "score", "work_dir", "zero_based",
+    "decimal", "decision_column", "drop", "encoding", "format", "label", "logits",
+    "max_line", "memory", "missing_groups", "one_label", "neg_label", "output",
+    "output_format", "pos_label", "reference_label", "reference_score", "resume",
+    "score", "work_dir",
 ]  # fmt: skip
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -151,25 +150,11 @@ DECISION_NAMES = ("decision", "prediction", "predicted", "pred", "y_pred")
 
 
 PIECE = 1 << 20
-HEAD, TAIL = 1 << 16, 1 << 12  # bytes by which a file, and a place in it, are known
 MAX_EXPANSION = 200  # text packs to a fifth, to a hundredth if it repeats itself
 ALWAYS_UNPACKED = 1 << 26  # bytes, however small the file was
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _PATIENCE_SECONDS = 0.1
-
-
-class PackedError(DataError):
-    """The bytes of `name` are compressed in a way that `command` unpacks, not we."""
-
-    def __init__(self, name: str, command: str) -> None:
-        super().__init__(f"{name} is compressed: {command} FILE unpacks it")
-        self.name, self.command = name, command
-
-
-def digest(data: bytes) -> str:
-    """Return a short name for bytes."""
-    return hashlib.sha256(data).hexdigest()
 
 
 class Source:
@@ -202,7 +187,7 @@ class Source:
         self.head = self._pushed = self._peek(self._raw)
         if self.head.startswith(b"BZh"):
             self.close()
-            raise PackedError(self.name, "bzip2 -dc")
+            raise DataError(f"{self.name} is compressed: bzip2 -dc FILE unpacks it")
         self.codec = next((_CODECS[m] for m in _CODECS if self.head.startswith(m)), "")
         if self.codec:
             import pyarrow as pa
@@ -286,53 +271,6 @@ class Source:
 
     def _ready(self, seconds: float) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
-
-    def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
-        """Return what a place is recognised by, as plain values."""
-        head = self.head[: min(offset, HEAD)]
-        marks = {"head": [len(head), digest(head)], "tail": [len(tail), digest(tail)]}
-        return {"size": self.size, **marks}
-
-    def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
-        """Go to a place that another run has marked, if this is the same input.
-
-        A stream, and what is packed, is read up to there: it has to begin anew.
-        """
-        (head_length, head), (tail_length, tail) = mark["head"], mark["tail"]
-        first = last = following = b""
-        if self.regular and not self.codec:
-            if (self.size or 0) < offset:
-                raise DataError(
-                    f"{self.name} has {self.size:,} bytes, fewer than the {offset:,} "
-                    "that were learned from: it is another file, or was cut short"
-                )
-            first = self._bytes_at(0, head_length)
-            last = self._bytes_at(offset - tail_length, tail_length)
-            following = self._bytes_at(offset, 1)
-            os.lseek(self._descriptor, offset, os.SEEK_SET)
-            self.offset, self._pushed = offset, b""
-        while self.offset < offset and (
-            data := self.read(min(PIECE, offset - self.offset))
-        ):
-            first += data[: head_length - len(first)]
-            last = (last + data)[-tail_length:]
-        if self.offset < offset or len(first) < head_length:
-            raise DataError(
-                f"{self.name} is shorter than the {offset:,} bytes that were learned "
-                "from; it has to begin with the same rows"
-            )
-        if digest(first) != head or digest(last) != tail:
-            raise DataError(
-                f"{self.name} is another file than the one of the checkpoint: it "
-                f"differs before byte {offset:,}"
-            )
-        if self.codec and not last.endswith(b"\n"):
-            following = self.read(1)
-        if last and following and not last.endswith(b"\n"):
-            raise DataError(
-                f"{self.name} has grown within a line that was learned from: it ended "
-                f"at byte {offset:,}, without a newline"
-            )
 
     def _bytes_at(self, offset: int, count: int) -> bytes:
         os.lseek(self._descriptor, offset, os.SEEK_SET)

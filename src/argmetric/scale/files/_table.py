@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -283,6 +283,8 @@ class Table:
     parts: tuple[tuple[str, int], ...] = ()  # of several files: name, number of rows
     decimal: str = "."  # of numbers in text: a point or a comma
     first: int = 0  # rows of the file before these, where they are a block of it
+    # What is wrong with rows that are not among the columns, by their place in a block
+    aside: dict[int, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
