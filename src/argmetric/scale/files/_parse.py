@@ -6,7 +6,7 @@ import contextlib
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -25,10 +25,11 @@ from argmetric.scale.files._source import (
     has_bare_returns,
     marked,
 )
-from argmetric.scale.files._table import call, integer_array, text_array, to_numpy
+from argmetric.scale.files._table import call, text_array, to_numpy
 
 MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 _SHOWN_CHARACTERS = 40
+_LONG = re.compile(rb"[\s:,\[]-?\d{19}")
 _THREAD_BYTES = 1 << 20  # parsed by one of several threads
 
 
@@ -238,9 +239,16 @@ def text_columns(
 
 
 def columns_and_aside(
-    data: bytes, names: list[str], chosen: list[str], delimiter: str
+    data: bytes,
+    names: list[str],
+    chosen: list[str],
+    delimiter: str,
+    numeric: Collection[str],
 ) -> tuple[pa.Table, dict[int, str]]:
-    """Return numbers or texts of rows, and what is wrong with rows not among them."""
+    """Return the cells of rows, and what is wrong with rows not among them.
+
+    Cells are texts, and those of `numeric` columns numbers if all of them are.
+    """
     aside: dict[int, str] = {}
     places = [f"f{names.index(name)}" for name in chosen]
 
@@ -253,19 +261,28 @@ def columns_and_aside(
         aside[row.number - 1] = count_cells(row.actual_columns, row.text)
         return "skip"
 
-    empty_rows = len(names) == 1
-    with contextlib.suppress(pa.ArrowInvalid):
-        types = dict.fromkeys(places, pa.large_string())
-        how: Any = {"empty_rows": empty_rows, "on_ragged": skip}
-        table = parse(data, len(names), delimiter, types, **how)
-        known = table.num_rows + len(aside)
-        if b'"' not in data or known == _count_rows(data, delimiter):
-            return table.rename_columns(chosen), aside
+    how: Any = {"empty_rows": len(names) == 1, "on_ragged": skip}
+    for kind in (pa.float64(), pa.large_string()):
+        types = {
+            place: kind if name in numeric else pa.large_string()
+            for place, name in zip(places, chosen, strict=True)
+        }
+        aside.clear()
+        with contextlib.suppress(pa.ArrowInvalid):
+            table = parse(data, len(names), delimiter, types, **how)
+            known = table.num_rows + len(aside)
+            if b'"' not in data or known == _count_rows(data, delimiter):
+                return table.rename_columns(chosen), aside
     aside, rows = {}, []
     pieces = np.split(np.frombuffer(data, np.uint8), row_ends(data, delimiter)[:-1])
     texts = [piece.tobytes().decode(errors="replace") for piece in pieces]
-    for place, text in enumerate(one for one in texts if empty_rows or one.strip()):
-        cells = next(csv.reader(StringIO(text), delimiter=delimiter), [""])
+    texts = [one for one in texts if len(names) == 1 or one.strip()]
+    for place, text in enumerate(texts):
+        try:
+            cells = next(csv.reader(StringIO(text), delimiter=delimiter), [""])
+        except csv.Error as error:
+            aside[place] = f"it cannot be read: {error}"
+            continue
         if "\n" in cells[-1] and text.count('"') % 2:
             aside[place] = "it opens a quote that never closes"
         elif len(cells) != len(names):
@@ -326,8 +343,8 @@ def refuse_long_line(data: bytes, most: int, place: TextPlace) -> None:
 
 def json_columns(
     data: bytes, place: TextPlace, aside: dict[int, str] | None = None
-) -> tuple[Any, Any]:
-    """Return the columns of JSON lines, and the lines without blank ones.
+) -> Any:
+    """Return the columns of JSON lines.
 
     What is wrong with lines that cannot be read is put `aside`, or raised where this is
     None.
@@ -347,22 +364,26 @@ def json_columns(
         longest = pc.max(pc.binary_length(lines)).as_py() or 0
         with contextlib.suppress(pa.ArrowInvalid):
             columns = _plain_columns(data, max(1 << 20, 2 * longest))
-            if columns.num_rows == len(lines):  # pyarrow takes two objects on a line
-                return columns, lines
+            # pyarrow takes two objects on a line, and rounds whole numbers of 64 bits
+            if columns.num_rows == len(lines) and not _LONG.search(data):
+                return columns
     rows = _parse_lines(lines, place, aside)
-    if aside:
-        kept = np.setdiff1d(np.arange(len(lines)), list(aside))
-        lines = lines.take(integer_array(kept))
-    # What has no single type becomes text, to be judged if it is used
     keys = dict.fromkeys(key for row in rows for key in row)
-    arrays = []
-    for key in keys:
-        values = [row.get(key) for row in rows]
-        try:
-            arrays.append(pa.array(values))
-        except (pa.ArrowException, OverflowError, ValueError, TypeError):
-            arrays.append(pa.array([_json_text(value) for value in values]))
-    return pa.Table.from_arrays(arrays, names=list(keys)), lines
+    arrays = [_json_array([row.get(key) for row in rows]) for key in keys]
+    return pa.Table.from_arrays(arrays, names=list(keys))
+
+
+def _json_array(values: list[Any]) -> pa.Array:
+    """Return values as a column; what has no single type as text, judged if it is used.
+
+    Whole numbers may have 64 bits and no sign.
+    """
+    for kind in (None, pa.uint64()):
+        with contextlib.suppress(
+            pa.ArrowException, OverflowError, ValueError, TypeError
+        ):
+            return pa.array(values, kind)
+    return pa.array([_json_text(value) for value in values])
 
 
 def _parse_lines(
@@ -377,6 +398,8 @@ def _parse_lines(
         except ValueError as error:
             problem = f"not JSON: {error}"
         if isinstance(row, dict):
+            problem = _repeated_key(line)
+        if isinstance(row, dict) and not problem:
             rows.append(row)
         elif aside is None:
             line_number = place.lines + number + 1
@@ -384,6 +407,13 @@ def _parse_lines(
         else:
             aside[number] = f"it is {problem}"
     return rows
+
+
+def _repeated_key(line: str) -> str:
+    """Return what is wrong with a JSON object that has a key twice: which counts?"""
+    keys = [key for key, _ in json.loads(line, object_pairs_hook=list)]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    return "" if twice is None else f"an object with the key {twice!r} twice"
 
 
 def _plain_columns(data: bytes, block_bytes: int) -> pa.Table:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -42,7 +49,6 @@ from argmetric.scale.files._source import (
     format_by_name,
     has_bare_returns,
     marked,
-    read_by_plugin,
     sniff,
     without_codec,
 )
@@ -55,19 +61,16 @@ BLOCK_BYTES = 1 << 22  # of text in a batch; 2^23 take a fifth longer
 
 
 class TextForm(NamedTuple):
-    """How text is written, its longest line in bytes, and whether rows are set aside.
-
-    Then what a pipe has at once is a piece.
-    """
+    """Options of `read_blocks` for text."""
 
     encoding: str
     max_line: int
-    set_aside: bool
+    set_aside: Callable[[], Collection[str]] | None
 
     @property
     def block(self) -> int:
         """Return bytes that are parsed at a time."""
-        return min(BLOCK_BYTES, PIECE) if self.set_aside else BLOCK_BYTES
+        return BLOCK_BYTES if self.set_aside is None else min(BLOCK_BYTES, PIECE)
 
 
 def read_table(
@@ -94,9 +97,9 @@ def read_blocks(
     Parameters
     ----------
     source : str or path
-        CSV, TSV, JSONL, Parquet, Arrow IPC (Feather) or Excel, the first three also
-        compressed by gzip or zstd; ``"-"`` is standard input. Excel, text that is not
-        in UTF-8, and columns with types that are compressed or piped are one block.
+        CSV, TSV, JSONL, Parquet or Arrow IPC (Feather), the first three also compressed
+        by gzip or zstd; ``"-"`` is standard input. Text that is not in UTF-8, and
+        columns with types that are compressed or piped, are one block.
     choose : callable
         Which columns are read; it may raise where one is missing.
     format : str, optional
@@ -104,9 +107,9 @@ def read_blocks(
     encoding, max_line, decimal : optional
         How text is written, its longest line in bytes, and its decimal sign.
     set_aside, stopped : optional
-        Whether a row of text that cannot be parsed ends the reading or is listed in
-        `Table.aside`; blocks then come as soon as a pipe has rows. And what is asked
-        while it has none: True ends it.
+        With `set_aside`, which names columns of numbers, a row of text that cannot be
+        parsed is listed in `Table.aside` and does not end the reading, and blocks come
+        as soon as a pipe has rows. `stopped` is called while it has none: True ends it.
     """
     tables = _batches(os.fspath(source), format, choose, **how)
     return (table for table in tables if table.n_rows or table.aside)
@@ -120,7 +123,7 @@ def _batches(
     encoding: str = "utf-8",
     max_line: int = MAX_LINE_BYTES,
     decimal: str = ".",
-    set_aside: bool = False,
+    set_aside: Callable[[], Collection[str]] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Table]:
     """Rows in their order, of text and of chosen columns in blocks."""
@@ -130,9 +133,6 @@ def _batches(
     source = Source(path, stopped)
     try:
         if format is None and source.regular:
-            if (columns := read_by_plugin(path)) is not None:
-                yield replace(_select(Table(columns, "arrow", path), choose), first=0)
-                return
             format = format_by_name(without_codec(path), role="format")
         if not source.head.strip() and len(source.head) < PIECE:
             raise DataError(f"{source.name} is empty")
@@ -189,7 +189,7 @@ def _select(table: Table, choose: Choose | None) -> Table:
 def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
-    if choose is None or not source.regular or source.codec or format == "xlsx":
+    if choose is None or not source.regular or source.codec:
         columns = read_typed(source.all(), format)
         yield _select(Table(columns, format, source.name), choose)
         return
@@ -206,7 +206,7 @@ def _text(
     source: Source, how: TextForm, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, TextPlace]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
-    encoding, max_line, at_once = how
+    encoding, max_line, _ = how
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
@@ -220,7 +220,7 @@ def _text(
     parts: Iterable[bytes]
     if size:
         mark = delimiter and delimiter_in(lines(head), delimiter)
-        patient = partial(source.read, at_once=at_once)
+        patient = partial(source.read, at_once=how.set_aside is not None)
         read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
         parts = split_rows(
@@ -248,15 +248,16 @@ def _delimited_tables(
             nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
             chosen = _select(Table(nothing, format, name), choose).names
             place, data = place.behind(data[:start]), data[start:]
-        if data and how.set_aside:
-            columns, aside = columns_and_aside(data, names, chosen, mark)
+        if data and how.set_aside is not None:
+            given = data, names, chosen, mark
+            columns, aside = columns_and_aside(*given, how.set_aside())
         elif data:
             columns = text_columns(data, names, chosen, mark, place)
             rows += columns.num_rows
         else:
             texts = [pa.nulls(0, pa.large_string())] * len(chosen)
             columns = pa.Table.from_arrays(texts, names=chosen)
-        if columns.num_rows and not how.set_aside:
+        if columns.num_rows and how.set_aside is None:
             last = columns.column(columns.num_columns - 1)[-1].as_py()
             refuse_endless(last, data, f"{name}: row {rows}")
         yield Table(columns, format, name, delimiter=mark, aside=aside)
@@ -267,7 +268,7 @@ def _json_tables(
 ) -> Iterator[Table]:
     from argmetric.scale.files._parse import json_columns
 
-    size, first = 0 if choose is None else how.block, 0
+    size = 0 if choose is None else how.block
     for data, place in _text(source, how, None, size):
         if not place.lines:
             data = data.removeprefix(UTF8_MARK)
@@ -276,12 +277,10 @@ def _json_tables(
                     f"{source.name} holds a JSON array; one object on each line is "
                     "needed (jq -c '.[]' makes them)"
                 )
-        aside: dict[int, str] | None = {} if how.set_aside else None
-        columns, lines = json_columns(data, place, aside)
-        known: Any = {"lines": lines, "first": first, "aside": aside or {}}
-        table = Table(columns, format, source.name, **known)
+        aside: dict[int, str] | None = None if how.set_aside is None else {}
+        columns = json_columns(data, place, aside)
+        table = Table(columns, format, source.name, aside=aside or {})
         yield _select(table, choose)
-        first += table.n_rows
 
 
 def read_tables(
@@ -295,11 +294,8 @@ def read_tables(
         columns = pa.concat_tables(aligned, promote_options="permissive")
     except pa.ArrowException:
         raise DataError(_clash(tables)) from None
-    lines = None
-    if first.lines is not None:
-        lines = pa.concat_arrays([table.lines for table in tables])
     parts = tuple((table.source, table.n_rows) for table in tables)
-    return replace(first, columns=columns, source=name, lines=lines, parts=parts)
+    return replace(first, columns=columns, source=name, parts=parts)
 
 
 def _align(table: Table, first: Table) -> pa.Table:

@@ -12,11 +12,9 @@ from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
-from argmetric._ground.plugins import load_plugin
 from argmetric._ground.whole_files import DataError as DataError
 
-Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl", "xlsx"]
-Written = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
+Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}
 
@@ -28,14 +26,12 @@ EXTENSIONS: dict[str, Format] = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
     **{".arrows": "arrow-stream"},
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
-    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
 }
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow-stream"),
-    (b"PK\x03\x04", "xlsx"),
 )
 
 _CODECS_OF_NAMES = {".gz": "gzip", ".zst": "zstd"}
@@ -73,34 +69,10 @@ def format_by_name(path: str, *, role: Role) -> Format:
         return EXTENSIONS[extension]
     except KeyError:
         shown = f"unknown extension {extension!r}" if extension else "no extension"
-        written = role == "output_format"
-        kinds = get_args(Written) if written else FORMATS
-        known = ", ".join(end for end, kind in EXTENSIONS.items() if kind in kinds)
+        known = ", ".join(EXTENSIONS)
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
-
-
-def read_by_plugin(path: str) -> Any:
-    """Return the table of a file that another package reads; None where none does.
-
-    An entry point of the group ``argmetric.formats`` has the extension as its name, and
-    is a function of a path that returns a `pyarrow.Table`.
-    """
-    extension = PurePath(path).suffix.lower()
-    if extension in EXTENSIONS or extension in _CODECS_OF_NAMES:
-        return None
-    try:
-        read = load_plugin("argmetric.formats", extension.removeprefix("."))
-        table = None if read is None else read(path)
-    except Exception as error:
-        raise DataError(f"{path}: {error}") from error
-    if table is not None and not hasattr(table, "column_names"):
-        raise DataError(
-            f"{path}: what reads {extension} must return a pyarrow.Table, and returned "
-            f"{type(table).__name__}"
-        )
-    return table
 
 
 def codec_by_name(path: str) -> str | None:

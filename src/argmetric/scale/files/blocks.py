@@ -20,7 +20,6 @@ from argmetric._ground.label_words import (
     spelled_number,
     unclear,
 )
-from argmetric._ground.saving import parse_json
 from argmetric._ground.types import Booleans, Bytes, Floats, Integers
 from argmetric.scale.files._read import read_blocks
 from argmetric.scale.files._source import LABEL_NAMES, DataError, Format, marked
@@ -202,10 +201,13 @@ class LabelledRows:
         self.errors: list[str] = []  # what was wrong with the first of them
         self._asked, self._stops = (target, drop, names), on_error == "stop"
         how: dict[str, Any] = {"decimal": decimal, "stopped": stopped}
-        tables = read_blocks(path, self._choose, format, set_aside=True, **how)
+        tables = read_blocks(path, self._choose, format, set_aside=self._numeric, **how)
         self.close: Callable[[], None] = tables.close
         first = next(tables, None)  # the layout is known before the first block
         self._tables = itertools.chain([] if first is None else [first], tables)
+
+    def _numeric(self) -> tuple[str, ...]:
+        return () if self.layout is None else self.layout.names
 
     def _choose(self, table: Table) -> list[str]:
         """Settle the layout by the first rows; of JSON lines any has its own keys."""
@@ -215,7 +217,7 @@ class LabelledRows:
             if not table.n_rows:
                 return []
             if self.layout is None and known is None:
-                names = list(parse_json(table.lines[0].as_py(), rows=True))
+                names = [one for one in names if table.columns[one][0].is_valid]
         if self.layout is None and known is not None:
             found = tuple(named_column(table, name) for name in known)
             self.layout = RowLayout(table.format, found, None)
@@ -296,9 +298,7 @@ class LabelledRows:
         assert self.layout is not None
         at = int(np.searchsorted(places, place))
         columns = table.columns.slice(at, 1)
-        alone = replace(
-            table, columns=columns, first=self.rows + place, aside={}, lines=None
-        )
+        alone = replace(table, columns=columns, first=self.rows + place, aside={})
         drop = (
             f"; {marked('drop')} leaves columns out" if self._asked[2] is None else ""
         )
