@@ -50,7 +50,7 @@ SCALED = calls(
     r"""
 argmetric.scale.open: on_files(am.scale.open)(files="scores.parquet",
     **dict.fromkeys(("score", "label", "group", "weight"), "score"),
-    decision_column="pred", scores=["no", "score"], features=["score", "pred"],
+    decision_column="pred", scores=["no", "score"],
     missing_groups="error", **READING) -> NAMES
 Files.decide: on_files(opened.decide)(files="scores.parquet", metric="f1", output="out",
     group="user", score="score", average="groups", min_positives=1, max_positives=2,
