@@ -225,7 +225,7 @@ def partition(
         return [Bucket(scan.n, scan=scan, values=values)]
     folder = os.path.join(scan.work, "rows")
     os.makedirs(folder, exist_ok=True)
-    most = chunk_rows(scan.memory // scan.n_workers // 2)
+    most = chunk_rows(scan.memory // scan.n_workers // 3)
 
     def write(part: range) -> tuple[str, list[int], int]:
         path = os.path.join(folder, f"{part.start:06d}.arrow")
@@ -290,7 +290,7 @@ def _split(bucket: Bucket, scan: Scan, most: int, name: str) -> list[Bucket]:
     folder = os.path.join(scan.work, "split")
     os.makedirs(folder, exist_ok=True)
     path, n = os.path.join(folder, name), -(-FULLNESS * bucket.n // most)
-    chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 2))
+    chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 3))
     code = partial(bucket_by_other_hash, n=n)
     sizes, n_chunks = write_rows(chunks, path, scan.columns.kind, code, n)
     return _buckets([(path, sizes, n_chunks)])
