@@ -29,7 +29,6 @@ from argmetric.scale.files._table import call, text_array, to_numpy
 
 MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 _SHOWN_CHARACTERS = 40
-_LONG = re.compile(rb"[\s:,\[]-?\d{19}")
 _THREAD_BYTES = 1 << 20  # parsed by one of several threads
 
 
@@ -365,12 +364,19 @@ def json_columns(
         with contextlib.suppress(pa.ArrowInvalid):
             columns = _plain_columns(data, max(1 << 20, 2 * longest))
             # pyarrow takes two objects on a line, and rounds whole numbers of 64 bits
-            if columns.num_rows == len(lines) and not _LONG.search(data):
+            if columns.num_rows == len(lines) and not _has_rounded(columns):
                 return columns
     rows = _parse_lines(lines, place, aside)
     keys = dict.fromkeys(key for row in rows for key in row)
     arrays = [_json_array([row.get(key) for row in rows]) for key in keys]
     return pa.Table.from_arrays(arrays, names=list(keys))
+
+
+def _has_rounded(columns: pa.Table) -> bool:
+    """Return whether floats are so large that they may stand for whole numbers."""
+    floats = [one for one in columns.columns if pa.types.is_floating(one.type)]
+    sizes = [call("max", call("abs", one)).as_py() or 0.0 for one in floats]
+    return max(sizes, default=0.0) >= 2.0**63
 
 
 def _json_array(values: list[Any]) -> pa.Array:
