@@ -89,10 +89,9 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("predict m.skops table.csv", "``PredictSummary``"),
     ("expect rows.csv decided.csv --label y", "``ExpectSummary``"),
     ("expect rows.csv decided.csv --label y --quantiles", "``ExpectSummary``"),
-    ("stream rows.svm --on-error skip", "``StreamSummary``"),
-    ("stream rows.svm --on-error skip --hash-bits 8", "``StreamSummary``"),
-    ("stream rows.svm --on-error skip --checkpoint kept", "``StreamSummary``"),
-    ("stream predict kept rows.svm --on-error skip", "``StreamPredictSummary``"),
+    ("stream some.csv --on-error skip", "``StreamSummary``"),
+    ("stream some.csv --on-error skip --checkpoint kept", "``StreamSummary``"),
+    ("stream predict kept some.csv --on-error skip", "``StreamPredictSummary``"),
     ("spans rows.jsonl --names O,B-X", "``SpansSummary``"),
     (
         "tag train text.txt --task chunk --epochs 1 --dev text.txt -o t.tagger",
@@ -342,8 +341,8 @@ def make_files(folder: Path) -> None:
     (folder / "table.csv").write_text(
         "\n".join(["x,y,word", *(f"{row[:-1]}w{row[-1]}" for row in rows), ""])
     )
-    lines = [f"{b} 1:{a} 2:1" for a, b in zip(p, y, strict=True)]
-    (folder / "rows.svm").write_text("\n".join([*lines, "1 x", ""]))
+    lines = [f"{b},{a},1" for a, b in zip(p, y, strict=True)]
+    (folder / "some.csv").write_text("\n".join(["y,a,b", *lines, "1,x,1", ""]))
     sentence = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
     (folder / "rows.jsonl").write_text(json.dumps(sentence) + "\n")
     (folder / "joint.txt").write_text("the DT B-NP DT B-NP\ndog NN I-NP VB O\n")

@@ -17,11 +17,8 @@ def opened(verb):
     return call
 
 
-decide, evaluate, forecast, tune, calibrate, calibration_check, fit = map(
+decide, evaluate, forecast, tune, calibrate, calibration_check = map(
     opened,
-    (
-        *("decide", "evaluate", "forecast", "tune", "calibrate", "calibration_check"),
-        "fit",
-    ),
+    ("decide", "evaluate", "forecast", "tune", "calibrate", "calibration_check"),
 )
 decide_classes, evaluate_classes = map(opened, ("decide_classes", "evaluate_classes"))

@@ -50,7 +50,7 @@ SCALED = calls(
     r"""
 argmetric.scale.open: on_files(am.scale.open)(files="scores.parquet",
     **dict.fromkeys(("score", "label", "group", "weight"), "score"),
-    decision_column="pred", scores=["no", "score"], features=["score", "pred"],
+    decision_column="pred", scores=["no", "score"],
     missing_groups="error", **READING) -> NAMES
 Files.decide: on_files(opened.decide)(files="scores.parquet", metric="f1", output="out",
     group="user", score="score", average="groups", min_positives=1, max_positives=2,
@@ -77,9 +77,6 @@ Files.calibration_check: on_files(opened.calibration_check)(files="scores.parque
 Files.forecast: on_files(opened.forecast)(files="scores.parquet", metric="f1",
     coverage=0.8, score="score", decision_column="pred", group="user", average="groups",
     zero_division=1.0, pos_label=1, missing_groups="error", **READING) -> NAMES
-Files.fit: on_files(opened.fit)(estimator=am.MetricLogisticRegression(n_restarts=1),
-    files="scores.parquet", features=["score", "pred"], label="label", **WITHOUT_FOLDER)
-    -> NAMES
 Files.evaluate: on_files(opened.evaluate)(files="scores.parquet", metric="f1",
     label="label", decision_column="pred", group="user", average="groups",
     zero_division=1.0, pos_label=1, missing_groups="error", **READING) -> NAMES

@@ -150,8 +150,8 @@ def make_files() -> None:
     table("kinds.csv", **classes, y=kinds, g=g)
     Path("unnamed.csv").write_text("p_a,p_b\n0.3,0.7\n")
     table("table.csv", x=p, y=y, word=[f"w{i % 4}" for i in range(n)])
-    lines_ = [f"{b} 1:{a} 2:1" for a, b in zip(p, y, strict=True)]
-    Path("rows.svm").write_text("\n".join([*lines_, "1 x", ""]))
+    lines_ = [f"{b},{a},1" for a, b in zip(p, y, strict=True)]
+    Path("some.csv").write_text("\n".join(["y,a,b", *lines_, "1,x,1", ""]))
     sentence = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
     Path("spans.jsonl").write_text(json.dumps(sentence) + "\n")
     Path("text.txt").write_text("the DT B-NP\ndog NN I-NP\nruns VB O\n\n" * 5)

@@ -1,6 +1,6 @@
 """5. A long stream through the command line, at constant memory.
 
-Ten blocks of 100,000 rows of libsvm text with eight features are drawn beforehand and
+Ten blocks of 100,000 rows of CSV with eight features are drawn beforehand and
 fed to standard input in turns, 50 million rows in all: what is measured is memory and
 rate, and neither depends on whether a row has been seen before. A checkpoint is
 written every million rows.
@@ -29,8 +29,8 @@ def run(*, quick: bool) -> None:
     blocks = [_block(seed) for seed in range(BLOCKS)]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "argmetric.cli", "stream", "-", "--json"]
-        command += ["--format", "svmlight", "--features", str(FEATURES)]
-        command += ["--checkpoint", folder, "--every", "1000000"]
+        command += ["--format", "csv", "--every", "1000000"]
+        command += ["--checkpoint", str(Path(folder, "kept.npz"))]
         start = time.perf_counter()
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert child.stdin is not None
@@ -38,6 +38,9 @@ def run(*, quick: bool) -> None:
         found: list[bytes] = []
         reader = threading.Thread(target=_collect, args=(child.stdout, found))
         reader.start()
+        child.stdin.write(
+            ",".join(["label", *map("f{}".format, range(FEATURES))]).encode() + b"\n"
+        )
         memory = list(_feed(child.stdin, child.pid, blocks, n))
         child.stdin.close()
         reader.join()
@@ -86,16 +89,10 @@ def _resident(pid: int) -> int:
 
 
 def _block(seed: int) -> bytes:
-    """Rows of libsvm text, one in twenty positive."""
+    """Rows of CSV, one in twenty positive."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(BLOCK, FEATURES)).round(3)
     z = X @ np.linspace(1.5, -1.0, FEATURES) - 5.0
     y = rng.random(BLOCK) < 1.0 / (1.0 + np.exp(-z))
-    names = [f" {j}:" for j in range(1, FEATURES + 1)]
-    lines = [
-        f"{label}" + "".join(map("".join, zip(names, row, strict=True)))
-        for label, row in zip(
-            y.astype(int).tolist(), X.astype(str).tolist(), strict=True
-        )
-    ]
-    return ("\n".join(lines) + "\n").encode()
+    rows = np.column_stack([y.astype(int).astype(str), X.astype(str)]).tolist()
+    return "".join(f"{','.join(row)}\n" for row in rows).encode()

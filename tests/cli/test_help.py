@@ -227,8 +227,8 @@ def test_every_role_has_a_flag():
         for argument in command.assemble_argument_collection()
         for name in argument.names
     }
-    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
-    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
+    said = f"{aio.marked('pos_label')}, {aio.marked('encoding', 'x')}; `a`"
+    assert with_flags(said) == "--pos-label, --encoding x; `a`"
     assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
     flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
     assert flags - known == set()

@@ -2,10 +2,8 @@
 
 import errno
 import gzip
-import importlib.util
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -140,49 +138,6 @@ def test_files_that_do_not_go_together(run, second, given, message):
     assert ended.code in (1, 2)
     assert ended.err == f"argmetric: {message}\n"
     assert not Path("out.csv").exists()
-
-
-def test_excel_needs_its_extra(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    Path("scores.xlsx").write_bytes(b"PK\3\4and so on")
-    run("decide", "scores.xlsx", "-o", "out.csv").failed(
-        1, exactly="Excel files need openpyxl: pip install 'argmetric[excel]'"
-    )
-    Path("scores.csv").write_text(csv_text())
-    ended = run("decide", "scores.csv", "-o", "out.xlsx")
-    assert ended.err == (
-        "argmetric: Excel files are read, not written: write .csv or .parquet\n"
-    )
-    assert not Path("out.xlsx").exists()
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("openpyxl") is None, reason="needs openpyxl"
-)
-def test_excel_is_read(run):
-    from openpyxl import Workbook
-
-    book = Workbook()
-    sheet = book.active
-    sheet.append(["id", "p", "note", None])
-    for i, p in enumerate(P.tolist()):
-        sheet.append([f"{i:03d}", p, "x" if i else 7, None])
-    book.save("scores.xlsx")
-    ended = run("decide", "scores.xlsx")
-    rows = [line.split(",") for line in ended.out.splitlines()]
-    assert rows[0] == ["id", "p", "note", "decision"]
-    assert [row[0] for row in rows[1:]] == [f"{i:03d}" for i in range(N)]
-    assert [float(row[1]) for row in rows[1:]] == P.tolist()
-    assert [int(row[3]) for row in rows[1:]] == LABELS.tolist()
-    assert [row[2] for row in rows[1:3]] == ["7", "x"]
-    Path("half.xlsx").write_bytes(Path("scores.xlsx").read_bytes()[:2000])
-    ended = run("decide", "half.xlsx")
-    assert ended.err.startswith("argmetric: half.xlsx is not a whole xlsx file")
-    sheet["A1"] = None
-    book.save("nameless.xlsx")
-    assert run("decide", "nameless.xlsx").err == (
-        "argmetric: column 1 of the sheet 'Sheet' has no name\n"
-    )
 
 
 @pytest.mark.parametrize("output", ["out.csv.gz", "out.jsonl.zst"])

@@ -100,10 +100,10 @@ def test_tags(run, answer):
 
 
 def test_a_stream(run):
-    rows = [f"{y} 1:{p:.4f} 2:1" for p, y in zip(P, Y, strict=True)]
-    Path("rows.svm").write_text("\n".join(rows * 3) + "\n")
-    plain = run("stream", "rows.svm", "-o", "plain.jsonl", "--json")
-    told = run("stream", "rows.svm", "-o", "told.jsonl", "--report", "page.json")
+    rows = [f"{y},{p:.4f},1" for p, y in zip(P, Y, strict=True)]
+    Path("stream.csv").write_text("\n".join(["y,a,b", *rows * 3]) + "\n")
+    plain = run("stream", "stream.csv", "-o", "plain.jsonl", "--json")
+    told = run("stream", "stream.csv", "-o", "told.jsonl", "--report", "page.json")
     assert (plain.code, told.code) == (0, 0)
     assert Path("plain.jsonl").read_bytes() == Path("told.jsonl").read_bytes()
     said = json.loads(Path("page.json").read_text(encoding="utf-8"))
@@ -121,7 +121,7 @@ def test_a_stream(run):
         assert over["predicted"][i] == decision[n - 64 : n].mean()
         assert over["actual"][i] == label[n - 64 : n].mean()
     assert said["cards"][0]["value"] == f"{values['score']:.4f}"
-    assert run("stream", "rows.svm", "--report", "page.html").code == 0
+    assert run("stream", "stream.csv", "--report", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.count("<figure>") == 3
     assert "<script" not in page

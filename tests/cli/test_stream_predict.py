@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from argmetric.stream import OnlineClassifier
-from cli_stream import NAMES, N, X, Y, csv_lines, json_lines, read, svm_lines, write
+from cli_stream import NAMES, N, X, Y, csv_lines, json_lines, read, write
 
 SEEN = 300
 ORDER = [3, 5, 1, 0, 2, 4]  # of the columns of new rows, with one that was not there
@@ -22,14 +22,12 @@ DECISIONS = MODEL.predict(X[SEEN:])
 
 
 def write_rows(name, X, y, names=NAMES):
-    """Rows in the format of the name; without labels libsvm text has any token."""
+    """Rows in the format of the name."""
     kind = name.rpartition(".")[2]
     if kind == "parquet":
         labels = {} if y is None else {"y": y}
         columns = dict(zip(names, X.T, strict=True))
         pq.write_table(pa.table(columns | labels), name)
-    elif kind == "svm":
-        write(name, svm_lines(X, ["?"] * len(X) if y is None else y))
     else:
         lines = csv_lines if kind == "csv" else json_lines
         write(name, lines(X, y, names))
@@ -41,13 +39,11 @@ def write_old(kind):
 
 
 def write_new(kind):
-    if kind == "svm":
-        return write_rows("new.svm", X[SEEN:], None)
     return write_rows(f"new.{kind}", NEW, None, NEW_NAMES)
 
 
 def train(run, kind, *options):
-    ended = run("stream", write_old(kind), "--checkpoint", "kept", *options)
+    ended = run("stream", write_old(kind), "--checkpoint", "kept.npz", *options)
     assert ended.code == 0, ended.err
 
 
@@ -58,13 +54,12 @@ def train(run, kind, *options):
         ("csv", "jsonl"),
         ("jsonl", "parquet"),
         ("parquet", "jsonl"),
-        ("svm", "svm"),
     ],
 )
 def test_rows_without_labels_are_predicted(run, old, new):
     train(run, old)
-    before = sorted(path.read_bytes() for path in Path("kept").iterdir())
-    ended = run("stream", "predict", "kept", write_new(new), "-o", "out.jsonl")
+    before = Path("kept.npz").read_bytes()
+    ended = run("stream", "predict", "kept.npz", write_new(new), "-o", "out.jsonl")
     assert ended.code == 0, ended.err
     rows = read("out.jsonl")
     assert [row["row"] for row in rows] == list(range(1, N - SEEN + 1))
@@ -73,20 +68,19 @@ def test_rows_without_labels_are_predicted(run, old, new):
     assert set(rows[0]) == {"row", "score", "decision"}
     assert "which has learned from 300 rows" in " ".join(ended.err.split())
     # Nothing was learned
-    assert sorted(path.read_bytes() for path in Path("kept").iterdir()) == before
+    assert Path("kept.npz").read_bytes() == before
 
 
-def test_one_checkpoint_is_a_file_and_classes_have_their_names(run):
+def test_classes_have_their_names(run):
     text = Path(write_old("csv")).read_text().splitlines()
     named = [f"{line[:-1]}{'yes' if line[-1] == '1' else 'no'}" for line in text[1:]]
     Path("named.csv").write_text("\n".join([text[0], *named, ""]))
     classes = "--pos-label", "yes", "--neg-label", "no"
-    run("stream", "named.csv", *classes, "--checkpoint", "kept")
-    (path,) = Path("kept").glob("*.npz")
-    ended = run("stream", "predict", str(path), write_new("csv"), "--json", "-o", "o")
+    run("stream", "named.csv", *classes, "--checkpoint", "kept.npz")
+    ended = run("stream", "predict", "kept.npz", write_new("csv"), "--json", "-o", "o")
     found = json.loads(ended.out)
     assert found["positives"] == DECISIONS.sum()
-    assert found["checkpoint"] == str(path)
+    assert found["checkpoint"] == "kept.npz"
     expected = ["yes" if one else "no" for one in DECISIONS]
     assert [row["decision"] for row in read("o")] == expected
 
@@ -100,21 +94,19 @@ def test_what_cannot_be_predicted(run):
     Path("spoilt.csv").write_text("\n".join([*lines, ""]))
     Path("not.npz").write_text("hello")
     Path("empty").mkdir()
-    svm_rows = write_new("svm")
     for arguments, message in (
-        (["kept", "less.csv"], "no column 'd' in less.csv"),
-        (["kept", svm_rows], "new.svm is svmlight, but the model has learned from csv"),
+        (["kept.npz", "less.csv"], "no column 'd' in less.csv"),
         (["not.npz", new], "not.npz is not a checkpoint of argmetric stream"),
-        (["empty", new], "there is no checkpoint in empty"),
+        (["empty", new], "empty is not a checkpoint of argmetric stream"),
         (["none", new], "there is no checkpoint none"),
-        (["kept", "spoilt.csv"], "spoilt.csv, line 4: column 'b'"),
+        (["kept.npz", "spoilt.csv"], "spoilt.csv: column 'a', row 3"),
     ):
         ended = run("stream", "predict", *arguments, "-o", "out.jsonl")
         assert ended.code == 1
         assert ended.err.startswith(f"argmetric: {message}"), ended.err
         assert not Path("out.jsonl").exists()
     skip = "--on-error", "skip", "-o", "out.jsonl"
-    ended = run("stream", "predict", "kept", "spoilt.csv", *skip)
+    ended = run("stream", "predict", "kept.npz", "spoilt.csv", *skip)
     assert ended.code == 0
     numbers = [row["row"] for row in read("out.jsonl")]
     assert numbers == [1, 2, *range(4, N - SEEN + 1)]
@@ -123,5 +115,5 @@ def test_what_cannot_be_predicted(run):
 
 def test_a_checkpoint_keeps_a_metric_with_a_0_over_0_of_its_own(run):
     train(run, "csv", "--label", "y", "--metric", "balanced_accuracy")
-    ended = run("stream", "predict", "kept", write_new("csv"))
+    ended = run("stream", "predict", "kept.npz", write_new("csv"))
     assert ended.code == 0, ended.err

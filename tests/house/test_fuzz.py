@@ -25,7 +25,7 @@ ClassCalibrationCheck Calibrator Decision Forecast MetricSurfaceDisplay MultiCla
 MultiLabelRule Rule RankingPrinciple Expectation VectorExpectation SequenceDecision
 Span SpanDecision SpanMarginals Recalibration UtilityDistribution RuleRun Chunk
 Sentence Evaluation History Mixture TaskReport MetricObjective Tree Summary
-SummaryScores Progress ScaledClassDecision ScaledDecision ScaledScore Report
+SummaryScores Progress ScaledClassDecision ScaledDecision Report
 LazyDecision LazyTable
 ExpectedMetricDisplay ForecastDisplay CalibrationCostDisplay ThresholdDisplay
 StreamDisplay LabelledEstimate LabellingPlan Monitoring Comparison Difference Review

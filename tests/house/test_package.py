@@ -34,7 +34,7 @@ def loaded_after(code):
 def test_importing_loads_numpy_and_nothing_heavier():
     assert loaded_after("import argmetric") == "[]"
     assert loaded_after("import argmetric; argmetric.FBeta; argmetric.decide") == "[]"
-    assert loaded_after("import argmetric; argmetric.scale.ScaledScore") == "[]"
+    assert loaded_after("import argmetric; argmetric.scale.ScaledDecision") == "[]"
 
 
 def test_a_small_decision_needs_no_compiler():

@@ -160,7 +160,7 @@ import doctest, sys
 class Bare:
     def find_spec(self, name, *_):
         if name in (
-            *("pandas", "polars", "matplotlib", "jinja2", "openpyxl"),
+            *("pandas", "polars", "matplotlib", "jinja2"),
             *("pyarrow", "cyclopts", "rich"),  # its model is of scikit-learn
         ):
             raise ModuleNotFoundError(f"a bare install has no {name}", name=name)

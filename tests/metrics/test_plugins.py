@@ -1,4 +1,4 @@
-"""Metrics and file formats that other packages add by entry points."""
+"""Metrics that other packages add by entry points."""
 
 import sys
 
@@ -6,23 +6,15 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli import main
 
 MODULE = """
 import argmetric as am
-import pyarrow as pa
 
 def overlap(tp, k, t, n):
     return 2 * tp / (k + t)
 
 quarter = am.FBeta(0.25)
 
-def read_pairs(path):
-    with open(path) as lines:
-        return pa.table({"score": [float(line.split("=")[1]) for line in lines]})
-
-def read_nothing(path):
-    return [1, 2]
 """
 ENTRY_POINTS = """
 [argmetric.metrics]
@@ -30,10 +22,6 @@ overlap = added:overlap
 wrong = added:quarter
 gone = added:not_there
 broken = no_such_module:metric
-
-[argmetric.formats]
-pairs = added:read_pairs
-list = added:read_nothing
 """
 
 
@@ -101,24 +89,3 @@ def test_names_of_ours_are_not_replaced(added):
     install(added, "second", "[argmetric.metrics]\nf1 = added:quarter\n")
     assert am.get_metric("f1") == am.FBeta(1.0)
     assert am.metric_names().count("f1") == 1
-
-
-def test_a_file_of_another_package_is_read_by_its_extension(
-    added, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.pairs").write_text("x=0.9\ny=0.3\nz=0.1\n")
-    (tmp_path / "a.list").write_text("x")
-    (tmp_path / "bad.pairs").write_text("x=oops\n")
-    assert main(["decide", "a.pairs", "-o", "out.csv"]) == 0
-    assert (tmp_path / "out.csv").read_text().splitlines()[1:] == [
-        "0.9,1",
-        "0.3,0",
-        "0.1,0",
-    ]
-    capsys.readouterr()
-    assert main(["decide", "a.list"]) == 1
-    assert "must return a pyarrow.Table, and returned list" in capsys.readouterr().err
-    assert main(["decide", "bad.pairs"]) == 1
-    assert "bad.pairs: could not convert string" in capsys.readouterr().err
-    assert main(["decide", "a.unknown"]) == 1

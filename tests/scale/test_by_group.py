@@ -161,16 +161,28 @@ def test_results_do_not_depend_on_how_the_work_is_divided(tmp_path):
     assert found.to_dict()["n_files"] == 10
 
 
-def test_a_group_larger_than_a_bucket_is_set_apart(tmp_path):
+def test_buckets_that_are_too_large_are_split(tmp_path, monkeypatch):
+    table = scored(4000, groups=400)
+    write_parts(tmp_path / "in", table, [1000, 2500])
+    monkeypatch.setattr("argmetric.scale._scan.bucket_count", lambda *given: 2)
+    words = {"group": "user", "output": tmp_path / "out", "memory": SMALL}
+    found = decide(tmp_path / "in", **words)
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), in_memory(table).labels)
+    assert found.plan.startswith("by group, ")
+    assert int(found.plan.split()[2]) > 4
+
+
+def test_a_group_larger_than_memory_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("argmetric.scale._memory.ALWAYS_FITS", 0)
     table = scored(4000, groups=40)
     ids = table["user"].to_numpy().copy()
     ids[np.random.default_rng(1).random(4000) < 0.7] = 7
     table = table.set_column(0, "user", pa.array(ids))
     write_parts(tmp_path / "in", table, [1000, 2500])
     words = {"group": "user", "output": tmp_path / "out", "memory": SMALL}
-    found = decide(tmp_path / "in", **words)
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), in_memory(table).labels)
-    assert found.plan == "by group, 12 buckets"  # 4 by hash, one of which is split
+    with pytest.raises(ValueError, match=r"a group has up to 2,8.. rows, more .*raise"):
+        decide(tmp_path / "in", **words)
+    assert left_beside(tmp_path / "out") == []
 
 
 def test_limits_and_calibrators_are_those_of_memory(tmp_path):

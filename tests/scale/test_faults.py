@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import argmetric as am
 import opened
 from argmetric._ground.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _decide as decide_module
@@ -125,12 +124,6 @@ VERBS = {
     "calibration_check": lambda folder, **words: (
         opened.calibration_check(folder, n_bootstrap=2, **words).expected
     ),
-    "fit": lambda folder, **words: opened.fit(
-        folder,
-        am.MetricLogisticRegression(n_restarts=1, random_state=0),
-        features=["score"],
-        **words,
-    ).coef_[0, 0],
 }
 
 
@@ -216,7 +209,9 @@ def test_more_rows_than_fit_at_once_are_refused(tmp_path):
     folder = write_parts(tmp_path / "in", table, [50_000])
     words = {"output": tmp_path / "out", "min_recall": 0.5}
     for group in (None, "user"):
-        with pytest.raises(ValueError, match=r"120,000 rows .* at once.* `memory`"):
+        with pytest.raises(
+            ValueError, match=r"120,000 rows.* memory allows: .*`memory`"
+        ):
             decide(folder, group=group, memory="1MB", **words)
         assert left_beside(tmp_path / "out") == []
     assert decide(folder, memory="100MB", **words).n == 120_000
@@ -305,11 +300,6 @@ def labelled(tmp_path):
     return write_parts(tmp_path / "in", pa.table(columns), [300, 500])
 
 
-def train(folder, **words):
-    model = am.MetricLogisticRegression(n_restarts=1, random_state=0)
-    return opened.fit(folder, model, features=["score", "user"], **words)
-
-
 READ = {
     "evaluate": opened.evaluate,
     "evaluate by group": lambda folder: opened.evaluate(folder, group="user"),
@@ -318,7 +308,6 @@ READ = {
     "tune": lambda folder: opened.tune(folder, n_bootstrap=0, cv=None),
     "calibrate": lambda folder: opened.calibrate(folder, "platt"),
     "calibration_check": lambda folder: opened.calibration_check(folder, n_bootstrap=2),
-    "fit": train,
 }
 
 
@@ -370,6 +359,6 @@ def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path, monke
         assert list(work.iterdir()) == []
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("argmetric.scale._evaluate._score_groups", end)
+    monkeypatch.setattr("argmetric.scale._evaluate._pairs_of_groups", end)
     with pytest.raises(KeyboardInterrupt):
         opened.evaluate(folder, group="user", memory=SMALL, work_dir=work)

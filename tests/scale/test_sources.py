@@ -1,6 +1,5 @@
 """Which files are read, and what those of the output are called."""
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,28 +45,6 @@ def test_folders_patterns_and_lists(tree, monkeypatch):
     ]
 
 
-def test_partitions_are_columns_and_stay_folders(tmp_path):
-    table = scored(600).drop_columns(["user"])
-    days = ["2026-01-01", "2026-01-02", "other"]
-    for i, day in enumerate(days):
-        folder = tmp_path / "in" / f"day={day}"
-        write_parts(folder, table.slice(200 * i, 200), [90])
-    ids, p = np.repeat(days, 200), table["score"].to_numpy()
-    wanted = am.decide(p, groups=ids, average="groups")
-    for files in (tmp_path / "in", str(tmp_path / "in" / "*" / "*.parquet")):
-        found = decide(files, group="day", output=tmp_path / "out", memory=9_000)
-        assert found.n_groups == 3
-        np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
-        assert sorted(p.name for p in (tmp_path / "out").glob("day=*")) == [
-            f"day={day}" for day in days
-        ]
-    one = decide(
-        [tmp_path / "in" / "day=other" / "part-000.parquet"], output=tmp_path / "one"
-    )
-    assert (tmp_path / "one" / "day=other" / "part-000.parquet").exists()
-    assert one.n == 90
-
-
 def test_arrow_files_become_parquet(tmp_path):
     table = scored(700)
     (tmp_path / "in").mkdir()
@@ -83,15 +60,12 @@ def test_arrow_files_become_parquet(tmp_path):
         decide(tmp_path / "in", group="user", output=tmp_path / "out")
 
 
-def test_addresses_of_fsspec(tmp_path):
-    memory, table = fsspec.filesystem("memory"), scored(400)
-    memory.makedirs("/scores", exist_ok=True)
-    for i in range(2):
-        with memory.open(f"/scores/part-{i}.parquet", "wb") as file:
-            pq.write_table(table.slice(200 * i, 200), file)
-    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
-    wanted = am.decide(p, groups=ids, average="groups").labels
-    for files in ("memory://scores", "memory://scores/*.parquet"):
-        decide(files, group="user", output=tmp_path / "out", memory=20_000)
-        np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted)
-    refuses(ValueError, "nowhere", decide, "nowhere://scores", output=tmp_path / "out")
+def test_folders_such_as_day_stay_and_addresses_are_refused(tmp_path):
+    table = scored(180).drop_columns(["user"])
+    for day in ("1", "other"):
+        write_parts(tmp_path / "in" / f"day={day}", table, [90])
+    decide(tmp_path / "in", output=tmp_path / "out")
+    assert (tmp_path / "out" / "day=other" / "part-000.parquet").exists()
+    with pytest.raises(ValueError, match="no column 'day'"):
+        decide(tmp_path / "in", group="day", output=tmp_path / "out")
+    refuses(ValueError, "is an address", decide, "s3://scores", output=tmp_path / "out")

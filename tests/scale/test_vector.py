@@ -99,22 +99,8 @@ def test_limits_and_conventions(inputs, words, tmp_path):
     assert_same(found, tmp_path / "out", am.decide(p, **words))
 
 
-def test_a_group_that_is_larger_than_memory_is_cut_too(tmp_path):
-    rng = np.random.default_rng(3)
-    ids, p = rng.integers(0, 400, N), rng.random(N).round(2)
-    ids[rng.random(N) < 0.6] = 7
-    table = pa.table({"user": ids, "score": p})
-    folder = write_parts(tmp_path / "in", table, [20_000, 20_001])
-    found = in_pieces(folder, tmp_path / "out", group="user")
-    wanted = am.decide(p, groups=ids, average="groups")
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
-    assert found.expected == pytest.approx(wanted.expected, rel=1e-12)
-    assert found.expected_half == pytest.approx(wanted.cut_half.expected, rel=1e-12)
-    assert found.plan == "by group, 34 buckets"
-
-
-def test_calibrated_scores_are_cut_as_in_memory(inputs, tmp_path):
-    folder, p = inputs["skewed"]
+def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
+    folder, p = laws["skewed"]
     some = p[:2000]
     y = (np.random.default_rng(0).random(some.size) < some / 2).astype(int)
     for method in ("platt", "isotonic"):

@@ -1,10 +1,10 @@
-"""Metrics and file formats of other packages, found by their entry points."""
+"""Metrics of other packages, by their entry points."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-Group = Literal["argmetric.metrics", "argmetric.formats"]
+Group = Literal["argmetric.metrics"]
 
 
 def plugin_names(group: Group) -> list[str]:

@@ -61,7 +61,7 @@ ENDINGS = f"{_RESULTS}. {_STREAMS}"
 TRAINING_ENDINGS = f"{_RESULTS}, 130 interrupted. {_STREAMS}"
 ROWS_ENDINGS = (
     f"{_RESULTS}.\n\nFiles: CSV, TSV and JSONL (also .gz, .zst), Parquet, Arrow "
-    f"(Feather), Excel; {_STREAMS}"
+    f"(Feather); {_STREAMS}"
 )
 
 

@@ -17,7 +17,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric.cli import _values as values
-from argmetric.scale.files import Format, Written
+from argmetric.scale.files import Format
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
@@ -114,8 +114,8 @@ Seed = Annotated[int, _WHOLE, bound(gte=0, lt=2**32)]
 RowsFile = Annotated[
     FilePath,
     Parameter(
-        help="One row for each item: CSV, TSV, JSONL (also .gz or .zst), Parquet, "
-        "Arrow or Excel; - is standard input. A pattern such as 'part-*.csv' is "
+        help="One row for each item: CSV, TSV, JSONL (also .gz or .zst), Parquet "
+        "or Arrow; - is standard input. A pattern such as 'part-*.csv' is "
         "several files, taken one after the other."
     ),
 ]
@@ -404,7 +404,7 @@ class Writing(Options, group=OUTPUT):
     """
 
     output: Target
-    output_format: Written | None
+    output_format: Format | None
     new_decisions: Annotated[ColumnName, Parameter(name="--decision-column")] = (
         "decision"
     )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from argmetric.scale._open import open as open
     from argmetric.scale._result import ScaledClassDecision as ScaledClassDecision
     from argmetric.scale._result import ScaledDecision as ScaledDecision
-    from argmetric.scale._result import ScaledScore as ScaledScore
     from argmetric.scale._scan import columns_of as columns_of
     from argmetric.scale._sources import batches_of as batches_of
     from argmetric.scale._sources import find_files as find_files
@@ -29,7 +28,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
         {
             "_lazy": ("LazyDecision", "LazyTable"),
             "_open": ("Files", "open"),
-            "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
+            "_result": ("ScaledClassDecision", "ScaledDecision"),
         },
         for_other_rooms={
             "_memory": ("check_memory",),

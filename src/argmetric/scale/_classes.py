@@ -133,7 +133,7 @@ def decide_classes(
     calibrator, _ = resolve_calibrator(reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
-    wanted = WantedColumns({}, features=columns, scores="classes", added=added)
+    wanted = WantedColumns({}, classes=columns, added=added)
     n_sampled = 0
     with writing(files, output, wanted, resume=resume) as writer:
         if rule is None:
@@ -173,8 +173,8 @@ def decide_classes(
 
 
 def _sample(scan: Scan, random_state: int) -> tuple[int, Floats]:
-    """Return the size of a sample of rows for the search, and its probabilities."""
-    cells = scan.memory // (CELL_BYTES * len(scan.columns.features))
+    """Return how many rows a rule is found on, and their probabilities."""
+    cells = scan.memory // (CELL_BYTES * len(scan.columns.classes))
     size = min(scan.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
     rng = np.random.default_rng(random_state)
     rows = np.sort(rng.choice(scan.n, size, replace=False, shuffle=False))

@@ -18,9 +18,9 @@ from argmetric.scale import files
 from argmetric.scale._sources import InputFile, batches_of
 
 LEAST_ROWS = 1 << 10  # of a batch
-MOST_VALUES = 1 << 22  # of a batch of features
+MOST_VALUES = 1 << 22  # of a batch of probabilities of classes
 MissingGroups = Literal["error", "own"]
-ScoreKind = Literal["probabilities", "logits", "finite", "classes"]
+ScoreKind = Literal["probabilities", "logits", "finite"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WantedColumns:
     names: Mapping[files.Role, str | None]
     group: str | None = None
     weight: str | None = None
-    features: Sequence[str] | None = ()  # to train on; None: all but the label
+    classes: Sequence[str] = ()  # columns of probabilities of classes
     scores: ScoreKind = "probabilities"  # "finite" allows any number
     missing: MissingGroups = "error"  # rows without a group, or a group of their "own"
     added: str | None = None  # the column that is written, which no file may have
@@ -81,7 +81,7 @@ class UsedColumns:
     label: LabelColumn | None = None
     decision: LabelColumn | None = None
     weight: str = ""
-    features: tuple[str, ...] = ()  # columns of numbers to train on
+    classes: tuple[str, ...] = ()  # columns of probabilities of classes
 
     @property
     def logits(self) -> bool:
@@ -91,7 +91,7 @@ class UsedColumns:
     @property
     def batch_rows(self) -> int:
         """Return how many rows are read at a time."""
-        rows = MOST_VALUES // max(len(self.features), 1)
+        rows = MOST_VALUES // max(len(self.classes), 1)
         return min(files.BATCH_ROWS, max(rows, LEAST_ROWS))
 
     @property
@@ -105,29 +105,26 @@ class UsedColumns:
         """Return the columns of true labels and of decisions that there are."""
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
-    def names(self, source: InputFile) -> list[str]:
-        """Return the columns to read of a file, without those that its folders give."""
+    def names(self) -> list[str]:
+        """Return what is read of a file."""
         labels = [one.column for one in self.of_labels]
-        group = [] if self.group in source.keys else [self.group]
-        names = [self.score, *labels, self.weight, *self.features, *group]
+        names = [self.score, *labels, self.weight, *self.classes, self.group]
         return [name for name in names if name]
 
     def values(self, record: pa.RecordBatch, source: InputFile, first: int) -> Floats:
         """Return the checked values of every row that a run needs.
 
-        That is the features, or probabilities of classes, of shape (rows, columns); or
-        the score, with a minus where there is a decision and it is positive; or,
-        without a score, 2·decision + label.
+        That is probabilities of classes, of shape (rows, columns); or the score, with a
+        minus where there is a decision and it is positive; or, without a score,
+        2·decision + label.
         """
         table = table_of(record, source, first)
-        if self.features:
-            X = np.empty((record.num_rows, len(self.features)))
-            for j, name in enumerate(self.features):
-                X[:, j] = files.numbers(table, name)
-            if self.scores == "classes":
-                place = f"{source.path}: scores"
-                return check_class_probabilities(X, place, first=first + 1)
-            return X
+        if self.classes:
+            P = np.empty((record.num_rows, len(self.classes)))
+            for j, name in enumerate(self.classes):
+                P[:, j] = files.numbers(table, name)
+            place = f"{source.path}: scores"
+            return check_class_probabilities(P, place, first=first + 1)
         if not self.score:
             truth, decision = (one.holds(record) for one in self.of_labels)
             return np.asarray(2.0 * decision + truth, dtype=np.float64)
@@ -179,26 +176,22 @@ def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
     schema = source.schema
     table = files.Table(schema.empty_table(), "parquet", source.path)
     names = find_names(table, wanted)
-    if wanted.added in {*schema.names, *source.keys}:
+    if wanted.added in schema.names:
         raise files.DataError(
             f"{source.path} already has a column {wanted.added!r}; name the new one "
             f"with {files.marked('decision_column')}"
         )
     if wanted.weight is not None:
         files.named_column(table, wanted.weight)
-    features = tuple(files.named_column(table, name) for name in wanted.features or ())
-    if wanted.features is None:
-        features = tuple(name for name in schema.names if name != names["label"])
-    if wanted.names.keys() == {"label"} and not features:
-        raise files.DataError(f"{source.path}: there are no features besides the label")
-    roles = [(name, "features") for name in features]
+    classes = tuple(files.named_column(table, name) for name in wanted.classes)
+    roles = [(name, "scores") for name in classes]
     roles += [(name, role) for role, name in names.items()]
     seen: dict[str, str] = {}
     for name, what in roles:
         if seen.setdefault(name, what) != what:
             raise files.DataError(f"{seen[name]} and {what} both name column {name!r}")
     numeric = [names[role] for role in ("score", "weight") if role in names]
-    for name in (*numeric, *features):
+    for name in (*numeric, *classes):
         kind = schema.field(name).type
         if not files.is_numeric(kind):
             raise files.DataError(
@@ -214,14 +207,12 @@ def find_columns(source: InputFile, wanted: WantedColumns) -> UsedColumns:
         label=None if label is None else LabelColumn(label),
         decision=None if decision is None else LabelColumn(decision, is_decision=True),
         weight=wanted.weight or "",
-        features=features,
+        classes=classes,
     )
 
 
 def _kind_of_group(source: InputFile, group: str) -> str:
-    """Return the type of group ids, of a column or of folder names."""
-    if group in source.keys:
-        return "text"
+    """Return what ids of a column are in buckets."""
     table = files.Table(source.schema.empty_table(), "parquet", source.path)
     files.named_column(table, group)
     kind = source.schema.field(group).type
@@ -297,11 +288,8 @@ class FileBatch:
 
     @property
     def plain_groups(self) -> AnyArray:
-        """Return the group of every row as the file, or the folder's name, has it."""
-        group = str(self.columns.group)
-        if group in self.source.keys:
-            return np.full(self.size, self.source.keys[group], object)
-        return plain_labels(self.record.column(group))
+        """Return the group of every row as the file has it."""
+        return plain_labels(self.record.column(self.columns.group))
 
 
 def read_batches(
@@ -309,7 +297,7 @@ def read_batches(
 ) -> Iterator[FileBatch]:
     """Yield all rows of a file, in their order; `start` rows are in files before it."""
     first = 0
-    for record in batches_of(source, columns.names(source), rows):
+    for record in batches_of(source, columns.names(), rows):
         values = columns.values(record, source, first)
         ids = None if columns.group is None else _ids_of(record, columns, source, first)
         yield FileBatch(first, start + first, values, ids, record, columns, source)
@@ -321,8 +309,6 @@ def _ids_of(
 ) -> pa.Array:
     """Return groups in the type of buckets; nan is missing, and 0 has no sign."""
     group, kind = str(columns.group), arrow_type(columns.kind)
-    if group in source.keys:
-        return pa.repeat(pa.scalar(source.keys[group], kind), record.num_rows)
     ids = record.column(group)
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +27,11 @@ from argmetric._forecast.group_moments import (
 )
 from argmetric._forecast.groups import MetricGroups
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import check_choice, check_share
 from argmetric._ground.groups import Segments
 from argmetric._ground.limits import check_limits
-from argmetric._ground.types import Floats, Label
+from argmetric._ground.types import Floats
 from argmetric._ground.validation import Probabilities
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import Metric, require_defined
 from argmetric.scale._columns import FileBatch, WantedColumns, negate_if
 from argmetric.scale._groups import Bucket, as_read, whole_groups
 from argmetric.scale._labels import Question, decide_all
@@ -43,57 +42,18 @@ from argmetric.scale.files import DataError, marked
 SignedScores = Callable[[FileBatch], Floats]
 
 
-def forecast(
+def forecast_files(
     files: OpenedFiles,
-    metric: MetricLike = "f1",
-    coverage: float = 0.9,
+    metric: Metric,
+    coverage: float,
+    pos_label: object,
     *,
-    average: Literal["groups", "pooled"] = "groups",
-    zero_division: float | None = None,
-    pos_label: Label | None = None,
+    by_group: bool,
 ) -> Forecast:
-    r"""Forecast the score of a column of labels, for files of any size.
-
-    The forecast is that of `argmetric.forecast` on all rows at once. Where files have
-    no column of decisions it is about those that `decide` makes. For one vector, each
-    file gives the distributions of its true and false positives. For groups that do not
-    all fit in memory, the mean is normal with a correction for skewness, as in memory
-    for as many groups; a note says if this does not apply.
-
-    Parameters
-    ----------
-    files : Files
-        The files, of which this is a method.
-    metric : str, Metric or callable, default="f1"
-        The metric to forecast.
-    coverage : float, default=0.9
-        Probability that the interval contains the score.
-    average : {"groups", "pooled"}, default="groups"
-        With groups: their mean (default), or all rows pooled.
-    zero_division, pos_label
-        See `argmetric.forecast`.
-
-    Returns
-    -------
-    Forecast
-        The mean and the interval of the score on the true labels.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from argmetric import scale
-    >>> path = Path(tempfile.mkdtemp(), "scores.csv")
-    >>> size = path.write_text("score,decision\n0.9,1\n0.6,1\n0.1,0\n")
-    >>> round(scale.open(path).forecast("f1").mean, 3)
-    0.802
-    """
-    metric = get_metric(metric, zero_division=zero_division)
-    coverage = check_share(coverage, "coverage")
-    check_choice(average, "average", ("groups", "pooled"))
+    """Return the forecast of labels in files; see `Verbs`."""
     wanted = WantedColumns(
         {"score": files.score, "decision_column": files.decision_column},
-        group=files.group if average == "groups" else None,
+        group=files.group if by_group else None,
         missing=files.missing_groups,
         may_decide=True,
     )
@@ -211,11 +171,11 @@ def _forecast_groups(
     scan: Scan, metric: Metric, coverage: float, values: SignedScores
 ) -> Forecast:
     """Return the forecast for groups in many buckets: their mean is nearly normal."""
-    small, large = whole_groups(scan, values)
+    buckets = whole_groups(scan, values)
 
     def moments(mean: float, weight: float) -> list[tuple[PartialMoments, int, int]]:
         work = partial(_moments_of_bucket, metric=metric, mean=mean, weight=weight)
-        return scan.map(work, small + large)
+        return scan.map(work, buckets)
 
     first = moments(math.nan, math.nan)
     results = moments(*pooled_mean([one for one, _, _ in first]))

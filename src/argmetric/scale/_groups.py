@@ -2,8 +2,8 @@
 
 One pass writes (row, value, id) and no more, one file for each part of the input, so
 that their number does not grow with that of the buckets: rows in chunks, and of every
-chunk a batch for each bucket. Buckets that are too large are split by another hash, and
-large groups set apart.
+chunk a batch for each bucket. Buckets that are too large are split by another hash; a
+group that is too large is an error.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric._ground.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, arrow_type
+from argmetric.scale._memory import fits
 from argmetric.scale._scan import Scan
 from argmetric.scale.files import DataError, marked
 
@@ -31,7 +32,6 @@ LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 20  # of a chunk; shorter ones are mere he
 MISSING = np.uint64(0x6A09E667F3BCC909)  # the hash of rows without an id
 FULLNESS = 4  # a part is a quarter full on average: groups are of all sizes
 SEED = 7919  # the hash of the first pass is much the same for all ids of a bucket
-HASH_CELLS = 1 << 16  # counted to find where a large group can be
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 THIRD = np.uint64(0x94D049BB133111EB)
 
@@ -225,7 +225,7 @@ def partition(
         return [Bucket(scan.n, scan=scan, values=values)]
     folder = os.path.join(scan.work, "rows")
     os.makedirs(folder, exist_ok=True)
-    most = chunk_rows(scan.memory // scan.n_workers // 2)
+    most = chunk_rows(scan.memory // scan.n_workers // 3)
 
     def write(part: range) -> tuple[str, list[int], int]:
         """Write the rows of some batches, by bucket; return path, sizes and chunks."""
@@ -270,57 +270,33 @@ def load(path: str, kind: type = dict) -> Any:
 
 def whole_groups(
     scan: Scan, values: Callable[[FileBatch], Floats] = as_read
-) -> tuple[list[Bucket], list[Bucket]]:
-    """Return buckets that fit in memory, and groups that are too large, each alone."""
+) -> list[Bucket]:
+    """Return buckets of whole groups that fit in memory."""
     _, most = scan.division
-    small: list[Bucket] = []
-    large: list[Bucket] = []
+    buckets: list[Bucket] = []
     for b, bucket in enumerate(partition(scan, values)):
-        if bucket.n <= most or bucket.scan is not None:
-            small += [bucket] if bucket.n else []
-            continue
-        apart, others = _split(bucket, scan, most, f"{b:06d}.arrow")
-        large += apart
-        small += [one for one in others if one.n]
-    return small, large
+        alone = bucket.n <= most or bucket.scan is not None
+        parts = [bucket] if alone else _split(bucket, scan, most, f"{b:06d}.arrow")
+        buckets += [one for one in parts if one.n]
+    if (largest := max(bucket.n for bucket in buckets)) and not fits(largest, most):
+        raise DataError(
+            f"a group has up to {largest:,} rows, more than memory allows: raise "
+            f"{marked('memory')}, or take fewer workers"
+        )
+    return buckets
 
 
-def _split(
-    bucket: Bucket, scan: Scan, most: int, name: str
-) -> tuple[list[Bucket], list[Bucket]]:
-    """Return each too large group of a bucket, and buckets of the other groups."""
-    kind, folder = scan.columns.kind, os.path.join(scan.work, "split")
+def _split(bucket: Bucket, scan: Scan, most: int, name: str) -> list[Bucket]:
+    """Return a bucket with too many rows as several, by another hash."""
+    folder = os.path.join(scan.work, "split")
     os.makedirs(folder, exist_ok=True)
-    large = _large_groups(bucket, kind, most)
-    n_others = -(-FULLNESS * bucket.n // most)
-
-    def code(ids: pa.Array) -> Integers:
-        codes = bucket_of(hash_ids(ids, SEED), n_others) + len(large)
-        own = pc.index_in(ids, value_set=large)
-        alone = own.is_valid().to_numpy(zero_copy_only=False)
-        return np.where(alone, own.fill_null(0).to_numpy(), codes)
-
-    path, n = os.path.join(folder, name), len(large) + n_others
-    chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 2))
-    sizes, n_chunks = write_rows(chunks, path, kind, code, n)
-    buckets = _buckets([(path, sizes, n_chunks)])
-    return buckets[: len(large)], buckets[len(large) :]
+    path, n = os.path.join(folder, name), -(-FULLNESS * bucket.n // most)
+    chunks = gather_chunks(bucket.chunks(), chunk_rows(scan.memory // 3))
+    code = partial(bucket_by_other_hash, n=n)
+    sizes, n_chunks = write_rows(chunks, path, scan.columns.kind, code, n)
+    return _buckets([(path, sizes, n_chunks)])
 
 
-def _large_groups(bucket: Bucket, kind: str, most: int) -> pa.Array:
-    """Return ids with more rows than a bucket may have, in order of appearance."""
-    counts = np.zeros(HASH_CELLS, dtype=np.int64)
-    cell_of = partial(bucket_of, n_buckets=HASH_CELLS)
-    for _, _, ids in bucket.chunks():
-        counts += np.bincount(cell_of(hash_ids(ids, SEED)), minlength=HASH_CELLS)
-    crowded = counts > most
-    names = [("values", arrow_type(kind)), ("counts", pa.int64())]
-    tables = [pa.schema(names).empty_table()]
-    for _, _, ids in bucket.chunks() if crowded.any() else ():
-        some = ids.filter(pa.array(crowded[cell_of(hash_ids(ids, SEED))]))
-        pair = pc.value_counts(some).flatten()
-        tables.append(pa.table(pair, names=["values", "counts"]))
-    whole = pa.concat_tables(tables).group_by("values", use_threads=False)
-    sums = whole.aggregate([("counts", "sum")])
-    enough = pc.greater(sums["counts_sum"], most)
-    return sums["values"].filter(enough).combine_chunks()
+def bucket_by_other_hash(ids: pa.Array, n: int) -> Integers:
+    """Return the bucket of every row, of n that those of one hash are split into."""
+    return bucket_of(hash_ids(ids, SEED), n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +20,7 @@ from argmetric.metrics import Metric
 from argmetric.scale._groups import Bucket, GroupedRows, load, save, whole_groups
 from argmetric.scale._memory import fits
 from argmetric.scale._scan import Scan
-from argmetric.scale._vector import (
-    Reading,
-    Vector,
-    VectorCut,
-    decide_vector,
-)
+from argmetric.scale._vector import Reading, decide_vector
 from argmetric.scale.files import DataError
 
 BucketResult = dict[str, Any]  # what a bucket adds to the whole, as plain values
@@ -90,44 +84,33 @@ def decide_all(scan: Scan, question: Question) -> RowDecision:
         labels, result = _decide_rows(rows, question)
         return RowDecision(question, [result], "one vector, 1 bucket", labels + 1)
 
-    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
-        return scan.each(lambda batches: work(batch.values for batch in batches))
-
-    vector = Vector(scan.n, question.reading, passes)
-    cut = decide_vector(vector, question.metric, question.limits)
-    plan = f"one vector, {cut.n_passes} passes"
-    row_labels = None
-    if cut.threshold is None:
-        row_labels = np.zeros(scan.n, np.int8)
-        label = _tie_labels(cut, question.reading)
-        for batch in scan.batches():
-            end = batch.start + batch.size
-            row_labels[batch.start : end] = label(batch.values) + 1
-    return RowDecision(question, [_cut_result(cut)], plan, row_labels, cut.threshold)
+    result, row_labels, n_passes = decide_vector(
+        scan, question.reading, question.metric, question.limits
+    )
+    plan = f"one vector, {n_passes} passes"
+    if row_labels is not None:
+        row_labels += 1
+    return RowDecision(question, [result], plan, row_labels, result["threshold"])
 
 
 def _decide_groups(scan: Scan, question: Question) -> RowDecision:
     """Return the decision about groups, each by itself, in buckets."""
-    small, large = whole_groups(scan)
+    buckets = whole_groups(scan)
     labels, done = _row_labels(scan)
 
     def decide_bucket(b: int) -> BucketResult:
-        """Decide the groups of bucket b, or load what an earlier run decided."""
-        bucket, path = (small + large)[b], os.path.join(done, f"{b:06d}")
+        bucket, path = buckets[b], os.path.join(done, f"{b:06d}")
         known = load(path)
         if known is not None and known.get("n") == bucket.n:
             return dict(known)
-        if b < len(small) or fits(bucket.n, scan.division[1]):
-            rows = bucket.read()
-            labels_of_rows, result = _decide_rows(rows, question)
-            labels[rows.rows] = labels_of_rows + 1
-        else:
-            result = _decide_large(bucket, question, labels)
+        rows = bucket.read()
+        labels_of_rows, result = _decide_rows(rows, question)
+        labels[rows.rows] = labels_of_rows + 1
         result |= {"n": bucket.n}
         save(path, result)
         return result
 
-    n = len(small) + len(large)
+    n = len(buckets)
     results = scan.map(decide_bucket, range(n))
     plan = f"by group, {n:,} bucket{'s' * (n != 1)}"
     return RowDecision(question, results, plan, labels)
@@ -177,59 +160,3 @@ def _decide_rows(
         "threshold": decision.threshold,
         "notes": [] if groups else list(decision.notes),
     }
-
-
-def _cut_result(cut: VectorCut) -> BucketResult:
-    """Return the result of one cut, with the keys of a bucket of groups."""
-    return {
-        "groups": 1,
-        "positives": cut.choice.best,
-        "expected": cut.choice.expected,
-        "n_defined": 1,
-        "error": cut.choice.error,
-        "half": cut.choice.at_half,
-        "n_half": cut.choice.n_half,
-        "likely": True,
-        "threshold": cut.threshold,
-        "notes": list(cut.notes),
-    }
-
-
-def _decide_large(
-    bucket: Bucket, question: Question, labels: RowLabels
-) -> BucketResult:
-    """Decide one group that is larger than memory; return sums of its score."""
-
-    def passes(work: Callable[[Iterator[Floats]], Any]) -> list[Any]:
-        return [work(values for _, values, _ in bucket.chunks())]
-
-    vector = Vector(bucket.n, question.reading, passes)
-    cut = decide_vector(vector, question.metric, question.limits)
-    label = _tie_labels(cut, question.reading)
-    for rows, values, _ in bucket.chunks():
-        labels[rows] = label(values) + 1
-    return _cut_result(cut)
-
-
-def _tie_labels(
-    cut: VectorCut, reading: Reading
-) -> Callable[[Floats], npt.NDArray[np.int8]]:
-    """Return a function that labels successive batches, with the first of a tie 1.
-
-    Of a tie that is split, the first rows are positive.
-    """
-    left = cut.n_tied
-
-    def label(scores: Floats) -> npt.NDArray[np.int8]:
-        """Return labels of a batch; the first rows of a tie at the cut are positive."""
-        nonlocal left
-        p = reading.probabilities(scores)
-        if cut.threshold is not None:
-            return (p >= cut.threshold).astype(np.int8)
-        labels = (p > cut.choice.lower).astype(np.int8)
-        first = np.flatnonzero(p == cut.choice.lower)[:left]
-        labels[first] = 1
-        left -= first.size
-        return labels
-
-    return label

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,36 +17,20 @@ from argmetric._forecast.distributions import score_pmf_from_counts
 from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import (
-    as_flags,
-    check_choice,
-    check_share,
-    refuses,
-    shown,
-)
-from argmetric._ground.display import Field, Shown
+from argmetric._ground.arguments import as_flags, shown
+from argmetric._ground.display import Field
 from argmetric._ground.labels import binary_labels, read_together
 from argmetric._ground.limits import check_limits
-from argmetric._ground.types import Label, ReferenceLike
+from argmetric._ground.types import ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._verbs.decide import (
-    ActualScore,
     SegmentCounts,
     cut_between,
     decide_by,
     decide_items,
     error_note,
     refuse_never_defined,
-    score_counts,
     whole_tie_note,
-)
-from argmetric._verbs.tune import (
-    CutLimits,
-    Rule,
-    can_hold_the_best,
-    check_settings,
-    check_tune_limits,
-    tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale import _lazy_items
@@ -58,7 +44,7 @@ from argmetric.scale._lazy_items import (
     moments_in_bins,
 )
 from argmetric.scale._result import ScaledDecision
-from argmetric.scale._tune import label_cuts
+from argmetric.scale._verbs import LabelledScores, Verbs
 from argmetric.scale.files import DECISION_NAMES, LABEL_NAMES, SCORE_NAMES
 
 MOST_ROWS = 1 << 24  # decided at once in memory, about 1 GB, where aggregates do not do
@@ -137,7 +123,7 @@ class LazyDecision(ScaledDecision):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LazyTable(Shown):
+class LazyTable(Verbs):
     """A lazy table and its columns; see `open`. Only aggregates are collected.
 
     Parameters
@@ -229,7 +215,7 @@ class LazyTable(Shown):
             raise TypeError(f"output must be the name of a column, not {shown(output)}")
         if output.lower() in map(str.lower, table.collect_schema().names()):
             raise ValueError(f"there is a column {output!r} already: name another one")
-        columns = self._columns(average, p="score")
+        columns = self._columns(self._by_group(average), p="score")
         plain = not logits and options["reference"] is None and "g" not in columns
         rows = Rows(table, columns, "logit" if logits else "p", in_bins=plain)
         about: dict[str, Any] = {
@@ -262,78 +248,21 @@ class LazyTable(Shown):
         plan = f"one vector, {rows.passes} passes"
         return LazyDecision(**about, **found, plan=plan)
 
-    def evaluate(
-        self,
-        metric: MetricLike = "f1",
-        *,
-        average: Literal["groups", "pooled"] = "groups",
-        zero_division: float | None = None,
-        pos_label: Label | None = None,
-    ) -> ActualScore:
-        """Return the actual score of a column of decisions.
-
-        The score is that of `argmetric.evaluate` on all rows at once.
-
-        Parameters
-        ----------
-        metric : str, Metric or callable, default="f1"
-            What to compute.
-        average : {"groups", "pooled"}, default="groups"
-            With groups: their mean (default), or all rows pooled.
-        zero_division, pos_label
-            See `argmetric.evaluate`.
-
-        Returns
-        -------
-        ActualScore
-            The score and the counts of right and wrong labels.
-        """
-        metric = get_metric(metric, zero_division=zero_division)
-        columns = self._columns(average, y="label", d="decision_column")
+    def _count_labels(self, pos_label: object, *, by_group: bool) -> SegmentCounts:
+        columns = self._columns(by_group, y="label", d="decision_column")
         rows = Rows(nw.from_native(self.table).lazy(), columns)
         read = read_together(pos_label, y=rows.labels["y"], labels=rows.labels["d"])
         true, chosen = (labels == 1.0 for labels in read)
-        if "g" in columns:
-            return score_counts(rows.group_counts(true, chosen), metric, "groups")
+        if by_group:
+            return rows.group_counts(true, chosen)
         cells = (true & chosen, chosen, true, true | ~true)
         tp, k, t, n = (np.array([float(rows.counts[cell].sum())]) for cell in cells)
-        return score_counts(SegmentCounts(tp, k, t, n), metric, None)
+        return SegmentCounts(tp, k, t, n)
 
-    def forecast(
-        self,
-        metric: MetricLike = "f1",
-        coverage: float = 0.9,
-        *,
-        average: Literal["groups", "pooled"] = "groups",
-        zero_division: float | None = None,
-        pos_label: Label | None = None,
+    def _forecast(
+        self, metric: Metric, coverage: float, pos_label: object, *, by_group: bool
     ) -> Forecast:
-        """Forecast the score of a column of decisions.
-
-        The forecast is that of `argmetric.forecast` on all rows at once. Of more than
-        2^20 rows, one vector gives sums of p, p² and p³ in 2^14 bins, which determine
-        the distribution to 1e-9; and the mean of groups is normal with a correction
-        for skewness, as in memory for as many groups.
-
-        Parameters
-        ----------
-        metric : str, Metric or callable, default="f1"
-            The metric to forecast.
-        coverage : float, default=0.9
-            Probability that the interval contains the score.
-        average : {"groups", "pooled"}, default="groups"
-            With groups: their mean (default), or all rows pooled.
-        zero_division, pos_label
-            See `argmetric.forecast`.
-
-        Returns
-        -------
-        Forecast
-            The mean and the interval of the score on the true labels.
-        """
-        metric = get_metric(metric, zero_division=zero_division)
-        coverage = check_share(coverage, "coverage")
-        columns = self._columns(average, p="score", d="decision_column")
+        columns = self._columns(by_group, p="score", d="decision_column")
         rows = Rows(nw.from_native(self.table).lazy(), columns)
         chosen = read_together(pos_label, labels=rows.labels["d"])[0] == 1.0
         frame = rows.mark(d=chosen)
@@ -359,68 +288,19 @@ class LazyTable(Shown):
         known["assumptions"] = conditions(None, 0.0, np.zeros(0) * math.nan, None)
         return build_forecast(pmf, metric, coverage, **known)
 
-    @refuses("cost", "choice", limits=CutLimits)
-    def tune(
-        self,
-        metric: MetricLike = "f1",
-        *,
-        zero_division: float | None = None,
-        coverage: float = 0.9,
-        n_bootstrap: int = 200,
-        cv: int | None = 5,
-        random_state: int | np.random.Generator | None = 0,
-        pos_label: Label | None = None,
-        **limits: Unpack[CutLimits],
-    ) -> Rule:
-        """Find the threshold with the best score on labelled rows.
-
-        The threshold and its score are those of `argmetric.tune` on all rows at once:
-        of more than 2^22 rows the engine counts labels in bins of the score, and only
-        bins that can contain the best threshold are divided further.
-
-        Parameters
-        ----------
-        metric : str, Metric or callable, default="f1"
-            What to optimise.
-        zero_division : {0.0, 1.0, nan}, optional
-            See `argmetric.tune`.
-        coverage, n_bootstrap, cv, random_state, pos_label
-            See `argmetric.tune`. The bootstrap resamples rows in bins of neighbouring
-            scores.
-        **limits : float, int or str, optional
-            What the threshold must keep: those of `argmetric.tune` without a budget.
-
-        Returns
-        -------
-        Rule
-            The threshold, its score, and the scores of other thresholds.
-        """
-        chosen = get_metric(metric, zero_division=zero_division)
-        kept = check_tune_limits({**limits})
-        how: Any = {"cv": cv, "random_state": random_state}
-        settings = check_settings(kept, n_bootstrap, coverage, **how)
-        if self.group is not None:
-            raise ValueError(
-                "a threshold for the mean over groups needs all rows in memory: open "
-                "the table without group, or see argmetric.tune"
-            )
-        columns = self._columns("pooled", p="score", y="label")
+    @contextlib.contextmanager
+    def _labelled_scores(self, pos_label: object) -> Iterator[LabelledScores]:
+        columns = self._columns(False, p="score", y="label")
         rows = Rows(nw.from_native(self.table).lazy(), columns, "finite")
         labels = binary_labels(rows.labels["y"], pos_label, both=True)
-        require_defined(chosen, rows.n)
         rows.frame = rows.mark(y=labels.positive)
-        cuts = label_cuts(
-            np.array([[rows.low, rows.high, rows.n, 0.0]]),
-            rows.label_bins,
-            lambda cuts: can_hold_the_best(cuts, [chosen], kept),
-            _lazy_items.MOST_SCANNED,
-        )
-        return tune_cuts(cuts, [chosen], settings, labels)[0]
+        whole = np.array([[rows.low, rows.high, rows.n, 0.0]])
+        few = _lazy_items.MOST_SCANNED
+        yield LabelledScores(whole, rows.label_bins, few, labels)
 
-    def _columns(self, average: str, **roles: str) -> dict[str, str]:
-        """Return the columns of some roles by internal names, with the groups."""
-        check_choice(average, "average", ("groups", "pooled"))
-        if self.group is not None and average == "groups":
+    def _columns(self, by_group: bool, /, **roles: str) -> dict[str, str]:
+        """Return the columns with some roles, by names of our own, and the groups."""
+        if by_group:
             roles["g"] = "group"
         names = nw.from_native(self.table).lazy().collect_schema().names()
         found = {

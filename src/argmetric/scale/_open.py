@@ -12,12 +12,12 @@ from argmetric.scale._calibrate import calibrate, calibration_check
 from argmetric.scale._classes import decide_classes, evaluate_classes
 from argmetric.scale._columns import MissingGroups
 from argmetric.scale._decide import decide
-from argmetric.scale._evaluate import evaluate
-from argmetric.scale._forecast import forecast
+from argmetric.scale._evaluate import count_labels
+from argmetric.scale._forecast import forecast_files
 from argmetric.scale._memory import check_memory
 from argmetric.scale._scan import OpenedFiles
 from argmetric.scale._sources import OnError, find_files
-from argmetric.scale._tune import fit, tune
+from argmetric.scale._tune import labelled_scores
 
 
 class Files(OpenedFiles):
@@ -29,8 +29,8 @@ class Files(OpenedFiles):
         The files, and their names in an output.
     score, label, group, weight, decision_column : str or None
         Names of columns; None finds those with a usual name, and no groups or weights.
-    scores, features : list of str or None
-        Columns of probabilities of classes, and of features.
+    scores : list of str or None
+        Columns of probabilities of classes.
     missing_groups : {"error", "own"}
         What becomes of rows without a group.
     on_error : {"stop", "skip"}
@@ -51,12 +51,11 @@ class Files(OpenedFiles):
     """
 
     decide = decide
-    forecast = forecast
-    evaluate = evaluate
-    tune = tune
+    _count_labels = count_labels
+    _forecast = forecast_files
+    _labelled_scores = labelled_scores
     calibrate = calibrate
     calibration_check = calibration_check
-    fit = fit
     decide_classes = decide_classes
     evaluate_classes = evaluate_classes
 
@@ -70,7 +69,6 @@ def open(
     weight: str | None = None,
     decision_column: str | None = None,
     scores: Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
     missing_groups: MissingGroups = "error",
     on_error: OnError = "stop",
     memory: int | str | None = None,
@@ -82,10 +80,9 @@ def open(
     Parameters
     ----------
     files : str, path or list of these, or lazy table
-        A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
-        also at an address of fsspec; CSV, TSV or JSON lines, also compressed by gzip
-        or zstd. In a folder text counts where nothing else is. Folders such as
-        ``day=3`` are columns. Or a lazy table: a LazyFrame of Polars, a relation of
+        A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow;
+        CSV, TSV or JSON lines, also compressed by gzip or zstd. In a folder text counts
+        where nothing else is. Or a lazy table: a LazyFrame of Polars, a relation of
         DuckDB, a DataFrame of Dask or Spark, of which the columns below are named, and
         no other option.
     score : str, optional
@@ -103,8 +100,6 @@ def open(
         prediction, predicted, pred or y_pred.
     scores : list of str, optional
         The columns of probabilities of `decide_classes`, one for each class.
-    features : list of str, optional
-        The columns of numbers for `fit`; by default all but the label, in their order.
     missing_groups : {"error", "own"}, default="error"
         Whether rows without a group are an error, or a group of their own.
     on_error : {"stop", "skip"}, default="stop"
@@ -122,7 +117,7 @@ def open(
     -------
     Files or LazyTable
         With `decide`, `forecast`, `evaluate` and `tune`; files also with `calibrate`,
-        `calibration_check`, `fit`, `decide_classes` and `evaluate_classes`.
+        `calibration_check`, `decide_classes` and `evaluate_classes`.
 
     Examples
     --------
@@ -137,9 +132,9 @@ def open(
     for name, value in named.items():
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be the name of a column, not {shown(value)}")
-    for name, value in (("scores", scores), ("features", features)):
-        several = "a list of columns"
-        named[name] = None if value is None else check_texts(value, name, several)
+    if scores is not None:
+        scores = check_texts(scores, "scores", "a list of columns")
+    named["scores"] = scores
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(on_error, "on_error", ("stop", "skip"))
     given: Any = files
@@ -147,7 +142,7 @@ def open(
         from argmetric.scale._lazy import open_lazy
 
         others = {
-            **{"weight": weight, "scores": scores, "features": features},
+            **{"weight": weight, "scores": scores},
             **{"memory": memory, "work_dir": work_dir, "n_jobs": n_jobs},
             **{"on_error": on_error, "missing_groups": missing_groups},
         }

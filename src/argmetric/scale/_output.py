@@ -20,7 +20,7 @@ from argmetric._ground.whole_files import held_alone, remove_folder, removed_at_
 from argmetric.scale._columns import WantedColumns
 from argmetric.scale._groups import load, save
 from argmetric.scale._scan import OpenedFiles, Scan, start_scan
-from argmetric.scale._sources import InputFile, batches_of, is_address
+from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale.files import DataError, marked
 
 MARK = b"argmetric"  # in the metadata of the column that a run has added
@@ -83,7 +83,7 @@ def writing(
     Work is left where a run may go on, and nothing where it cannot.
     """
     output = check_path(output, "output")
-    if is_address(output):
+    if "://" in output:
         raise ValueError(f"output must be a folder of this machine, not {output}")
     folders = Folders.of(output, files.work_dir)
     for path, _ in files.paths:

@@ -17,7 +17,7 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.pictures import bars_size, draw_bars, draw_counts, drawing
+from argmetric._ground.pictures import bars_size, draw_bars, drawing
 from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.classes import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
@@ -224,85 +224,6 @@ class ScaledClassDecision(Result):
         """Draw the expected score of the labels and of the most probable classes."""
         bars = {"decision": self.expected, "most probable": self.most_probable}
         return _draw_expected(ax, bars, self.metric.name, self.n)
-
-
-@dataclass(frozen=True, repr=False)
-class ScaledScore(Result):
-    """Actual score of decisions in many files.
-
-    Parameters
-    ----------
-    score : float
-        The actual score; the mean over groups if there are any.
-    metric : Metric
-        What was computed.
-    label, decision, group : str
-        The columns that were used; `group` is None where all rows are one.
-    n, n_files : int
-        Number of rows and of files.
-    n_groups, n_groups_without_positives : int or None
-        Number of groups, and of those that have no positive.
-    counts : dict of str to int
-        Number of rows: tp, fp, fn and tn.
-    skipped : tuple of str
-        Files that were skipped, each with the reason.
-
-    Examples
-    --------
-    >>> from argmetric import scale
-    >>> files = scale.open("scores/", group="user")  # doctest: +SKIP
-    >>> files.evaluate("f1").score  # doctest: +SKIP
-    """
-
-    score: float
-    metric: Metric
-    label: str
-    decision: str
-    group: str | None
-    n: int
-    n_files: int
-    n_groups: int | None
-    n_groups_without_positives: int | None
-    counts: dict[str, int]
-    skipped: tuple[str, ...] = ()
-
-    _told = ("score",)
-
-    def _headline(self) -> Headline:
-        name = f"actual {metric_title(self.metric.name)}"
-        return Headline(name, number(self.score), counted(self.n, "row"))
-
-    def fields(self) -> list[Field]:
-        """Return what is shown of the result.
-
-        Returns
-        -------
-        list of Field
-            Keys, values and words, in their order.
-        """
-        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
-        metric, zero = metric_fields(self.metric, self.metric.name)
-        return [
-            Field("score", self.score),
-            metric,
-            *self._keys("label", "decision", "group"),
-            *_sizes(self),
-            self._field("n_groups", "average", "groups of {:,}"),
-            Field("n_groups_without_positives", self.n_groups_without_positives),
-            Field("counts", self.counts, "counts", counts),
-            Field(words="score", text=number(self.score)),
-            Field("skipped", self.skipped),
-            zero,
-        ]
-
-    @documented
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix."""
-        title = f"Actual {metric_title(self.metric.name)}: {self.score:.3f}"
-        labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": title}
-        with drawing(ax, (4.2, 3.8), **labels) as ax:
-            draw_counts(ax, self.counts)
-        return ax
 
 
 ASSUMED = ("calibrated probabilities", "labels independent given the scores")

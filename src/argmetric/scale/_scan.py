@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from argmetric._ground.arguments import check_jobs, check_label
-from argmetric._ground.display import Shown
 from argmetric._ground.label_words import (
     EVERY_ROW,
     LabelText,
@@ -52,6 +51,7 @@ from argmetric.scale._sources import (
     is_text,
 )
 from argmetric.scale._text import copy_text, share_types
+from argmetric.scale._verbs import Verbs
 from argmetric.scale.files import (
     DataError,
     Table,
@@ -69,11 +69,11 @@ BATCHES_MERGED = 16  # parts that wait before they are merged
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OpenedFiles(Shown):
+class OpenedFiles(Verbs):
     """Files of any size, their columns, and how they are worked on."""
 
     paths: list[tuple[str, str]]  # of the files, and their names in an output
-    # score, label, group, weight, decision_column, scores, features, missing_groups:
+    # score, label, group, weight, decision_column, scores, missing_groups:
     # the columns, as they were named
     score: str | None
     label: str | None
@@ -81,7 +81,6 @@ class OpenedFiles(Shown):
     weight: str | None
     decision_column: str | None
     scores: list[str] | None
-    features: list[str] | None
     missing_groups: MissingGroups
     # on_error, memory, work_dir, n_jobs: how the verbs run
     on_error: OnError
@@ -94,7 +93,7 @@ class OpenedFiles(Shown):
         number = f"{len(self.paths):,} file{'s' * (len(self.paths) != 1)}"
         named = [
             f"{one.name}={getattr(self, one.name)!r}"
-            for one in fields(OpenedFiles)[1:8]
+            for one in fields(OpenedFiles)[1:7]
             if getattr(self, one.name) is not None
         ]
         return f"<Files: {', '.join([number, *named])}>"
@@ -288,10 +287,9 @@ def _refuse_unlike(
     source: InputFile, other: InputFile, wanted: WantedColumns, columns: UsedColumns
 ) -> None:
     """Refuse a file that has not the columns of the first, in whatever order."""
-    if source.schema.equals(other.schema) and source.keys.keys() == other.keys.keys():
+    if source.schema.equals(other.schema):
         return
-    names = {*source.schema.names, *source.keys}
-    known = {*other.schema.names, *other.keys}
+    names, known = {*source.schema.names}, {*other.schema.names}
     for lacks, has, more in (
         (source, other, known - names),
         (other, source, names - known),

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from argmetric._ground.arguments import check_path, shown
-from argmetric._ground.lazy import load_module
 from argmetric.scale.files import BATCH_ROWS, DataError, typed_batches
 from argmetric.scale.files._source import EXTENSIONS, without_codec
 from argmetric.scale.files._table import cast, flat, json_values, with_type
@@ -39,7 +38,6 @@ class InputFile:
 
     path: str
     name: str  # of the file of the output, below its folder
-    keys: dict[str, str]  # of hive: day=3/part.parquet has the column day
     size: int  # by this and the next a change is noticed
     modified: int
     rows: int
@@ -49,11 +47,6 @@ class InputFile:
     packing: tuple[str, tuple[str, ...]] | None = None
     # Arrow files with the rows of a text file, in their order; see `copy_text`
     copies: tuple[str, ...] = ()
-
-
-def is_address(path: str) -> bool:
-    """Return whether a path is one of fsspec, such as s3://bucket/folder."""
-    return "://" in path
 
 
 def is_text(path: str) -> bool:
@@ -100,20 +93,15 @@ def _output_name(name: str) -> str:
 
 
 def _matches(path: str) -> tuple[list[str], str | None]:
-    """Return the files that a path or pattern matches, and their folder."""
-    if is_address(path):
-        system, path = file_system(path)
-        if system.isdir(path):
-            root, found = path, _below(path, system.walk(path))
-        elif glob.has_magic(path):
-            root, found = _plain_part(path), system.glob(path)
-        else:
-            root, found = posixpath.dirname(path), [path]
-        whole = [system.unstrip_protocol(one) for one in found]
-        return whole, system.unstrip_protocol(root)
+    """Return the files that a path stands for, and the folder of their names."""
+    if "://" in path:
+        raise DataError(
+            f"files: {path} is an address: copy it to this machine, or open it as a "
+            "lazy table of Polars or DuckDB"
+        )
     path = _with_slashes(os.path.abspath(path))
     if os.path.isdir(path):
-        return [_with_slashes(one) for one in _below(path, os.walk(path))], path
+        return [_with_slashes(one) for one in _below(path)], path
     if glob.has_magic(path) and not os.path.exists(path):
         named = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         return [_with_slashes(one) for one in named], _plain_part(path)
@@ -127,13 +115,13 @@ def _with_slashes(path: str) -> str:
     return path.replace(os.sep, "/")
 
 
-def _below(folder: str, walk: Any) -> list[str]:
+def _below(folder: str) -> list[str]:
     """Return the data files below a folder: text only where nothing else is.
 
     Names that begin with . or _ are no data.
     """
     columnar, text = [], []
-    for place, folders, names in walk:
+    for place, folders, names in os.walk(folder):
         folders[:] = [one for one in folders if one[0] not in "._"]
         data = [posixpath.join(place, name) for name in names if name[0] not in "._"]
         columnar += [path for path in data if path.lower().endswith(PARQUET + ARROW)]
@@ -149,29 +137,14 @@ def _plain_part(pattern: str) -> str:
     return folder
 
 
-def file_system(address: str) -> tuple[Any, str]:
-    """Return the fsspec file system of an address, and the path there."""
-    fsspec = load_module("fsspec")
-    try:
-        system, path = fsspec.core.url_to_fs(address)
-    except ImportError as error:
-        raise DataError(f"cannot read {address}: {error}") from error
-    return system, path
-
-
 @contextlib.contextmanager
 def open_place(path: str) -> Iterator[Any]:
-    """Yield a file as pyarrow reads it: bytes, a path, or a file of fsspec."""
-    if not is_address(path):
-        if os.path.getsize(path) <= SMALL_BYTES:  # a third less time than by its path
-            with open(path, "rb") as file:
-                yield pa.BufferReader(file.read())
-        else:
-            yield path
-        return
-    system, inner = file_system(path)
-    with system.open(inner, "rb") as file:
-        yield file
+    """Yield what pyarrow reads: the bytes of a small file, or a path."""
+    if os.path.getsize(path) <= SMALL_BYTES:  # a third less time than by its path
+        with open(path, "rb") as file:
+            yield pa.BufferReader(file.read())
+    else:
+        yield path
 
 
 @contextlib.contextmanager
@@ -187,10 +160,7 @@ def naming(path: str) -> Iterator[None]:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Return the size of a file, and its time of modification."""
-    if is_address(path):
-        system, inner = file_system(path)
-        return int(system.size(inner) or 0), 0
+    """Return the size of a file, and when it was modified."""
     status = os.stat(path)
     return status.st_size, status.st_mtime_ns
 
@@ -214,14 +184,7 @@ def inspect_file(path: str, name: str) -> InputFile:
             used = sum(group.total_byte_size for group in groups)
             packing = _packing(about)
     per_row = used // max(rows, 1) + 1
-    keys = hive_keys(path, schema.names)
-    return InputFile(path, name, keys, size, modified, rows, per_row, schema, packing)
-
-
-def hive_keys(path: str, columns: list[str]) -> dict[str, str]:
-    """Return the columns that folders such as day=3 stand for."""
-    folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
-    return {key: value for key, _, value in folders if key not in columns}
+    return InputFile(path, name, size, modified, rows, per_row, schema, packing)
 
 
 def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:

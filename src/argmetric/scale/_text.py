@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from argmetric.scale import files
 from argmetric.scale._columns import WantedColumns, find_names
-from argmetric.scale._sources import InputFile, hive_keys, stamp
+from argmetric.scale._sources import InputFile, stamp
 from argmetric.scale.files._table import (
     call,
     inferred_type,
@@ -40,10 +40,10 @@ def copy_text(
     def choose(table: files.Table) -> list[str]:
         """Return the names of the columns to read of a file."""
         names.update(find_names(table, wanted))
-        if wanted.added is not None or wanted.features is None:
-            return table.names  # the rows are written again, or all of them read
+        if wanted.added is not None:
+            return table.names  # the rows are written again
         used = [name for name in names.values() if name in table.names]
-        return list(dict.fromkeys([*used, *wanted.features]))
+        return list(dict.fromkeys([*used, *wanted.classes]))
 
     for table in files.read_blocks(path, choose, **reading):
         columns = [_copied(table, name, names, wanted) for name in table.names]
@@ -59,7 +59,7 @@ def copy_text(
     if n_rows == 0:
         raise files.DataError(f"{path} has no rows")
     schema = pa.schema(list(kinds.items()))
-    about = path, name_in_output, hive_keys(path, schema.names), size, modified
+    about = path, name_in_output, size, modified
     per_row = n_bytes // n_rows + 1
     return InputFile(*about, n_rows, per_row, schema, copies=tuple(copies))
 
@@ -93,9 +93,7 @@ def _copied(
     is_score, logits = name == names.get("score"), wanted.scores == "logits"
     if is_score and wanted.scores != "finite":
         return files.float_array(files.probabilities(table, name, logits=logits))
-    features = wanted.features
-    is_feature = name != names["label"] if features is None else name in features
-    if is_score or name == wanted.weight or is_feature:
+    if is_score or name == wanted.weight or name in wanted.classes:
         return files.float_array(files.numbers(table, name))
     column = table.columns.column(name)
     if not pa.types.is_large_string(column.type):

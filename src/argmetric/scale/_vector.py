@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._calibrate.resolve import calibrated_scores, calibration_note
 from argmetric._expected import (
     FIRST_BINS,
     Array,
-    BestCount,
     Items,
     RankedItems,
     carry,
@@ -25,6 +26,7 @@ from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_scores
 from argmetric._verbs.decide import cut_between, decide_items, error_note, tie_note
 from argmetric.metrics import Metric
+from argmetric.scale._scan import Scan
 from argmetric.scale.files import DataError, marked
 
 SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are held at once
@@ -32,8 +34,6 @@ MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
 MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
 
 Part = TypeVar("Part")
-# Applies a function to the batches of scores of each part of the rows, in order
-Passes = Callable[[Callable[[Iterator[Floats]], Any]], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -53,37 +53,19 @@ class Reading:
         return check_scores(p, "p after calibration", logits=self.logits)
 
 
-@dataclass(frozen=True)
-class Vector:
-    """Scores that are decided together, and read in passes."""
-
-    n: int
-    reading: Reading
-    passes: Passes
-
-
-@dataclass(frozen=True)
-class VectorCut:
-    """Cut of a vector: the chosen rows, a split tie, and notes."""
-
-    choice: BestCount
-    threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
-    n_tied: int  # of a tie that is split the first so many are chosen
-    n_passes: int
-    notes: tuple[str, ...]
-
-
 class PassItems(Items):
     """Probabilities in files; every method is a pass over all of them.
 
     Parameters
     ----------
-    vector : Vector
-        The scores, and how they become probabilities.
+    scan : Scan
+        The files and their scores.
+    reading : Reading
+        How scores become probabilities.
     """
 
-    def __init__(self, vector: Vector) -> None:
-        self.vector, self.size, self.reading = vector, vector.n, vector.reading
+    def __init__(self, scan: Scan, reading: Reading) -> None:
+        self.scan, self.size, self.reading = scan, scan.n, reading
         self.n_passes = 0
         self._sums: dict[tuple[float, float, int], Integers] = {}
         self._half: PassItems | None = None
@@ -93,7 +75,7 @@ class PassItems(Items):
         """Return `work` of the probabilities of each part."""
         self.n_passes += 1
         read = self.reading.probabilities
-        return self.vector.passes(lambda scores: work(map(read, scores)))
+        return self.scan.each(lambda batches: work(read(x.values) for x in batches))
 
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         """Return exact sums within bins; see `Items`."""
@@ -144,8 +126,7 @@ class PassItems(Items):
         """Return the items with a raw score of at least 1/2; None if p is raw."""
         if self.reading.calibrator is None:
             return None
-        upper = replace(self.vector, reading=replace(self.reading, least=0.5))
-        self._half = PassItems(upper)
+        self._half = PassItems(self.scan, replace(self.reading, least=0.5))
         return self._half
 
     @property
@@ -154,31 +135,47 @@ class PassItems(Items):
         return self.n_passes + (0 if self._half is None else self._half.n_passes)
 
 
-def decide_vector(vector: Vector, metric: Metric, limits: Limits) -> VectorCut:
-    """Return the best cut of scores that are read in passes."""
-    items, reading = PassItems(vector), vector.reading
+def decide_vector(
+    scan: Scan, reading: Reading, metric: Metric, limits: Limits
+) -> tuple[dict[str, Any], npt.NDArray[np.int8] | None, int]:
+    """Return the best cut of scores that are read in passes, and how many these were.
+
+    That is what the decision says, and the labels of all rows where the cut splits a
+    tie: the first rows of it are positive.
+    """
+    items = PassItems(scan, reading)
     if reading.logits:
         raise _too_many(items, "logits cannot be decided in pieces", "probabilities")
     choice = decide_items(items, metric, limits, most=MOST_COUNTS)
     if choice is None:
         why = f"{metric.name} with these limits and scores takes all of them at once"
         raise _too_many(items, why, "another metric, or no floors")
-    calibrator, notes = reading.calibrator, []
-    threshold = cut_between(choice.upper, choice.lower)
-    left = 0
+    calibrator, notes, labels = reading.calibrator, [], None
+    threshold, tie = cut_between(choice.upper, choice.lower), choice.lower
     if calibrator is not None:
         notes.append(f"{calibration_note(calibrator)}; thresholds refer to these")
     if threshold is None:
-        if calibrator is not None and not calibrator.keeps_apart(*_ends(vector)):
+        if calibrator is not None and not calibrator.keeps_apart(*_ends(scan)):
             # in memory the higher score before the calibrator goes first
             instead = "a calibrator without steps"
             raise _too_many(items, "the calibrator makes ties", instead)
-        ties = items.collect(partial(_ties, at=choice.lower))
-        above, tied = np.sum(ties, axis=0).tolist()
-        left = choice.best - above
-        notes.append(tie_note(tied, choice.lower, "the first in order"))
-    notes += error_note(choice.error)
-    return VectorCut(choice, threshold, left, items.passes_done, tuple(notes))
+        above, tied = np.sum(items.collect(partial(_ties, at=tie)), axis=0).tolist()
+        notes.append(tie_note(tied, tie, "the first in order"))
+        labels, left = np.zeros(scan.n, np.int8), choice.best - above
+        for batch in scan.batches():
+            p = reading.probabilities(batch.values)
+            part = labels[batch.start : batch.start + batch.size]
+            part[p > tie] = 1
+            first = np.flatnonzero(p == tie)[:left]
+            part[first] = 1
+            left -= first.size
+    said = {
+        **{"groups": 1, "positives": choice.best, "likely": True},
+        **{"expected": choice.expected, "n_defined": 1, "error": choice.error},
+        **{"half": choice.at_half, "n_half": choice.n_half, "threshold": threshold},
+        "notes": [*notes, *error_note(choice.error)],
+    }
+    return said, labels, items.passes_done
 
 
 def _too_many(items: Items, why: str, instead: str) -> DataError:
@@ -188,18 +185,12 @@ def _too_many(items: Items, why: str, instead: str) -> DataError:
     )
 
 
-def _ends(vector: Vector) -> list[float]:
+def _ends(scan: Scan) -> list[float]:
     """Return the log-odds of the smallest and the largest score in the files."""
-
-    def ends(batches: Iterator[Floats]) -> tuple[float, float]:
-        """Return the lowest and the highest score of some batches."""
-        low, high = np.inf, -np.inf
-        for scores in batches:
-            low = min(low, scores.min(initial=np.inf))
-            high = max(high, scores.max(initial=-np.inf))
-        return low, high
-
-    low, high = zip(*vector.passes(ends), strict=True)
+    parts = scan.each(
+        lambda batches: [(x.values.min(), x.values.max()) for x in batches if x.size]
+    )
+    low, high = zip(*itertools.chain.from_iterable(parts), strict=True)
     return list(logit(np.array([min(low), max(high)])))
 
 

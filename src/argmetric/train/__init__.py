@@ -17,8 +17,6 @@ if TYPE_CHECKING:
         MetricLogisticRegression as MetricLogisticRegression,
     )
     from argmetric.train._objectives import MetricSurfaceDisplay as MetricSurfaceDisplay
-    from argmetric.train._rows import TrainingRows as TrainingRows
-    from argmetric.train._rows import read_labels as read_labels
     from argmetric.train._scorer import OptimalScorer as OptimalScorer
     from argmetric.train._scorer import optimal_scorer as optimal_scorer
 
@@ -32,8 +30,5 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "_scorer": ("optimal_scorer",),
             "_objectives": ("MetricSurfaceDisplay",),
         },
-        for_other_rooms={
-            "_rows": ("TrainingRows", "read_labels"),
-            "_scorer": ("OptimalScorer",),
-        },
+        for_other_rooms={"_scorer": ("OptimalScorer",)},
     )

@@ -12,10 +12,12 @@ import numpy as np
 from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 from argmetric.train._objectives import UNDEFINED, Likelihood, Objective
-from argmetric.train._rows import SummedRows, TrainingRows
+from argmetric.train._rows import TrainingRows
 
 
-def sample_rows(rows: SummedRows, size: int, rng: np.random.Generator) -> TrainingRows:
+def sample_rows(
+    rows: TrainingRows, size: int, rng: np.random.Generator
+) -> TrainingRows:
     """Sample about `size` rows, up to half of them positive.
 
     Weights are scaled so that each class keeps its total weight.
@@ -31,7 +33,7 @@ def sample_rows(rows: SummedRows, size: int, rng: np.random.Generator) -> Traini
         chosen = np.sort(rng.permutation(members)[:count])
         total, kept = rows.weight[members].sum(), rows.weight[chosen].sum()
         if kept == 0:
-            return rows.in_memory()  # the sample holds only rows of weight 0
+            return rows  # the sample holds only rows of weight 0
         parts.append(chosen)
         weights.append(rows.weight[chosen] * (total / kept))
     return rows.take(np.concatenate(parts), np.concatenate(weights))
@@ -110,7 +112,7 @@ class Scaling:
     has_intercept: float  # 1 or 0
 
     @classmethod
-    def from_rows(cls, rows: SummedRows, settings: FitSettings) -> Scaling:
+    def from_rows(cls, rows: TrainingRows, settings: FitSettings) -> Scaling:
         """Compute means and spreads from the rows.
 
         Refuse columns whose squares overflow.
@@ -207,8 +209,8 @@ def maximise(
 
 
 def fit(
-    build: Callable[[SummedRows], Objective],
-    rows: SummedRows,
+    build: Callable[[TrainingRows], Objective],
+    rows: TrainingRows,
     settings: FitSettings,
     rng: np.random.Generator,
     previous: Floats | None = None,
@@ -240,7 +242,7 @@ def fit(
     sample = whole = build(rows)
     scaling = Scaling.from_rows(rows, settings)
     if settings.init == "likelihood":
-        few = sample_rows(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
+        few = sample_rows(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows
         sample = build(few) if few is not rows else whole
         starts = _informed_starts(few, whole, previous, scaling, settings, rng=rng)
     else:

@@ -44,7 +44,6 @@ from argmetric.train._objectives import (
     squared_beta,
 )
 from argmetric.train._rows import (
-    SummedRows,
     TrainingClasses,
     TrainingRows,
     read_labels,
@@ -234,12 +233,12 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self._fit_rows(rows, labels, previous)
 
     def _fit_rows(
-        self, rows: SummedRows, labels: TrainingClasses, previous: Floats | None = None
+        self,
+        rows: TrainingRows,
+        labels: TrainingClasses,
+        previous: Floats | None = None,
     ) -> Self:
-        """Search for the best coefficients and store them.
-
-        Rows need not be in memory.
-        """
+        """Search for the best coefficients and store them."""
         metrics = self._metrics()
         if previous is not None and previous.size != rows.k + len(metrics):
             previous = None
@@ -415,7 +414,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return [get_metric(one) for one in several]
 
     def _search(
-        self, rows: SummedRows, metrics: list[Metric], previous: Floats | None
+        self, rows: TrainingRows, metrics: list[Metric], previous: Floats | None
     ) -> tuple[Optimum, Floats]:
         """Build the objective and maximise it from several starts."""
         expected, gamma = self.objective == "expected", float(self.gamma)
@@ -423,10 +422,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             for metric in metrics:
                 squared_beta(metric)  # refuses a metric that is no F-measure
 
-        def build(part: SummedRows) -> Objective:
-            """Return the objective of a part of the rows."""
+        def build(part: TrainingRows) -> Objective:
             goals: tuple[Objective, ...] = tuple(
-                ExpectedMetric(part.in_memory(), metric, gamma)
+                ExpectedMetric(part, metric, gamma)
                 if expected
                 else SoftMetric(part, metric, gamma)
                 for metric in metrics

@@ -20,7 +20,7 @@ from argmetric._ground.pictures import new_axes
 from argmetric._ground.types import Axes, Floats
 from argmetric._ground.validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, slopes
-from argmetric.train._rows import SummedRows, TrainingRows, map_blocks
+from argmetric.train._rows import TrainingRows, map_blocks
 
 UNDEFINED = -2.0  # below every value of an objective over its scale
 
@@ -33,7 +33,7 @@ class Objective(Protocol):
     """
 
     @property
-    def rows(self) -> SummedRows: ...
+    def rows(self) -> TrainingRows: ...
 
     @property
     def scale(self) -> float: ...
@@ -48,7 +48,7 @@ class Objective(Protocol):
 class Likelihood:
     """Mean log-likelihood of logistic regression."""
 
-    rows: SummedRows
+    rows: TrainingRows
     scale: ClassVar[float] = 1.0
     metrics: ClassVar[tuple[Metric, ...]] = ()
 
@@ -71,7 +71,7 @@ class SoftMetric:
     One pass, O(nk) time, O(k) space. A metric that is minimised changes its sign.
     """
 
-    rows: SummedRows
+    rows: TrainingRows
     metric: Metric
     gamma: float = 1.0
 
@@ -270,7 +270,7 @@ class OperatingPoints:
     scale: ClassVar[float] = 1.0
 
     @property
-    def rows(self) -> SummedRows:
+    def rows(self) -> TrainingRows:
         return self.goals[0].rows
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -112,43 +112,6 @@ def _read_only(array: AnyArray) -> AnyArray:
     return view
 
 
-class SummedRows(Protocol):
-    """Rows of a training set, in memory or elsewhere, known by sums over them.
-
-    Parameters θ are one vector of k+1 numbers, the intercept last.
-    """
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def k(self) -> int: ...
-
-    @property
-    def positive(self) -> npt.NDArray[np.bool_]: ...
-
-    @property
-    def weight(self) -> Floats: ...
-
-    @property
-    def positives(self) -> float: ...
-
-    @property
-    def negatives(self) -> float: ...
-
-    def sums(
-        self, theta: Floats, gamma: float, *, likelihood: bool = False
-    ) -> tuple[Floats, Floats]: ...
-
-    def moments(self) -> tuple[Floats, Floats]: ...
-
-    def least_margin(self, theta: Floats) -> float: ...
-
-    def take(self, rows: Integers, weight: Floats) -> TrainingRows: ...
-
-    def in_memory(self) -> TrainingRows: ...
-
-
 @dataclass(frozen=True)
 class TrainingRows:
     """Dense C-ordered or CSR rows in memory, their labels and their weights."""
@@ -188,10 +151,6 @@ class TrainingRows:
     def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         """Return some rows, with new weights."""
         return TrainingRows(self.X[rows], self.positive[rows], weight, self.n_threads)
-
-    def in_memory(self) -> TrainingRows:
-        """Return the rows themselves: they are in memory."""
-        return self
 
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False

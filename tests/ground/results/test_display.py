@@ -174,13 +174,8 @@ def test_what_was_done_to_many_files_is_drawn():
     assert bars(decision.plot()) == {"decision 0.750": 0.75, "0.5 cut-off 0.500": 0.5}
     alone = dataclasses.replace(decision, expected_half=None)
     assert bars(alone.plot()) == {"decision 0.750": 0.75}
-    counts = {"tp": 3, "fp": 1, "fn": 2, "tn": 4}
-    score = am.scale.ScaledScore(
-        *(2 / 3, f1, "y", "decision", None),
-        **sizes,
-        n_groups_without_positives=None,
-        counts=counts,
-    )
+    y, labels = [1] * 5 + [0] * 5, [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
+    score = am.evaluate(y, labels)
     ax = score.plot()
     cells = {one.get_position(): one.get_text() for one in ax.texts}
     assert cells == {  # decision from left to right, truth from top to bottom

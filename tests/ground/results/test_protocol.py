@@ -50,7 +50,6 @@ NOT_KEPT = {
     "Recalibration": "four figures: to_dict(), and Recalibration(**figures)",
     "ScaledClassDecision": "the folder that it wrote keeps it",
     "ScaledDecision": "the folder that it wrote keeps it",
-    "ScaledScore": "counts of files: evaluate makes it again",
     "SequenceDecision": "labels belong into the user's table",
     "SpanDecision": "labels belong into the user's file",
     "Summary": "to_html() is its page, to_dict() its text and steps",

@@ -73,7 +73,7 @@ def test_rows_of_20_000_levels_are_refused_by_both_readers(run):
         aio.read_table("rows.jsonl")
     ended = run("stream", "rows.jsonl")
     assert ended.code == 1
-    assert re.search(f"rows.jsonl, line 2: .* {TOO_DEEP}", ended.err)
+    assert re.search(f"rows.jsonl, row 2: .* {TOO_DEEP}", ended.err)
 
 
 def test_saved_values_and_sentences_of_20_000_levels_are_refused():

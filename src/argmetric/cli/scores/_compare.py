@@ -243,7 +243,6 @@ def _with_labels_of_file(o: Arguments, found: am.Comparison) -> am.Comparison:
 
 def _write(table: files.Table, some: Integers, o: Arguments) -> None:
     """Write some rows, with their numbers from 1."""
-    lines = None if table.lines is None else table.lines.take(some)
-    part = replace(table, columns=table.columns.take(some), lines=lines, parts=())
+    part = replace(table, columns=table.columns.take(some), parts=())
     new = {ROW: "the column of another name in the rows"}
     io.rows_out(part, o, new).write(part, {ROW: some + 1})

@@ -317,7 +317,7 @@ def evaluate(o: Arguments, source: io.Input) -> Answer:
         rows, score, notes = pieces.answer_in_pieces(
             "evaluate", o, source, metric, average
         )
-        total, empty = score.score, score.n_groups_without_positives
+        total = float(score)
     else:
         behind: Any = "none" if o.score is None else "probabilities"
         rows = layout.read_table_rows(

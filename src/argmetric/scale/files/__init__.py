@@ -1,4 +1,4 @@
-"""Rows in, the same rows out: CSV, TSV, JSON lines, Parquet and Arrow; Excel in.
+"""Rows in, the same rows out: CSV, TSV, JSON lines, Parquet and Arrow.
 
 Columns are found and checked here, once; pyarrow is loaded when a file is read, not
 when this module is imported.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # which are those of _NAMES
 
 _NAMES = {
     "_source": "DECISION_NAMES DELIMITERS DataError FORMATS Format LABEL_NAMES "
-    "LOGIT_NAMES ROLES Role SCORE_NAMES Written marked",
+    "LOGIT_NAMES ROLES Role SCORE_NAMES marked",
     "_read": "read_blocks read_table read_tables",
     "_table": "Table default_columns find_column float_array integer_array "
     "name_twice named_column text_array text_bytes text_scalar to_numpy",

@@ -14,10 +14,10 @@ from argmetric._ground.label_words import NO_LABEL as MISSING
 from argmetric._ground.label_words import TRUTHS
 from argmetric.scale.files._table import Table, mask_to_numpy, text_scalar, to_numpy
 from argmetric.scale.files._values import (
-    _NUMBER,
+    NUMBER,
     _encode,
-    _number_cells,
     is_numeric,
+    number_cells,
     number_problem,
     refuse_rows,
 )
@@ -31,7 +31,7 @@ def kind_of(table: Table, name: str) -> Kind:
     "number" where every cell is a number, true, false or missing; "category" for other
     text; "other" for dates, lists and the like; "empty" where no cell has a value.
     """
-    column = _number_cells(table, name)
+    column = number_cells(table, name)
     if column.null_count == len(column):
         return "empty"
     if is_numeric(column.type):
@@ -46,7 +46,7 @@ def kind_of(table: Table, name: str) -> Kind:
 
 def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column as floats, NaN where a cell is empty, na, nan, null or none."""
-    column = _number_cells(table, name)
+    column = number_cells(table, name)
     is_missing = mask_to_numpy(pc.is_null(column, nan_is_null=True))
     if pa.types.is_large_string(column.type):
         is_number, is_missing = _legible(column)
@@ -95,6 +95,6 @@ def _legible(column: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bo
     gaps = "|".join(sorted(MISSING))
     missing = pc.match_substring_regex(trimmed, pattern=f"(?i)^({gaps})$")
     is_missing = mask_to_numpy(pc.is_null(column)) | mask_to_numpy(missing)
-    pattern = f"{_NUMBER}|(?i)^(true|false)$"
+    pattern = f"{NUMBER}|(?i)^(true|false)$"
     is_number = mask_to_numpy(pc.match_substring_regex(trimmed, pattern=pattern))
     return is_number & ~is_missing, is_missing

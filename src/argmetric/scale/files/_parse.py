@@ -6,7 +6,7 @@ import contextlib
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -95,11 +95,9 @@ def split_rows(
     delimiter: str | None,
     size: int,
     most: int,
-    *,
-    most_quoted: int | None = None,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[bytes, Any]]:
-    """Yield the text in parts of whole rows, and the ends of rows if there are quotes.
+) -> Iterator[bytes]:
+    """Yield the text in parts of whole rows.
 
     The last row gets a newline if it has none.
 
@@ -111,18 +109,11 @@ def split_rows(
         None where quotes have no meaning.
     size : int
         Bytes to read at a time.
-    most, most_quoted : int
-        Where so many bytes (with quotes: `most_quoted`), or all bytes that are left,
-        contain no end of a row, the first line is yielded alone, for the caller to
-        report as an error.
+    most : int
+        Where so many bytes, or all bytes that are left, contain no end of a row, the
+        first line is yielded alone, for the caller to report as an error.
     interrupted : callable
         Whether reading was interrupted: the unfinished last row is then dropped.
-
-    Yields
-    ------
-    data : bytes
-    ends : ndarray or None
-        Positions behind the rows, as `row_ends` returns them; None without quotes.
     """
     rest, ended = b"", False
     while rest or not ended:
@@ -133,14 +124,14 @@ def split_rows(
                 return
             data = b"\n" if rest and not rest.endswith(b"\n") else b""
         rest = rest + data if rest else data
-        ends, end, limit = None, rest.rfind(b"\n") + 1, most
+        end = rest.rfind(b"\n") + 1
         if delimiter is not None and b'"' in rest:
-            ends, limit = row_ends(rest, delimiter), most_quoted or most
+            ends = row_ends(rest, delimiter)
             end = int(ends[-1]) if ends.size else 0
-        if not end and (ended or len(rest) > limit):
-            ends, end = None, rest.find(b"\n") + 1 or len(rest)
+        if not end and (ended or len(rest) > most):
+            end = rest.find(b"\n") + 1 or len(rest)
         if end:
-            yield rest[:end], ends
+            yield rest[:end]
             rest = rest[end:]
 
 
@@ -246,6 +237,70 @@ def text_columns(
     return table.rename_columns(chosen)
 
 
+def columns_and_aside(
+    data: bytes,
+    names: list[str],
+    chosen: list[str],
+    delimiter: str,
+    numeric: Collection[str],
+) -> tuple[pa.Table, dict[int, str]]:
+    """Return the cells of rows, and what is wrong with rows not among them.
+
+    Cells are texts, and those of `numeric` columns numbers if all of them are.
+    """
+    aside: dict[int, str] = {}
+    places = [f"f{names.index(name)}" for name in chosen]
+
+    def count_cells(n: int, text: str) -> str:
+        hint = COMMENTS if text.startswith("#") else ""
+        cells = f"{n} cell{'s' * (n != 1)}"
+        return f"it has {cells}, the header has {len(names)}{hint}"
+
+    def skip(row: Any) -> str:
+        aside[row.number - 1] = count_cells(row.actual_columns, row.text)
+        return "skip"
+
+    how: Any = {"empty_rows": len(names) == 1, "on_ragged": skip}
+    for kind in (pa.float64(), pa.large_string()):
+        types = {
+            place: kind if name in numeric else pa.large_string()
+            for place, name in zip(places, chosen, strict=True)
+        }
+        aside.clear()
+        with contextlib.suppress(pa.ArrowInvalid):
+            table = parse(data, len(names), delimiter, types, **how)
+            known = table.num_rows + len(aside)
+            if b'"' not in data or known == _count_rows(data, delimiter):
+                return table.rename_columns(chosen), aside
+    aside, rows = {}, []
+    pieces = np.split(np.frombuffer(data, np.uint8), row_ends(data, delimiter)[:-1])
+    texts = [piece.tobytes().decode(errors="replace") for piece in pieces]
+    texts = [one for one in texts if len(names) == 1 or one.strip()]
+    for place, text in enumerate(texts):
+        try:
+            cells = next(csv.reader(StringIO(text), delimiter=delimiter), [""])
+        except csv.Error as error:
+            aside[place] = f"it cannot be read: {error}"
+            continue
+        if "\n" in cells[-1] and text.count('"') % 2:
+            aside[place] = "it opens a quote that never closes"
+        elif len(cells) != len(names):
+            aside[place] = count_cells(len(cells), text)
+        else:
+            rows.append(cells)
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    arrays = [text_array(columns[names.index(name)]) for name in chosen]
+    return pa.Table.from_arrays(arrays, names=chosen), aside
+
+
+def _count_rows(data: bytes, delimiter: str) -> int:
+    """Return how many rows there are that are not blank."""
+    sizes = np.diff(row_ends(data, delimiter), prepend=0)
+    starts = np.cumsum(sizes) - sizes
+    is_return = np.frombuffer(data, np.uint8)[starts] == 13
+    return int(((sizes > 2) | ((sizes == 2) & ~is_return)).sum())
+
+
 def _refuse_ragged(data: bytes, names: list[str], mark: str, place: TextPlace) -> None:
     """Refuse the first row with more or fewer cells than the header, by its line."""
     text = StringIO(data.decode(errors="replace"), newline="")
@@ -285,10 +340,18 @@ def refuse_long_line(data: bytes, most: int, place: TextPlace) -> None:
         start = end + 1
 
 
-def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
-    """Return the columns of JSON lines, and the lines without blank ones."""
+def json_columns(
+    data: bytes, place: TextPlace, aside: dict[int, str] | None = None
+) -> Any:
+    """Return the columns of JSON lines.
+
+    What is wrong with lines that cannot be read is put `aside`, or raised where this is
+    None.
+    """
     import pyarrow.compute as pc
 
+    if aside is not None:
+        data = data.decode(errors="replace").encode()
     whole = text_array([place.text(data)])
     lines = pc.split_pattern(whole, pattern="\n").values
     lines = lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
@@ -298,31 +361,65 @@ def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
     objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
     if not too_deep and pc.all(objects).as_py():  # pyarrow takes null for a row
         longest = pc.max(pc.binary_length(lines)).as_py() or 0
-        try:
-            return _plain_columns(data, max(1 << 20, 2 * longest)), lines
-        except pa.ArrowInvalid:
-            pass
-    # Read what has no single type; such columns become text, to be judged if used.
+        with contextlib.suppress(pa.ArrowInvalid):
+            columns = _plain_columns(data, max(1 << 20, 2 * longest))
+            # pyarrow takes two objects on a line, and rounds whole numbers of 64 bits
+            if columns.num_rows == len(lines) and not _has_rounded(columns):
+                return columns
+    rows = _parse_lines(lines, place, aside)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    arrays = [_json_array([row.get(key) for row in rows]) for key in keys]
+    return pa.Table.from_arrays(arrays, names=list(keys))
+
+
+def _has_rounded(columns: pa.Table) -> bool:
+    """Return whether floats are so large that they may stand for whole numbers."""
+    floats = [one for one in columns.columns if pa.types.is_floating(one.type)]
+    sizes = [call("max", call("abs", one)).as_py() or 0.0 for one in floats]
+    return max(sizes, default=0.0) >= 2.0**63
+
+
+def _json_array(values: list[Any]) -> pa.Array:
+    """Return values as a column; what has no single type as text, judged if it is used.
+
+    Whole numbers may have 64 bits and no sign.
+    """
+    for kind in (None, pa.uint64()):
+        with contextlib.suppress(
+            pa.ArrowException, OverflowError, ValueError, TypeError
+        ):
+            return pa.array(values, kind)
+    return pa.array([_json_text(value) for value in values])
+
+
+def _parse_lines(
+    lines: pa.Array, place: TextPlace, aside: dict[int, str] | None
+) -> list[dict[str, Any]]:
+    """Read lines one by one; see `json_columns`."""
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
+    for number, line in enumerate(lines.to_pylist()):
+        problem, row = f"not a JSON object: {line[:_SHOWN_CHARACTERS]}", None
         try:
             row = parse_json(line, rows=True)
         except ValueError as error:
-            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise DataError(
-                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
-            )
-        rows.append(row)
-    keys = dict.fromkeys(key for row in rows for key in row)
-    arrays = []
-    for key in keys:
-        values = [row.get(key) for row in rows]
-        try:
-            arrays.append(pa.array(values))
-        except (pa.ArrowException, OverflowError, ValueError, TypeError):
-            arrays.append(pa.array([_json_text(value) for value in values]))
-    return pa.Table.from_arrays(arrays, names=list(keys)), lines
+            problem = f"not JSON: {error}"
+        if isinstance(row, dict):
+            problem = _repeated_key(line)
+        if isinstance(row, dict) and not problem:
+            rows.append(row)
+        elif aside is None:
+            line_number = place.lines + number + 1
+            raise DataError(f"{place.name}, line {line_number}: {problem}")
+        else:
+            aside[number] = f"it is {problem}"
+    return rows
+
+
+def _repeated_key(line: str) -> str:
+    """Return what is wrong with a JSON object that has a key twice: which counts?"""
+    keys = [key for key, _ in json.loads(line, object_pairs_hook=list)]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    return "" if twice is None else f"an object with the key {twice!r} twice"
 
 
 def _plain_columns(data: bytes, block_bytes: int) -> pa.Table:

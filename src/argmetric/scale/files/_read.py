@@ -9,17 +9,25 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 
 from argmetric._ground.saving import decode_text, is_utf8, refuse_utf16_and_zero_bytes
 from argmetric.scale.files._parse import (
     TextPlace,
+    columns_and_aside,
     delimiter_in,
     header,
     refuse_endless,
@@ -41,7 +49,6 @@ from argmetric.scale.files._source import (
     format_by_name,
     has_bare_returns,
     marked,
-    read_by_plugin,
     sniff,
     without_codec,
 )
@@ -51,6 +58,19 @@ from argmetric.scale.files._write import BINARY, read_typed, typed_batches
 Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
 
 BLOCK_BYTES = 1 << 22  # of text in a batch; 2^23 take a fifth longer
+
+
+class TextForm(NamedTuple):
+    """Options of `read_blocks` for text."""
+
+    encoding: str
+    max_line: int
+    set_aside: Callable[[], Collection[str]] | None
+
+    @property
+    def block(self) -> int:
+        """Return bytes that are parsed at a time."""
+        return BLOCK_BYTES if self.set_aside is None else min(BLOCK_BYTES, PIECE)
 
 
 def read_table(
@@ -71,24 +91,28 @@ def read_blocks(
     choose: Choose,
     format: Format | None = None,
     **how: Any,
-) -> Iterator[Table]:
-    """Yield the rows of a file, block by block; none of a header alone.
+) -> Generator[Table]:
+    """Rows of a file, block by block; none of a header alone.
 
     Parameters
     ----------
     source : str or path
-        CSV, TSV, JSONL, Parquet, Arrow IPC (Feather) or Excel, the first three also
-        compressed by gzip or zstd; ``"-"`` is standard input. Excel, text that is not
-        in UTF-8, and columns with types that are compressed or piped are one block.
+        CSV, TSV, JSONL, Parquet or Arrow IPC (Feather), the first three also compressed
+        by gzip or zstd; ``"-"`` is standard input. Text that is not in UTF-8, and
+        columns with types that are compressed or piped, are one block.
     choose : callable
         Which columns are read; it may raise where one is missing.
     format : str, optional
         Where the extension does not say it; pipes are known by their first bytes.
     encoding, max_line, decimal : optional
         How text is written, its longest line in bytes, and its decimal sign.
+    set_aside, stopped : optional
+        With `set_aside`, which names columns of numbers, a row of text that cannot be
+        parsed is listed in `Table.aside` and does not end the reading, and blocks come
+        as soon as a pipe has rows. `stopped` is called while it has none: True ends it.
     """
     tables = _batches(os.fspath(source), format, choose, **how)
-    return (table for table in tables if table.n_rows)
+    return (table for table in tables if table.n_rows or table.aside)
 
 
 def _batches(
@@ -99,31 +123,31 @@ def _batches(
     encoding: str = "utf-8",
     max_line: int = MAX_LINE_BYTES,
     decimal: str = ".",
+    set_aside: Callable[[], Collection[str]] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Table]:
     """Yield rows in their order; text and chosen columns in blocks."""
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
-    source = Source(path)
+    source = Source(path, stopped)
     try:
         if format is None and source.regular:
-            if (columns := read_by_plugin(path)) is not None:
-                yield replace(_select(Table(columns, "arrow", path), choose), first=0)
-                return
             format = format_by_name(without_codec(path), role="format")
         if not source.head.strip() and len(source.head) < PIECE:
             raise DataError(f"{source.name} is empty")
         format = _agreed_format(source.name, format, source.head)
         if format in BINARY:
             tables = _typed_tables(source, format, choose)
-        elif format == "jsonl":
-            tables = _json_tables(source, (encoding, max_line), choose)
         else:
-            tables = _delimited_tables(source, format, (encoding, max_line), choose)
+            read = _json_tables if format == "jsonl" else _delimited_tables
+            tables = read(
+                source, format, TextForm(encoding, max_line, set_aside), choose
+            )
         first = 0
         for table in tables:
             yield replace(table, decimal=decimal, first=first)
-            first += table.n_rows
+            first += table.n_rows + len(table.aside)
     except (pa.ArrowException, OSError) as error:
         # pyarrow reports damaged compressed pages as an OSError without a number
         reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
@@ -165,8 +189,7 @@ def _select(table: Table, choose: Choose | None) -> Table:
 def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
-    """Yield tables of a Parquet, Arrow or Excel file, by batch where it can be."""
-    if choose is None or not source.regular or source.codec or format == "xlsx":
+    if choose is None or not source.regular or source.codec:
         columns = read_typed(source.all(), format)
         yield _select(Table(columns, format, source.name), choose)
         return
@@ -180,9 +203,10 @@ def _typed_tables(
 
 
 def _text(
-    source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
+    source: Source, how: TextForm, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, TextPlace]]:
-    """Yield pieces of whole rows in UTF-8, one if `size` is 0, and their places."""
+    """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    encoding, max_line, _ = how
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
         refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
@@ -196,11 +220,13 @@ def _text(
     parts: Iterable[bytes]
     if size:
         mark = delimiter and delimiter_in(lines(head), delimiter)
-        patient = partial(source.read, at_once=False)
+        patient = partial(source.read, at_once=how.set_aside is not None)
         read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
-        found = split_rows(lambda count: lines(read(count)), mark, size, most)
-        parts = (piece for piece, _ in found)
+        parts = split_rows(
+            *(lambda count: lines(read(count)), mark, size, most),
+            interrupted=lambda: source.interrupted,
+        )
     else:
         parts = [lines(source.all() if utf8 else head)]
     place = TextPlace(name)
@@ -211,38 +237,41 @@ def _text(
 
 
 def _delimited_tables(
-    source: Source, format: Format, how: tuple[str, int], choose: Choose | None
+    source: Source, format: Format, how: TextForm, choose: Choose | None
 ) -> Iterator[Table]:
     """Yield tables of a CSV or TSV file, block by block, of the chosen columns."""
     name, mark = source.name, DELIMITERS[format]
     names: list[str] = []
-    rows = 0
-    for data, place in _text(source, *how, mark, BLOCK_BYTES):
+    rows, aside = 0, dict[int, str]()
+    for data, place in _text(source, how, mark, how.block):
         if not names:
             names, mark, start = header(data, mark, name)
             nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
             chosen = _select(Table(nothing, format, name), choose).names
             place, data = place.behind(data[:start]), data[start:]
-        if data:
+        if data and how.set_aside is not None:
+            given = data, names, chosen, mark
+            columns, aside = columns_and_aside(*given, how.set_aside())
+        elif data:
             columns = text_columns(data, names, chosen, mark, place)
             rows += columns.num_rows
         else:
             texts = [pa.nulls(0, pa.large_string())] * len(chosen)
             columns = pa.Table.from_arrays(texts, names=chosen)
-        if columns.num_rows:
+        if columns.num_rows and how.set_aside is None:
             last = columns.column(columns.num_columns - 1)[-1].as_py()
             refuse_endless(last, data, f"{name}: row {rows}")
-        yield Table(columns, format, name, delimiter=mark)
+        yield Table(columns, format, name, delimiter=mark, aside=aside)
 
 
 def _json_tables(
-    source: Source, how: tuple[str, int], choose: Choose | None
+    source: Source, format: Format, how: TextForm, choose: Choose | None
 ) -> Iterator[Table]:
     """Yield tables of a file of JSON lines, block by block."""
     from argmetric.scale.files._parse import json_columns
 
-    size, first = 0 if choose is None else BLOCK_BYTES, 0
-    for data, place in _text(source, *how, None, size):
+    size = 0 if choose is None else how.block
+    for data, place in _text(source, how, None, size):
         if not place.lines:
             data = data.removeprefix(UTF8_MARK)
             if data.lstrip().startswith(b"["):
@@ -250,10 +279,10 @@ def _json_tables(
                     f"{source.name} holds a JSON array; one object on each line is "
                     "needed (jq -c '.[]' makes them)"
                 )
-        columns, lines = json_columns(data, place)
-        table = Table(columns, "jsonl", source.name, lines=lines, first=first)
+        aside: dict[int, str] | None = None if how.set_aside is None else {}
+        columns = json_columns(data, place, aside)
+        table = Table(columns, format, source.name, aside=aside or {})
         yield _select(table, choose)
-        first += table.n_rows
 
 
 def read_tables(
@@ -267,11 +296,8 @@ def read_tables(
         columns = pa.concat_tables(aligned, promote_options="permissive")
     except pa.ArrowException:
         raise DataError(_clash(tables)) from None
-    lines = None
-    if first.lines is not None:
-        lines = pa.concat_arrays([table.lines for table in tables])
     parts = tuple((table.source, table.n_rows) for table in tables)
-    return replace(first, columns=columns, source=name, lines=lines, parts=parts)
+    return replace(first, columns=columns, source=name, parts=parts)
 
 
 def _align(table: Table, first: Table) -> pa.Table:

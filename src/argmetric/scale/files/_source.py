@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import select
 import stat
@@ -13,11 +12,9 @@ from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
-from argmetric._ground.plugins import load_plugin
 from argmetric._ground.whole_files import DataError as DataError
 
-Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl", "xlsx"]
-Written = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
+Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}
 
@@ -29,14 +26,12 @@ EXTENSIONS: dict[str, Format] = {
     **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
     **{".arrows": "arrow-stream"},
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
-    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
 }
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow-stream"),
-    (b"PK\x03\x04", "xlsx"),
 )
 
 _CODECS_OF_NAMES = {".gz": "gzip", ".zst": "zstd"}
@@ -45,10 +40,10 @@ UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
 
 Role = Literal[
-    "decimal", "decision_column", "drop", "encoding", "features", "format", "hash_bits",
-    "label", "logits", "max_line", "memory", "missing_groups", "one_label", "neg_label",
-    "output", "output_format", "pos_label", "reference_label", "reference_score",
-    "resume", "score", "work_dir", "zero_based",
+    "decimal", "decision_column", "drop", "encoding", "format", "label", "logits",
+    "max_line", "memory", "missing_groups", "one_label", "neg_label", "output",
+    "output_format", "pos_label", "reference_label", "reference_score", "resume",
+    "score", "work_dir",
 ]  # fmt: skip
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -74,34 +69,10 @@ def format_by_name(path: str, *, role: Role) -> Format:
         return EXTENSIONS[extension]
     except KeyError:
         shown = f"unknown extension {extension!r}" if extension else "no extension"
-        written = role == "output_format"
-        kinds = get_args(Written) if written else FORMATS
-        known = ", ".join(end for end, kind in EXTENSIONS.items() if kind in kinds)
+        known = ", ".join(EXTENSIONS)
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
-
-
-def read_by_plugin(path: str) -> Any:
-    """Return the table of a file that another package reads; None where none does.
-
-    An entry point of the group ``argmetric.formats`` has the extension as its name, and
-    is a function of a path that returns a `pyarrow.Table`.
-    """
-    extension = PurePath(path).suffix.lower()
-    if extension in EXTENSIONS or extension in _CODECS_OF_NAMES:
-        return None
-    try:
-        read = load_plugin("argmetric.formats", extension.removeprefix("."))
-        table = None if read is None else read(path)
-    except Exception as error:
-        raise DataError(f"{path}: {error}") from error
-    if table is not None and not hasattr(table, "column_names"):
-        raise DataError(
-            f"{path}: what reads {extension} must return a pyarrow.Table, and returned "
-            f"{type(table).__name__}"
-        )
-    return table
 
 
 def codec_by_name(path: str) -> str | None:
@@ -151,25 +122,11 @@ DECISION_NAMES = ("decision", "prediction", "predicted", "pred", "y_pred")
 
 
 PIECE = 1 << 20
-HEAD, TAIL = 1 << 16, 1 << 12  # bytes by which a file, and a place in it, are known
 MAX_EXPANSION = 200  # text packs to a fifth, to a hundredth if it repeats itself
 ALWAYS_UNPACKED = 1 << 26  # bytes, however small the file was
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _PATIENCE_SECONDS = 0.1
-
-
-class PackedError(DataError):
-    """Error of a compressed file that is not unpacked here; `command` does it."""
-
-    def __init__(self, name: str, command: str) -> None:
-        super().__init__(f"{name} is compressed: {command} FILE unpacks it")
-        self.name, self.command = name, command
-
-
-def digest(data: bytes) -> str:
-    """Return a short name for bytes."""
-    return hashlib.sha256(data).hexdigest()
 
 
 class Source:
@@ -202,7 +159,7 @@ class Source:
         self.head = self._pushed = self._peek(self._raw)
         if self.head.startswith(b"BZh"):
             self.close()
-            raise PackedError(self.name, "bzip2 -dc")
+            raise DataError(f"{self.name} is compressed: bzip2 -dc FILE unpacks it")
         self.codec = next((_CODECS[m] for m in _CODECS if self.head.startswith(m)), "")
         if self.codec:
             import pyarrow as pa
@@ -289,53 +246,6 @@ class Source:
 
     def _ready(self, seconds: float) -> bool:
         return bool(select.select([self._descriptor], [], [], seconds)[0])
-
-    def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
-        """Return size and digests by which a place is recognised later."""
-        head = self.head[: min(offset, HEAD)]
-        marks = {"head": [len(head), digest(head)], "tail": [len(tail), digest(tail)]}
-        return {"size": self.size, **marks}
-
-    def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
-        """Go to a place that another run marked; refuse another input.
-
-        A stream, and what is packed, is read up to there: it has to begin anew.
-        """
-        (head_length, head), (tail_length, tail) = mark["head"], mark["tail"]
-        first = last = following = b""
-        if self.regular and not self.codec:
-            if (self.size or 0) < offset:
-                raise DataError(
-                    f"{self.name} has {self.size:,} bytes, fewer than the {offset:,} "
-                    "that were learned from: it is another file, or was cut short"
-                )
-            first = self._bytes_at(0, head_length)
-            last = self._bytes_at(offset - tail_length, tail_length)
-            following = self._bytes_at(offset, 1)
-            os.lseek(self._descriptor, offset, os.SEEK_SET)
-            self.offset, self._pushed = offset, b""
-        while self.offset < offset and (
-            data := self.read(min(PIECE, offset - self.offset))
-        ):
-            first += data[: head_length - len(first)]
-            last = (last + data)[-tail_length:]
-        if self.offset < offset or len(first) < head_length:
-            raise DataError(
-                f"{self.name} is shorter than the {offset:,} bytes that were learned "
-                "from; it has to begin with the same rows"
-            )
-        if digest(first) != head or digest(last) != tail:
-            raise DataError(
-                f"{self.name} is another file than the one of the checkpoint: it "
-                f"differs before byte {offset:,}"
-            )
-        if self.codec and not last.endswith(b"\n"):
-            following = self.read(1)
-        if last and following and not last.endswith(b"\n"):
-            raise DataError(
-                f"{self.name} has grown within a line that was learned from: it ended "
-                f"at byte {offset:,}, without a newline"
-            )
 
     def _bytes_at(self, offset: int, count: int) -> bytes:
         """Return `count` bytes from an offset of the file."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -279,10 +279,11 @@ class Table:
     format: Format
     source: str  # the name of the file, for messages
     delimiter: str = ","  # between the cells of CSV and TSV
-    lines: Any = None  # of JSONL, so that each can be written back unchanged
     parts: tuple[tuple[str, int], ...] = ()  # of several files: name, number of rows
     decimal: str = "."  # of numbers in text: a point or a comma
     first: int = 0  # rows of the file before these, where they are a block of it
+    # What is wrong with rows that are not among the columns, by their place in a block
+    aside: dict[int, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -307,32 +308,7 @@ class Table:
         array = column_array(np.asarray(values))
         if len(array) != self.n_rows:
             raise DataError(f"{len(array)} values for {self.n_rows} rows")
-        columns = self.columns.append_column(name, array)
-        lines = None if self.lines is None else _with_key(self.lines, name, array)
-        return replace(self, columns=columns, lines=lines)
-
-
-def _with_key(lines: pa.Array, name: str, values: Any) -> pa.Array:
-    """Return lines of JSON objects with a key added, in their own spacing."""
-    import json
-
-    spaced = '": ' in lines[0].as_py()
-    key = json.dumps(name) + (": " if spaced else ":")
-    opened = call(
-        "replace_substring_regex", lines, pattern=r"\s*\}\s*$", replacement=""
-    )
-    has_keys = call("invert", call("match_substring_regex", opened, pattern=r"^\s*\{$"))
-    comma = text_scalar(", " if spaced else ",")
-    nothing = text_scalar("")
-    return call(
-        "binary_join_element_wise",
-        opened,
-        call("if_else", has_keys, comma, nothing),
-        text_scalar(key),
-        json_values(values),
-        text_scalar("}"),
-        nothing,
-    )
+        return replace(self, columns=self.columns.append_column(name, array))
 
 
 _SHOWN_COLUMNS = 12
@@ -342,7 +318,6 @@ def named_column(table: Table, name: str) -> str:
     """Return a name that the user gave, if one column has it; else offer near ones."""
     count = table.names.count(name)
     if count == 1:
-        _refuse_repeated_key(table, name)
         return name
     if count > 1:
         raise DataError(name_twice(table, name))
@@ -402,23 +377,6 @@ def name_twice(table: Table, name: str) -> str:
         f"{table.source} has {len(places)} columns named {name!r}: columns "
         f"{', '.join(places[:-1])} and {places[-1]}; rename one"
     )
-
-
-def _refuse_repeated_key(table: Table, name: str) -> None:
-    """Refuse a key that one line of JSON has twice: which of them counts?"""
-    if table.lines is None:
-        return
-    import json
-    import re
-
-    pattern = re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:"
-    often = call("count_substring_regex", table.lines, pattern=pattern)
-    for line in np.flatnonzero(to_numpy(often, np.int64) > 1).tolist():
-        # It may be the key of an object within the object
-        pairs = json.loads(table.lines[line].as_py(), object_pairs_hook=list)
-        if sum(key == name for key, _ in pairs) > 1:
-            row = table.place_of(line)[1] + 1
-            raise DataError(f"{table.source}, row {row}: the key {name!r} twice")
 
 
 def _list_columns(table: Table) -> str:

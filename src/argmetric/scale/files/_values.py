@@ -33,7 +33,7 @@ from argmetric.scale.files._table import (
     with_decimal_points,
 )
 
-_NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
+NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40
 _COUNTED = "rows are counted from 1, without the header"
 _EMPTY = "is empty; fill it in or remove the row"
@@ -44,12 +44,12 @@ _GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
 
 def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column of numbers, or of text that reads as such, as finite floats."""
-    column = _number_cells(table, name)
+    column = number_cells(table, name)
     if column.null_count:
         refuse_rows(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
-        numeric = call("match_substring_regex", column, pattern=_NUMBER)
+        numeric = call("match_substring_regex", column, pattern=NUMBER)
         legible = mask_to_numpy(numeric)
         if not legible.all():
             first = column[int(np.argmin(legible))].as_py()
@@ -129,8 +129,7 @@ class _CodedColumn:
 
 
 def _encode(table: Table, name: str) -> _CodedColumn:
-    """Return the codes of a column, -1 where missing, and its distinct values."""
-    column = _plain(table, name)
+    column = plain_column(table, name)
     try:
         encoded = flat(call("dictionary_encode", column))
     except pa.ArrowNotImplementedError:
@@ -143,7 +142,7 @@ def _encode(table: Table, name: str) -> _CodedColumn:
     return _CodedColumn(codes, encoded.dictionary.to_pylist())
 
 
-def _plain(table: Table, name: str) -> pa.Array:
+def plain_column(table: Table, name: str) -> pa.Array:
     """Return a column with text as large_string and dictionaries decoded."""
     column = flat(table.columns.column(table.names.index(name)))
     if pa.types.is_dictionary(column.type):
@@ -153,9 +152,9 @@ def _plain(table: Table, name: str) -> pa.Array:
     return column
 
 
-def _number_cells(table: Table, name: str) -> pa.Array:
-    """Return a plain column, with decimal commas as points if announced."""
-    column = _plain(table, name)
+def number_cells(table: Table, name: str) -> pa.Array:
+    """Return a plain column; decimal commas are points where they are announced."""
+    column = plain_column(table, name)
     if table.decimal == "," and pa.types.is_large_string(column.type):
         column = with_decimal_points(column)
     return column

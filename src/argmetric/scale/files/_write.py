@@ -6,13 +6,11 @@ import contextlib
 import io
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import pyarrow as pa
 
-from argmetric._ground.arguments import install
 from argmetric._ground.whole_files import is_special, written_whole
 from argmetric.scale.files._source import (
     DELIMITERS,
@@ -37,51 +35,10 @@ from argmetric.scale.files._table import (
 )
 
 BATCH_ROWS = 1 << 17
-INSTALL = f"Excel files need openpyxl: {install('excel')}"
-NOT_WRITTEN = "Excel files are read, not written: write .csv or .parquet"
-
-
-def read_excel(data: bytes) -> pa.Table:
-    """Return the columns of the first sheet.
-
-    A column of numbers, of truth values or of texts keeps its type; one that mixes
-    them is text.
-    """
-    try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError:
-        raise DataError(INSTALL) from None
-    try:
-        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        rows = [row for row in sheet.values if any(cell is not None for cell in row)]
-        title = sheet.title
-        book.close()
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, IndexError) as error:
-        raise pa.ArrowInvalid(str(error)) from None
-    if not rows:
-        raise DataError(f"the sheet {title!r} is empty")
-    columns = list(zip(*rows, strict=True))
-    kept = [one for one in columns if any(cell is not None for cell in one)]
-    for place, column in enumerate(kept, start=1):
-        if column[0] is None:
-            raise DataError(f"column {place} of the sheet {title!r} has no name")
-    names = [str(one[0]) for one in kept]
-    return pa.Table.from_arrays([_column(one[1:]) for one in kept], names=names)
-
-
-def _column(cells: tuple[Any, ...]) -> pa.Array:
-    try:
-        return pa.array(cells)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return pa.array([None if cell is None else str(cell) for cell in cells])
 
 
 def read_typed(data: bytes, format: Format) -> pa.Table:
     """Return the columns of a whole binary file."""
-    if format == "xlsx":
-        return read_excel(data)
     if format == "parquet":
         import pyarrow.parquet as pq
 
@@ -131,7 +88,7 @@ def typed_batches(
                 yield part.slice(first, rows)
 
 
-BINARY: tuple[Format, ...] = ("parquet", "arrow", "arrow-stream", "xlsx")
+BINARY: tuple[Format, ...] = ("parquet", "arrow", "arrow-stream")
 _ROWS_AT_ONCE = 65_536
 
 
@@ -177,16 +134,13 @@ def _not_for_a_terminal(format: Format) -> DataError:
 def output_format(table: Table, path: str) -> Format:
     """Return the format in which rows go to a path, if nothing else is said."""
     if path == STANDARD_STREAM or is_special(path):
-        return "csv" if table.format == "xlsx" else table.format
+        return table.format
     if os.path.isdir(path):
         raise DataError(f"cannot write {path}: it is a folder")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path}: there is no folder {folder}")
-    format = format_by_name(without_codec(path), role="output_format")
-    if format == "xlsx":
-        raise DataError(NOT_WRITTEN)
-    return format
+    return format_by_name(without_codec(path), role="output_format")
 
 
 def _write(
@@ -212,8 +166,6 @@ def _write(
             _write_lines(file, call("binary_join_element_wise", *texts, separator))
     elif format == "jsonl":
         _write_jsonl(table, file, numeric)
-    elif format == "xlsx":
-        raise DataError(NOT_WRITTEN)
     elif format == "parquet":
         import pyarrow.parquet as pq
 
@@ -262,9 +214,6 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
     """Write a table as JSON lines; unchanged lines are copied."""
     import json
 
-    if table.lines is not None:
-        _write_lines(file, table.lines)
-        return
     columns = _with_types(table, numeric)
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
     comma, nothing = text_scalar(", "), text_scalar("")
