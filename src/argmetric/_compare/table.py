@@ -22,6 +22,7 @@ from argmetric._compare.effects import (
     EffectsModel,
     LabelledBins,
     Prior,
+    judged_prior,
 )
 from argmetric._compare.joint import JointCalibrator, bins_along
 from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
@@ -136,7 +137,20 @@ class PatternTable:
         """What may be wrong with the probabilities."""
         if not self.is_labelled.any():
             return AS_REFERENCE
-        return JUDGED if self.judged else RAW if self.raw else OWN
+        if not self.judged:
+            return RAW if self.raw else OWN
+        return judged_prior(self._area) if len(self.decisions) == 1 else JUDGED
+
+    @cached_property
+    def _area(self) -> float:
+        """AUC of the scores for the predictions of the first model; 1 of one class."""
+        x, called = self.odds.mean(axis=0), self.decisions[0, self.group]
+        _, place = np.unique(x, return_inverse=True)
+        counts = np.bincount(place, self.size * called), np.bincount(place, self.size)
+        k, n = counts[0], counts[1] - counts[0]
+        below = np.cumsum(n) - n / 2.0  # ties half
+        pairs = float(k.sum() * n.sum())
+        return float(k @ below) / pairs if pairs else 1.0
 
     @cached_property
     def moves(self) -> Floats:
