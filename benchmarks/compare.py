@@ -20,9 +20,9 @@ apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
 and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on FRESH. The
 section `kinds` has the accuracy of systems by every kind of judge; the slope and the
 effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. In
-the section `sweep` systems of all accuracies are generated: the prior where the judge
-does not tell their predictions apart was chosen on seeds below 100. Cases are lines of
-the file, which is added to: a case that is there is not run again.
+the section `sweep` systems of all accuracies are generated; the prior where a judge
+does not tell their predictions apart was chosen on others of the kind and on CHOSEN_ON.
+Cases are lines of the file, which is added to: a case that is there is not run again.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
         for name in names[: 0 if quick else None]:
             for pair in permutations(labelled.KINDS, 2):
                 yield "kinds", (half, name, split, *pair)
-    for seed in range(100, 101 if quick else 112):
+    for seed in range(1 if quick else labelled.PARTS):
         for judge_ in labelled.JUDGES:
             for right in labelled.RIGHT[-1:] if quick else labelled.RIGHT:
                 yield "sweep", (seed, judge_, right)

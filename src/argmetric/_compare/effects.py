@@ -20,13 +20,14 @@ A judge may say nothing of the labels beyond the predictions: with the probabili
 
     η = a + ½·logit(prevalence) + Σ_j ±(e_j + s/systems) + u_g + d(η),
 
-s = `Prior.beside`. Without this component a judge that is taken for calibrated keeps a
+s = `SILENT_EFFECT`. Without this component a judge that is taken for calibrated keeps a
 system from being right where it says otherwise: a system that is right in 95 of 100
 rows had at most .90 before labels, with a probability of .95, beside a weak judge.
-With one system this is the more probable the worse the scores tell its predictions
-apart, and the terms r then fade where the effect e is large (`judged_prior`): a system
-that is nearly always right fixes prevalence and slope itself, which a calibration that
-is held for every e meets by accident alone.
+
+The terms r of a large e are met by few curves alone: a system that is always right
+fixes prevalence and slope. Where the scores of a judge do not tell the predictions of a
+system apart, r fades from e = `Prior.held` on, and large e are more likely
+(`POOR_WITNESS`).
 
 The rate of positives of a stratum with the mean probability μ is
 
@@ -69,7 +70,7 @@ LATTICE = 1.2207440846057596 ** -np.arange(1.0, 4.0)  # root of x⁴ = x + 1
 FURTHEST = 35.0  # log-odds of a bin, as in the kernels
 GRID = np.arange(-FURTHEST, FURTHEST + 0.125, 0.25)  # log-odds of the constants d
 CURVE = 4  # parameters that all bins share: level, slope, bend and spread of rates
-AREAS = 0.84, 0.92  # AUC of a judge for the predictions of a system: weak, or not
+SILENT_EFFECT = 1.5  # of all systems beside a silent judge: right in 8 of 10 rows
 FAR = 8.0  # log-odds of a judge go no further
 
 
@@ -85,7 +86,6 @@ class Prior(NamedTuple):
     system: Mixture = POINT  # half-normal, below 0 where the scale is negative
     apart: Mixture = POINT  # what the effect of one of several systems adds
     silent: float = 0.0  # probability that the judge says nothing: its slope is 0
-    beside: float = 1.5  # effect of all systems beside a silent judge: right in 8 of 10
     held: float = np.inf  # effect of a system up to which the judge stays calibrated
 
 
@@ -112,27 +112,13 @@ JUDGED = Prior(
     apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
     silent=0.15,
 )
-
-
-def judged_prior(area: float) -> Prior:
-    """Return the prior of one system by the AUC of the judge for its predictions.
-
-    A judge whose scores tell the predictions of a system apart is about as good as the
-    system, and says where it errs. Where the scores do not, judge or system is poor.
-    Few labels then decide: that nearly all of them are right is no longer unlikely.
-    """
-    weak = round(float(np.clip((AREAS[1] - area) / (AREAS[1] - AREAS[0]), 0, 1)), 1)
-    if not weak:
-        return JUDGED
-    mixture = (-0.4, 0.06), (0.0, 0.07), (0.5, 0.1), (1.5, 0.17), (3.0, 0.25)
-    return JUDGED._replace(
-        system=(*mixture, (6.0, 0.35)),
-        silent=JUDGED.silent + 0.65 * weak,
-        beside=JUDGED.beside + weak,
-        held=1.0,
-    )
-
-
+# Its scores do not tell the predictions of a system apart: judge or system is poor, and
+# few labels decide. That nearly all of them are right is not unlikely then
+POOR_WITNESS = JUDGED._replace(
+    system=((-0.4, 0.05), (0.0, 0.05), (0.5, 0.1), (1.5, 0.1), (5.0, 0.7)),
+    silent=0.3,
+    held=1.0,
+)
 # Predictions are cuts of scores that no labelled rows were compared with
 RAW = JUDGED._replace(
     log_slope=((0.0, 0.2), (0.15, 0.25), (0.4, 0.3), (1.0, 0.25)),
@@ -312,7 +298,7 @@ class EffectsModel:
         if own.shape[1]:
             system = system + np.interp(own, NORMAL, table.apart)
         if self.prior.silent:
-            added = self.prior.beside / system.shape[1]
+            added = SILENT_EFFECT / system.shape[1]
             system = system + np.where(curve[:, 1:2] == 0.0, added, 0.0)
         return curve, system, spread
 
