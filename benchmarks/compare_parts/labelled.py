@@ -183,10 +183,8 @@ def run_sweep(part: int, judge: str, right: float) -> list[Line]:
     Labels are random but for the number of rows among them where the system is right:
     it is a quantile of its distribution, another one in each of PARTS.
     """
-    rng, n = (
-        np.random.default_rng(zlib.crc32(repr((part, judge, right)).encode())),
-        2500,
-    )
+    seed = zlib.crc32(repr((part, judge, right)).encode())
+    rng, n = np.random.default_rng(seed), 2500
     slope, noise = JUDGES[judge]
     x = rng.normal(-1.0, 2.0, n)
     y = rng.random(n) < 1.0 / (1.0 + np.exp(-x))
