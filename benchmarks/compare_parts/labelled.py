@@ -201,7 +201,7 @@ def run_sweep(part: int, judge: str, right: float) -> list[Line]:
         ways["PPI++"] = ppi("accuracy", d, y, p, rows)
         alone = bootstrap("accuracy", d[None, rows], y[rows], np.ones(1))
         ways["people, bootstrap"] = alone
-        what = f"{judge} judge, right {right}"
+        what = f"right {right}"
         lines += [measured(way, m, what, truth, one) for way, one in ways.items()]
     return lines
 
