@@ -5,6 +5,7 @@
     python benchmarks/compare.py -o compare.jsonl --table       # what was measured
     python benchmarks/compare.py -o compare.jsonl --only labelled  # docs/comparing.rst
     python benchmarks/compare.py -o kinds.jsonl --only kinds    # docs/judging.rst
+    python benchmarks/compare.py -o sweep.jsonl --only sweep    # generated systems
     python benchmarks/compare.py -o smoke.jsonl --quick         # a smoke run
 
 A pool is what five models, trained on the same rows, say of others. REFERENCE of these
@@ -18,8 +19,10 @@ apart the effects of two judged systems may be was chosen on seeds 100 to 119 of
 (compare_parts/labelled.py) measures the mixture priors: they were chosen on splits 0
 and 1 of CHOSEN_ON alone; earlier versions were looked at on SHOWN, one on FRESH. The
 section `kinds` has the accuracy of systems by every kind of judge; the slope and the
-effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. Cases
-are lines of the file, which is added to: a case that is there is not run again.
+effects of a judge were chosen on its cases of CHOSEN_ON, then looked at on FRESH. In
+the section `sweep` systems of all accuracies are generated; the prior where a judge
+does not tell their predictions apart was chosen on others of the kind and on CHOSEN_ON.
+Cases are lines of the file, which is added to: a case that is there is not run again.
 """
 
 from __future__ import annotations
@@ -58,7 +61,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 TRAINED, REFERENCE, NEW = 3000, 500, 3900
 BATCH = 25
 SHARES = (0.01, 0.02, 0.05, 0.1)
-SECTIONS = ("metrics", "several", "plans", "review", "judges", "labelled", "kinds")
+TABLES = ("labelled", "kinds", "sweep")
+SECTIONS = ("metrics", "several", "plans", "review", "judges", *TABLES)
 PER_SET = 3  # pairs of models with their own scores, and as many with a judge
 COVERED = ("within", 0.87, 0.97)
 
@@ -259,6 +263,10 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
         for name in names[: 0 if quick else None]:
             for pair in permutations(labelled.KINDS, 2):
                 yield "kinds", (half, name, split, *pair)
+    for seed in range(1 if quick else labelled.PARTS):
+        for judge_ in labelled.JUDGES:
+            for right in labelled.RIGHT[-1:] if quick else labelled.RIGHT:
+                yield "sweep", (seed, judge_, right)
     sets = (*SHOWN, *CHOSEN_ON)[: 1 if quick else None]
     for split in range(splits):
         for name in sets:
@@ -275,6 +283,8 @@ def cases(splits: int, quick: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
 def run(section: str, key: tuple[Any, ...], folder: Path) -> dict[str, Any]:
     if section == "judges":
         return run_judge(*key)
+    if section == "sweep":
+        return {"half": "generated", "lines": labelled.run_sweep(*key)}
     if section == "labelled":
         how = labelled.run_own if key[0] == "own" else labelled.run_judged
         return {"half": key[1], "lines": how(models_of(key[2], 0, folder), key)}
@@ -423,10 +433,9 @@ def main() -> int:
             lines.append(json.loads(json.dumps(line)))
     judge(not asked.quick)
     emit_machine()
-    of_tables = ("labelled", "kinds")
-    emit_tables([line for line in lines if line["section"] not in of_tables])
+    emit_tables([line for line in lines if line["section"] not in TABLES])
     emit_summary()
-    for name in of_tables:
+    for name in TABLES:
         if some := [line for line in lines if line["section"] == name]:
             print(labelled.table(some))
     return 0

@@ -15,7 +15,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import hypergeom, rankdata
 
 import argmetric as am
 
@@ -24,6 +24,10 @@ STEPS = (0, 25, 50, 100, 400)
 BATCH = 25
 RESAMPLES = 400
 Z = 1.6448536269514722  # of a 90 % interval
+# Slopes and noises of generated judges, and how often their systems are right
+JUDGES = {"weak": (0.6, 1.5), "middle": (1.0, 0.7), "strong": (2.0, 0.5)}
+RIGHT = (0.5, 0.7, 0.9, 0.95, 0.98, 0.995)
+PARTS, SWEPT = 8, (25, 100, 400)
 APART, NEW = slice(500, 1000), slice(1000, None)
 Pool = dict[str, np.ndarray]
 Line = dict[str, Any]
@@ -170,6 +174,35 @@ def run_kinds(pool: Pool, key: tuple[Any, ...]) -> list[Line]:
             for name, one in ways.items():
                 what = name, m, f"{metric} of a judged system"
                 lines.append({**measured(*what, truth, one), **about})
+    return lines
+
+
+def run_sweep(part: int, judge: str, right: float) -> list[Line]:
+    """Accuracy of a generated system whose errors no score foretells.
+
+    Labels are random but for the number of rows among them where the system is right:
+    it is a quantile of its distribution, another one in each of PARTS.
+    """
+    seed = zlib.crc32(repr((part, judge, right)).encode())
+    rng, n = np.random.default_rng(seed), 2500
+    slope, noise = JUDGES[judge]
+    x = rng.normal(-1.0, 2.0, n)
+    y = rng.random(n) < 1.0 / (1.0 + np.exp(-x))
+    d = np.where(rng.random(n) < right, y, ~y)
+    p = 1.0 / (1.0 + np.exp(-slope * x - rng.normal(0.0, noise, n)))
+    hit, miss = (rng.permutation(np.flatnonzero(one)) for one in (d == y, d != y))
+    start, truth = am.compare(p, [d], "accuracy"), hit.size / n
+    lines = []
+    for m in SWEPT:
+        k = int(hypergeom(n, hit.size, m).ppf((part + 0.5) / PARTS))
+        rows = np.concatenate([hit[:k], miss[: m - k]])
+        found = start.add(rows, y[rows])
+        ways = {"random": (found.mean, found.interval)}
+        ways["PPI++"] = ppi("accuracy", d, y, p, rows)
+        alone = bootstrap("accuracy", d[None, rows], y[rows], np.ones(1))
+        ways["people, bootstrap"] = alone
+        what = f"right {right}"
+        lines += [measured(way, m, what, truth, one) for way, one in ways.items()]
     return lines
 
 

@@ -99,8 +99,8 @@ def test_limits_and_conventions(inputs, words, tmp_path):
     assert_same(found, tmp_path / "out", am.decide(p, **words))
 
 
-def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
-    folder, p = laws["skewed"]
+def test_calibrated_scores_are_cut_as_in_memory(inputs, tmp_path):
+    folder, p = inputs["skewed"]
     some = p[:2000]
     y = (np.random.default_rng(0).random(some.size) < some / 2).astype(int)
     for method in ("platt", "isotonic"):

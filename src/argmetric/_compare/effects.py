@@ -24,6 +24,11 @@ s = `SILENT_EFFECT`. Without this component a judge that is taken for calibrated
 system from being right where it says otherwise: a system that is right in 95 of 100
 rows had at most .90 before labels, with a probability of .95, beside a weak judge.
 
+The terms r of a large e are met by few curves alone: a system that is always right
+fixes prevalence and slope. Where the scores of a judge do not tell the predictions of a
+system apart, r fades from e = `Prior.held` on, and large e are more likely
+(`POOR_WITNESS`).
+
 The rate of positives of a stratum with the mean probability μ is
 
     ρ ~ Beta(κ·μ, κ·(1 - μ)),   κ = 1/(σ²·μ·(1 - μ)),
@@ -81,6 +86,7 @@ class Prior(NamedTuple):
     system: Mixture = POINT  # half-normal, below 0 where the scale is negative
     apart: Mixture = POINT  # what the effect of one of several systems adds
     silent: float = 0.0  # probability that the judge says nothing: its slope is 0
+    held: float = np.inf  # effect of a system up to which the judge stays calibrated
 
 
 # Predictions are cuts of the model's own scores
@@ -105,6 +111,13 @@ JUDGED = Prior(
     ),
     apart=((0.0, 0.3), (0.3, 0.35), (1.0, 0.35)),
     silent=0.15,
+)
+# Its scores do not tell the predictions of a system apart: judge or system is poor, and
+# few labels decide. That nearly all of them are right is not unlikely then
+POOR_WITNESS = JUDGED._replace(
+    system=((-0.4, 0.05), (0.0, 0.05), (0.5, 0.1), (1.5, 0.1), (5.0, 0.7)),
+    silent=0.3,
+    held=1.0,
 )
 # Predictions are cuts of scores that no labelled rows were compared with
 RAW = JUDGED._replace(
@@ -270,7 +283,7 @@ class EffectsModel:
         curve, system, _ = self._parameters(normal, quantiles(speaks))
         which = np.zeros(CURVES, dtype=np.int64)
         mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
-        fixed = self.bins.pattern, self.sign, np.array([mean])
+        fixed = self.bins.pattern, self.sign, np.array([mean]), np.inf
         kernels.bin_odds(curve, 0.0 * system, which, one, *fixed, odds)
         return mean_constants(odds - x, x, weight / weight.sum())
 
@@ -296,7 +309,7 @@ class EffectsModel:
         """Return log-odds of bins without effects of patterns, and spreads of rates."""
         curve, system, spread = self._parameters(normal, quantiles(self.prior))
         out = np.empty((len(normal), self.x.shape[1]))
-        fixed = self.bins.pattern, self.sign, self.prevalence
+        fixed = self.bins.pattern, self.sign, self.prevalence, self.prior.held
         kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
         return out, spread
 

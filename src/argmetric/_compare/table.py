@@ -18,6 +18,7 @@ from argmetric._compare.effects import (
     AS_REFERENCE,
     JUDGED,
     OWN,
+    POOR_WITNESS,
     RAW,
     EffectsModel,
     LabelledBins,
@@ -37,6 +38,7 @@ STRATA_OF_ONE = 5  # where there is one model, and so two patterns
 PLANNED = 100  # labels that strata are made for
 EFFECT, EFFECT_UNVERIFIED = 0.25, 0.7  # of a pattern, in the plan of labels
 SAFETY = 1.35  # errors against those expected before any label
+WITNESS = 0.92  # AUC of a judge for the predictions of a system, at least
 TIED = 0.01  # of the rows at a cut
 FEWEST_GROUP_DRAWS, GROUP_CELLS = 96, 20_000_000  # of labels of rows in groups
 
@@ -136,7 +138,21 @@ class PatternTable:
         """Return the prior of the errors that the probabilities may have."""
         if not self.is_labelled.any():
             return AS_REFERENCE
-        return JUDGED if self.judged else RAW if self.raw else OWN
+        if not self.judged:
+            return RAW if self.raw else OWN
+        alone = len(self.decisions) == 1
+        return POOR_WITNESS if alone and self._area < WITNESS else JUDGED
+
+    @cached_property
+    def _area(self) -> float:
+        """AUC of the scores for the predictions of the first model; 1 of one class."""
+        x, called = self.odds.mean(axis=0), self.decisions[0, self.group]
+        _, place = np.unique(x, return_inverse=True)
+        counts = np.bincount(place, self.size * called), np.bincount(place, self.size)
+        k, n = counts[0], counts[1] - counts[0]
+        below = np.cumsum(n) - n / 2.0  # ties half
+        pairs = float(k.sum() * n.sum())
+        return float(k @ below) / pairs if pairs else 1.0
 
     @cached_property
     def moves(self) -> Floats:

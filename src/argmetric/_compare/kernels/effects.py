@@ -70,11 +70,12 @@ def shift_to_mean(x, weight, mean):
 
 
 @inner
-def hold_calibration(base, moved, y, weight, out):
+def hold_calibration(base, moved, y, weight, part, out):
     """Add c₀ + c₁·y to `moved`, so that means of its probabilities are those of `base`.
 
     Σ weight·(expit(moved + c₀ + c₁·y) - expit(base))·(1, y) = 0: a logistic regression
-    of the probabilities of `base` on y, with `moved` as its offset.
+    of the probabilities of `base` on y, with `moved` as its offset. Only a `part` of it
+    is added.
     """
     c0 = c1 = 0.0
     for i in range(base.shape[0]):
@@ -100,11 +101,11 @@ def hold_calibration(base, moved, y, weight, out):
         if abs(d0) + abs(d1) < 1e-4:
             break
     for i in range(base.shape[0]):
-        out[i] = moved[i] + c0 + c1 * y[i]
+        out[i] = moved[i] + part * (c0 + c1 * y[i])
 
 
 @kernel
-def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
+def bin_odds(curve, system, which, bins, pattern, sign, prevalence, held, out):
     """Write the log-odds of bins without the effects of patterns.
 
     curve : (particles, 3) level a, slope b and bend t; b = 0: log-odds are
@@ -116,6 +117,8 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
     pattern : (bins) number of its pattern
     sign : (systems, patterns) 1 where a system predicts a positive, else -1
     prevalence : (calibrators) mean probability
+    held : effect of a system up to which the judge stays calibrated; from twice as much
+        on nothing is held
     out : (particles, bins)
     """
     n_bins, effects = bins.shape[1], system.shape[1]
@@ -138,18 +141,19 @@ def bin_odds(curve, system, which, bins, pattern, sign, prevalence, out):
         shift = level
         if slope != 1.0 or bend != 0.0:
             shift += shift_to_mean(base, weight, prevalence[which[i]])
-        still = True
+        most = 0.0
         for j in range(effects):
-            still = still and system[i, j] == 0.0
+            most = max(most, abs(system[i, j]))
+        part = min(max(2.0 - most / held, 0.0), 1.0)
         for c in range(n_bins):
             base[c] = min(max(base[c] + shift + constant[c], -FURTHEST), FURTHEST)
             moved[c] = base[c]
             for j in range(effects):
                 moved[c] += system[i, j] * sign[j, pattern[c]]
-        if still:
-            out[i] = base
+        if most == 0.0 or part == 0.0:
+            out[i] = moved
         else:
-            hold_calibration(base, moved, y, weight, out[i])
+            hold_calibration(base, moved, y, weight, part, out[i])
 
 
 @inner
