@@ -116,7 +116,7 @@ def _read_items(x_ptr, at, m, LOGITS: tl.constexpr):
 
 
 @triton.jit
-def _needed(nodes_ptr, n_nodes, mean, limit, NODES: tl.constexpr):
+def _count_nodes(nodes_ptr, n_nodes, mean, limit, NODES: tl.constexpr):
     """Return how many nodes add more than rounding for a class of so many items."""
     node = tl.arange(0, NODES)
     s = tl.load(nodes_ptr + node, mask=node < n_nodes - 1, other=float("inf"))
@@ -168,7 +168,7 @@ def sum_logs(
         to_ptr = log_ptr + (2 * row + side) * n_nodes
         if HITS if side == 0 else REJECTIONS:
             size = mean if side == 0 else m - mean
-            for j in range(_needed(nodes_ptr, n_nodes, size, limit, NODES)):
+            for j in range(_count_nodes(nodes_ptr, n_nodes, size, limit, NODES)):
                 u = tl.load(nodes_ptr + 2 * n_nodes + j)
                 tl.atomic_add(to_ptr + j, _log_phi(x, rest, u), sem="relaxed")
         total = _log_phi(x, rest, 0.0)
@@ -215,14 +215,14 @@ def weigh_items(
     if HITS:
         a = p
         if not MEAN:
-            count = _needed(nodes_ptr, n_nodes, mean, limit, NODES)
+            count = _count_nodes(nodes_ptr, n_nodes, mean, limit, NODES)
             a = _item_weights(p, q, lead_ptr, nodes_ptr, n_nodes, count)
         a *= tl.load(number_ptr + 1)
         tl.store(curve_ptr + row * m + at, a, mask=at < m)
     if REJECTIONS:
         b = p
         if not MEAN:
-            count = _needed(nodes_ptr, n_nodes, m - mean, limit, NODES)
+            count = _count_nodes(nodes_ptr, n_nodes, m - mean, limit, NODES)
             lead_ptr += n_nodes
             b = _item_weights(miss, other, lead_ptr, nodes_ptr, n_nodes, count)
         b *= tl.load(number_ptr + 3)
