@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -52,6 +53,8 @@ from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._result import Monitoring as Monitoring
+from argmetric._monitor._review import ReviewMonitoring as ReviewMonitoring
+from argmetric._monitor._review import ReviewPeriod as ReviewPeriod
 from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
 from argmetric._monitor._watch import Watch, read_features
 from argmetric._monitor._watch import critical_value as critical_value
@@ -62,10 +65,18 @@ from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
 from argmetric._monitor._words import restore_period as restore_period
-from argmetric._verbs.tune import Rule
+from argmetric._verbs.tune import ReviewRule, Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
-__all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]
+__all__ = [
+    "LabelledEstimate",
+    "LabellingPlan",
+    "Monitoring",
+    "Period",
+    "ReviewMonitoring",
+    "ReviewPeriod",
+    "monitor",
+]
 
 MIN_POSITIVES = 8  # of a reference, below which intervals have not been tried
 # Rows, and rows of each class, from which a segment has a calibrator of its own
@@ -75,9 +86,46 @@ FLOOR_ROWS = 24  # of the tables on which the range of a metric is computed
 MIN_OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
+class _Options(TypedDict, total=False):
+    """Options of `monitor` that do not decide what it returns."""
+
+    time: ArrayLike | None
+    every: str | int | None
+    known: ArrayLike | None
+    by: ArrayLike | None
+    groups: ArrayLike | None
+    average: Average | None
+    features: tuple[ArrayLike, ArrayLike] | None
+    shift: Shift
+    coverage: float
+    floor: float | None
+    false_alarms: float
+    zero_division: float | None
+    pos_label: Label | None
+    logits: bool
+
+
+@overload
+def monitor(
+    p: ArrayLike,
+    labels: ReviewRule,
+    metric: None = None,
+    *,
+    reference: ReferenceLike,
+    **options: Unpack[_Options],
+) -> ReviewMonitoring: ...
+@overload
 def monitor(
     p: ArrayLike,
     labels: LabelsLike,
+    metric: MetricLike | None = None,
+    *,
+    reference: ReferenceLike,
+    **options: Unpack[_Options],
+) -> Monitoring: ...
+def monitor(
+    p: ArrayLike,
+    labels: LabelsLike | ReviewRule,
     metric: MetricLike | None = None,
     *,
     reference: ReferenceLike,
@@ -95,7 +143,7 @@ def monitor(
     zero_division: float | None = None,
     pos_label: Label | None = None,
     logits: bool = False,
-) -> Monitoring:
+) -> Monitoring | ReviewMonitoring:
     """Forecast the score of every period, and say whether something changed.
 
     A period has scores and no labels. Either nothing changed, the prevalence changed
@@ -109,9 +157,10 @@ def monitor(
     p : array-like
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
-    labels : array-like, Rule, float or Decision
+    labels : array-like, Rule, ReviewRule, float or Decision
         Predicted labels (0/1, booleans, -1/1, or any others with `pos_label`), the rule
-        that predicts them, a threshold on `p`, or a decision.
+        that predicts them, a threshold on `p`, or a decision. With a `ReviewRule` the
+        proportion of rows decided and each promise are monitored.
     metric : str, Metric or callable, optional
         The metric that is monitored; by default that of the rule, or "f1".
     reference : (y, p) or (y, p, by)
@@ -153,7 +202,7 @@ def monitor(
 
     Returns
     -------
-    Monitoring
+    Monitoring or ReviewMonitoring
         The `periods` with their verdicts; `add` adds the next ones.
 
     Raises
@@ -174,11 +223,28 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
+    if isinstance(labels, ReviewRule):
+        alone = {"metric": metric, "by": by, "groups": groups, "features": features}
+        alone |= {"floor": floor, "average": average, "zero_division": zero_division}
+        for name, value in alone.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} has no meaning with a ReviewRule: its promises are what "
+                    "is monitored, on all rows"
+                )
+        how: Any = {"reference": reference, "time": time, "every": every}
+        how |= {"known": known, "shift": shift, "coverage": coverage, "logits": logits}
+        how |= {"false_alarms": false_alarms, "pos_label": pos_label}
+        parts = {
+            name: monitor(p, rule, floor=labels.constraints[name], **how)
+            for name, rule in labels.promised.items()
+        }
+        return ReviewMonitoring(labels, parts)
     scores = read_scores(p, "p", logits=logits)
-    how = _check_average(scores, groups, average)
+    mean_over = _check_average(scores, groups, average)
     if features is not None and scores.ndim == 2:
         raise ValueError("features go with one column of scores, not with a matrix")
-    rule = _as_rule(labels, how, logits=logits)
+    rule = _as_rule(labels, mean_over, logits=logits)
     scored = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     names = None
     if isinstance(reference, tuple | list) and len(reference) == 3:
@@ -202,7 +268,7 @@ def monitor(
         coverage=check_share(coverage, "coverage"),
         floor=None if floor is None else _check_floor(floor, scored),
         false_alarms=check_share(false_alarms, "false_alarms"),
-        average=how,
+        average=mean_over,
         columns=scores.shape[1] if scores.ndim == 2 else 0,
     )
     watch = _with_reference(watch, rows)
@@ -222,7 +288,7 @@ def monitor(
         )
     if watch.is_grouped:
         over = {"samples": "the rows of p", "macro": "the columns of p"}
-        notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
+        notes.append(f"the score is the mean over {over.get(str(mean_over), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     monitoring = empty.add(
         p,

@@ -45,6 +45,9 @@ from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
+from argmetric._verbs.tune._review import ReviewRule as ReviewRule
+from argmetric._verbs.tune._review import check_review
+from argmetric._verbs.tune._review import proportion_interval as proportion_interval
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
@@ -248,6 +251,16 @@ class TuneOptions(TypedDict, total=False):
 
 
 @overload
+def tune(  # type: ignore[overload-overlap] # review=False is the default
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | None = None,
+    *,
+    review: Literal[True],
+    ask: Label = -1,
+    **options: Unpack[TuneOptions],
+) -> ReviewRule: ...
+@overload
 def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
     y: ArrayLike,
     p: ArrayLike,
@@ -312,7 +325,9 @@ def tune(
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
     pos_label: Label | None = None,
-) -> Tuned | dict[str, Tuned]:
+    review: bool = False,
+    ask: Label = -1,
+) -> Tuned | ReviewRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
     Every cut between distinct scores is tried. Ties go to fewer positives. More on the
@@ -365,10 +380,16 @@ def tune(
         Seed of the bootstrap samples and folds; the threshold does not depend on it.
     pos_label : object, optional
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
+    review : bool, default=False
+        Experimental. With `confidence`: two thresholds. Rows are accepted
+        (`min_precision`, `min_specificity`), rejected (`min_npv`, `min_recall`), or
+        left to a person: see `ReviewRule`.
+    ask : object, default=-1
+        With `review`: what `apply` calls the rows for a person.
 
     Returns
     -------
-    Rule, MultiLabelRule, or a dict of them by name of the metric
+    Rule, MultiLabelRule, ReviewRule, or a dict of them by name of the metric
         The threshold, how sure it is, and `apply` for new scores.
 
     See Also
@@ -431,6 +452,9 @@ def tune(
         settings = replace(settings, limits=limits)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
+    if review:
+        check_review(metric, terms, settings.limits, scores, average)
+        return _tune_column(y, scores, problem, ask=ask, **options)[0]
     rules: list[Tuned] = []
     if y is None:
         scores = population_scores(settings, groups, pos_label, scores)
@@ -467,11 +491,17 @@ def _tune_column(
     groups: ArrayLike | None,
     pos_label: Label | None,
     average: RuleAverage | None,
-) -> list[Rule]:
-    """Tune a rule per metric for one column of scores, of shape (n_rows,)."""
+    ask: Label | None = None,
+) -> list[Any]:
+    """Tune a rule per metric for one column of scores, of shape (n_rows,).
+
+    With `ask` it is one of two cuts.
+    """
     column = column_of_labels(y, scores.size)
     labels = binary_labels(column, pos_label, both=problem.terms is None)
     group = check_group(groups, scores.size, average)
+    if ask is not None:
+        return [problem.review_rule(scores, labels, group, ask=ask)]
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     known: dict[str, object] = {
         "pos_label": labels.pos_label,
