@@ -3,6 +3,7 @@
     python benchmarks/guarantees.py                 # everything, some twenty minutes
     python benchmarks/guarantees.py floors          # precision, with a peer
     python benchmarks/guarantees.py climb           # precision, by kind of model
+    python benchmarks/guarantees.py review          # accept, ask or reject, with a peer
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -203,7 +204,7 @@ def floors(quick: bool) -> None:
 
 def certified(y: Any, p: Any, floor: float, delta: float) -> float:
     """Return the threshold that `tune` certifies for recall, infinite for none."""
-    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    cuts = tests.rank_cuts(p, y > 0, floor, delta)
     start = tests.climbed_start(cuts, probabilities=True)
     passed = tests.passed_chain(cuts, start)
     if passed is None:
@@ -311,6 +312,88 @@ def promises(quick: bool) -> None:
             tally.tell("promises", f"{name}, n = {n:,}", DELTA, n=n)
 
 
+REVIEWED = ("celeba", "elec2", "ijcnn1", "letter", "magic", "w8a")
+REVIEW_SIZES = (300, 1000)
+BARS = {300: 0.6, 1000: 0.7}  # rows decided, at the least
+BAND = {"min_precision": 0.9, "min_npv": 0.9, "confidence": CONFIDENCE}
+
+
+def mapie_band(y: Any, p: Any) -> tuple[float, float]:
+    """Both cuts by Bonferroni-Holm over a grid; nobody is decided without one."""
+    from mapie.risk_control import BinaryClassificationController
+
+    def predict(X: Any, low: float, high: float) -> Any:
+        score = X[:, 0]
+        return np.where(score >= high, 1.0, np.where(score < low, 0.0, math.nan))
+
+    ends = np.linspace(0.0, 1.0, 25)
+    controller = BinaryClassificationController(
+        predict,
+        ["precision", "negative_predictive_value"],
+        [BAND["min_precision"], BAND["min_npv"]],
+        confidence_level=CONFIDENCE,
+        best_predict_param_choice="abstention_rate",
+        list_predict_params=np.array([(a, b) for a in ends for b in ends if a <= b]),
+    )
+    controller.calibrate(p[:, None], y)
+    best = controller.best_predict_param
+    return (-math.inf, math.inf) if best is None else (float(best[0]), float(best[1]))
+
+
+def mapie_sides(y: Any, p: Any) -> tuple[float, float]:
+    """Both cuts, each by a controller of its own with half of the risk."""
+    sure = 1.0 - DELTA / 2
+    above = mapie_threshold(y, p, BAND["min_precision"], sure)
+    below = mapie_threshold(1 - y, 1.0 - p, BAND["min_npv"], sure)
+    high = math.inf if above is None else above[0]
+    low = -math.inf if below is None else float(np.nextafter(1.0 - below[0], 2.0))
+    return low, high
+
+
+def review(quick: bool) -> None:
+    """Rows decided with both promises, how often one breaks, and the interval."""
+    found = [one for one in pools(quick) if one.name.split(" ")[0] in REVIEWED]
+    peers = importlib.util.find_spec("mapie") is not None
+    count = 3 if quick else 100
+    for n in REVIEW_SIZES[: 1 if quick else None]:
+        tallies: dict[str, Tally] = defaultdict(Tally)
+        covered = []
+        for pool in found:
+            for number, (y, p) in enumerate(draws(pool, n, count)):
+                ways = {}
+                try:
+                    rule = am.tune(y, p, review=True, **BAND)
+                    ways["this"] = rule.low, rule.high
+                except am.NotCertifiedError:
+                    ways["this"] = -math.inf, math.inf
+                    rule = None
+                if peers and number < PEER_DRAWS:
+                    ways["MAPIE, grid"] = mapie_band(y, p)
+                    ways["MAPIE, a controller a side"] = mapie_sides(y, p)
+                for way, (low, high) in ways.items():
+                    high = max(high, min(low, 1.1))  # where cuts cross
+                    accepted, rejected = pool.p >= high, pool.p < low
+                    bound, other = BAND["min_precision"], BAND["min_npv"]
+                    broken = pool.y[accepted].sum() < bound * accepted.sum()
+                    broken |= (1 - pool.y[rejected]).sum() < other * rejected.sum()
+                    decided = float((accepted | rejected).mean())
+                    tallies[way].add(pool.name, bool(broken), decided, decided > 0)
+                    if way == "this" and rule is not None:
+                        ends = rule.automated_interval
+                        covered.append(ends.low <= decided <= ends.high)
+        for way, tally in tallies.items():
+            delta = DELTA if way == "this" else None
+            tally.tell("review", f"{way}, n = {n:,}", delta, n=n)
+            if way == "this":
+                decided = [np.mean([x for _, x, _ in c]) for c in tally.cells.values()]
+                what = f"rows decided, n = {n:,}"
+                bar = None if quick else (">=", BARS[n])
+                emit("review", what, float(np.mean(decided)), "of all rows", bar, n=n)
+        what = f"interval of the rows decided, n = {n:,}"
+        emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
+
+
 if __name__ == "__main__":
-    sections = {"floors": floors, "climb": climb, "promises": promises}
+    sections: Any = {"floors": floors, "climb": climb}
+    sections |= {"review": review, "promises": promises}
     raise SystemExit(run_sections(__doc__, sections))

@@ -26,7 +26,7 @@ from argmetric._ground.display import (
     number,
 )
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import ArrayLike, Frame, Interval, Label
+from argmetric._ground.types import ArrayLike, Frame, Interval
 from argmetric._monitor._bins import NEGATIVE, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
@@ -243,32 +243,23 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         parts = {name: one.add(p, **how) for name, one in self.parts.items()}
         return replace(self, parts=parts)
 
-    def add_labels(
-        self,
-        y: ArrayLike,
-        p: ArrayLike,
-        *,
-        time: ArrayLike | None = None,
-        period: int | None = None,
-        pos_label: Label | None = None,
-    ) -> ReviewMonitoring:
+    def add_labels(self, y: ArrayLike, p: ArrayLike, **how: Any) -> ReviewMonitoring:
         """Add true labels of rows that were added before without them.
 
         Parameters
         ----------
         y : array-like
             True labels: by a person who saw the row, or of an audit.
-        p, time, pos_label
-            Of these rows, as they were passed before.
-        period : int, optional
-            Place of their period in `periods`, where time does not show it.
+        p : array-like
+            Scores of these rows.
+        **how
+            `time`, `period` and `pos_label`, as for `Monitoring.add_labels`.
 
         Returns
         -------
         ReviewMonitoring
             With the labels; this one stays as it is.
         """
-        how: Any = {"time": time, "period": period, "pos_label": pos_label}
         parts = {k: one.add_labels(y, p, **how) for k, one in self.parts.items()}
         return replace(self, parts=parts)
 
@@ -339,7 +330,9 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         if not isinstance(values, dict) or dict.get(values, "file") != FILE:
-            raise ValueError(f"this is no saved {cls._what}: its key 'file' is not {FILE!r}")
+            raise ValueError(
+                f"this is no saved {cls._what}: its key 'file' is not {FILE!r}"
+            )
         check_version(values.get("format"), 1, "this monitoring")
         return cls.kind
 

@@ -9,7 +9,7 @@ row could be decided by both: one cut between them is taken, and nobody is asked
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -53,8 +53,13 @@ from argmetric._verbs.tune._portable import PortableRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import RuleLimits, limit_words
 from argmetric._verbs.tune.files import FrozenDict, SavedRule, current_versions
-from argmetric.metrics import LinearFractional, Metric, get_metric, metric_from_dict
-from argmetric.metrics import metric_to_dict
+from argmetric.metrics import (
+    LinearFractional,
+    Metric,
+    get_metric,
+    metric_from_dict,
+    metric_to_dict,
+)
 
 ACCEPTING, REJECTING = ("min_precision", "min_specificity"), ("min_npv", "min_recall")
 ACTIONS = ("reject", "ask", "accept")
@@ -268,34 +273,30 @@ class ReviewRule(SavedRule):
         return ", ".join([*parts, "ask a person about the others"])
 
     def fields(self) -> list[Field]:
-        def proportion(value: float) -> str:
-            return f"{value:.1%} of the rows"
-
-        rows, where = None, self._headline().number
-        if self.n:
-            rows = f"{self.n:,}, {self.prevalence:.1%} positive"
-        asked = max(1.0 - self.automated, 0.0)
+        part, rows = "{:.1%} of the rows", f"{self.n:,}, {self.prevalence:.1%} positive"
+        told, asked = self._headline().number, max(1.0 - self.automated, 0.0)
         return [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
             *self._keys("low", "high", "pos_label", "neg_label", "ask"),
             Field(words="rule", text=self._bands),
-            Field("automated", self.automated, "automated", where),
+            Field("automated", self.automated, "automated", told),
             *self._keys("automated_interval"),
-            self._field("accepted", "accepted", proportion),
-            self._field("rejected", "rejected", proportion),
-            Field(words="for a person", text=proportion(asked)),
-            Field("constraints", self.constraints, "promises", self._limits),
+            self._field("accepted", "accepted", part),
+            self._field("rejected", "rejected", part),
+            Field(words="for a person", text=part.format(asked)),
+            Field(
+                "constraints",
+                self.constraints,
+                "promises",
+                limit_words(self.constraints),
+            ),
             Field("guarantee", self.guarantee, "guarantee", self._promise or None),
             *self._keys("n", "prevalence", "coverage", "probabilities"),
-            Field(words="rows", text=rows),
+            Field(words="rows", text=rows if self.n else None),
             *self._keys("histogram", "notes", "versions"),
             Field("calibrator", lambda: files.saved_calibrator(self.calibrator)),
         ]
-
-    @property
-    def _limits(self) -> str:
-        return limit_words(self.constraints)
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ReviewRule:
@@ -342,9 +343,9 @@ class ReviewRule(SavedRule):
     def _picture(self) -> str:
         if not self.histogram:
             return ""
-        edges, *counts = (np.array(x, dtype=float) for x in self.histogram)
-        total = np.sum(counts, axis=0)
-        drawn = SmallPicture("Labelled rows by score", edges, np.append(total, 0.0))
+        edges, negative, positive = (np.array(x) for x in self.histogram)
+        total = negative + positive
+        drawn = SmallPicture("Labelled rows by score", edges, np.append(total, 0))
         drawn.bars(edges, total)
         if self.low < self.high:
             drawn.band(Interval(self.low, self.high))
@@ -355,23 +356,13 @@ class ReviewRule(SavedRule):
         """Draw the labelled rows by score, and the band that a person sees."""
         if not self.histogram:
             raise ValueError("this rule has no histogram to draw: tune() makes one")
-        edges, *counts = (np.array(x, dtype=float) for x in self.histogram)
+        edges, negative, positive = (np.array(x) for x in self.histogram)
         labels = {"xlabel": self._scale, "ylabel": "Labelled rows"}
         with drawing(ax, **labels, title=self._bands) as ax:
-            foot = np.zeros(edges.size - 1)
-            for name, color, rows in zip(
-                ("negative", "positive"), ("C7", "C0"), counts, strict=True
-            ):
-                ax.bar(
-                    edges[:-1],
-                    rows,
-                    np.diff(edges),
-                    foot,
-                    align="edge",
-                    color=color,
-                    label=name,
-                )
-                foot = foot + rows
+            ax.stairs(
+                negative + positive, edges, fill=True, color="C7", label="negative"
+            )
+            ax.stairs(positive, edges, fill=True, color="C0", label="positive")
             inside = np.clip((self.low, self.high), edges[0], edges[-1])
             if inside[0] < inside[1]:
                 ax.axvspan(*inside, color="C1", alpha=0.3, lw=0, label="for a person")
@@ -386,31 +377,21 @@ def check_review(
     average: object,
 ) -> None:
     """Refuse what has no meaning for two cuts."""
-    if terms is None:
-        raise ValueError(
-            "review=True promises what holds for new rows: pass confidence=0.9"
-        )
-    if scores.ndim != 1:
-        raise ValueError("review=True goes with one column of scores, not a matrix")
-    if isinstance(metric, list | tuple):
-        raise ValueError("review=True goes with one metric, not with a list of them")
-    if average is not None:
-        raise ValueError(
-            f"average={shown(average)} has no meaning with review=True: the promises "
-            "are about rows; pass groups for rows that belong together"
-        )
-    known = (*ACCEPTING, *REJECTING)
-    odd = [name for name in limits.named_limits if name not in known]
-    if odd:
-        raise ValueError(
-            f"{odd[0]} goes without review=True: how many rows are decided follows "
-            "from the promises"
-        )
-    if not limits.named_limits:
-        raise ValueError(
-            "review=True needs a promise: min_precision or min_specificity for the "
-            "accepted rows, min_npv or min_recall for the rejected ones"
-        )
+    odd = [x for x in limits.named_limits if x not in (*ACCEPTING, *REJECTING)]
+    reasons = {
+        "promises what holds for new rows: pass confidence=0.9": terms is None,
+        "goes with one column of scores, not with a matrix": scores.ndim != 1,
+        "goes with one metric, not with a list": isinstance(metric, list | tuple),
+        "promises what holds for rows, so average has no meaning: pass groups for rows "
+        "that belong together": average is not None,
+        f"goes without {', '.join(odd)}: how many rows are decided follows from the "
+        "promises": bool(odd),
+        "needs a promise: min_precision or min_specificity for the accepted rows, "
+        "min_npv or min_recall for the rejected ones": not limits.named_limits,
+    }
+    for reason, refused in reasons.items():
+        if refused:
+            raise ValueError(f"review=True {reason}")
 
 
 def review_guarantee(
@@ -449,16 +430,20 @@ def review_guarantee(
         both = np.ones(between.size, dtype=bool)
         for one in kept:
             both &= (between >= one.interval.low) & (between <= one.interval.high)
-        low = high = best_threshold(rows, metric, between[both] if both.any() else between)
+        low = high = best_threshold(
+            rows, metric, between[both] if both.any() else between
+        )
     assumed = [population_words(rows, terms), NOT_FITTED]
     inside = all(
-        one.interval.low <= (high if one.name in ACCEPTING else low) <= one.interval.high
+        one.interval.low
+        <= (high if one.name in ACCEPTING else low)
+        <= one.interval.high
         for one in kept
     )
     chained = any(one.name in CHAINS for one in kept)
     if chained and not (rows.start_is_known and inside):
         assumed.append(ONE_CROSSING)
-    if low == high and not rows.positive[rows.scores >= high].any():
+    if low > rows.scores.max():
         notes.append(
             "every row is rejected: the limits hold without a model; raise min_npv or "
             "set min_recall"
@@ -490,27 +475,27 @@ def tuned_review(
     found, notes = review_guarantee(rows, terms, metric)
     low, high = found.low, found.threshold
     assert low is not None
-    if terms.unlabelled is not None:
-        seen, parts, n = (terms.unlabelled,), (1.0,), terms.unlabelled.size
-    else:
-        positive = labels.positive
-        seen = scores[~positive], scores[positive]
-        rate = float(positive.mean()) if terms.prior is None else terms.prior
-        parts, n = (1.0 - rate, rate), rows.scores.size
-    pairs = [(w, x) for w, x in zip(parts, seen, strict=True) if x.size]
-    accepted = math.fsum(w * float((x >= high).mean()) for w, x in pairs)
-    rejected = math.fsum(w * float((x < low).mean()) for w, x in pairs)
-    automated = min(accepted + rejected, 1.0)
-    if len(seen) > 1 and terms.prior is not None:
-        n *= _worth(automated, parts, seen, low, high) / scores.size
+    positive, other = labels.positive, terms.unlabelled
+    seen, parts = [scores if other is None else other], [1.0]
+    n = float(rows.scores.size if other is None else other.size)
+    if other is None and terms.prior is not None:
+        parts = [1.0 - terms.prior, terms.prior]
+        seen = [scores[~positive], scores[positive]]
+    # rows rejected, and accepted, of each part
+    counts = np.array([((x < low).mean(), (x >= high).mean()) for x in seen if x.size])
+    rejected, accepted = (parts @ counts).tolist()
+    each = counts.sum(axis=1)
+    automated = float(min(parts @ each, 1.0))
+    if len(parts) > 1:  # variance of a weighted mean, as that of so many rows
+        sizes = [x.size for x in seen]
+        variance = float(np.sum(np.square(parts) * each * (1.0 - each) / sizes))
+        worth = automated * (1.0 - automated) / variance if variance > 0.0 else n
+        n = worth * n / scores.size
     names = labels.pos_label, labels.neg_label
     if isinstance(names[0], bool) and not isinstance(ask, bool):
         names = 1, 0  # booleans have no third value
     edges = adaptive_edges(scores)
-    counts = [
-        np.histogram(scores[part], edges)[0].tolist()
-        for part in (~labels.positive, labels.positive)
-    ]
+    bars = (np.histogram(scores[x], edges)[0].tolist() for x in (~positive, positive))
     return ReviewRule(
         metric,
         low,
@@ -519,31 +504,16 @@ def tuned_review(
         *names,
         ask,
         n=scores.size,
-        prevalence=float(labels.positive.mean()),
+        prevalence=float(positive.mean()),
         automated=automated,
         automated_interval=proportion_interval(automated, n, coverage),
         accepted=accepted,
         rejected=rejected,
         coverage=coverage,
         probabilities=rows.probabilities,
-        histogram=(tuple(edges.tolist()), *map(tuple, counts)),
+        histogram=(tuple(edges.tolist()), *map(tuple, bars)),
         notes=notes,
     )
-
-
-def _worth(
-    automated: float, parts: Sequence[float], seen: Sequence[Floats], *band: float
-) -> float:
-    """Return how many rows at the new prevalence know the proportion as well.
-
-    The variance of Σ w a is Σ w² a (1 - a) / n over the classes.
-    """
-    variance = 0.0
-    for part, scores in zip(parts, seen, strict=True):
-        own = float(((scores < band[0]) | (scores >= band[1])).mean())
-        variance += part * part * own * (1.0 - own) / scores.size
-    rows = float(sum(one.size for one in seen))
-    return automated * (1.0 - automated) / variance if variance > 0.0 else rows
 
 
 def proportion_interval(value: float, n: float, coverage: float) -> Interval:
