@@ -17,5 +17,5 @@ import sys
 from harness import run_sections
 
 if __name__ == "__main__":
-    sections = "speed rivals ties coverage tables choice"
+    sections = "speed rivals ties coverage tables"
     sys.exit(run_sections(__doc__, sections, "tune_parts"))

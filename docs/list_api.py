@@ -107,6 +107,9 @@ def _parameters(thing: Any) -> str:
         parameter.replace(annotation=inspect.Parameter.empty)
         for parameter in signature.parameters.values()
     ]
+    limits = getattr(thing, "limits", ())  # the names that **limits stands for
+    if limits:
+        kept[-1] = kept[-1].replace(annotation=tuple(limits))
     bare = signature.replace(parameters=kept, return_annotation=inspect.Signature.empty)
     return ADDRESS.sub("", str(bare))
 
@@ -152,6 +155,9 @@ def stable_lines() -> Iterator[str]:
                 for one in (*names.posonlyargs, *names.args, *names.kwonlyargs):
                     if one.arg not in ("self", "cls") and one.arg[0] != "_":
                         yield f"{path} {one.arg}"
+                if names.kwarg is not None and names.kwarg.annotation is not None:
+                    limits = ast.literal_eval(names.kwarg.annotation)
+                    yield from (f"{path} {one}" for one in limits)
     for result in _results():
         yield from (
             f"{type(result).__name__}.to_dict {key}" for key in result.to_dict()

@@ -157,12 +157,14 @@ argmetric.published.decide: am.published.decide(p=P, metric="f1", groups=list("a
 argmetric.evaluate: am.evaluate(y=Y, labels=Y, metric="f1", groups=list("aabbcc"),
     average="groups", zero_division=1.0, pos_label=1)
 argmetric.tune: am.tune(y=Y, p=P, metric="f1", sample_weight=[1, 2, 1, 1, 1, 1],
-    groups=None, max_positives=4, cost=None, pos_label=1, reference=CALIBRATOR,
-    choice="one_se", average=None, n_bootstrap=5, coverage=0.9, cv=2, random_state=0,
+    groups=None, max_positives=4, pos_label=1, reference=CALIBRATOR,
+    average=None, n_bootstrap=5, coverage=0.9, cv=2, random_state=0,
     **LIMITS)
 tune, groups: am.tune(y=Y, p=P, groups=list("aabbcc"), average="groups", n_bootstrap=3,
     cv=2)
-tune, costs: am.tune(y=Y, p=P, cost=(1, 2), n_bootstrap=0, cv=None)
+tune, promises: am.tune(y=Y, p=P, metric="f1", min_recall=0.1, min_positives=None,
+    min_specificity=None, min_npv=None, budget=None, confidence=0.5, new_rows=2,
+    prior=0.5)
 tune, several labels: am.tune(y=PAIR_Y, p=PAIR, metric="f1", average="macro",
     n_bootstrap=0, cv=0)
 tune, no labels: am.tune(y=None, p=P, metric="f1", n_bootstrap=2)
@@ -182,7 +184,7 @@ argmetric.optimal_scorer: scored(metric="f1", pos_label=1, max_positives=10, **L
 argmetric.MetricClassifier:
     fitted(am.MetricClassifier, X, X_Y, "sample_weight", "groups")(
     estimator=LogisticRegression(), metric="f1", calibration="platt", cv=2,
-    choice="best", max_positives=20, average="pooled", pos_label=1, random_state=0,
+    max_positives=20, average="pooled", pos_label=1, random_state=0,
     sample_weight=[1, 2] * 12, groups=list("aabbcc") * 4, **LIMITS)
 argmetric.MetricLogisticRegression:
     fitted(am.MetricLogisticRegression, X, X_Y, "sample_weight")(

@@ -65,7 +65,7 @@ Files.evaluate_classes: on_files(opened.evaluate_classes)(files="scores.parquet"
     zero_division=1.0, **WITHOUT_FOLDER) -> NAMES
 Files.tune: on_files(opened.tune)(files="scores.parquet", metric="f1", score="score",
     label="label", min_precision=0.1, min_recall=0.1, max_positives=4,
-    zero_division=1.0, pos_label=1, choice="best", n_bootstrap=20, coverage=0.9, cv=2,
+    zero_division=1.0, pos_label=1, n_bootstrap=20, coverage=0.9, cv=2,
     random_state=0, **WITHOUT_FOLDER) -> NAMES
 Files.calibrate: on_files(opened.calibrate)(files="scores.parquet", method="platt",
     score="score", label="label", weight="pred", pos_label=1, logits=False, n_sample=6,
@@ -91,7 +91,7 @@ LazyTable.evaluate: LAZY.evaluate(metric="f1", average="groups", zero_division=1
 LazyTable.forecast: LAZY.forecast(metric="f1", coverage=0.8, average="groups",
     zero_division=1.0, pos_label=1)
 LazyTable.tune: LAZY.tune(metric="f1", zero_division=1.0, min_positives=1,
-    max_positives=4, min_precision=0.1, min_recall=0.1, choice="best", coverage=0.9,
+    max_positives=4, min_precision=0.1, min_recall=0.1, coverage=0.9,
     n_bootstrap=20, cv=2, random_state=0, pos_label=1)
 """,
     globals(),

@@ -309,7 +309,6 @@ def tune_calls() -> Calls:
             "min_recall": {"min_recall": 0.7},
             "zero_division": {"zero_division": 1.0},
             "weights": {"sample_weight": 1.0 + np.arange(200) % 3},
-            "one_se": {"choice": "one_se"},
             "calibrator": {"reference": calibrator()},
             "coverage=.5": {"coverage": 0.5, "random_state": 3},
             "plain": {"n_bootstrap": 0, "cv": None},
@@ -341,7 +340,8 @@ def tune_calls() -> Calls:
             yield f"tune/{name}/groups={n}x2", tuned(truth(p), p, metric, **given)
     p = scores(200, seed=8)
     for cost in ((1, 2), (5, 1)):
-        yield f"tune/cost={cost}", tuned(truth(p), p, None, cost=cost)
+        metric = am.Utility(0.0, *(0.0 - x for x in cost))
+        yield f"tune/cost={cost}", tuned(truth(p), p, metric)
     several = functools.partial(am.tune, truth(p), p, ["f1", "mcc"], n_bootstrap=5)
     yield "tune/several metrics", several
 

@@ -28,6 +28,7 @@ def main(folder: Path) -> list[float]:
     forecast: am.Forecast = am.forecast(p, decision.labels, "f1")
     am.tune(y, p, "f1").save(folder / "rule.json")
     grouped: am.Rule = am.tune(y, p, "f1", groups=y, average="groups")
+    promised = am.tune(y, p, min_precision=0.5, max_positives="5%", confidence=0.9)
     several: am.MultiLabelRule = am.tune(Y, P, "f1", average="macro")
     by_name = am.tune(y, p, ["f1", am.FBeta(2.0)])
     by_name["f1"].save(folder / "f1.json")
@@ -42,7 +43,7 @@ def main(folder: Path) -> list[float]:
     model = am.MetricClassifier(LogisticRegression(), metric="f1")
     metric: am.Metric = am.get_metric("mcc")
     print(calibrator, check, comparison, moved, watch, classes, sets, stream, model)
-    print(several.rules)
+    print(several.rules, promised)
     return [score, forecast.mean, grouped.threshold, metric.score(y, y)]
 """
 MISSPELT = {
@@ -52,6 +53,8 @@ MISSPELT = {
     "am.decide(p, metrc='f1')": "metrc",
     "am.tune(y, p, 'f1').treshold": "treshold",
     "am.tune(y, p, 'f1', average='grops')": "grops",
+    "am.tune(y, p, min_precison=0.9)": "min_precison",
+    "am.tune(y, p, min_precision='high')": "min_precision",
 }
 
 

@@ -34,7 +34,7 @@ def assert_same(found, wanted):
     assert found.score == wanted.score
     assert found.plateau == wanted.plateau
     np.testing.assert_array_equal(found.optimal_thresholds, wanted.optimal_thresholds)
-    for name in ("prevalence", "positive_rate", "n", "notes", "constraints", "choice"):
+    for name in ("prevalence", "positive_rate", "n", "notes", "constraints"):
         assert getattr(found, name) == getattr(wanted, name)
 
 
@@ -85,8 +85,10 @@ def test_the_threshold_is_exact_where_bins_are_divided(
         {"max_positives": 500},
         {"max_positives": "2%", "min_precision": 0.5},
         {"min_positives": "30%", "min_recall": 0.2},
-        {"cost": (1, 4)},
-        {"cost": {"fp": 1.0, "tp": -2.0}},
+        {"min_specificity": 0.95, "metric": "recall"},
+        {"min_npv": 0.9, "metric": "precision"},
+        {"metric": am.Utility(0, -1, -4)},
+        {"metric": am.Utility(2, -1)},
     ],
 )
 def test_limits_and_costs(rows, folder, words, monkeypatch):

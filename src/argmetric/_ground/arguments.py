@@ -13,10 +13,11 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -338,13 +339,31 @@ REFUSED = {
         ("max_positives", "budget"),
         "each class has its own limit, max_per_class={'name': 10}",
     ),
+    "cost": (
+        "costs are a metric: metric=Utility(tp=0, fp=-1, fn=-4) where a false alarm "
+        "costs 1 and a miss 4"
+    ),
+    "choice": (
+        "the best threshold is chosen. For fewer positives set a limit, such as "
+        "max_positives='5%' or min_precision=0.8"
+    ),
+    "for_rows": "the number of the next rows is new_rows=200",
+    "unlabelled": "the scores of new rows are new_rows=scores",
 }
 
 
-def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function explain why it does not take these keywords."""
+def refuses(
+    *names: str, limits: type | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function explain why it does not take these keywords.
+
+    `limits` is the TypedDict of its ``**limits``; it refuses all other keywords.
+    """
+    own = () if limits is None else tuple(limits.__annotations__)
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        known = [*own, *signature(function).parameters]
+
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in names:
@@ -352,11 +371,34 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     raise TypeError(
                         f"{function.__name__} takes no {name}: {REFUSED[name]}"
                     )
+            for name in kwargs if own else ():
+                if name not in known:
+                    raise TypeError(_unknown(name, function.__name__, known, own))
             return function(*args, **kwargs)
 
+        vars(wrapper)["limits"] = own
         return wrapper
 
     return wrap
+
+
+def _unknown(
+    name: str, verb: str, known: Collection[str], limits: Collection[str]
+) -> str:
+    """Return the message for a keyword that a verb with limits does not know."""
+    from difflib import get_close_matches
+
+    near = "".join(f": is {x} meant?" for x in get_close_matches(name, known, 1))
+    return (
+        f"{verb}() got an unexpected keyword argument {name!r}{near or '.'} Its limits "
+        f"are {', '.join(limits)}"
+    )
+
+
+def keywords_of(function: Callable[..., object]) -> tuple[str, ...]:
+    """Return the names of all parameters of a verb, and of its limits."""
+    names = tuple(x for x in signature(function).parameters if x != "limits")
+    return names + getattr(function, "limits", ())
 
 
 def install(extra: str) -> str:

@@ -226,20 +226,10 @@ def monitor(
     if isinstance(labels, ReviewRule):
         alone = {"metric": metric, "by": by, "groups": groups, "features": features}
         alone |= {"floor": floor, "average": average, "zero_division": zero_division}
-        for name, value in alone.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name} has no meaning with a ReviewRule: its promises are what "
-                    "is monitored, on all rows"
-                )
         how: Any = {"reference": reference, "time": time, "every": every}
         how |= {"known": known, "shift": shift, "coverage": coverage, "logits": logits}
         how |= {"false_alarms": false_alarms, "pos_label": pos_label}
-        parts = {
-            name: monitor(p, rule, floor=labels.constraints[name], **how)
-            for name, rule in labels.promised.items()
-        }
-        return ReviewMonitoring(labels, parts)
+        return _monitor_review(p, labels, alone, how)
     scores = read_scores(p, "p", logits=logits)
     mean_over = _check_average(scores, groups, average)
     if features is not None and scores.ndim == 2:
@@ -286,9 +276,8 @@ def monitor(
             "segments are compared with the whole reference: reference=(y, p, by) "
             "compares each with its own rows"
         )
-    if watch.is_grouped:
-        over = {"samples": "the rows of p", "macro": "the columns of p"}
-        notes.append(f"the score is the mean over {over.get(str(mean_over), 'groups')}")
+    over = {"samples": "the rows of p", "macro": "the columns of p"}.get(str(mean_over))
+    notes += [f"the score is the mean over {over or 'groups'}"] * watch.is_grouped
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     monitoring = empty.add(
         p,
@@ -303,6 +292,25 @@ def monitor(
         return monitoring
     both = read_features(features, rows.n, scores.size)
     return monitoring._with_features(rows, *both)
+
+
+def _monitor_review(
+    p: ArrayLike, rule: ReviewRule, alone: dict[str, object], how: dict[str, Any]
+) -> ReviewMonitoring:
+    """Monitor each promise of a rule; options that go with a metric are refused."""
+    for name, value in alone.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} has no meaning with a ReviewRule: what is monitored are its "
+                "promises, on all rows"
+            )
+    parts = {
+        name: monitor(p, one, floor=rule.constraints[name], **how)
+        for name, one in rule.promised.items()
+    }
+    if not parts:
+        raise ValueError("the ReviewRule promises nothing: there is nothing to monitor")
+    return ReviewMonitoring(rule, parts)
 
 
 def _read_reference(

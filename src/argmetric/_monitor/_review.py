@@ -1,9 +1,9 @@
 """Monitoring of two cuts: the proportion of rows decided, and each promise.
 
-Labels of rows that a person saw are no random sample: a person sees the rows between the
-cuts. Given its score a label is as likely to be seen whatever it is, so the forecasts,
-which condition on scores, may use it. An actual precision or NPV may not: it counts
-labels of accepted, or of rejected, rows alone, such as those of an audit.
+Labels of rows that a person saw are no random sample: a person sees the rows between
+the cuts. Given its score a label is as likely to be seen whatever it is, so the
+forecasts, which condition on scores, may use it. An actual precision or NPV may not: it
+counts labels of accepted, or of rejected, rows alone, such as those of an audit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from argmetric._ground.display import (
     Field,
@@ -26,7 +26,7 @@ from argmetric._ground.display import (
     number,
 )
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import ArrayLike, Frame, Interval
+from argmetric._ground.types import ArrayLike, Frame, Interval, Label
 from argmetric._monitor._bins import NEGATIVE, POSITIVE
 from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
@@ -39,6 +39,22 @@ FILE = "argmetric review monitoring"
 MOVED = "automated moved"
 # The predicted label of the rows that a promise is about, and the label that breaks it
 DECIDED = {"min_precision": (1, NEGATIVE), "min_npv": (0, POSITIVE)}
+
+
+class AddOptions(TypedDict, total=False):
+    """Options of `ReviewMonitoring.add`."""
+
+    time: ArrayLike | None
+    known: ArrayLike | None
+    pos_label: Label | None
+
+
+class LabelOptions(TypedDict, total=False):
+    """Options of `ReviewMonitoring.add_labels`."""
+
+    time: ArrayLike | None
+    period: int | None
+    pos_label: Label | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,7 +241,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         """Periods with an alarm."""
         return tuple(one for one in self.periods if one.alarm)
 
-    def add(self, p: ArrayLike, **how: Any) -> ReviewMonitoring:
+    def add(self, p: ArrayLike, **how: Unpack[AddOptions]) -> ReviewMonitoring:
         """Add rows: new periods, or more rows of the last ones.
 
         Parameters
@@ -243,7 +259,9 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         parts = {name: one.add(p, **how) for name, one in self.parts.items()}
         return replace(self, parts=parts)
 
-    def add_labels(self, y: ArrayLike, p: ArrayLike, **how: Any) -> ReviewMonitoring:
+    def add_labels(
+        self, y: ArrayLike, p: ArrayLike, **how: Unpack[LabelOptions]
+    ) -> ReviewMonitoring:
         """Add true labels of rows that were added before without them.
 
         Parameters

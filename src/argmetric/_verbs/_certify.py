@@ -81,7 +81,7 @@ class Terms:
     limits: Mapping[str, float]
     words: Mapping[str, str]
     confidence: float
-    for_rows: int | None = None
+    new_rows: int | None = None
     prior: float | None = None
     unlabelled: Floats | None = None  # scores of other rows, where the test begins
     n_labels: int = 1
@@ -112,8 +112,8 @@ class Terms:
         """Return the error for limits that no threshold is proven to keep."""
         limits = " and ".join(self.words[name] for name in names)
         what = f"no threshold is proven to keep {limits}{at_prevalence(self.prior)}"
-        if self.for_rows is not None:
-            what += f" for the next {self.for_rows:,} such rows"
+        if self.new_rows is not None:
+            what += f" for the next {self.new_rows:,} such rows"
         error = self.refuse(what, f": {reason}")
         error.labels_needed = labels_needed
         return error
@@ -137,7 +137,7 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
     that is best for the other class is taken.
     """
     delta = terms.risk / max(len(terms.limits), 1)
-    if terms.for_rows is not None:
+    if terms.new_rows is not None:
         delta /= 2.0
     promises: list[Promise] = []
     if terms.limits:
@@ -155,12 +155,12 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
             threshold = best_threshold(rows, metric, thresholds[kept])
         else:
             raise _no_meeting(promises, terms)
-    elif terms.for_rows is None and terms.prior is None:
+    elif terms.new_rows is None and terms.prior is None:
         promises.append(_highest_score(rows, metric, terms, delta))
         threshold = promises[0].interval.low
     else:
         raise ValueError(
-            "for_rows and prior go with a limit such as min_precision: a promise of "
+            "new_rows and prior go with a limit such as min_precision: a promise of "
             f"{metric.name} holds for the population that these rows come from"
         )
     assumed = [population_words(rows, terms), NOT_FITTED]
@@ -171,7 +171,7 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
         round(1.0 - terms.risk, 15),
         tuple(promises),
         rows.scores.size,
-        terms.for_rows,
+        terms.new_rows,
         terms.prior,
         metric.name,
         tuple(assumed),
@@ -195,8 +195,8 @@ def certify_limit(
     """Return the promise that one limit proves."""
     bound = terms.limits[name]
     floor = bound
-    if terms.for_rows is not None:  # the next rows come at the new prevalence
-        floor = _for_rows(name, floor, terms.for_rows, delta)
+    if terms.new_rows is not None:  # the next rows come at the new prevalence
+        floor = _for_new_rows(name, floor, terms.new_rows, delta)
     floor = _shifted_floor(name, floor, float(rows.positive.mean()), terms.prior)
     test = Test(name, floor, delta)
     if name in CHAINS:
@@ -225,7 +225,7 @@ def _shifted_floor(name: str, bound: float, share: float, prior: float | None) -
     return right / (right + wrong) if right > 0.0 else 0.0
 
 
-def _for_rows(name: str, bound: float, rows: int, delta: float) -> float:
+def _for_new_rows(name: str, bound: float, rows: int, delta: float) -> float:
     """Return the share in the population with which `rows` draws keep the bound.
 
     P(Bin(rows, q) >= ⌈bound rows⌉) = 1 - delta at q = BetaInv(1 - delta; ⌈bound rows⌉,

@@ -116,9 +116,8 @@ class RuleDrawing(Display):
             label = f"certified{at_prevalence(rule.guarantee.prior)}"
             ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label=label)
         elif rule.plateau is not None:
-            what = "as good" if rule.choice == "best" else "within one standard error"
             inside = np.clip(rule.plateau, x[0], x[-1])
-            ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)
+            ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label="as good")
         if math.isfinite(rule.threshold):
             label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
             ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)

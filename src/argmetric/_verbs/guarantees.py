@@ -117,7 +117,7 @@ class Guarantee(Result):
         The promises, with the counts behind them.
     n : int
         Labelled rows; with groups, one of each.
-    for_rows : int or None
+    new_rows : int or None
         The promises hold for the next so many rows of their kind; None: for the
         population.
     prior : float or None
@@ -145,7 +145,7 @@ class Guarantee(Result):
     confidence: float
     promises: tuple[Promise, ...]
     n: int
-    for_rows: int | None
+    new_rows: int | None
     prior: float | None
     metric: str
     assumptions: tuple[str, ...] = ()
@@ -168,12 +168,12 @@ class Guarantee(Result):
     def _limits(self) -> tuple[object, ...]:
         """Limits as requested, and their rows; a floor under the metric is a result."""
         asked = [(x.name, x.name == "min_score" or x.bound) for x in self.promises]
-        return *asked, self.for_rows, self.metric, self.assumptions[0]
+        return *asked, self.new_rows, self.metric, self.assumptions[0]
 
     def _sentence(self, cut: str, confidence: float, at_once: str = "") -> str:
         band = None if self.low is None else self.certified_interval
         promised = " and ".join(
-            one.sentence(cut, self.for_rows, self.metric, band) for one in self.promises
+            one.sentence(cut, self.new_rows, self.metric, band) for one in self.promises
         )
         sure = f"with {percent(confidence)} confidence{at_once}"
         return f"{sure} {promised}, if {self.assumptions[0]}"
@@ -189,7 +189,7 @@ class Guarantee(Result):
             Field("sentence", self.sentence, "promise", self.sentence),
             *self._keys("threshold", "confidence"),
             Field("promises", [vars(one) for one in self.promises]),
-            *self._keys("n", "for_rows", "prior", "metric"),
+            *self._keys("n", "new_rows", "prior", "metric"),
             Field(
                 "certified_interval",
                 self.certified_interval,

@@ -128,7 +128,7 @@ def tune(
         raise ValueError("pass either cost or metric, not both")
     metrics = _metrics_of(metric, average, zero_division)
     settings = check_settings(
-        RuleLimits(), "best", n_bootstrap, coverage, cv=cv, random_state=random_state
+        RuleLimits(), n_bootstrap, coverage, cv=cv, random_state=random_state
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")

@@ -203,15 +203,11 @@ class Metrics(Options, group=METRIC):
     zero_division
         The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to
         leave the case out. [default: 0]
-    choice
-        "best" is the threshold with the best score, "one-se" the one with the fewest
-        positives whose score is within a standard error of it.
     """
 
     metric: Annotated[NamedMetric, Parameter(help=f"{METRICS} [default: f1]")]
     average: AnyAverage | None
     zero_division: ZeroDivision | None
-    choice: Literal["best", "one-se"] = "best"
     no_label: bool
     cost_fp: Amount
     cost_fn: Amount
@@ -257,7 +253,7 @@ class Limits(Options, group=LIMITS):
         The limits hold for new rows with this probability, such as 0.95; without it
         they are kept in expectation, or on the rows given. The command fails where the
         labelled rows prove no threshold.
-    for_rows
+    new_rows
         With --confidence: the limits hold for the next so many rows of their kind, and
         not for the population.
     """
@@ -272,7 +268,7 @@ class Limits(Options, group=LIMITS):
     min_specificity: Fraction
     min_npv: Fraction
     confidence: Annotated[float | None, bound(gt=0, lt=1)]
-    for_rows: Annotated[int | None, _WHOLE, bound(gte=1)]
+    new_rows: Annotated[int | None, _WHOLE, bound(gte=1)]
 
 
 class Rules(Options, group=RULE):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,10 +15,16 @@ from argmetric._forecast.distributions import score_pmf_from_counts
 from argmetric._forecast.forecast import build_forecast, conditions, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import as_flags, check_choice, check_share, shown
+from argmetric._ground.arguments import (
+    as_flags,
+    check_choice,
+    check_share,
+    refuses,
+    shown,
+)
 from argmetric._ground.display import Field, Shown
 from argmetric._ground.labels import binary_labels, read_together
-from argmetric._ground.limits import check_limits
+from argmetric._ground.limits import CutLimits, check_limits
 from argmetric._ground.types import Label, ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._verbs.decide import (
@@ -33,13 +39,10 @@ from argmetric._verbs.decide import (
     whole_tie_note,
 )
 from argmetric._verbs.tune import (
-    Choice,
-    Cost,
     Rule,
     can_hold_the_best,
     check_settings,
     check_tune_limits,
-    one_metric,
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
@@ -355,22 +358,18 @@ class LazyTable(Shown):
         known["assumptions"] = conditions(None, 0.0, np.zeros(0) * math.nan, None)
         return build_forecast(pmf, metric, coverage, **known)
 
+    @refuses("cost", "choice", limits=CutLimits)
     def tune(
         self,
-        metric: MetricLike | None = None,
+        metric: MetricLike = "f1",
         *,
         zero_division: float | None = None,
-        min_positives: int | str | None = None,
-        max_positives: int | str | None = None,
-        min_precision: float | None = None,
-        min_recall: float | None = None,
-        cost: Cost | None = None,
-        choice: Choice = "best",
         coverage: float = 0.9,
         n_bootstrap: int = 200,
         cv: int | None = 5,
         random_state: int | np.random.Generator | None = 0,
         pos_label: Label | None = None,
+        **limits: Unpack[CutLimits],
     ) -> Rule:
         """Find the threshold with the best score on labelled rows.
 
@@ -382,23 +381,23 @@ class LazyTable(Shown):
         ----------
         metric : str, Metric or callable, default="f1"
             What to optimise.
-        zero_division, min_positives, max_positives, min_precision, min_recall, cost
+        zero_division : {0.0, 1.0, nan}, optional
             See `argmetric.tune`.
-        choice, coverage, n_bootstrap, cv, random_state, pos_label
+        coverage, n_bootstrap, cv, random_state, pos_label
             See `argmetric.tune`. The bootstrap resamples rows in bins of neighbouring
             scores.
+        **limits : float, int or str, optional
+            What the threshold must keep: those of `argmetric.tune` without a budget.
 
         Returns
         -------
         Rule
             The threshold, its score, and the scores of other thresholds.
         """
-        chosen = one_metric(metric, cost, zero_division)
-        limits = check_tune_limits(
-            min_precision, min_recall, max_positives, min_positives=min_positives
-        )
+        chosen = get_metric(metric, zero_division=zero_division)
+        kept = check_tune_limits({**limits})
         how: Any = {"cv": cv, "random_state": random_state}
-        settings = check_settings(limits, choice, n_bootstrap, coverage, **how)
+        settings = check_settings(kept, n_bootstrap, coverage, **how)
         if self.group is not None:
             raise ValueError(
                 "a threshold for the mean over groups needs all rows in memory: open "
@@ -412,7 +411,7 @@ class LazyTable(Shown):
         cuts = label_cuts(
             np.array([[rows.low, rows.high, rows.n, 0.0]]),
             rows.label_bins,
-            lambda cuts: can_hold_the_best(cuts, [chosen], limits),
+            lambda cuts: can_hold_the_best(cuts, [chosen], kept),
             _lazy_items.MOST_SCANNED,
         )
         return tune_cuts(cuts, [chosen], settings, labels)[0]

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import refuses, shown
+from argmetric._ground.limits import CutLimits
 from argmetric._ground.types import Booleans, Floats, Integers, Label
 from argmetric._verbs.tune import (
-    Choice,
-    Cost,
     Cuts,
     Rule,
     can_hold_the_best,
     check_settings,
     check_tune_limits,
-    one_metric,
     tune_cuts,
 )
-from argmetric.metrics import MetricLike, require_defined
+from argmetric.metrics import MetricLike, get_metric, require_defined
 from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._memory import rows_held
@@ -40,22 +38,18 @@ MOST_BINS = 1 << 18  # with rows in them, into which a range is divided at a tim
 MOST_ROUNDS = 20  # in which labelled scores are divided
 
 
+@refuses("cost", "choice", limits=CutLimits)
 def tune(
     files: OpenedFiles,
-    metric: MetricLike | None = None,
+    metric: MetricLike = "f1",
     *,
     zero_division: float | None = None,
-    min_positives: int | str | None = None,
-    max_positives: int | str | None = None,
-    min_precision: float | None = None,
-    min_recall: float | None = None,
-    cost: Cost | None = None,
-    choice: Choice = "best",
     coverage: float = 0.9,
     n_bootstrap: int = 200,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
     pos_label: Label | None = None,
+    **limits: Unpack[CutLimits],
 ) -> Rule:
     r"""Find the threshold with the best score on labelled rows.
 
@@ -70,11 +64,13 @@ def tune(
         The files, of which this is a method.
     metric : str, Metric or callable, default="f1"
         What to optimise.
-    zero_division, min_positives, max_positives, min_precision, min_recall, cost
+    zero_division : {0.0, 1.0, nan}, optional
         See `argmetric.tune`.
-    choice, coverage, n_bootstrap, cv, random_state, pos_label
-        See `argmetric.tune`. The bootstrap resamples rows in bins of
-        neighbouring scores.
+    coverage, n_bootstrap, cv, random_state, pos_label
+        See `argmetric.tune`. The bootstrap resamples rows in bins of neighbouring
+        scores.
+    **limits : float, int or str, optional
+        What the threshold must keep: those of `argmetric.tune` without a budget.
 
     Returns
     -------
@@ -92,12 +88,10 @@ def tune(
     >>> rule.threshold, rule.score
     (0.5, 1.0)
     """
-    chosen = one_metric(metric, cost, zero_division)
-    limits = check_tune_limits(
-        min_precision, min_recall, max_positives, min_positives=min_positives
-    )
+    chosen = get_metric(metric, zero_division=zero_division)
+    kept = check_tune_limits({**limits})
     how: Any = {"cv": cv, "random_state": random_state}
-    settings = check_settings(limits, choice, n_bootstrap, coverage, **how)
+    settings = check_settings(kept, n_bootstrap, coverage, **how)
     if files.group is not None:
         raise ValueError(
             "a threshold for the mean over groups needs all rows in memory: open the "
@@ -111,7 +105,7 @@ def tune(
         cuts = label_cuts(
             np.array([[-np.inf, np.inf, scan.n, 0.0]]),
             partial(_count, scan),
-            lambda cuts: can_hold_the_best(cuts, [chosen], limits),
+            lambda cuts: can_hold_the_best(cuts, [chosen], kept),
             min(ROWS_SCANNED_WHOLE, rows_held(scan.memory, BIN_BYTES)),
         )
         scan.warn_of_skipped()

@@ -135,8 +135,6 @@ class MetricClassifier(
     cv : int, splitter or iterable of splits, default=5
         Folds of the out-of-fold scores. A number means stratified folds that keep
         groups whole.
-    choice : {"best", "one_se"}, default="best"
-        As for `tune`.
     min_precision, min_recall : float, optional
         Minimum precision and recall on the out-of-fold scores.
     max_positives : int or str, optional
@@ -211,7 +209,6 @@ class MetricClassifier(
         calibration: Method | None = "spline",
         route: Literal["tune", "decide", "half", "auto"] = "tune",
         cv: Folds = 5,
-        choice: Literal["best", "one_se"] = "best",
         min_precision: float | None = None,
         min_recall: float | None = None,
         max_positives: int | str | None = None,
@@ -227,7 +224,6 @@ class MetricClassifier(
         self.calibration = calibration
         self.route = route
         self.cv = cv
-        self.choice = choice
         self.min_precision = min_precision
         self.min_recall = min_recall
         self.max_positives = max_positives

@@ -99,7 +99,6 @@ def check_options(classifier: MetricClassifier) -> Metric:
     """Refuse unknown option values, and return the metric as an object."""
     if classifier.calibration is not None:
         check_choice(classifier.calibration, "calibration", METHODS)
-    check_choice(classifier.choice, "choice", ("best", "one_se"))
     check_choice(classifier.route, "route", ROUTES)
     if classifier.route == "auto" and classifier.average == "groups":
         raise ValueError(
@@ -107,7 +106,6 @@ def check_options(classifier: MetricClassifier) -> Metric:
             "make: pass route='tune' or 'decide' with average='groups'"
         )
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
-    given += ["choice"] * (classifier.choice != "best")
     if classifier.route != "tune" and given:  # there is no tuned threshold
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
@@ -157,7 +155,6 @@ def read_problem(
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
         supported = {
-            "choice": ("best",),
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
         }
@@ -228,7 +225,7 @@ def calibrate_and_tune(
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, classifier.calibration)
     rows = problem.part(held_out.rows)
-    options: dict[str, Any] = {"random_state": seed, "choice": classifier.choice}
+    options: dict[str, Any] = {"random_state": seed}
     options["pos_label"] = problem.classes.tolist()[problem.positive]
     options |= {name: getattr(classifier, name) for name in LIMITS}
     if problem.groups is not None:

@@ -84,9 +84,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             return self._label_score(estimator, X, y, sample_weight)
         metric = get_metric(self.metric, zero_division=self.zero_division)
         check_label(self.pos_label)
-        limits = check_tune_limits(
-            self.min_precision, self.min_recall, self.max_positives
-        )
+        names = ("min_precision", "min_recall", "max_positives")
+        limits = check_tune_limits({name: getattr(self, name) for name in names})
         method = response_method(estimator)
         classes = np.asarray(estimator.classes_)
         positive = class_number(classes, self.pos_label, by_order=False)

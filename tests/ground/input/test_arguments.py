@@ -89,8 +89,8 @@ def test_flags_and_words():
         with pytest.raises(TypeError, match="logits must be True or False, not"):
             am.decide(P, logits=wrong)
     for wrong in ("c", None, 1, np.array(["auto"]), ["auto"], {"auto": 1}):
-        with pytest.raises(ValueError, match="choice must be one of 'best', 'one_se'"):
-            am.tune([0, 1, 1, 0, 0], P, choice=wrong)
+        with pytest.raises(ValueError, match="operator must be one of '>=', '<', not"):
+            am.Rule("f1", 0.5, operator=wrong)
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, iter])

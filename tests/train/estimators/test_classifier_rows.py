@@ -257,7 +257,6 @@ def test_options_of_two_classes_are_refused_for_three():
     for options in (
         {"min_recall": 0.5},
         {"max_positives": 3},
-        {"choice": "one_se"},
         {"calibration": "isotonic"},
     ):
         refuses(ValueError, "two classes", model(**options).fit, X, y)
@@ -279,7 +278,6 @@ def test_floors_and_budgets_hold_out_of_fold():
     assert Y[strict].mean() >= 0.8
     assert chosen(max_positives=10).sum() <= 10
     assert chosen(max_positives="5%").sum() <= 20
-    assert chosen(choice="one_se").sum() <= chosen().sum()
 
 
 def test_a_batch_is_decided_jointly():
@@ -376,7 +374,6 @@ NO_POSITIVE = [(np.flatnonzero(Y == 0), np.flatnonzero(Y == 1))]
         ({}, {"y": np.where(np.arange(400) == 5, "b", "a")}, "'b' has one row only"),
         ({"pos_label": "eggs"}, {"y": WORDS}, "never holds 'eggs', which pos_label"),
         ({"calibration": "sigmoid"}, {}, "calibration must be one of"),
-        ({"choice": "worst"}, {}, "choice must be one of"),
         ({"average": "samples"}, {}, "average must be one of"),
         ({"cv": 1}, {}, "at least 2 folds"),
         ({"metric": "f7x"}, {}, "f7"),

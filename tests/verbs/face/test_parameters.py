@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._ground.arguments import keywords_of
 
 NAMES = """
 decide forecast evaluate tune calibrate calibration_check monitor
@@ -55,11 +56,10 @@ SHARED = {
 # Where a default is another one, and why
 OWN_DEFAULTS = {
     # labels or costs may say the metric
-    "metric": "forecast evaluate monitor tune scale.tune classes.decide "
+    "metric": "forecast evaluate monitor classes.decide "
     "classes.forecast classes.evaluate classes.tune classes.check classes.monitor",
     "reference": "monitor classes.monitor",  # they can do nothing without
     "average": "scale.decide scale.forecast scale.evaluate",  # one column of groups
-    "min_positives": "tune scale.tune",  # a share is a text there
 }
 OWN_WORDS = {"classes.", "tensors."}  # a class, a row of a matrix of their own
 GONE = ("calibrator", "y_true", "y_pred", "max_cost", "check", "recalibration")
@@ -77,6 +77,26 @@ def test_a_parameter_has_one_name_and_one_default(verb):
             assert parameter.default == SHARED[name][0], (name, parameter.default)
 
 
+def test_limits_are_keywords_that_the_help_names():
+    for verb in ("tune", "scale.tune"):
+        limits = VERBS[verb].limits
+        assert set(limits) < set(keywords_of(VERBS[verb]))
+        assert (
+            documented(verb)["**limits"]
+            .partition(" | ")[2]
+            .startswith("What the threshold must keep")
+        )
+    assert re.findall(r"\bm\w+_\w+|budget", documented("tune")["**limits"]) == [
+        *("min_precision", "min_recall", "min_specificity", "min_npv"),
+        *("max_positives", "min_positives", "budget"),
+    ]
+    assert len(parameters("tune")) == 17
+    for verb in ("tune", "decide"):
+        assert {"min_positives", "max_positives", "min_precision", "budget"} <= set(
+            keywords_of(VERBS[verb])
+        )
+
+
 def test_decide_has_seventeen_parameters_in_one_order():
     assert list(parameters("decide")) == [
         *("p", "metric", "groups", "average", "zero_division", "min_positives"),
@@ -91,7 +111,7 @@ def documented(verb):
     text = text.partition("Parameters\n----------\n")[2]
     text = re.split(r"\n\n\w+\n-+\n", text)[0]
     found = re.findall(
-        r"^(\w[^\n]*?)(?: : ([^\n]*))?\n((?:    [^\n]*\n?)+)", text, re.M
+        r"^([*\w][^\n]*?)(?: : ([^\n]*))?\n((?:    [^\n]*\n?|\n(?=    ))+)", text, re.M
     )
     return {
         name: f"{kind} | {' '.join(words.split())}"
@@ -103,7 +123,7 @@ def documented(verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_parameter_is_documented(verb):
     given = documented(verb)
-    names = {*parameters(verb)} - {"self", "files"}
+    names = {*parameters(verb)} - {"self", "files", "limits"}
     assert names <= given.keys(), names - given.keys()
 
 
@@ -340,7 +360,6 @@ def test_cost_and_a_metric_are_one_too_many():
         lambda **how: am.classes.tune(y, p, **how),
         lambda **how: am.classes.check(y, p, **how),
         lambda **how: am.classes.monitor(p, reference=(y, p), **how),
-        lambda **how: am.tune(y == 1, p[:, 1], **{**how, "cost": (1, 2)}),
     ):
         with pytest.raises(ValueError, match="pass either cost or metric, not both"):
             call(metric="f1", cost=cost)

@@ -134,7 +134,7 @@ def test_two_limits_share_the_risk_and_must_meet():
 def test_a_promise_for_the_next_rows_asks_for_more():
     y, p = labelled(1000)
     population = certified(y, p, min_recall=0.8, confidence=0.9).promises[0]
-    found = certified(y, p, min_recall=0.8, confidence=0.9, for_rows=100)
+    found = certified(y, p, min_recall=0.8, confidence=0.9, new_rows=100)
     (promise,) = found.promises
     # 80 of 100 draws succeed with a probability of 1 - delta / 2
     share = Fraction(promise.tested).limit_denominator(10**9)
@@ -204,11 +204,11 @@ def test_nothing_is_promised_without_a_proof():
     ("options", "words"),
     [
         ({"confidence": 1.0}, "confidence"),
-        ({"for_rows": 10}, "for_rows goes with confidence"),
+        ({"new_rows": 10}, "new_rows goes with confidence"),
         ({"confidence": 0.9, "sample_weight": np.ones(60)}, "has no guarantee"),
-        ({"confidence": 0.9, "unlabelled": [0.2, 2.0]}, "unlabelled is 2"),
+        ({"confidence": 0.9, "new_rows": [0.2, 2.0]}, "new_rows is 2"),
         ({"confidence": 0.9, "metric": "mcc"}, "F-beta and Jaccard"),
-        ({"confidence": 0.9, "for_rows": 10}, "for_rows and prior go with a limit"),
+        ({"confidence": 0.9, "new_rows": 10}, "new_rows and prior go with a limit"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(options, words):
@@ -232,7 +232,7 @@ def test_decide_takes_the_threshold_that_its_reference_proves():
     new = labelled(5000, 7)[1]
     options = {"min_precision": 0.8, "confidence": 0.95}
     found = am.decide(new, reference=(y, p), **options)
-    rule = am.tune(y, p, unlabelled=new, **options)
+    rule = am.tune(y, p, new_rows=new, **options)
     assert found.guarantee == rule.guarantee
     assert np.array_equal(found.labels, new >= rule.threshold)
     assert rule.guarantee.sentence in repr(found)
@@ -312,7 +312,7 @@ def test_an_undefined_score_is_never_the_best():
 def test_rows_of_a_promise_are_whole(limit, words):
     limit = {k: "51.23%" if k == "max_positives" else x for k, x in limit.items()}
     y, p = labelled(1000)
-    found = certified(y, p, confidence=0.9, for_rows=120_001, **limit)
+    found = certified(y, p, confidence=0.9, new_rows=120_001, **limit)
     assert words in found.sentence
 
 
@@ -337,6 +337,6 @@ def test_unlabelled_scores_are_calibrated_as_the_others():
     new = labelled(500, 7)[1] ** 3
     known = am.calibrate(y, p**3)
     options = {"min_precision": 0.7, "confidence": 0.9}
-    found = am.tune(y, p**3, reference=known, unlabelled=new, **options)
-    scores = {"p": known.apply(p**3), "unlabelled": known.apply(new)}
+    found = am.tune(y, p**3, reference=known, new_rows=new, **options)
+    scores = {"p": known.apply(p**3), "new_rows": known.apply(new)}
     assert found.guarantee == am.tune(y, **scores, **options).guarantee

@@ -130,7 +130,7 @@ def odds(share):
 @pytest.mark.parametrize("prior", [0.1, 0.9])
 def test_the_next_rows_are_drawn_at_the_new_prevalence(name, prior):
     """At the new prevalence the next rows keep the floor, with the tested odds."""
-    options = {name: 0.7, "prior": prior, "for_rows": 50, "confidence": 0.9}
+    options = {name: 0.7, "prior": prior, "new_rows": 50, "confidence": 0.9}
     try:
         tested = am.tune(Y, P, **options, **QUICK).guarantee.promises[0].tested
     except am.NotCertifiedError:

@@ -30,7 +30,7 @@ min_precision=0.5, prior=0.03, confidence=0.9 -> min_precision=0.5 at 3 % positi
     a confidence of 90 %: the test begins at p ≥
 min_precision=0.99, min_recall=0.5, confidence=0.9 -> min_precision=0.99 with a
     confidence of 90 %:
-min_precision=0.99, confidence=0.9, for_rows=50 -> min_precision=0.99 for the next 50
+min_precision=0.99, confidence=0.9, new_rows=50 -> min_precision=0.99 for the next 50
     such rows with a confidence of 90 %:
 min_recall=0.99, min_npv=0.5, confidence=0.8, prior=0.5 -> min_recall=0.99 at 50 %
     positives with a confidence of 80 %: it takes 230 positive rows at the least, not
@@ -107,7 +107,7 @@ def test_a_start_inside_of_a_tie_names_no_cut():
 
 
 def test_unlabelled_scores_go_with_one_column_of_probabilities():
-    options = {"min_precision": 0.8, "confidence": 0.9, "unlabelled": P[:50]}
+    options = {"min_precision": 0.8, "confidence": 0.9, "new_rows": P[:50]}
     with pytest.raises(ValueError, match="one column of scores, not with a matrix"):
         am.tune(np.c_[Y, Y], np.c_[P, P], **options)
     with pytest.raises(ValueError, match="p lies outside of"):
@@ -145,7 +145,7 @@ def sweep():
         elif kind == 2:
             options["min_specificity"] = 0.9
         elif kind == 3:
-            options["for_rows"] = 40
+            options["new_rows"] = 40
         elif kind == 4:
             options["groups"] = np.arange(n) // 2
         yield y, p, options

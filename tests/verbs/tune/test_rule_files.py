@@ -41,9 +41,9 @@ def all_rules():
         "empty": tune(y, p, "precision", zero_division=1.0),
         "left out": tune(y, p, "precision", zero_division=NAN),
         "limits": tune(y, p, "mcc", min_recall=0.5, max_positives="40%"),
-        "one_se": tune(y, p, am.Tversky(0.2, 0.9), choice="one_se"),
+        "tversky": tune(y, p, am.Tversky(0.2, 0.9)),
         "fractional": tune(None, p, am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1))),
-        "cost": tune(y, p, cost=(1, 5), cv=None),
+        "cost": tune(y, p, am.Utility(0, -1, -5), cv=None),
         "strings": tune(np.where(y == 1, "jä", "nein"), p, pos_label="jä"),
         "labels": tune(labels, matrix),
         "micro": tune(labels, matrix, average="micro"),
@@ -52,7 +52,7 @@ def all_rules():
     }
 
 
-NAMES = "f1,empty,left out,limits,one_se,fractional,cost,strings,labels,micro,classes"
+NAMES = "f1,empty,left out,limits,tversky,fractional,cost,strings,labels,micro,classes"
 
 
 def without_curve(view):
@@ -132,7 +132,6 @@ def damaged(rule, **changes):
         ({"n": "3"}, "'3' where a number belongs"),
         ({"coverage": 7}, "coverage must lie strictly between 0 and 1, not 7"),
         ({"neg_label": 1}, "pos_label and neg_label are both 1"),
-        ({"choice": "worst"}, "choice must be one of"),
         ({"n": "many"}, "'many' where a number belongs"),
         ({"n": 1.5}, "1.5 where a count belongs"),
         ({"coverage": "most"}, "'most' where a number belongs"),
@@ -300,7 +299,6 @@ def test_the_printed_form_fits_one_screen(all_rules):
     for part in ("min_recall=0.5", "mean", "as good", "400, ", "(90%)"):
         assert part in shown
     assert "'jä', else 'nein'" in repr(all_rules["strings"])
-    assert "within one SE" in repr(all_rules["one_se"])
 
 
 def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
@@ -309,7 +307,7 @@ def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    for name in ("f1", "one_se", "empty", "margins"):
+    for name in ("f1", "tversky", "empty", "margins"):
         ax = all_rules[name].plot()
         assert ax.get_ylabel().startswith("Actual ")
         assert len(ax.get_legend().get_texts()) >= 3

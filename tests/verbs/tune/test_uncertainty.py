@@ -149,22 +149,6 @@ def test_random_state_changes_the_intervals_alone():
     assert tune(y, p, random_state=None).threshold == one.threshold
 
 
-def test_one_standard_error_takes_fewer_positives():
-    y, p = fresh(np.random.default_rng(8), 800)
-    best, careful = tune(y, p), tune(y, p, choice="one_se")
-    assert careful.threshold > best.threshold
-    assert careful.positive_rate < best.positive_rate
-    assert best.score - 0.05 < careful.score < best.score
-    cut = int(np.flatnonzero(careful.scores == careful.score)[0])
-    top = int(np.argmax(careful.scores))
-    error = careful.scores.max() - careful.scores[cut : top + 1].min()
-    # On the run around the best, all within one standard error, and no cut further.
-    assert careful.scores[cut - 1] < careful.scores.max() - error
-    np.testing.assert_array_equal(careful.optimal_thresholds, best.optimal_thresholds)
-    with pytest.raises(ValueError, match="needs the bootstrap"):
-        tune(y, p, choice="one_se", n_bootstrap=0)
-
-
 # ------------------------------------------------------------------ groups, weights
 
 
@@ -234,8 +218,6 @@ def test_one_group_has_nothing_to_draw(given):
     assert rule.interval is rule.threshold_interval is None
     assert math.isnan(rule.optimism)
     assert "one group only" in " ".join(rule.notes)
-    with pytest.raises(ValueError, match="no standard error"):
-        tune(y, p, choice="one_se", **given)
 
 
 def test_new_groups_have_the_spread_of_two_samples():

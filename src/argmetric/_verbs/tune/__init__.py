@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
     check_count,
     check_label,
-    check_number,
     check_share,
     refuses,
     shown,
 )
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels, label_array, one_per_row
+from argmetric._ground.limits import TuneLimits
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Label, ReferenceLike
 from argmetric._ground.validation import (
     check_choice,
@@ -57,45 +57,16 @@ from argmetric._verbs.tune._scan import curve_of as curve_of
 from argmetric._verbs.tune._scan import means as means
 from argmetric._verbs.tune._scan import sort_rows as sort_rows
 from argmetric._verbs.tune._uncertainty import N_DRAWS as N_DRAWS
-from argmetric._verbs.tune._uncertainty import Choice as Choice
 from argmetric._verbs.tune._uncertainty import mean_worth as mean_worth
 from argmetric._verbs.tune._uncertainty import new_tables as new_tables
 from argmetric._verbs.tune._uncertainty import quantiles as quantiles
 from argmetric._verbs.tune.files import SavedRule as SavedRule
-from argmetric.metrics import Metric, MetricLike, Utility, get_metric, require_defined
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
 
 LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
-Cost = Mapping[str, float] | tuple[float, float]
-
-
-def one_metric(
-    metric: MetricLike | None, cost: Cost | None, zero_division: float | None
-) -> Metric:
-    """Return the metric of a name, or the utility of costs; "f1" by default."""
-    if cost is None:
-        chosen = "f1" if metric is None else metric
-        return get_metric(chosen, zero_division=zero_division)
-    if metric is not None:
-        raise ValueError("pass either cost or metric, not both")
-    names = ("fp", "fn", "tp", "tn")
-    if isinstance(cost, Mapping):
-        odd = [key for key in cost if not (isinstance(key, str) and key in names)]
-        if odd or len(cost) == 0:
-            known_keys = ", ".join(names)
-            raise ValueError(f"cost has keys among {known_keys}, not {shown(odd)}")
-        known = dict(cost)
-    else:
-        if np.array(cost, dtype=object).shape != (2,):
-            raise ValueError(
-                f"cost must be a dict, or the pair (fp, fn), not {shown(cost)}; a "
-                "matrix of the costs of classes goes with argmetric.classes.tune"
-            )
-        known = dict(zip(names, cost, strict=False))
-    costs = {name: check_number(x, f"the {name} of cost") for name, x in known.items()}
-    return Utility(**{name: 0.0 - costs.get(name, 0.0) for name in names})
 
 
 def listed_metrics(
@@ -195,8 +166,6 @@ def population_scores(
     if groups is not None or pos_label is not None:
         name = "groups" if groups is not None else "pos_label"
         raise ValueError(f"{name} needs labels in tune(); y is None")
-    if settings.choice != "best":
-        raise ValueError("choice='one_se' needs labels; y is None")
     return scores
 
 
@@ -223,26 +192,16 @@ Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
-class TuneOptions(TypedDict, total=False):
+class TuneOptions(TuneLimits, total=False):
     """Options of `tune` that do not decide what it returns."""
 
     groups: ArrayLike | None
     zero_division: float | None
     sample_weight: ArrayLike | None
-    min_positives: int | str | None
-    max_positives: int | str | None
-    min_precision: float | None
-    min_recall: float | None
-    min_specificity: float | None
-    min_npv: float | None
-    budget: tuple[ArrayLike, float] | None
     confidence: float | None
-    for_rows: int | None
+    new_rows: int | ArrayLike | None
     prior: float | None
-    unlabelled: ArrayLike | None
-    cost: Cost | None
     reference: ReferenceLike | None
-    choice: Choice
     coverage: float
     n_bootstrap: int
     cv: int | None
@@ -254,7 +213,7 @@ class TuneOptions(TypedDict, total=False):
 def tune(  # type: ignore[overload-overlap] # review=False is the default
     y: ArrayLike,
     p: ArrayLike,
-    metric: MetricLike | None = None,
+    metric: MetricLike = "f1",
     *,
     review: Literal[True],
     ask: Label = -1,
@@ -264,7 +223,7 @@ def tune(  # type: ignore[overload-overlap] # review=False is the default
 def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
     y: ArrayLike,
     p: ArrayLike,
-    metric: MetricLike | None = None,
+    metric: MetricLike = "f1",
     *,
     average: Literal["groups", "pooled"],
     **options: Unpack[TuneOptions],
@@ -273,7 +232,7 @@ def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
 def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
     y: ArrayLike,
     p: ArrayLike,
-    metric: MetricLike | None = None,
+    metric: MetricLike = "f1",
     *,
     average: Literal["macro", "micro", "samples"],
     **options: Unpack[TuneOptions],
@@ -282,7 +241,7 @@ def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
 def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
     y: ArrayLike,
     p: ArrayLike,
-    metric: MetricLike | None = None,
+    metric: MetricLike = "f1",
     *,
     average: None = None,
     **options: Unpack[TuneOptions],
@@ -296,30 +255,20 @@ def tune(
     average: RuleAverage | None = None,
     **options: Unpack[TuneOptions],
 ) -> dict[str, Tuned]: ...
-@refuses("scoring")
+@refuses("scoring", "cost", "choice", "for_rows", "unlabelled", limits=TuneLimits)
 def tune(
     y: ArrayLike,
     p: ArrayLike,
-    metric: MetricLike | Sequence[MetricLike] | None = None,
+    metric: MetricLike | Sequence[MetricLike] = "f1",
     *,
     groups: ArrayLike | None = None,
     average: RuleAverage | None = None,
     zero_division: float | None = None,
     sample_weight: ArrayLike | None = None,
-    min_positives: int | str | None = None,
-    max_positives: int | str | None = None,
-    min_precision: float | None = None,
-    min_recall: float | None = None,
-    min_specificity: float | None = None,
-    min_npv: float | None = None,
-    budget: tuple[ArrayLike, float] | None = None,
     confidence: float | None = None,
-    for_rows: int | None = None,
+    new_rows: int | ArrayLike | None = None,
     prior: float | None = None,
-    unlabelled: ArrayLike | None = None,
-    cost: Cost | None = None,
     reference: ReferenceLike | None = None,
-    choice: Choice = "best",
     coverage: float = 0.9,
     n_bootstrap: int = 200,
     cv: int | None = 5,
@@ -327,6 +276,7 @@ def tune(
     pos_label: Label | None = None,
     review: bool = False,
     ask: Label = -1,
+    **limits: Unpack[TuneLimits],
 ) -> Tuned | ReviewRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
@@ -351,25 +301,17 @@ def tune(
         Value of 0/0, by default the metric's own; with nan such cuts are left out.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
-    min_positives, max_positives : int or str, optional
-        Limits on the positives among these rows: a count, or a share such as "5%".
-    min_precision, min_recall, min_specificity, min_npv : float, optional
-        Lower limits of these scores, on all these rows together.
-    budget : pair, optional
-        Cost of each row, and the most that the selected ones of these rows may cost.
     confidence : float, optional
         The limits, or the metric, hold for new rows with this probability: see
         `Rule.guarantee`. Raises `NotCertifiedError` where these rows prove nothing.
-    for_rows, prior, unlabelled : int, float, array-like, optional
-        With `confidence`: the limits hold for the next so many rows of their kind; the
-        prevalence among new rows; scores of other rows, where a test begins.
-    cost : dict or pair, optional
-        Instead of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
+    new_rows : int or array-like, optional
+        With `confidence`: the limits hold for the next so many rows, not for the
+        population; or the scores of new rows, which choose where the test begins.
+    prior : float, optional
+        With `confidence`: the prevalence among new rows.
     reference : pair (y, p) or Calibrator, optional
         Labels and scores of rows that the model was not trained on, or a fitted
         calibrator. `p` is recalibrated first, here and in `Rule.apply`.
-    choice : {"best", "one_se"}, default="best"
-        The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9
         Nominal coverage of both intervals.
     n_bootstrap : int, default=200
@@ -386,6 +328,12 @@ def tune(
         left to a person: see `ReviewRule`.
     ask : object, default=-1
         With `review`: what `apply` calls the rows for a person.
+    **limits : float, int, str or pair, optional
+        What the threshold must keep on these rows:
+
+        - ``min_precision=0.9``, ``min_recall``, ``min_specificity``, ``min_npv``;
+        - ``max_positives="5%"``, ``min_positives``: a count, or a share of the rows;
+        - ``budget=(cost, most)``: of each row, and of all predicted positives.
 
     Returns
     -------
@@ -408,29 +356,18 @@ def tune(
     array([0, 1])
     """
     check_label(pos_label)
-    metrics = _read_metrics(metric, cost, zero_division)
+    metrics = _read_metrics(metric, zero_division)
+    kept = {**limits}
+    budget = kept.pop("budget", None)
     settings = check_settings(
-        check_tune_limits(
-            min_precision,
-            min_recall,
-            max_positives,
-            min_positives=min_positives,
-            min_specificity=min_specificity,
-            min_npv=min_npv,
-        ),
-        choice,
-        n_bootstrap,
-        coverage,
-        cv=cv,
-        random_state=random_state,
+        check_tune_limits(kept), n_bootstrap, coverage, cv=cv, random_state=random_state
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     terms = check_terms(
         confidence,
-        for_rows=for_rows,
+        new_rows=new_rows,
         prior=prior,
-        unlabelled=unlabelled,
         limits=settings.limits,
         sample_weight=sample_weight,
         y=y,
@@ -448,8 +385,8 @@ def tune(
         require_defined(one, scores.shape[0])
     if budget is not None:
         _refuse_budget(y, scores, confidence)
-        limits = settings.limits.paid_for(budget, scores, weight)
-        settings = replace(settings, limits=limits)
+        paid = settings.limits.paid_for(budget, scores, weight)
+        settings = replace(settings, limits=paid)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     if review:
@@ -470,17 +407,12 @@ def tune(
 
 
 def _read_metrics(
-    metric: MetricLike | Sequence[MetricLike] | None,
-    cost: Cost | None,
-    zero_division: float | None,
+    metric: MetricLike | Sequence[MetricLike], zero_division: float | None
 ) -> list[Metric]:
-    """Return the metrics of a name, a metric, a list of them, or a cost."""
-    if not isinstance(metric, Sequence) or isinstance(metric, str):
-        return [one_metric(metric, cost, zero_division)]
-    metrics = listed_metrics(metric, zero_division)
-    if cost is not None:
-        raise ValueError("pass either cost or metric, not both")
-    return metrics
+    """Return the metrics of a name, a metric or a list of them."""
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        return listed_metrics(metric, zero_division)
+    return [get_metric(metric, zero_division=zero_division)]
 
 
 def _tune_column(
@@ -532,7 +464,6 @@ def _refuse_budget(y: object, scores: Floats, confidence: object) -> None:
 
 def check_settings(
     limits: RuleLimits,
-    choice: Choice,
     n_bootstrap: int,
     coverage: float,
     *,
@@ -540,15 +471,10 @@ def check_settings(
     random_state: object,
 ) -> Settings:
     """Return the checked options of `tune`."""
-    check_choice(choice, "choice", ("best", "one_se"))
-    settings = Settings(
+    return Settings(
         limits,
-        choice,
         check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
         check_share(coverage, "coverage"),
         check_folds(cv),
         seed_of(random_state),
     )
-    if choice == "one_se" and settings.n_bootstrap < 2:
-        raise ValueError("choice='one_se' needs the bootstrap: raise n_bootstrap")
-    return settings

@@ -29,14 +29,12 @@ from argmetric._verbs.tune._scan import (
 from argmetric._verbs.tune._uncertainty import (
     MANY_ROWS,
     CellSampler,
-    Choice,
     Procedure,
     SampleSums,
     cell_sampler,
     confusion_matrix,
     mean_worth,
     new_scores,
-    plateaus,
     quantiles,
 )
 from argmetric.metrics import Metric
@@ -60,7 +58,6 @@ class Settings:
     """How to choose, and how to measure how sure the choice is."""
 
     limits: RuleLimits
-    choice: Choice
     n_bootstrap: int
     coverage: float
     cv: int
@@ -216,7 +213,7 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
         score = search.cuts.scores[0]
         warn_user(f"all scores equal {score:g}: the rule predicts all rows or none")
     best = np.unique([curve.best for curve in curves])
-    once = len(metrics) == 1 and search.settings.choice == "best"
+    once = len(metrics) == 1
     drawn = None
     rules = []
     for metric, curve, one in zip(metrics, curves, steps, strict=True):
@@ -239,40 +236,25 @@ def _rule(
     drawn: RowSamples,
     given: int | None = None,
 ) -> Rule:
-    """Build the rule at the best cut of a curve, or at a given cut.
-
-    With choice="one_se" it is the cut of fewest positives within one standard error.
-    """
+    """Build the rule at the best cut of a curve, or at a given cut."""
     settings, cuts = search.settings, search.cuts
     optimal, cut = runs(curve.optimal), curve.best if given is None else given
     procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
     run = optimal[np.searchsorted(optimal[:, 0], cut, side="right") - 1][None]
     if given is not None:
         run = np.array([[cut, cut]])
-    elif settings.choice == "one_se":
-        scores = procedure.bootstrap(drawn.samples, drawn.cuts, drawn.column(cut))[1]
-        known = scores[~np.isnan(scores)]
-        if known.size < 2:
-            raise ValueError(
-                f"{metric.name} has no standard error on these rows: use choice='best'"
-            )
-        error = float(known.std(ddof=1))
-        procedure = replace(procedure, standard_error=error)
-        ends = plateaus(curve.gain[None], np.array([cut]), error)
-        run = np.stack(ends, axis=1)
-        cut = int(run[0, 0])
     low, high = cuts.intervals(run)[0].tolist()
     score, column = float(curve.values[cut]), drawn.column(cut)
     between, outside, held = None, math.nan, None
     if settings.n_bootstrap and given is None:
-        found = procedure.bootstrap(drawn.samples, drawn.cuts, column)[0]
+        found = procedure.bootstrap(drawn.samples, drawn.cuts)
         between = quantiles(found.astype(np.float64), settings.coverage)
     if between is not None:  # thresholds fall as cuts rise
         first, last = (cuts.threshold(int(end)) for end in between[::-1])
         between = Interval(first, last)
     if drawn.splits is not None:
         # Where the other folds allow nothing, the cut of all rows is taken.
-        _, index, any_allowed = procedure.choose_cuts(drawn.splits.others(drawn.folds))
+        index, any_allowed = procedure.choose_cuts(drawn.splits.others(drawn.folds))
         chosen = np.where(any_allowed, index, column)
         held = chosen, drawn.splits.at(chosen, drawn.folds)
         outside = float(held[1].score(metric)[:, 0].mean())
@@ -290,7 +272,6 @@ def _rule(
         optimal_thresholds=cuts.intervals(optimal),
         optimism=sign * (score - outside),
         mean=outside,
-        choice=settings.choice,
         constraints=settings.limits.named_limits,
         coverage=settings.coverage,
         notes=_notes(search, cut),

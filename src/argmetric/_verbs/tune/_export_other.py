@@ -378,13 +378,13 @@ class _Nodes:
         else:
             cuts = rule.cuts if rule.single else [(*zip(*rule.cuts, strict=True),)]
             places = []
-            for cut, operator, low, high in cuts:
+            for cut, operator, *_ in cuts:
                 reached = self.add("GreaterOrEqual", p, self.constant(cut))
                 below = self.constant(np.asarray(operator) == "<")
                 is_above = self.add("Xor", reached, below)
                 places.append(self.add("Cast", is_above, to=types.INT64))
             place = places[0] if len(places) == 1 else self.add("Add", *places)
-            valid = self.between(p, low, high, name="valid")
+            valid = self.between(p, *cuts[0][2:], name="valid")
         return self.add("Gather", labels, place, name="label"), valid
 
     def values(self, rule: PortableRule, logits: ClassLogits, p: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.arguments import check_count, check_share, shown
+from argmetric._ground.arguments import check_count, check_share, is_sized, shown
 from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats, Integers, Interval, Label
 from argmetric._ground.validation import read_scores, warn_user
@@ -65,7 +65,8 @@ class TuneProblem:
             return self
         if self.terms.unlabelled is not None:
             raise ValueError(
-                "unlabelled goes with one column of scores, not with a matrix"
+                "new_rows: scores go with one column of scores, not with a matrix; "
+                "pass a number of rows"
             )
         return replace(self, terms=replace(self.terms, label=name, n_labels=count))
 
@@ -124,7 +125,7 @@ class TuneProblem:
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
         if terms.unlabelled is not None and not inside:
             raise ValueError(
-                "unlabelled goes with probabilities, and p lies outside of [0, 1]"
+                "new_rows: scores go with probabilities, and p lies outside of [0, 1]"
             )
         n_labels = None if group is None else scores.size
         given = scores[kept], positive[kept], inside, terms.unlabelled, n_labels
@@ -145,7 +146,7 @@ class TuneProblem:
             pairs = zip(found, metrics, strict=True)
             rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]
         else:
-            free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
+            free = replace(settings, limits=RuleLimits(), cv=0)
             search = prepare_search(scores, positive, None, group, free)
             above = [np.count_nonzero(search.cuts.scores >= x.threshold) for x in found]
             cuts = zip(metrics, map(int, above), strict=True)
@@ -195,15 +196,14 @@ def _rule_of_one_class(
 def check_terms(
     confidence: object,
     *,
-    for_rows: object,
+    new_rows: object,
     prior: object,
-    unlabelled: object,
     limits: RuleLimits,
     sample_weight: object,
     y: object,
 ) -> Terms | None:
     """Return the terms of a guarantee; None without a confidence."""
-    given = {"for_rows": for_rows, "prior": prior, "unlabelled": unlabelled}
+    given = {"new_rows": new_rows, "prior": prior}
     if confidence is None:
         named = [name for name, value in given.items() if value is not None]
         if named:
@@ -221,16 +221,18 @@ def check_terms(
             "min_positives has no guarantee: pass min_recall with confidence, or leave "
             "one of both out"
         )
-    scores = None
-    if unlabelled is not None:
-        scores = read_scores(unlabelled, "unlabelled", logits=False).ravel()
+    number, scores = None, None
+    if is_sized(new_rows):
+        scores = read_scores(new_rows, "new_rows", logits=False).ravel()
         if not scores.size:
-            raise ValueError("unlabelled holds no scores")
+            raise ValueError("new_rows holds no scores")
+    elif new_rows is not None:
+        number = check_count(new_rows, "new_rows", low=1)
     return Terms(
         {},
         {},
         check_share(confidence, "confidence"),
-        None if for_rows is None else check_count(for_rows, "for_rows", low=1),
+        number,
         None if prior is None else check_share(prior, "prior"),
         scores,
     )

@@ -401,47 +401,34 @@ def review_guarantee(
 
     A side without a threshold that all of its promises prove asks about its rows.
     """
-    delta = terms.risk / len(terms.limits)
-    if terms.for_rows is not None:
-        delta /= 2.0
     thresholds = np.unique(rows.scores)
     thresholds = np.append(thresholds, np.nextafter(thresholds[-1], math.inf))
-    low, high, notes, errors = -math.inf, math.inf, [], []
-    kept: list[Promise] = []
-    for side in (ACCEPTING, REJECTING):
+    delta = terms.risk / len(terms.limits) / (1 if terms.new_rows is None else 2)
+    found: dict[str, Promise] = {}
+    notes, errors = [], []
+    for verb, side in (("accepted", ACCEPTING), ("rejected", REJECTING)):
         names = [name for name in side if name in terms.limits]
         try:
             own = [certify_limit(rows, thresholds, x, terms, delta) for x in names]
+            found |= zip(names, own, strict=True)
         except NotCertifiedError as error:
             errors.append(error)
-            verb = "accepted" if side is ACCEPTING else "rejected"
             notes.append(f"no row is {verb}: {error}")
-            continue
-        kept += own
-        if own and side is ACCEPTING:
-            high = max(one.interval.low for one in own)
-        elif own:
-            low = min(one.interval.high for one in own)
-    if not kept:
+    if not found:
         text = "; ".join(map(str, errors))
         raise NotCertifiedError(text, errors[0].nearest, errors[0].labels_needed)
+    ends = {name: one.interval for name, one in found.items()}
+    high = max((ends[x].low for x in ACCEPTING if x in ends), default=math.inf)
+    low = min((ends[x].high for x in REJECTING if x in ends), default=-math.inf)
     if low > high:
         between = thresholds[(thresholds >= high) & (thresholds <= low)]
-        both = np.ones(between.size, dtype=bool)
-        for one in kept:
-            both &= (between >= one.interval.low) & (between <= one.interval.high)
-        low = high = best_threshold(
-            rows, metric, between[both] if both.any() else between
-        )
+        of_all = [(between >= a) & (between <= b) for a, b in ends.values()]
+        both = np.logical_and.reduce(of_all)
+        low = high = best_threshold(rows, metric, between[both if both.any() else ...])
+    cuts = {name: high if name in ACCEPTING else low for name in ends}
+    inside = all(ends[x].low <= at <= ends[x].high for x, at in cuts.items())
     assumed = [population_words(rows, terms), NOT_FITTED]
-    inside = all(
-        one.interval.low
-        <= (high if one.name in ACCEPTING else low)
-        <= one.interval.high
-        for one in kept
-    )
-    chained = any(one.name in CHAINS for one in kept)
-    if chained and not (rows.start_is_known and inside):
+    if not inside or (not rows.start_is_known and not ends.keys().isdisjoint(CHAINS)):
         assumed.append(ONE_CROSSING)
     if low > rows.scores.max():
         notes.append(
@@ -449,8 +436,9 @@ def review_guarantee(
             "set min_recall"
         )
     sure = round(1.0 - terms.risk, 15)
-    n, of = rows.scores.size, (terms.for_rows, terms.prior, metric.name)
-    return Guarantee(high, sure, tuple(kept), n, *of, tuple(assumed), low), (*notes,)
+    n, of = rows.scores.size, (terms.new_rows, terms.prior, metric.name)
+    promises = tuple(found.values())
+    return Guarantee(high, sure, promises, n, *of, tuple(assumed), low), (*notes,)
 
 
 def tuned_review(

@@ -103,7 +103,7 @@ class Rule(SavedRule):
         Bootstrap interval of the best threshold.
     plateau : Interval
         All thresholds in (low, high] are as good: the run of optimal cuts around the
-        chosen one; with choice="one_se", of cuts within one standard error.
+        chosen one.
     optimal_thresholds : ndarray of shape (m, 2)
         All optimal thresholds, as intervals (low, high] in descending order.
     optimism : float
@@ -111,8 +111,6 @@ class Rule(SavedRule):
     mean : float
         Score to expect on new rows: the score of rows by thresholds that were tuned
         on the other folds. It stands beside `interval`.
-    choice : {"best", "one_se"}
-        How the cut was chosen.
     constraints : dict
         The limits that the cut meets.
     average : str or None
@@ -159,7 +157,6 @@ class Rule(SavedRule):
     optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
     optimism: float = math.nan
     mean: float = math.nan
-    choice: str = "best"
     constraints: dict[str, float] = field(default_factory=dict)
     average: str | None = None
     coverage: float = 0.9
@@ -185,8 +182,6 @@ class Rule(SavedRule):
         }
         if math.isnan(known["threshold"]):
             raise ValueError("threshold must be a number, not nan")
-        if self.choice not in ("best", "one_se"):
-            check_choice(self.choice, "choice", ("best", "one_se"))
         if known["pos_label"] == known["neg_label"]:
             raise ValueError(
                 f"pos_label and neg_label are both {shown(self.pos_label)}: a rule "
@@ -340,7 +335,7 @@ class Rule(SavedRule):
         return small_curve(self)
 
     def fields(self) -> list[Field]:
-        coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+        coverage = f" ({self.coverage:.0%})"
 
         def on_new(pair: Interval) -> str:
             return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
@@ -355,7 +350,7 @@ class Rule(SavedRule):
         if self.n and not math.isnan(self.mean):
             held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         count = len(self.optimal_thresholds)
-        more = f", one of {count:,} such intervals" if best and count > 1 else ""
+        more = f", one of {count:,} such intervals" if count > 1 else ""
         limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
         if self.guarantee is not None and limits:
@@ -374,10 +369,8 @@ class Rule(SavedRule):
             Field(words="mean", text=held),
             self._field("interval", "interval", on_new),
             self._field("threshold_interval", "best threshold", DIGITS + coverage),
-            self._field(
-                "plateau", "as good" if best else "within one SE", HALF_OPEN + more
-            ),
-            *self._keys("optimal_thresholds", "optimism", "mean", "choice"),
+            self._field("plateau", "as good", HALF_OPEN + more),
+            *self._keys("optimal_thresholds", "optimism", "mean"),
             Field("constraints", self.constraints, where, limits or None),
             Field("guarantee", self.guarantee, "guarantee", self._promise or None),
             Field(words="rows", text=rows),

@@ -348,20 +348,13 @@ def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
     )
 
 
-def check_tune_limits(
-    min_precision: float | None = None,
-    min_recall: float | None = None,
-    max_positives: object = None,
-    *,
-    min_positives: object = None,
-    **others: float | None,
-) -> RuleLimits:
-    floors = {"min_precision": min_precision, "min_recall": min_recall, **others}
-    counts = {"max_positives": max_positives, "min_positives": min_positives}
-    known: dict[str, Any] = {
-        name: check_fraction(x, name) for name, x in floors.items() if x is not None
-    }
-    known |= {
-        name: count_or_part(x, name) for name, x in counts.items() if x is not None
-    }
-    return RuleLimits(**known)
+def check_tune_limits(limits: Mapping[str, Any]) -> RuleLimits:
+    """Return the limits of `tune`, other than a budget, by their names."""
+    counts = ("max_positives", "min_positives")
+    return RuleLimits(
+        **{
+            name: count_or_part(x, name) if name in counts else check_fraction(x, name)
+            for name, x in limits.items()
+            if x is not None
+        }
+    )

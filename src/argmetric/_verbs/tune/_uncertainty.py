@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -26,7 +25,6 @@ N_DRAWS = 4000
 # Rows that every confusion matrix is given beforehand, spread over its cells: half a
 # row per cell of two classes, as in Jeffreys' rule.
 PRIOR_ROWS = 2.0
-Choice = Literal["best", "one_se"]
 
 
 @dataclass(frozen=True)
@@ -260,52 +258,31 @@ def confusion_matrix(tp: float, k: float, t: float, n: float) -> Floats:
     return np.asarray(np.maximum(table, 0.0))
 
 
-def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Integers]:
-    """Return first and last column of the run around the best, within a loss."""
-    column = np.arange(gain.shape[1])
-    best = best[:, None]
-    with np.errstate(invalid="ignore"):
-        far = gain < np.take_along_axis(gain, best, axis=1) - within
-    left = np.where(far & (column < best), column, -1).max(axis=1) + 1
-    right = np.where(far & (column > best), column, column.size).min(axis=1) - 1
-    return left, right
-
-
 @dataclass(frozen=True)
 class Procedure:
-    """The steps repeated on every sample: the metric, its limits, and the choice.
-
-    With a standard error, the cut with the fewest positives on the run around the best
-    one that comes so near to it.
-    """
+    """The steps repeated on every sample: the metric and its limits."""
 
     metric: Metric
     limits: RuleLimits
     tolerance: float
-    standard_error: float | None = None
 
-    def choose_cuts(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
-        """Return values of all cuts, the chosen column, and if any is allowed."""
+    def choose_cuts(self, sums: SampleSums) -> tuple[Integers, Booleans]:
+        """Return the chosen column, and if any is allowed."""
         values, limits = sums.score(self.metric), self.limits
         allowed = limits.allowed_counts(*sums.counts()) if limits.named_limits else None
         gain = gains(values, self.metric, allowed)
         top = gain.max(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # -inf - -inf: nothing is allowed there
             best = np.argmax(gain >= top - self.tolerance, axis=1)
-        if self.standard_error is not None:
-            best = plateaus(gain, best, self.standard_error)[0]
-        return values, best, top[:, 0] > -math.inf
+        return best, top[:, 0] > -math.inf
 
-    def bootstrap(
-        self, samples: Iterable[SampleSums], cuts: Integers, column: int
-    ) -> tuple[Integers, Floats]:
-        """Return the cuts tuned on allowed samples, and scores of a column."""
-        chosen, scores = [cuts[:0]], [np.empty(0)]
+    def bootstrap(self, samples: Iterable[SampleSums], cuts: Integers) -> Integers:
+        """Return the cuts tuned on those samples that allow any."""
+        chosen = [cuts[:0]]
         for sums in samples:
-            values, index, any_allowed = self.choose_cuts(sums)
+            index, any_allowed = self.choose_cuts(sums)
             chosen.append(cuts[index[any_allowed]])
-            scores.append(values[:, column])
-        return np.concatenate(chosen), np.concatenate(scores)
+        return np.concatenate(chosen)
 
 
 def quantiles(values: Floats, coverage: float) -> Interval | None:

@@ -44,7 +44,7 @@ _READ = "format", "encoding", "max_line", "decimal"
 
 @verb(
     "label pos_label drop group weight format encoding max_line decimal metric average "
-    "zero_division route choice max_positives min_precision min_recall model seed "
+    "zero_division route max_positives min_precision min_recall model seed "
     "output json jobs",
     *_OWN,
 )
@@ -112,7 +112,6 @@ def train(o: Arguments, source: load.Input) -> Answer:
         seed=o.seed,
         zero_division=None if o.zero_division is None else metric.zero_division,
         average="groups" if average == "groups" else None,
-        choice="best" if o.choice == "best" else "one_se",
         pos_label=positive,
         n_jobs=o.jobs,
         **o.only("route", "min_precision", "min_recall", "max_positives"),

@@ -33,7 +33,7 @@ _PLACEHOLDER = "{metric}"
 _CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
 _LIMITS = (
     "max_positives min_precision min_recall min_specificity min_npv confidence "
-    "for_rows prior coverage"
+    "new_rows prior coverage"
 )
 
 
@@ -50,8 +50,8 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
-    "zero_division cost_fp cost_fn average choice max_positives min_precision "
-    "min_recall min_specificity min_npv confidence for_rows prior "
+    "zero_division cost_fp cost_fn average max_positives min_precision "
+    "min_recall min_specificity min_npv confidence new_rows prior "
     f"coverage seed output report json {pieces.RUNNING}",
     _Tuning,
     exclusive="no_label label",
@@ -96,13 +96,14 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     """
     cost, way = _cost(o), layout.way_of(o)
     metrics = _metrics(o, way)
+    if cost is not None:
+        metrics = [cost]
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
-    how = {**o.only(*_LIMITS.split()), "random_state": o.seed, "cost": cost}
-    how["choice"] = o.choice.replace("-", "_")
+    how = {**o.only(*_LIMITS.split()), "random_state": o.seed}
     in_pieces = pieces.works_in_pieces("tune", o, source)
     work = _tune_in_pieces if in_pieces else _tune_whole
     rows, rules, notes = work(o, source, metrics, how)
@@ -133,8 +134,7 @@ def _tune_whole(
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        wanted = None if how.get("cost") else metrics
-        found = rows.call("tune", rows.y, rows.p, wanted, **how)
+        found = rows.call("tune", rows.y, rows.p, metrics, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
@@ -198,21 +198,22 @@ def _tune_in_pieces(
         pieces.answer_in_pieces(
             "tune", o, source, one, None, named="score label", **how
         )
-        for one in ([None] if how["cost"] else metrics)
+        for one in metrics
     ]
     rows, _, read = found[0]
     rows.metric = metrics[0]
     return rows, [rule for _, rule, _ in found], read
 
 
-def _cost(o: Arguments) -> tuple[float, float] | None:
+def _cost(o: Arguments) -> am.Metric | None:
+    """Return the metric of both costs, where they are given."""
     if o.cost_fp is None and o.cost_fn is None:
         return None
     if o.cost_fp is None or o.cost_fn is None:
         raise UsageError("--cost-fp and --cost-fn go together")
     if o.metric is not None:
         raise UsageError("--cost-fp and --cost-fn take the place of --metric")
-    return o.cost_fp, o.cost_fn
+    return am.Utility(0.0, 0.0 - o.cost_fp, 0.0 - o.cost_fn)
 
 
 def _targets(output: str | None, names: list[str]) -> list[str]:

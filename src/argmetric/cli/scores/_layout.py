@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
 
 import argmetric as am
+from argmetric._ground.arguments import keywords_of
 from argmetric._ground.types import AnyArray, Floats
 from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _learning
@@ -113,7 +113,7 @@ class TableRows:
         if known_of is None:
             known_of = self.calibrator
         how = {**self.layout_options, "logits": self.logits, "reference": known_of}
-        known = signature(function).parameters
+        known = keywords_of(function)
         return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
     def decide(self, **options: object) -> Any:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from argmetric._ground.arguments import check_bytes
+from argmetric._ground.arguments import check_bytes, keywords_of
 from argmetric._ground.label_words import LabelText
 from argmetric._ground.types import AnyArray
 from argmetric.cli._command import Arguments
@@ -32,7 +31,7 @@ RUNNING = "memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
 # Options by the parameters of verbs over files; the others have the same names
 _PARAMETERS = {
-    **dict.fromkeys(("cost_fp", "cost_fn"), "cost"),
+    **dict.fromkeys(("cost_fp", "cost_fn"), "metric"),
     **dict.fromkeys(("reference_score", "reference_label"), "reference"),
     "new_decisions": "decision_column",
     "seed": "random_state",
@@ -72,7 +71,7 @@ def works_in_pieces(verb: str, o: Arguments, source: io.Input) -> bool:
     from argmetric import scale
 
     verbs = [verb, "calibration_check"] if verb == "calibrate" else [verb]
-    known = (signature(getattr(scale.Files, one)).parameters for one in verbs)
+    known = (keywords_of(getattr(scale.Files, one)) for one in verbs)
     taken = {*_ALWAYS.split(), *_READ[verb].split(), *chain.from_iterable(known)}
     given = [name for name in o.names if o.has(name) and name not in taken]
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
@@ -171,7 +170,7 @@ def running(o: Arguments, source: io.Input) -> Iterator[Any]:
     settings |= {"zero_division": None, "reference": None, "rule": None}
 
     def call(function: Callable[..., Any], values: dict[str, object]) -> Any:
-        known = signature(function).parameters
+        known = keywords_of(function)
         return function(**{name: values[name] for name in known if name in values})
 
     def run(verb: str, metric: AnyMetric = None, **more: object) -> Any:
