@@ -51,7 +51,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
     "zero_division cost_fp cost_fn average max_positives min_precision "
-    "min_recall min_specificity min_npv confidence new_rows prior "
+    "min_recall min_specificity min_npv confidence new_rows review prior "
     f"coverage seed output report json {pieces.RUNNING}",
     _Tuning,
     exclusive="no_label label",
@@ -93,6 +93,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     argmetric tune val.csv --label bought --metric f1 -o rule.json
     argmetric tune val.csv -m f1 -m mcc -o 'rule-{metric}.json'
     argmetric tune val.csv --cost-fp 1 --cost-fn 20
+    argmetric tune val.csv --min-precision .9 --min-npv .95 --confidence .9 --review
     """
     cost, way = _cost(o), layout.way_of(o)
     metrics = _metrics(o, way)
@@ -104,6 +105,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
     how = {**o.only(*_LIMITS.split()), "random_state": o.seed}
+    how |= {"review": True} if o.review else {}
     in_pieces = pieces.works_in_pieces("tune", o, source)
     work = _tune_in_pieces if in_pieces else _tune_whole
     rows, rules, notes = work(o, source, metrics, how)
@@ -134,7 +136,9 @@ def _tune_whole(
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        found = rows.call("tune", rows.y, rows.p, metrics, **how)
+        alone = o.review and len(metrics) == 1
+        wanted = metrics[0] if alone else metrics
+        found = rows.call("tune", rows.y, rows.p, wanted, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
@@ -180,7 +184,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
         return [*facts, *lines.promise_lines(*rules)]
-    if rows.way != "one":
+    if rows.way != "one" or isinstance(first, am.ReviewRule):
         return lines.lines_of(first)
     facts = lines.rule_facts(first, rows.score, rows.p, rows=where)
     if o.cost_fp is not None:

@@ -273,9 +273,16 @@ def load_saved(path: str, what: str) -> Any:
         ) from None
 
 
-def load_rule(path: str, way: str = "one") -> Any:
-    """Read a rule for rows of a layout."""
+def load_rule(path: str, way: str = "one", *, review: bool = False) -> Any:
+    """Read a rule for rows of a layout; one that leaves rows to a person if it may."""
     rule = load_saved(path, "rule")
+    if isinstance(rule, am.ReviewRule) and way == "one":
+        if review:
+            return rule
+        raise files.DataError(
+            f"{path} leaves rows to a person, and here every row needs a label: "
+            "argmetric decide takes it, and argmetric.monitor in Python"
+        )
     kind = _WAYS.get(type(rule).__name__, "")
     if kind != way and way != "one":
         raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
