@@ -385,10 +385,17 @@ def review(quick: bool) -> None:
             delta = DELTA if way == "this" else None
             tally.tell("review", f"{way}, n = {n:,}", delta, n=n)
             if way == "this":
-                decided = [np.mean([x for _, x, _ in c]) for c in tally.cells.values()]
-                what = f"rows decided, n = {n:,}"
+                decided = {
+                    cell: float(np.mean([x for _, x, _ in rows]))
+                    for cell, rows in tally.cells.items()
+                }
+                of_set = {
+                    name: np.mean([x for cell, x in decided.items() if name in cell])
+                    for name in REVIEWED
+                }
+                what, mean = f"rows decided, n = {n:,}", np.mean([*decided.values()])
                 bar = None if quick else (">=", BARS[n])
-                emit("review", what, float(np.mean(decided)), "of all rows", bar, n=n)
+                emit("review", what, float(mean), "of all rows", bar, n=n, **of_set)
         what = f"interval of the rows decided, n = {n:,}"
         emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
 

@@ -105,6 +105,9 @@ RESULTS = {
     "argmetric.Forecast",
     "argmetric.MultiLabelRule",
     "argmetric.RankingPrinciple",
+    "argmetric.ReviewMonitoring",
+    "argmetric.ReviewPeriod",
+    "argmetric.ReviewRule",
     "argmetric.classes.MultiClassRule",
 }
 

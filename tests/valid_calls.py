@@ -29,6 +29,9 @@ DISTRIBUTION = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.
 CHAIN = sequence.MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
 CALIBRATOR = am.calibrate(Y, P)
 RULE = am.tune(Y, P, n_bootstrap=0, cv=0)
+REVIEW_RULE = am.ReviewRule(
+    "f1", 0.25, 0.65, n=6, automated=0.5, histogram=((0.0, 0.5, 1.0), (2, 1), (1, 2))
+)
 MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
 MULTI_CLASS = am.classes.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
@@ -201,6 +204,9 @@ Calibrator.from_dict: am.Calibrator.from_dict(values=CALIBRATOR.to_dict())
     -> OF_SAVED
 Rule.apply: RULE.apply(p=P)
 Rule.from_dict: am.Rule.from_dict(values=RULE.to_dict())
+    -> OF_SAVED
+ReviewRule.apply: REVIEW_RULE.apply(p=P)
+ReviewRule.from_dict: am.ReviewRule.from_dict(values=REVIEW_RULE.to_dict())
     -> OF_SAVED
 MultiLabelRule.apply: MULTI_LABEL.apply(p=PAIR)
 MultiClassRule.apply: MULTI_CLASS.apply(p=THREE)

@@ -224,7 +224,12 @@ def monitor(
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
     if isinstance(labels, ReviewRule):
-        alone = {"metric": metric, "by": by, "groups": groups, "features": features}
+        alone: dict[str, object] = {
+            "metric": metric,
+            "by": by,
+            "groups": groups,
+            "features": features,
+        }
         alone |= {"floor": floor, "average": average, "zero_division": zero_division}
         how: Any = {"reference": reference, "time": time, "every": every}
         how |= {"known": known, "shift": shift, "coverage": coverage, "logits": logits}

@@ -81,6 +81,15 @@ class ReviewPeriod(Result):
         Of the intervals.
     broken : tuple of str
         Promises that audited labels contradict.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p, y = [0.9, 0.6, 0.3, 0.1], [1, 1, 0, 0]
+    >>> rule = am.ReviewRule("f1", 0.25, 0.65, constraints={"min_npv": 0.5}, n=4)
+    >>> m = am.monitor(p, rule, reference=(y * 9, p * 9))
+    >>> m.periods[0].rejected, m.periods[0].accepted
+    (1, 0)
     """
 
     start: str
@@ -180,7 +189,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
     >>> rule = am.tune(*first, **promises, review=True)
     >>> m = am.monitor(p[2000:], rule, reference=first, every=2000)
     >>> [round(one.automated, 2) for one in m.periods], m.alarms
-    ([0.7, 0.71], ())
+    ([0.75, 0.76], ())
     """
 
     _what: ClassVar[str] = "review monitoring"
@@ -203,9 +212,8 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         forecasts = dict(zip(self.parts, periods, strict=True))
         tables = {k: one.table for k, one in zip(self.parts, counts, strict=True)}
         first, rule = periods[0], self.rule
-        accepted = [x.n_positives for k, x in forecasts.items() if rule.accepts(k)]
-        kept = [x.n_positives for k, x in forecasts.items() if not rule.accepts(k)]
-        accepted, rejected = (*accepted, 0)[0], first.n - (*kept, first.n)[0]
+        above = {rule.accepts(k): x.n_positives for k, x in forecasts.items()}
+        accepted, rejected = above.get(True, 0), first.n - above.get(False, first.n)
         audited = {}
         for name, (side, wrong) in DECIDED.items():
             if name in tables:

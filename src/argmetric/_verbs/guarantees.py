@@ -128,8 +128,8 @@ class Guarantee(Result):
     assumptions : tuple of str
         Assumptions behind the promises.
     low : float or None
-        Of a `ReviewRule`: scores below it are rejected, and those from here to
-        `threshold` are for a person.
+        Of a `ReviewRule`, experimental: scores below it are rejected, and those from
+        here to `threshold` are for a person.
 
     Examples
     --------

@@ -210,7 +210,7 @@ class TuneOptions(TuneLimits, total=False):
 
 
 @overload
-def tune(  # type: ignore[overload-overlap] # review=False is the default
+def tune(
     y: ArrayLike,
     p: ArrayLike,
     metric: MetricLike = "f1",
@@ -391,7 +391,8 @@ def tune(
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     if review:
         check_review(metric, terms, settings.limits, scores, average)
-        return _tune_column(y, scores, problem, ask=ask, **options)[0]
+        found: ReviewRule = _tune_column(y, scores, problem, ask=ask, **options)[0]
+        return found
     rules: list[Tuned] = []
     if y is None:
         scores = population_scores(settings, groups, pos_label, scores)

@@ -384,7 +384,8 @@ class _Nodes:
                 is_above = self.add("Xor", reached, below)
                 places.append(self.add("Cast", is_above, to=types.INT64))
             place = places[0] if len(places) == 1 else self.add("Add", *places)
-            valid = self.between(p, *cuts[0][2:], name="valid")
+            low, high = cuts[0][2:]
+            valid = self.between(p, low, high, name="valid")
         return self.add("Gather", labels, place, name="label"), valid
 
     def values(self, rule: PortableRule, logits: ClassLogits, p: str) -> str:

@@ -125,7 +125,7 @@ class ReviewRule(SavedRule):
     ...     y, p, min_precision=0.8, min_npv=0.8, confidence=0.9, review=True
     ... )
     >>> round(rule.low, 2), round(rule.high, 2), round(rule.automated, 2)
-    (0.38, 0.64, 0.74)
+    (0.35, 0.69, 0.66)
     >>> rule.apply([0.1, 0.5, 0.9])
     array([ 0, -1,  1])
     """
@@ -149,7 +149,7 @@ class ReviewRule(SavedRule):
     coverage: float = 0.9
     constraints: dict[str, float] = field(default_factory=dict)
     probabilities: bool = True
-    histogram: tuple[Any, ...] = ()
+    histogram: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=current_versions)
 
@@ -206,6 +206,10 @@ class ReviewRule(SavedRule):
         ----------
         name : str
             One of `constraints`.
+
+        Returns
+        -------
+        bool
         """
         return name in ACCEPTING
 
@@ -220,6 +224,7 @@ class ReviewRule(SavedRule):
         Returns
         -------
         ndarray of str
+            In the order of the scores.
         """
         return np.array(ACTIONS)[self._places(p)]
 
@@ -357,8 +362,8 @@ class ReviewRule(SavedRule):
         if not self.histogram:
             raise ValueError("this rule has no histogram to draw: tune() makes one")
         edges, negative, positive = (np.array(x) for x in self.histogram)
-        labels = {"xlabel": self._scale, "ylabel": "Labelled rows"}
-        with drawing(ax, **labels, title=self._bands) as ax:
+        words: Any = {"xlabel": self._scale, "ylabel": "Labelled rows"}
+        with drawing(ax, **words, title=self._bands) as ax:
             ax.stairs(
                 negative + positive, edges, fill=True, color="C7", label="negative"
             )

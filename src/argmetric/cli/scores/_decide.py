@@ -126,7 +126,7 @@ def _review(
                 hits = int(right[actions == words[key]].sum())
                 facts.append((f"{key}, right", part_text(hits, counts[key])))
     rows.metric = None
-    values = {key.replace(" ", "_"): n for key, n in counts.items()}
+    values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
     values["output"] = out.target
     return Answer(rows, {"rule": rule}, facts, rows.notes, values, beside_rows=True)
 
