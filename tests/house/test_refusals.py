@@ -28,6 +28,8 @@ NAMES["LogisticRegression"] = LogisticRegression
 REFUSED = r"""
 am.classes.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
     -> ValueError: label 'd' in row 1, which is not among
+am.compare([0.5, 0.4], sp.dok_array(np.eye(2))) -> TypeError: labels must be dense
+am.Rule.from_dict({"file": sp.dok_array(np.eye(2))}) -> ValueError: no saved rule
 am.classes.decide(sp.csr_array(np.eye(2))) -> TypeError: pass p\.toarray\(\)
 am.classes.tune([0, "a", 2], np.eye(3)) -> TypeError: different types
 am.forecast([0.5, 0.5, 0.0], [1, 0, 0], prior=5e-324)

@@ -256,12 +256,12 @@ def _models(p: Any, labels: Any) -> _Models:
 
 def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
     """Return the part of each model, and the names of the models, None without."""
+    if is_sparse(values):  # some are dicts of their entries
+        raise TypeError(f"{name} must be dense: a list, a dict or a frame")
     if isinstance(values, Mapping):
         if not values:
             raise ValueError(f"{name} is empty: there is no model")
         return list(values.values()), [str(key) for key in values]
-    if is_sparse(values):
-        raise TypeError(f"{name} must be dense: a list, a dict or a frame")
     if isinstance(values, Rule | Decision) or _is_number(values):
         return [values], None
     names = column_names(values)

@@ -362,7 +362,7 @@ def refuses(
     own = () if limits is None else tuple(limits.__annotations__)
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
-        known = [*own, *signature(function).parameters]
+        known = (*own, *keywords_of(function))
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -397,8 +397,8 @@ def _unknown(
 
 def keywords_of(function: Callable[..., object]) -> tuple[str, ...]:
     """Return the names of all parameters of a verb, and of its limits."""
-    names = tuple(x for x in signature(function).parameters if x != "limits")
-    return names + getattr(function, "limits", ())
+    names = (x for x in signature(function).parameters if x != "limits")
+    return *names, *getattr(function, "limits", ())
 
 
 def install(extra: str) -> str:

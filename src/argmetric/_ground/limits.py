@@ -2,43 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from argmetric._ground.arguments import check_count, check_fraction, count_or_share
-from argmetric._ground.types import ArrayLike
 
 UNLIMITED = 2**63 - 1
-
-
-class CutLimits(TypedDict, total=False):
-    """Limits on the counts of a threshold, in memory and in files.
-
-    Attributes
-    ----------
-    min_positives, max_positives : int, str or None
-        A count of predicted positives, or a share of the rows such as "5%".
-    min_precision, min_recall, min_specificity, min_npv : float or None
-        Lower limits of these scores.
-    """
-
-    min_positives: int | str | None
-    max_positives: int | str | None
-    min_precision: float | None
-    min_recall: float | None
-    min_specificity: float | None
-    min_npv: float | None
-
-
-class TuneLimits(CutLimits, total=False):
-    """The keywords ``**limits`` of `tune`.
-
-    Attributes
-    ----------
-    budget : pair (cost, most) or None
-        The cost of each row, and the most that the predicted positives may cost.
-    """
-
-    budget: tuple[ArrayLike, float] | None
 
 
 class Limits(NamedTuple):

@@ -24,7 +24,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.display import Field, Shown
 from argmetric._ground.labels import binary_labels, read_together
-from argmetric._ground.limits import CutLimits, check_limits
+from argmetric._ground.limits import check_limits
 from argmetric._ground.types import Label, ReferenceLike
 from argmetric._ground.validation import Probabilities
 from argmetric._verbs.decide import (
@@ -39,6 +39,7 @@ from argmetric._verbs.decide import (
     whole_tie_note,
 )
 from argmetric._verbs.tune import (
+    CutLimits,
     Rule,
     can_hold_the_best,
     check_settings,

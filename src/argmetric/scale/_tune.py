@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from argmetric._ground.arguments import refuses, shown
-from argmetric._ground.limits import CutLimits
 from argmetric._ground.types import Booleans, Floats, Integers, Label
 from argmetric._verbs.tune import (
+    CutLimits,
     Cuts,
     Rule,
     can_hold_the_best,

@@ -122,6 +122,7 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
         ({"unlabelled": [0.1]}, "no unlabelled: .* are new_rows=scores"),
         ({"min_precison": 0.9}, "'min_precison': is min_precision meant"),
         ({"sample_weigth": [1, 2]}, "is sample_weight meant"),
+        ({"limits": {"min_recall": 0.5}}, r"argument 'limits'\. Its limits are min_"),
         ({"fpr": 0.1}, r"'fpr'\. Its limits are min_positives, .*, min_npv, budget$"),
         ({"reference": 3}, "or a fitted Calibrator"),
         ({"p": [-0.1, 0.2], "reference": lambda p: p}, "outside of"),

@@ -19,7 +19,6 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels, label_array, one_per_row
-from argmetric._ground.limits import TuneLimits
 from argmetric._ground.types import AnyArray, ArrayLike, Floats, Label, ReferenceLike
 from argmetric._ground.validation import (
     check_choice,
@@ -49,8 +48,10 @@ from argmetric._verbs.tune._review import ReviewRule as ReviewRule
 from argmetric._verbs.tune._review import check_review
 from argmetric._verbs.tune._review import proportion_interval as proportion_interval
 from argmetric._verbs.tune._rule import Rule as Rule
+from argmetric._verbs.tune._scan import CutLimits as CutLimits
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
+from argmetric._verbs.tune._scan import TuneLimits as TuneLimits
 from argmetric._verbs.tune._scan import check_tune_limits as check_tune_limits
 from argmetric._verbs.tune._scan import count_cuts as count_cuts
 from argmetric._verbs.tune._scan import curve_of as curve_of

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from argmetric._expected import TIE
 from argmetric._ground.arguments import check_fraction, count_or_part
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, ArrayLike, Booleans, Floats, Integers
 from argmetric._verbs.decide import read_budget, threshold_between
 from argmetric.metrics import Metric
 
@@ -230,6 +230,37 @@ def runs(mask: Booleans) -> Integers:
 
 
 Numbers = Floats | float
+
+
+class CutLimits(TypedDict, total=False):
+    """Limits on the counts of a threshold, in memory and in files.
+
+    Attributes
+    ----------
+    min_positives, max_positives : int, str or None
+        A count of predicted positives, or a share of the rows such as "5%".
+    min_precision, min_recall, min_specificity, min_npv : float or None
+        Lower limits of these scores.
+    """
+
+    min_positives: int | str | None
+    max_positives: int | str | None
+    min_precision: float | None
+    min_recall: float | None
+    min_specificity: float | None
+    min_npv: float | None
+
+
+class TuneLimits(CutLimits, total=False):
+    """The keywords ``**limits`` of `tune`.
+
+    Attributes
+    ----------
+    budget : pair (cost, most) or None
+        The cost of each row, and the most that the predicted positives may cost.
+    """
+
+    budget: tuple[ArrayLike, float] | None
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,7 @@ class SavedRule(ExportMixin, Saved[Any]):
     @classmethod
     def _kind_of(cls, values: object) -> str:
         # A sparse matrix of keys is a dict with a `get` of its own.
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+        if not isinstance(values, dict) or str(dict.get(values, "file")) != NAME:
             raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
         made = values.get("versions")
         by = made.get("argmetric", "") if isinstance(made, dict) else ""
