@@ -28,7 +28,7 @@ def test_each_period_has_what_was_decided_and_a_forecast_of_each_promise():
         assert one.accepted == (actions == "accept").sum()
         assert one.rejected == (actions == "reject").sum()
         assert one.automated == (actions != "ask").mean()
-        rule = RULE.promised["min_precision"]
+        rule = RULE.promise_rules["min_precision"]
         alone = am.monitor(part, rule, reference=REFERENCE, floor=0.8)
         assert one.forecasts["min_precision"].mean == alone.periods[0].mean
         low, high = one.forecasts["min_npv"].interval

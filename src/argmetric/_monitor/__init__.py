@@ -159,8 +159,7 @@ def monitor(
         labels, with `labels`, `known` and the reference in its shape.
     labels : array-like, Rule, ReviewRule, float or Decision
         Predicted labels (0/1, booleans, -1/1, or any others with `pos_label`), the rule
-        that predicts them, a threshold on `p`, or a decision. With a `ReviewRule` the
-        proportion of rows decided and each promise are monitored.
+        that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
         The metric that is monitored; by default that of the rule, or "f1".
     reference : (y, p) or (y, p, by)
@@ -181,11 +180,10 @@ def monitor(
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows or columns, or all cells together. All have one calibrator and shift.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`, to weight the
-        reference as the rows of each period. Benefit unproven.
+        Numbers on the rows of both, to weight the reference as each period.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes the three explanations. "none": nothing but the rows changed.
-        "prior": the prevalence changed and nothing else did.
+        "auto" mixes all explanations; "prior": only the prevalence changed; "none":
+        nothing but the rows.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
@@ -195,15 +193,14 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The label that counts as positive, in `labels`, `known` and the y of
-        `reference`.
+        The label that counts as positive, in `labels`, `known` and `reference`.
     logits : bool, default=False
         Whether `p` holds log-odds, and the reference too.
 
     Returns
     -------
     Monitoring or ReviewMonitoring
-        The `periods` with their verdicts; `add` adds the next ones.
+        The `periods` with verdicts; with a `ReviewRule` on rows decided and promises.
 
     Raises
     ------
@@ -311,7 +308,7 @@ def _monitor_review(
             )
     parts = {
         name: monitor(p, one, floor=rule.constraints[name], **how)
-        for name, one in rule.promised.items()
+        for name, one in rule.promise_rules.items()
     }
     if not parts:
         raise ValueError("the ReviewRule promises nothing: there is nothing to monitor")

@@ -69,6 +69,8 @@ class ReviewPeriod(Result):
         When it begins, and when the next one does; without times, numbers of rows.
     n, accepted, rejected : int
         Rows, and how many of them the rule accepts and rejects.
+    automated : float
+        Proportion of rows that are accepted or rejected.
     forecasts : dict of Period
         By promise: the forecast of what is promised, its verdict and alarm.
     audited : dict
@@ -97,17 +99,13 @@ class ReviewPeriod(Result):
     n: int
     accepted: int
     rejected: int
+    automated: float
     forecasts: dict[str, Period]
     audited: dict[str, tuple[int, int]]
     z: float
     critical: float
     coverage: float
     broken: tuple[str, ...] = ()
-
-    @property
-    def automated(self) -> float:
-        """Proportion of rows that are accepted or rejected."""
-        return (self.accepted + self.rejected) / self.n
 
     @property
     def alarm(self) -> str:
@@ -236,6 +234,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             first.n,
             accepted,
             rejected,
+            own,
             forecasts,
             audited,
             (own - usual) / math.sqrt(spread),

@@ -189,7 +189,7 @@ class ReviewRule(SavedRule):
         return rule, replace(rule, threshold=self.high)
 
     @property
-    def promised(self) -> dict[str, Rule]:
+    def promise_rules(self) -> dict[str, Rule]:
         """Rules of one threshold by the promise that each keeps, with its metric."""
         rules = {}
         for name in self.constraints:
@@ -210,6 +210,7 @@ class ReviewRule(SavedRule):
         Returns
         -------
         bool
+            Whether it is min_precision or min_specificity.
         """
         return name in ACCEPTING
 
