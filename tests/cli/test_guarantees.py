@@ -130,3 +130,16 @@ def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
     ):
         run(*command, "--rule", "r.json").failed(1, "leaves rows to a person")
     run(*REVIEW).failed(2, "--review goes with --confidence")
+
+
+def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):
+    limits = "--min-specificity .98 --confidence .95"
+    Path("normal.csv").write_text("\n".join(["score", *map(str, P)]) + "\n")
+    wanted = am.tune(normal=P, min_specificity=0.98, confidence=0.95)
+    (found,) = answer(f"tune normal.csv --normal {limits} -o rule.json")["rules"]
+    assert found["threshold"] == wanted.threshold
+    assert am.Rule.load("rule.json").guarantee == wanted.guarantee
+    run("tune", "normal.csv", "--normal", "-m", "f1").failed(2, "without positives")
+    both = ["--normal", "--no-label", *limits.split()]
+    run("tune", "normal.csv", *both).failed(2, "exclude each other")
+    run("tune", "normal.csv", "--normal").failed(1, "goes with min_specificity")

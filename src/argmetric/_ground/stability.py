@@ -33,7 +33,9 @@ EXPERIMENTAL = frozenset(
         "argmetric.Guarantee.low",
         "argmetric.MetricClassifier review",
         "argmetric.tune ask",
+        "argmetric.tune normal",
         "argmetric.tune review",
+        "argmetric tune --normal",
         "argmetric tune --review",
     }
 )

@@ -209,6 +209,7 @@ class Metrics(Options, group=METRIC):
     average: AnyAverage | None
     zero_division: ZeroDivision | None
     no_label: bool
+    normal: bool
     cost_fp: Amount
     cost_fn: Amount
 

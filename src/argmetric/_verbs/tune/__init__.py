@@ -189,6 +189,7 @@ def seed_of(random_state: object) -> np.random.SeedSequence:
 
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
+_OF_NORMAL = {"min_specificity"}  # limits that speak of normal rows alone
 Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
@@ -256,10 +257,12 @@ def tune(
     average: RuleAverage | None = None,
     **options: Unpack[TuneOptions],
 ) -> dict[str, Tuned]: ...
+@overload
+def tune(*, normal: ArrayLike, **options: Unpack[TuneOptions]) -> Rule: ...
 @refuses("scoring", "cost", "choice", "for_rows", "unlabelled", limits=TuneLimits)
 def tune(
-    y: ArrayLike,
-    p: ArrayLike,
+    y: ArrayLike | None = None,
+    p: ArrayLike | None = None,
     metric: MetricLike | Sequence[MetricLike] = "f1",
     *,
     groups: ArrayLike | None = None,
@@ -277,6 +280,7 @@ def tune(
     pos_label: Label | None = None,
     review: bool = False,
     ask: Label = -1,
+    normal: ArrayLike | None = None,
     **limits: Unpack[TuneLimits],
 ) -> Tuned | ReviewRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
@@ -324,11 +328,11 @@ def tune(
     pos_label : object, optional
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
     review : bool, default=False
-        Experimental. With `confidence`: two thresholds. Rows are accepted
-        (`min_precision`, `min_specificity`), rejected (`min_npv`, `min_recall`), or
-        left to a person: see `ReviewRule`.
+        Experimental: accept, ask a person or reject, see `ReviewRule`.
     ask : object, default=-1
-        With `review`: what `apply` calls the rows for a person.
+        What a `ReviewRule` calls the rows for a person.
+    normal : array-like, optional
+        Experimental: scores of normal rows alone, instead of y and p.
     **limits : float, int, str or pair, optional
         What the threshold must keep on these rows:
 
@@ -357,8 +361,9 @@ def tune(
     array([0, 1])
     """
     check_label(pos_label)
-    metrics = _read_metrics(metric, zero_division)
     kept = {**limits}
+    y, p = _rows_to_tune(y, p, normal, confidence, kept)
+    metrics = _read_metrics(metric, zero_division)
     budget = kept.pop("budget", None)
     settings = check_settings(
         check_tune_limits(kept), n_bootstrap, coverage, cv=cv, random_state=random_state
@@ -392,20 +397,56 @@ def tune(
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     if review:
         check_review(metric, terms, settings.limits, scores, average)
-        found: ReviewRule = _tune_column(y, scores, problem, ask=ask, **options)[0]
-        return found
-    rules: list[Tuned] = []
-    if y is None:
-        scores = population_scores(settings, groups, pos_label, scores)
-        found = tune_population(scores, metrics, weight, settings)
-        rules += (replace(rule, calibrator=calibrator) for rule in found)
-    elif scores.ndim == 1:
-        rules += _tune_column(y, scores, problem, **options)
-    else:
-        rules += tune_matrix(y, p, scores, problem, **options)
+        options["ask"] = ask
+    rules = _tune_rules(y, p, scores, problem, options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
+
+
+def _tune_rules(
+    y: ArrayLike | None,
+    p: ArrayLike,
+    scores: Floats,
+    problem: TuneProblem,
+    options: dict[str, Any],
+) -> list[Any]:
+    """Return a rule per metric: for a population, a column of scores or a matrix."""
+    if y is None:
+        named = options["groups"], options["pos_label"]
+        scores = population_scores(problem.settings, *named, scores)
+        found = tune_population(
+            scores, problem.metrics, problem.weight, problem.settings
+        )
+        return [replace(rule, calibrator=problem.calibrator) for rule in found]
+    if scores.ndim == 1:
+        return _tune_column(y, scores, problem, **options)
+    return [*tune_matrix(y, p, scores, problem, **options)]
+
+
+def _rows_to_tune(
+    y: ArrayLike | None,
+    p: ArrayLike | None,
+    normal: ArrayLike | None,
+    confidence: object,
+    limits: dict[str, Any],
+) -> tuple[ArrayLike | None, ArrayLike]:
+    """Return labels and scores; those of normal rows are all negative."""
+    if normal is None:
+        if p is None:
+            raise TypeError("tune() needs labels y and scores p, or normal=")
+        return y, p
+    if y is not None or p is not None:
+        raise ValueError("pass either normal or y and p, not both")
+    if confidence is None or {*limits} != _OF_NORMAL:
+        raise ValueError(
+            "normal goes with min_specificity and confidence, as in min_specificity="
+            "0.99, confidence=0.95: normal rows alone say nothing of other limits"
+        )
+    scores = read_scores(normal, "normal", logits=True)
+    if scores.ndim != 1 or not scores.size:
+        raise ValueError(f"normal must be one column of scores, not {scores.shape}")
+    return np.zeros(scores.size), scores
 
 
 def _read_metrics(
