@@ -142,4 +142,4 @@ def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):
     run("tune", "normal.csv", "--normal", "-m", "f1").failed(2, "without positives")
     both = ["--normal", "--no-label", *limits.split()]
     run("tune", "normal.csv", *both).failed(2, "exclude each other")
-    run("tune", "normal.csv", "--normal").failed(1, "goes with min_specificity")
+    run("tune", "normal.csv", "--normal").failed(1, "goes with --min-specificity")

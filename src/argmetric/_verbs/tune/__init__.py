@@ -189,7 +189,6 @@ def seed_of(random_state: object) -> np.random.SeedSequence:
 
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
-_OF_NORMAL = {"min_specificity"}  # limits that speak of normal rows alone
 Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
@@ -398,7 +397,7 @@ def tune(
     if review:
         check_review(metric, terms, settings.limits, scores, average)
         options["ask"] = ask
-    rules = _tune_rules(y, p, scores, problem, options)
+    rules: list[Tuned] = _tune_rules(y, p, scores, problem, options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
@@ -438,7 +437,8 @@ def _rows_to_tune(
         return y, p
     if y is not None or p is not None:
         raise ValueError("pass either normal or y and p, not both")
-    if confidence is None or {*limits} != _OF_NORMAL:
+    named = {name for name, value in limits.items() if value is not None}
+    if confidence is None or named != {"min_specificity"}:
         raise ValueError(
             "normal goes with min_specificity and confidence, as in min_specificity="
             "0.99, confidence=0.95: normal rows alone say nothing of other limits"
