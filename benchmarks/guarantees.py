@@ -4,6 +4,7 @@
     python benchmarks/guarantees.py floors          # precision, with a peer
     python benchmarks/guarantees.py climb           # precision, by kind of model
     python benchmarks/guarantees.py review          # accept, ask or reject, with a peer
+    python benchmarks/guarantees.py parity          # a gap between groups, with a peer
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -400,7 +401,82 @@ def review(quick: bool) -> None:
         emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
 
 
+FEMALE = 71  # column of a9a
+GAPS = ((4000, 0.1), (16_000, 0.05))
+
+
+def fairlearn_labels(y: Any, p: Any, at: Any, new: Any, of: Any, gap: float) -> Any:
+    """Labels of new rows for two seeds, from a threshold optimiser."""
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Scores(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
+
+        def predict_proba(self, X: Any) -> Any:
+            return np.c_[1 - X[:, 0], X[:, 0]]
+
+    optimiser = ThresholdOptimizer(
+        estimator=Scores(),
+        constraints="true_positive_rate_parity",
+        objective="balanced_accuracy_score",
+        predict_method="predict_proba",
+        prefit=True,
+        tol=gap,
+    ).fit(p[:, None], y, sensitive_features=at)
+    how = {"sensitive_features": of}
+    return [optimiser.predict(new[:, None], **how, random_state=i) for i in (0, 1)]
+
+
+def parity(quick: bool) -> None:
+    """Recall of women and men in a9a: F1 of the pool, gaps broken, labels by luck."""
+    table = load("a9a")
+    X, y = dense(table.X), positive(table.y).astype(np.int64)
+    order = np.random.default_rng(0).permutation(y.size)
+    first, rest = order[:TRAINED], order[TRAINED:]
+    peers = importlib.util.find_spec("fairlearn") is not None
+    sex = (X[rest, FEMALE] > 0).astype(np.int64)
+    for kind, (n, gap) in product(("logistic", "boosting"), GAPS):
+        model = new_model(kind, **MODELS[kind]).fit(X[first], y[first])
+        labels, scores = y[rest], model.predict_proba(X[rest])[:, 1]
+        scores = scores + np.random.default_rng(1).uniform(0, 1e-9, scores.size)
+        scores = np.clip(scores, 0.0, 1.0)  # noise breaks the few ties
+        tallies: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        for number in range(3 if quick else 60):
+            rows = np.random.default_rng([n, number]).permutation(labels.size)
+            known, new = rows[:n], slice(None)  # the pool is the population
+            given = labels[known], scores[known]
+            asked = ("recall", sex[known], gap)
+            ways: dict[str, Any] = {}
+            for name, confidence in (("this", CONFIDENCE), ("these rows", None)):
+                rule = am.tune(*given, "f1", parity=asked, confidence=confidence)
+                ways[name] = [rule.apply(scores[new], sex[new])] * 2
+            if peers and number < 10:
+                ways["fairlearn"] = fairlearn_labels(
+                    *given, sex[known], scores[new], sex[new], gap
+                )
+            for name, (one, other) in ways.items():
+                hit = one[labels[new] == 1]
+                of = sex[new][labels[new] == 1]
+                between = abs(hit[of == 1].mean() - hit[of == 0].mean())
+                f1 = am.evaluate(labels[new], one, "f1")
+                tallies[name].append((float(f1), between > gap, (one != other).mean()))
+        for name, seen in tallies.items():
+            f1, broken, flipped = np.mean(seen, axis=0).tolist()
+            what = f"{name}, {kind}, n = {n:,}, gap {gap:g}: gap broken"
+            error = 2 * math.sqrt(DELTA * (1 - DELTA) / len(seen))
+            target = ("<=", DELTA + error) if name == "this" and not quick else None
+            more = {"f1": f1, "flipped": flipped, "draws": len(seen)}
+            emit("parity", what, broken, "share of draws", target, **more)
+
+
 if __name__ == "__main__":
     sections: Any = {"floors": floors, "climb": climb}
-    sections |= {"review": review, "promises": promises}
+    sections |= {"review": review, "parity": parity, "promises": promises}
     raise SystemExit(run_sections(__doc__, sections))

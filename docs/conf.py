@@ -104,6 +104,7 @@ RESULTS = {
     "argmetric.Decision",
     "argmetric.Forecast",
     "argmetric.MultiLabelRule",
+    "argmetric.ParityRule",
     "argmetric.RankingPrinciple",
     "argmetric.ReviewMonitoring",
     "argmetric.ReviewPeriod",

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
     from argmetric._verbs.tune import MultiLabelRule as MultiLabelRule
+    from argmetric._verbs.tune import ParityRule as ParityRule
     from argmetric._verbs.tune import ReviewRule as ReviewRule
     from argmetric._verbs.tune import Rule as Rule
     from argmetric._verbs.tune import tune as tune
@@ -125,7 +126,13 @@ _ROOMS = {
         "monitor",
     ),
     "argmetric._report": ("Report", "report"),
-    "argmetric._verbs.tune": ("MultiLabelRule", "ReviewRule", "Rule", "tune"),
+    "argmetric._verbs.tune": (
+        "MultiLabelRule",
+        "ParityRule",
+        "ReviewRule",
+        "Rule",
+        "tune",
+    ),
     "argmetric._verbs.plots": (
         "CalibrationCostDisplay",
         "ExpectedMetricDisplay",

@@ -34,6 +34,7 @@ EXPERIMENTAL = frozenset(
         "argmetric.MetricClassifier review",
         "argmetric.tune ask",
         "argmetric.tune normal",
+        "argmetric.tune parity",
         "argmetric.tune review",
         "argmetric tune --normal",
         "argmetric tune --review",

@@ -39,7 +39,14 @@ from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
 from argmetric._verbs.tune._matrix import tune_matrix
-from argmetric._verbs.tune._other_rules import TuneProblem, check_terms, tune_population
+from argmetric._verbs.tune._other_rules import (
+    TuneProblem,
+    as_ratio,
+    check_terms,
+    tune_population,
+)
+from argmetric._verbs.tune._parity_rule import ParityRule as ParityRule
+from argmetric._verbs.tune._parity_rule import read_parity, tune_parity
 from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
@@ -257,6 +264,15 @@ def tune(
     **options: Unpack[TuneOptions],
 ) -> dict[str, Tuned]: ...
 @overload
+def tune(
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike = "f1",
+    *,
+    parity: tuple[str, ArrayLike, float],
+    **options: Unpack[TuneOptions],
+) -> ParityRule: ...
+@overload
 def tune(*, normal: ArrayLike, **options: Unpack[TuneOptions]) -> Rule: ...
 @refuses("scoring", "cost", "choice", "for_rows", "unlabelled", limits=TuneLimits)
 def tune(
@@ -280,8 +296,9 @@ def tune(
     review: bool = False,
     ask: Label = -1,
     normal: ArrayLike | None = None,
+    parity: tuple[str, ArrayLike, float] | None = None,
     **limits: Unpack[TuneLimits],
-) -> Tuned | ReviewRule | dict[str, Tuned]:
+) -> Tuned | ReviewRule | ParityRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
     Every cut between distinct scores is tried. Ties go to fewer positives. More on the
@@ -332,6 +349,8 @@ def tune(
         What a `ReviewRule` calls the rows for a person.
     normal : array-like, optional
         Experimental: scores of normal rows alone, instead of y and p.
+    parity : tuple, optional
+        Experimental: ("recall" or "selection_rate", groups, gap), see `ParityRule`.
     **limits : float, int, str or pair, optional
         What the threshold must keep on these rows:
 
@@ -341,7 +360,7 @@ def tune(
 
     Returns
     -------
-    Rule, MultiLabelRule, ReviewRule, or a dict of them by name of the metric
+    Rule, MultiLabelRule, ReviewRule, ParityRule, or a dict by name of the metric
         The threshold, how sure it is, and `apply` for new scores.
 
     See Also
@@ -394,6 +413,10 @@ def tune(
         settings = replace(settings, limits=paid)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
+    if parity is not None:
+        alone = {**kept, "review": review, "prior": prior, "new_rows": new_rows}
+        alone |= {"groups": groups, "average": average, "sample_weight": sample_weight}
+        return _tune_parity(y, scores, problem, (parity, pos_label, confidence), alone)
     if review:
         check_review(metric, terms, settings.limits, scores, average)
         options["ask"] = ask
@@ -401,6 +424,33 @@ def tune(
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
+
+
+def _tune_parity(
+    y: ArrayLike | None,
+    scores: Floats,
+    problem: TuneProblem,
+    how: tuple[Any, ...],
+    alone: dict[str, object],
+) -> ParityRule:
+    """Tune a threshold for each group; options without a meaning are refused."""
+    parity, pos_label, confidence = how
+    if y is None or scores.ndim != 1 or len(problem.metrics) > 1:
+        raise ValueError("parity goes with labels, one column of scores and one metric")
+    rng = np.random.default_rng(problem.settings.seeds().samples)
+    terms = read_parity(parity, scores.size, confidence, rng, alone)
+    labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
+    (metric,), n = problem.metrics, float(scores.size)
+    try:
+        ratio = as_ratio(metric, float(labels.positive.sum()), n)
+    except ValueError:
+        raise ValueError(
+            f"parity is for F-beta, Jaccard and the like, not for {metric.name}: with "
+            "fixed prevalence the metric must be a ratio of linear functions"
+        ) from None
+    rule = tune_parity(scores, labels, metric, ratio, terms)
+    rules = (replace(x, calibrator=problem.calibrator) for x in rule.rules)
+    return replace(rule, rules=tuple(rules))
 
 
 def _tune_rules(

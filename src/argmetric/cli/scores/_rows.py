@@ -37,7 +37,9 @@ DEFAULTS = {
     "decision_column": files.DECISION_NAMES,
 }
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
+_WAYS |= {"ParityRule": "groups"}
 _KINDS = {"wide": "several labels", "classes": "several classes"}
+_KINDS |= {"groups": "several groups, which its apply() takes in Python"}
 _LARGEST_SAVED = 1 << 26  # bytes of a map or a rule
 _SAVED_KEYS = {"calibrator", "file"}  # one of which is in every map or rule
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
