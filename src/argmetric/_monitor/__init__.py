@@ -182,8 +182,8 @@ def monitor(
     features : (X_reference, X), optional
         Numbers on the rows of both, to weight the reference as each period.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes all explanations; "prior": only the prevalence changed; "none":
-        nothing but the rows.
+        "auto" mixes the three explanations. "none": nothing but the rows changed.
+        "prior": the prevalence changed and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional

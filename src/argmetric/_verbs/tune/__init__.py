@@ -343,14 +343,10 @@ def tune(
         Seed of the bootstrap samples and folds; the threshold does not depend on it.
     pos_label : object, optional
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
-    review : bool, default=False
-        Experimental: accept, ask a person or reject, see `ReviewRule`.
-    ask : object, default=-1
-        What a `ReviewRule` calls the rows for a person.
-    normal : array-like, optional
-        Experimental: scores of normal rows alone, instead of y and p.
-    parity : tuple, optional
-        Experimental: ("recall" or "selection_rate", groups, gap), see `ParityRule`.
+    review, ask : bool, object, default=False, -1
+        Accept, reject, or ask a person: `ReviewRule`, experimental.
+    normal, parity : array-like, tuple, optional
+        Normal rows instead of y and p; (rate, groups, gap), `ParityRule`; experimental.
     **limits : float, int, str or pair, optional
         What the threshold must keep on these rows:
 

@@ -301,9 +301,11 @@ def tune_parity(
         math.inf if k <= 0 else -math.inf if k > len(one) else float(one[k - 1])
         for k, one in zip(ranks, proof, strict=True)
     ]
-    chosen = scores >= np.array(cuts)[code]
+    selected = scores >= np.array(cuts)[code]
     n, t = float(scores.size), float(positive.sum())
-    score = metric.value(float((chosen & positive).sum()), float(chosen.sum()), t, n)
+    score = metric.value(
+        float((selected & positive).sum()), float(selected.sum()), t, n
+    )
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     rules = [
         Rule(
@@ -312,7 +314,7 @@ def tune_parity(
             pos_label=labels.pos_label,
             neg_label=labels.neg_label,
             prevalence=float(positive[here].mean()),
-            positive_rate=float(chosen[here].mean()),
+            positive_rate=float(selected[here].mean()),
             n=int(here.sum()),
             probabilities=inside,
         )
@@ -325,7 +327,7 @@ def tune_parity(
         terms.gap,
         terms.confidence,
         probability,
-        tuple(float(chosen[here & base].mean()) for here in parts),
+        tuple(float(selected[here & base].mean()) for here in parts),
         tuple(sizes),
         float(score),
         scores.size,
