@@ -32,8 +32,7 @@ from argmetric._monitor._period import Period
 from argmetric._monitor._periods import PeriodCounts
 from argmetric._monitor._result import Monitoring
 from argmetric._monitor._words import PRINTED
-from argmetric._verbs._binomial import binomial_cdf
-from argmetric._verbs.tune import ReviewRule, proportion_interval
+from argmetric._verbs.tune import ReviewRule, binomial_cdf, proportion_interval
 
 FILE = "argmetric review monitoring"
 MOVED = "automated moved"

@@ -31,6 +31,7 @@ from argmetric._ground.validation import (
     to_floats,
     warn_of_scale,
 )
+from argmetric._verbs._binomial import binomial_cdf as binomial_cdf
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
