@@ -96,7 +96,6 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     argmetric tune val.csv --label bought --metric f1 -o rule.json
     argmetric tune val.csv -m f1 -m mcc -o 'rule-{metric}.json'
     argmetric tune val.csv --cost-fp 1 --cost-fn 20
-    argmetric tune val.csv --min-precision .9 --min-npv .95 --confidence .9 --review
     """
     cost, way = _cost(o), layout.way_of(o)
     metrics = _metrics(o, way)
