@@ -364,7 +364,7 @@ class ReviewRule(SavedRule):
             raise ValueError("this rule has no histogram to draw: tune() makes one")
         edges, negative, positive = (np.array(x) for x in self.histogram)
         words: Any = {"xlabel": self._scale, "ylabel": "Labelled rows"}
-        with drawing(ax, **words, title=self._bands) as ax:
+        with drawing(ax, **words) as ax:
             ax.stairs(
                 negative + positive, edges, fill=True, color="C7", label="negative"
             )
