@@ -3,6 +3,8 @@
     python benchmarks/guarantees.py                 # everything, some twenty minutes
     python benchmarks/guarantees.py floors          # precision, with a peer
     python benchmarks/guarantees.py climb           # precision, by kind of model
+    python benchmarks/guarantees.py review          # accept, ask or reject, with a peer
+    python benchmarks/guarantees.py parity          # a gap between groups, with a peer
     python benchmarks/guarantees.py --quick         # a smoke run
 
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
@@ -209,7 +211,7 @@ def floors(quick: bool) -> None:
 
 def certified(y: Any, p: Any, floor: float, delta: float) -> float:
     """Return the threshold that `tune` certifies for recall, infinite for none."""
-    cuts = tests.cuts_of(p, y > 0, floor, delta)
+    cuts = tests.rank_cuts(p, y > 0, floor, delta)
     start = tests.climbed_start(cuts, probabilities=True)
     passed = tests.passed_chain(cuts, start)
     if passed is None:
@@ -317,6 +319,170 @@ def promises(quick: bool) -> None:
             tally.tell("promises", f"{name}, n = {n:,}", DELTA, n=n)
 
 
+REVIEWED = ("celeba", "elec2", "ijcnn1", "letter", "magic", "w8a")
+REVIEW_SIZES = (300, 1000)
+BARS = {300: 0.6, 1000: 0.7}  # rows decided, at the least
+BAND = {"min_precision": 0.9, "min_npv": 0.9, "confidence": CONFIDENCE}
+
+
+def mapie_band(y: Any, p: Any) -> tuple[float, float]:
+    """Both cuts by Bonferroni-Holm over a grid; nobody is decided without one."""
+    from mapie.risk_control import BinaryClassificationController
+
+    def predict(X: Any, low: float, high: float) -> Any:
+        score = X[:, 0]
+        return np.where(score >= high, 1.0, np.where(score < low, 0.0, math.nan))
+
+    ends = np.linspace(0.0, 1.0, 25)
+    controller = BinaryClassificationController(
+        predict,
+        ["precision", "negative_predictive_value"],
+        [BAND["min_precision"], BAND["min_npv"]],
+        confidence_level=CONFIDENCE,
+        best_predict_param_choice="abstention_rate",
+        list_predict_params=np.array([(a, b) for a in ends for b in ends if a <= b]),
+    )
+    controller.calibrate(p[:, None], y)
+    best = controller.best_predict_param
+    return (-math.inf, math.inf) if best is None else (float(best[0]), float(best[1]))
+
+
+def mapie_sides(y: Any, p: Any) -> tuple[float, float]:
+    """Both cuts, each by a controller of its own with half of the risk."""
+    sure = 1.0 - DELTA / 2
+    above = mapie_threshold(y, p, BAND["min_precision"], sure)
+    below = mapie_threshold(1 - y, 1.0 - p, BAND["min_npv"], sure)
+    high = math.inf if above is None else above[0]
+    low = -math.inf if below is None else float(np.nextafter(1.0 - below[0], 2.0))
+    return low, high
+
+
+def review(quick: bool) -> None:
+    """Rows decided with both promises, how often one breaks, and the interval."""
+    found = [one for one in pools(quick) if one.name.split(" ")[0] in REVIEWED]
+    peers = importlib.util.find_spec("mapie") is not None
+    count = 3 if quick else 100
+    for n in REVIEW_SIZES[: 1 if quick else None]:
+        tallies: dict[str, Tally] = defaultdict(Tally)
+        covered = []
+        for pool in found:
+            for number, (y, p) in enumerate(draws(pool, n, count)):
+                ways = {}
+                try:
+                    rule = am.tune(y, p, review=True, **BAND)
+                    ways["this"] = rule.low, rule.high
+                except am.NotCertifiedError:
+                    ways["this"] = -math.inf, math.inf
+                    rule = None
+                if peers and number < PEER_DRAWS:
+                    ways["MAPIE, grid"] = mapie_band(y, p)
+                    ways["MAPIE, a controller a side"] = mapie_sides(y, p)
+                for way, (low, high) in ways.items():
+                    high = max(high, min(low, 1.1))  # where cuts cross
+                    accepted, rejected = pool.p >= high, pool.p < low
+                    bound, other = BAND["min_precision"], BAND["min_npv"]
+                    broken = pool.y[accepted].sum() < bound * accepted.sum()
+                    broken |= (1 - pool.y[rejected]).sum() < other * rejected.sum()
+                    decided = float((accepted | rejected).mean())
+                    tallies[way].add(pool.name, bool(broken), decided, decided > 0)
+                    if way == "this" and rule is not None:
+                        ends = rule.automated_interval
+                        covered.append(ends.low <= decided <= ends.high)
+        for way, tally in tallies.items():
+            delta = DELTA if way == "this" else None
+            tally.tell("review", f"{way}, n = {n:,}", delta, n=n)
+            if way == "this":
+                decided = {
+                    cell: float(np.mean([x for _, x, _ in rows]))
+                    for cell, rows in tally.cells.items()
+                }
+                of_set = {
+                    name: np.mean([x for cell, x in decided.items() if name in cell])
+                    for name in REVIEWED
+                }
+                what, mean = f"rows decided, n = {n:,}", np.mean([*decided.values()])
+                bar = None if quick else (">=", BARS[n])
+                emit("review", what, float(mean), "of all rows", bar, n=n, **of_set)
+        what = f"interval of the rows decided, n = {n:,}"
+        emit("review", what, float(np.mean(covered)), "covered", nominal=0.9, n=n)
+
+
+FEMALE = 71  # column of a9a
+GAPS = ((4000, 0.1), (16_000, 0.05))
+
+
+def fairlearn_labels(y: Any, p: Any, at: Any, new: Any, of: Any, gap: float) -> Any:
+    """Labels of new rows for two seeds, from a threshold optimiser."""
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Scores(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
+
+        def predict_proba(self, X: Any) -> Any:
+            return np.c_[1 - X[:, 0], X[:, 0]]
+
+    optimiser = ThresholdOptimizer(
+        estimator=Scores(),
+        constraints="true_positive_rate_parity",
+        objective="balanced_accuracy_score",
+        predict_method="predict_proba",
+        prefit=True,
+        tol=gap,
+    ).fit(p[:, None], y, sensitive_features=at)
+    how = {"sensitive_features": of}
+    return [optimiser.predict(new[:, None], **how, random_state=i) for i in (0, 1)]
+
+
+def parity(quick: bool) -> None:
+    """Recall of women and men in a9a: F1 of the pool, gaps broken, labels by luck."""
+    table = load("a9a")
+    X, y = dense(table.X), positive(table.y).astype(np.int64)
+    order = np.random.default_rng(0).permutation(y.size)
+    first, rest = order[:TRAINED], order[TRAINED:]
+    peers = importlib.util.find_spec("fairlearn") is not None
+    sex = (X[rest, FEMALE] > 0).astype(np.int64)
+    for kind, (n, gap) in product(("logistic", "boosting"), GAPS):
+        model = new_model(kind, **MODELS[kind]).fit(X[first], y[first])
+        labels, scores = y[rest], model.predict_proba(X[rest])[:, 1]
+        scores = scores + np.random.default_rng(1).uniform(0, 1e-9, scores.size)
+        scores = np.clip(scores, 0.0, 1.0)  # noise breaks the few ties
+        tallies: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        for number in range(3 if quick else 60):
+            rows = np.random.default_rng([n, number]).permutation(labels.size)
+            known, new = rows[:n], slice(None)  # the pool is the population
+            given = labels[known], scores[known]
+            asked = ("recall", sex[known], gap)
+            ways: dict[str, Any] = {}
+            for name, confidence in (("this", CONFIDENCE), ("these rows", None)):
+                rule = am.tune(*given, "f1", parity=asked, confidence=confidence)
+                ways[name] = [rule.apply(scores[new], sex[new])] * 2
+            if peers and number < 10:
+                ways["fairlearn"] = fairlearn_labels(
+                    *given, sex[known], scores[new], sex[new], gap
+                )
+            for name, (one, other) in ways.items():
+                hit = one[labels[new] == 1]
+                of = sex[new][labels[new] == 1]
+                between = abs(hit[of == 1].mean() - hit[of == 0].mean())
+                f1 = am.evaluate(labels[new], one, "f1")
+                tallies[name].append((float(f1), between > gap, (one != other).mean()))
+        for name, seen in tallies.items():
+            f1, broken, flipped = np.mean(seen, axis=0).tolist()
+            what = f"{name}, {kind}, n = {n:,}, gap {gap:g}: gap broken"
+            error = 2 * math.sqrt(DELTA * (1 - DELTA) / len(seen))
+            target = ("<=", DELTA + error) if name == "this" and not quick else None
+            more = {"f1": f1, "flipped": flipped, "draws": len(seen)}
+            emit("parity", what, broken, "share of draws", target, **more)
+
+
 if __name__ == "__main__":
-    sections = {"floors": floors, "climb": climb, "promises": promises}
+    sections: Any = {"floors": floors, "climb": climb}
+    sections |= {"review": review, "parity": parity, "promises": promises}
     raise SystemExit(run_sections(__doc__, sections))

@@ -105,7 +105,11 @@ RESULTS = {
     "argmetric.Decision",
     "argmetric.Forecast",
     "argmetric.MultiLabelRule",
+    "argmetric.ParityRule",
     "argmetric.RankingPrinciple",
+    "argmetric.ReviewMonitoring",
+    "argmetric.ReviewPeriod",
+    "argmetric.ReviewRule",
     "argmetric.classes.MultiClassRule",
 }
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from argmetric._ground.stability import COMMANDS, STABLE, is_stable
+from argmetric._ground.stability import COMMANDS, EXPERIMENTAL, STABLE, is_stable
 
 MODULES = (
     "argmetric",
@@ -133,7 +133,12 @@ def _options(name: str, app: Any) -> Iterator[str]:
 
 
 def stable_lines() -> Iterator[str]:
-    """Yield each stable name, its parameters one by one, and the keys of results."""
+    """Yield what is promised: names, parameters one by one, and keys of results."""
+    return (line for line in _stable_lines() if line not in EXPERIMENTAL)
+
+
+def _stable_lines() -> Iterator[str]:
+    """Yield each stable name with its parameters, and the keys of results."""
     for line in lines():
         path, bracket, rest = line.partition("(")
         command = path.split()

@@ -64,6 +64,21 @@ def cut_rules():
     }
 
 
+def review_rules():
+    y, p = labelled()
+    limits = {"min_precision": 0.6, "min_npv": 0.8, "confidence": 0.9}
+    odd = {"pos_label": 'it\'s \\ "jä"', "neg_label": "-- no", "ask": "a `person`"}
+    return {
+        "review": am.tune(y, p, **limits, review=True),
+        "review, mapped": am.tune(y, p, **limits, review=True, reference=(y, p)),
+        "review, nobody": am.ReviewRule("f1", 1 / 3, 1 / 3, **odd),
+        "review, never accepts": am.ReviewRule("f1", 0.1 + 0.2, INF, ask=7),
+        "review, never rejects": am.ReviewRule("f1", -INF, 1.2345e-300),
+        "review, always": am.ReviewRule("f1", -INF, INF, calibrator=FLAT),
+        "review, all rejected": am.ReviewRule("f1", INF, INF),
+    }
+
+
 def matrix_rules():
     y, p = labelled()
     labels, matrix = np.stack([y, 1 - y], 1), np.stack([p, 1 - p**2], 1)
@@ -123,7 +138,7 @@ def mapped_rules():
     }
 
 
-RULES = cut_rules() | matrix_rules() | mapped_rules()
+RULES = cut_rules() | review_rules() | matrix_rules() | mapped_rules()
 
 
 def near(value):
@@ -213,11 +228,14 @@ def by_python(rule, rows):
 def by_json(rule, rows):
     form = json.loads(rule.to_json())
 
-    def cut(x, one):
-        low, high, at = (float(one[name]) for name in ("low", "high", "cut"))
-        if x is None or not low <= x <= high:
-            return None
-        return form["labels"][x >= at if one["operator"] == ">=" else x < at]
+    def cut(x, *some):
+        reached = 0
+        for one in some:
+            low, high, at = (float(one[name]) for name in ("low", "high", "cut"))
+            if x is None or not low <= x <= high:
+                return None
+            reached += x >= at if one["operator"] == ">=" else x < at
+        return form["labels"][reached]
 
     def best(row):
         if any(x is None or not -1e-6 <= x <= 1 + 1e-6 for x in row):
@@ -251,10 +269,11 @@ def by_json(rule, rows):
 
     if form["weights"]:
         return [best(row) for row in rows]
-    found = [
+    if rule._portable().single:
+        return [cut(x, *form["cuts"]) for (x,) in rows]
+    return [
         [cut(*pair) for pair in zip(row, form["cuts"], strict=True)] for row in rows
     ]
-    return [row[0] for row in found] if rule._portable().single else found
 
 
 def column_names(rule):
@@ -268,7 +287,9 @@ def asked(rule, dialect):
 
 
 def as_labels(rule, rows):
-    return list(map(list, rows)) if rule._portable().cuts[1:] else [x for (x,) in rows]
+    portable = rule._portable()
+    is_one = portable.single or not portable.cuts[1:]
+    return [x for (x,) in rows] if is_one else list(map(list, rows))
 
 
 def by_sqlite(rule, rows):

@@ -29,6 +29,12 @@ DISTRIBUTION = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.
 CHAIN = sequence.MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
 CALIBRATOR = am.calibrate(Y, P)
 RULE = am.tune(Y, P, n_bootstrap=0, cv=0)
+REVIEW_RULE = am.ReviewRule(
+    "f1", 0.25, 0.65, n=6, automated=0.5, histogram=((0.0, 0.5, 1.0), (2, 1), (1, 2))
+)
+PARITY_RULE = am.ParityRule(
+    ("a", "b"), (RULE, RULE), "recall", 0.1, rates=(0.5, 0.6), sizes=(2, 1), n=6
+)
 MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
 MULTI_CLASS = am.classes.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
@@ -201,6 +207,12 @@ Calibrator.from_dict: am.Calibrator.from_dict(values=CALIBRATOR.to_dict())
     -> OF_SAVED
 Rule.apply: RULE.apply(p=P)
 Rule.from_dict: am.Rule.from_dict(values=RULE.to_dict())
+    -> OF_SAVED
+ReviewRule.apply: REVIEW_RULE.apply(p=P)
+ReviewRule.from_dict: am.ReviewRule.from_dict(values=REVIEW_RULE.to_dict())
+    -> OF_SAVED
+ParityRule.apply: PARITY_RULE.apply(p=P, groups=list("ababab"))
+ParityRule.from_dict: am.ParityRule.from_dict(values=PARITY_RULE.to_dict())
     -> OF_SAVED
 MultiLabelRule.apply: MULTI_LABEL.apply(p=PAIR)
 MultiClassRule.apply: MULTI_CLASS.apply(p=THREE)

@@ -130,6 +130,16 @@ Rule.predict: RULE.predict(p=P)
 Rule.plot: drawn(RULE.plot)(ax=None)
 Rule.save: RULE.save(**SAVED) -> A_FILE
 Rule.load: loaded(am.Rule, lambda: RULE)(**SAVED) -> A_FILE
+ReviewRule.accepts: REVIEW_RULE.accepts(name="min_npv")
+ReviewRule.actions: REVIEW_RULE.actions(p=P)
+ReviewRule.predict: REVIEW_RULE.predict(p=P)
+ReviewRule.plot: drawn(REVIEW_RULE.plot)(ax=None)
+ReviewRule.save: REVIEW_RULE.save(**SAVED) -> A_FILE
+ReviewRule.load: loaded(am.ReviewRule, lambda: REVIEW_RULE)(**SAVED) -> A_FILE
+ParityRule.predict: PARITY_RULE.apply(p=P, groups=list("ababab"))
+ParityRule.plot: drawn(PARITY_RULE.plot)(ax=None)
+ParityRule.save: PARITY_RULE.save(**SAVED) -> A_FILE
+ParityRule.load: loaded(am.ParityRule, lambda: PARITY_RULE)(**SAVED) -> A_FILE
 ExportMixin.to_sql: RULE.to_sql(dialect="duckdb", column="p")
 ExportMixin.to_python: RULE.to_python(name="label")
 MultiLabelRule.applies: MULTI_LABEL.applies(p=PAIR)

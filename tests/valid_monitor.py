@@ -11,6 +11,12 @@ CLASS_REFERENCE = CLASS_Y.tolist() * 9, CLASS_P.tolist() * 9
 CLASS_MONITORING = am.classes.monitor(
     CLASS_P.tolist() * 3, reference=CLASS_REFERENCE, classes=list("abc"), every=12
 )
+REVIEWED = am.monitor(
+    P * 2,
+    am.ReviewRule("f1", 0.25, 0.65, constraints={"min_npv": 0.5}, n=6, automated=0.5),
+    reference=(Y * 9, P * 9),
+    every=6,
+)
 OF_MONITOR = calls(
     r"""
 argmetric.undo_sampling: am.undo_sampling(p=P, rate=0.1, inverse=False, logits=False)
@@ -42,6 +48,14 @@ Monitoring.from_dict: am.Monitoring.from_dict(values=MONITORING.to_dict())
     -> {"values": "saved|this monitoring"}
 Monitoring.save: MONITORING.save(**SAVED) -> A_FILE
 Monitoring.load: loaded(am.Monitoring, lambda: MONITORING)(**SAVED) -> A_FILE
+ReviewMonitoring.add: REVIEWED.add(p=P, known=[1, *[None] * 5])
+ReviewMonitoring.add_labels: REVIEWED.add_labels(y=Y, p=P, period=0)
+ReviewMonitoring.to_frame: REVIEWED.to_frame(backend="pandas")
+ReviewMonitoring.from_dict: am.ReviewMonitoring.from_dict(values=REVIEWED.to_dict())
+    -> {"values": "saved|this review monitoring"}
+ReviewMonitoring.save: REVIEWED.save(**SAVED) -> A_FILE
+ReviewMonitoring.load: loaded(am.ReviewMonitoring, lambda: REVIEWED)(**SAVED) -> A_FILE
+ReviewPeriod.actual: REVIEWED.periods[0].actual(name="min_npv")
 LabellingPlan.estimate: PLAN.estimate(y=[1, 0, 1], pos_label=1)
 LabellingPlan.to_frame: PLAN.to_frame(backend="pandas")
 """,

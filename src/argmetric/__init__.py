@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
+    from argmetric._monitor import ReviewMonitoring as ReviewMonitoring
+    from argmetric._monitor import ReviewPeriod as ReviewPeriod
     from argmetric._monitor import monitor as monitor
     from argmetric._report import Report as Report
     from argmetric._report import report as report
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
     from argmetric._verbs.tune import MultiLabelRule as MultiLabelRule
+    from argmetric._verbs.tune import ParityRule as ParityRule
+    from argmetric._verbs.tune import ReviewRule as ReviewRule
     from argmetric._verbs.tune import Rule as Rule
     from argmetric._verbs.tune import tune as tune
     from argmetric.metrics import MCC as MCC
@@ -117,10 +121,18 @@ _ROOMS = {
         "LabelledEstimate",
         "LabellingPlan",
         "Monitoring",
+        "ReviewMonitoring",
+        "ReviewPeriod",
         "monitor",
     ),
     "argmetric._report": ("Report", "report"),
-    "argmetric._verbs.tune": ("MultiLabelRule", "Rule", "tune"),
+    "argmetric._verbs.tune": (
+        "MultiLabelRule",
+        "ParityRule",
+        "ReviewRule",
+        "Rule",
+        "tune",
+    ),
     "argmetric._verbs.plots": (
         "CalibrationCostDisplay",
         "ExpectedMetricDisplay",

@@ -1,5 +1,8 @@
 """``--confidence``: limits that hold for new rows."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -91,3 +94,52 @@ def test_rows_of_one_class_prove_what_speaks_of_it(run, answer, tmp_path):
     assert chosen == (wanted.threshold <= NEW).sum()
     refused = run(*f"{line} --min-precision .9".split())
     assert "--min-precision needs positive rows too" in refused.err
+
+
+REVIEW = [*("tune", "val.csv", "--min-precision", ".7", "--min-npv", ".8"), "--review"]
+
+
+def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(1500).round(6)
+    y = (rng.random(1500) < p).astype(int)
+    for name, part in (("val", slice(0, 1000)), ("new", slice(1000, 1500))):
+        pairs = zip(p[part], y[part], strict=True)
+        lines = [f"{a},{b}" for a, b in pairs]
+        Path(f"{name}.csv").write_text("\n".join(["p,y", *lines]) + "\n")
+    said = run(*REVIEW, "--confidence", ".9", "-o", "r.json", "--report", "r.html")
+    rule = am.ReviewRule.load("r.json")
+    alone = am.tune(
+        y[:1000], p[:1000], min_precision=0.7, min_npv=0.8, confidence=0.9, review=True
+    )
+    assert (rule.low, rule.high) == (alone.low, alone.high)
+    assert "for a person" in said.out
+    assert "Accept, ask or reject" in Path("r.html").read_text()
+    said = run("decide", "new.csv", "--rule", "r.json", "-o", "out.csv", "--json")
+    values = json.loads(said.out)
+    actions = [x.rsplit(",", 1)[1] for x in Path("out.csv").read_text().split()[1:]]
+    assert actions == rule.actions(p[1000:]).tolist()
+    assert values["accepted"] == actions.count("accept")
+    assert values["for_a_person"] == actions.count("ask")
+    shown = run("decide", "new.csv", "--rule", "r.json", "-o", "again.csv").err
+    right = y[1000:][np.array(actions) == "accept"].sum()
+    assert f"accepted, right  {right:,} of {values['accepted']:,}" in shown
+    for command in (
+        ["forecast", "new.csv"],
+        ["monitor", "new.csv", "--reference", "val.csv", "--every", "100"],
+    ):
+        run(*command, "--rule", "r.json").failed(1, "leaves rows to a person")
+    run(*REVIEW).failed(2, "--review goes with --confidence")
+
+
+def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):
+    limits = "--min-specificity .98 --confidence .95"
+    Path("normal.csv").write_text("\n".join(["score", *map(str, P)]) + "\n")
+    wanted = am.tune(normal=P, min_specificity=0.98, confidence=0.95)
+    (found,) = answer(f"tune normal.csv --normal {limits} -o rule.json")["rules"]
+    assert found["threshold"] == wanted.threshold
+    assert am.Rule.load("rule.json").guarantee == wanted.guarantee
+    run("tune", "normal.csv", "--normal", "-m", "f1").failed(2, "without positives")
+    both = ["--normal", "--no-label", *limits.split()]
+    run("tune", "normal.csv", *both).failed(2, "exclude each other")
+    run("tune", "normal.csv", "--normal").failed(1, "goes with --min-specificity")

@@ -187,6 +187,8 @@ UNGIVEN = {
         "budget": "a column of costs is for Python",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
+        "ask": "decide writes accept, ask or reject",
+        "parity": "groups of rules are for Python",
     },
     "calibrate": {},
 }

@@ -29,7 +29,8 @@ SummaryScores Progress ScaledClassDecision ScaledDecision Report
 LazyDecision LazyTable
 ExpectedMetricDisplay ForecastDisplay CalibrationCostDisplay ThresholdDisplay
 StreamDisplay LabelledEstimate LabellingPlan Monitoring Comparison Difference Review
-ClassMonitoring ClassPeriod Guarantee NotCertifiedError
+ClassMonitoring ClassPeriod Guarantee NotCertifiedError ReviewRule ReviewMonitoring
+ReviewPeriod ParityRule
 """
 BASES = {"SimpleFunction", "VectorFunction", "ThresholdRule", "Task"}  # to derive from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

@@ -26,6 +26,20 @@ STABLE = {
         Specificity SquaredCountError Tversky Utility Youden get_metric metric_names
     """),
 }
+# Options and attributes of stable names that are not promised themselves
+EXPERIMENTAL = frozenset(
+    {
+        "argmetric.Guarantee low",
+        "argmetric.Guarantee.low",
+        "argmetric.MetricClassifier review",
+        "argmetric.tune ask",
+        "argmetric.tune normal",
+        "argmetric.tune parity",
+        "argmetric.tune review",
+        "argmetric tune --normal",
+        "argmetric tune --review",
+    }
+)
 COMMANDS = _names("calibrate compare decide evaluate forecast monitor tune")
 
 

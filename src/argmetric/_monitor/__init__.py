@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -52,6 +53,8 @@ from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._result import Monitoring as Monitoring
+from argmetric._monitor._review import ReviewMonitoring as ReviewMonitoring
+from argmetric._monitor._review import ReviewPeriod as ReviewPeriod
 from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
 from argmetric._monitor._watch import Watch, read_features
 from argmetric._monitor._watch import critical_value as critical_value
@@ -62,10 +65,18 @@ from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import AllPeriods as AllPeriods
 from argmetric._monitor._words import OnePeriod as OnePeriod
 from argmetric._monitor._words import restore_period as restore_period
-from argmetric._verbs.tune import Rule
+from argmetric._verbs.tune import ReviewRule, Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
-__all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]
+__all__ = [
+    "LabelledEstimate",
+    "LabellingPlan",
+    "Monitoring",
+    "Period",
+    "ReviewMonitoring",
+    "ReviewPeriod",
+    "monitor",
+]
 
 MIN_POSITIVES = 8  # of a reference, below which intervals have not been tried
 # Rows, and rows of each class, from which a segment has a calibrator of its own
@@ -75,9 +86,46 @@ FLOOR_ROWS = 24  # of the tables on which the range of a metric is computed
 MIN_OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
+class _Options(TypedDict, total=False):
+    """Options of `monitor` that do not decide what it returns."""
+
+    time: ArrayLike | None
+    every: str | int | None
+    known: ArrayLike | None
+    by: ArrayLike | None
+    groups: ArrayLike | None
+    average: Average | None
+    features: tuple[ArrayLike, ArrayLike] | None
+    shift: Shift
+    coverage: float
+    floor: float | None
+    false_alarms: float
+    zero_division: float | None
+    pos_label: Label | None
+    logits: bool
+
+
+@overload
+def monitor(
+    p: ArrayLike,
+    labels: ReviewRule,
+    metric: None = None,
+    *,
+    reference: ReferenceLike,
+    **options: Unpack[_Options],
+) -> ReviewMonitoring: ...
+@overload
 def monitor(
     p: ArrayLike,
     labels: LabelsLike,
+    metric: MetricLike | None = None,
+    *,
+    reference: ReferenceLike,
+    **options: Unpack[_Options],
+) -> Monitoring: ...
+def monitor(
+    p: ArrayLike,
+    labels: LabelsLike | ReviewRule,
     metric: MetricLike | None = None,
     *,
     reference: ReferenceLike,
@@ -95,7 +143,7 @@ def monitor(
     zero_division: float | None = None,
     pos_label: Label | None = None,
     logits: bool = False,
-) -> Monitoring:
+) -> Monitoring | ReviewMonitoring:
     """Forecast the score of every period, and say whether something changed.
 
     A period has scores and no labels. Either nothing changed, the prevalence changed
@@ -109,7 +157,7 @@ def monitor(
     p : array-like
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
-    labels : array-like, Rule, float or Decision
+    labels : array-like, Rule, ReviewRule, float or Decision
         Predicted labels (0/1, booleans, -1/1, or any others with `pos_label`), the rule
         that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
@@ -132,8 +180,7 @@ def monitor(
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows or columns, or all cells together. All have one calibrator and shift.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`, to weight the
-        reference as the rows of each period. Benefit unproven.
+        Numbers on the rows of both, to weight the reference as each period.
     shift : {"auto", "none", "prior"}, default="auto"
         "auto" mixes the three explanations. "none": nothing but the rows changed.
         "prior": the prevalence changed and nothing else did.
@@ -146,15 +193,14 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The label that counts as positive, in `labels`, `known` and the y of
-        `reference`.
+        The label that counts as positive, in `labels`, `known` and `reference`.
     logits : bool, default=False
         Whether `p` holds log-odds, and the reference too.
 
     Returns
     -------
-    Monitoring
-        The `periods` with their verdicts; `add` adds the next ones.
+    Monitoring or ReviewMonitoring
+        The `periods` with verdicts; with a `ReviewRule` on rows decided and promises.
 
     Raises
     ------
@@ -174,11 +220,23 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
+    if isinstance(labels, ReviewRule):
+        alone: dict[str, object] = {
+            "metric": metric,
+            "by": by,
+            "groups": groups,
+            "features": features,
+        }
+        alone |= {"floor": floor, "average": average, "zero_division": zero_division}
+        how: Any = {"reference": reference, "time": time, "every": every}
+        how |= {"known": known, "shift": shift, "coverage": coverage, "logits": logits}
+        how |= {"false_alarms": false_alarms, "pos_label": pos_label}
+        return _monitor_review(p, labels, alone, how)
     scores = read_scores(p, "p", logits=logits)
-    how = _check_average(scores, groups, average)
+    mean_over = _check_average(scores, groups, average)
     if features is not None and scores.ndim == 2:
         raise ValueError("features go with one column of scores, not with a matrix")
-    rule = _as_rule(labels, how, logits=logits)
+    rule = _as_rule(labels, mean_over, logits=logits)
     scored = get_metric(scoring_metric(metric, labels), zero_division=zero_division)
     names = None
     if isinstance(reference, tuple | list) and len(reference) == 3:
@@ -202,7 +260,7 @@ def monitor(
         coverage=check_share(coverage, "coverage"),
         floor=None if floor is None else _check_floor(floor, scored),
         false_alarms=check_share(false_alarms, "false_alarms"),
-        average=how,
+        average=mean_over,
         columns=scores.shape[1] if scores.ndim == 2 else 0,
     )
     watch = _with_reference(watch, rows)
@@ -220,9 +278,8 @@ def monitor(
             "segments are compared with the whole reference: reference=(y, p, by) "
             "compares each with its own rows"
         )
-    if watch.is_grouped:
-        over = {"samples": "the rows of p", "macro": "the columns of p"}
-        notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
+    over = {"samples": "the rows of p", "macro": "the columns of p"}.get(str(mean_over))
+    notes += [f"the score is the mean over {over or 'groups'}"] * watch.is_grouped
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     monitoring = empty.add(
         p,
@@ -237,6 +294,25 @@ def monitor(
         return monitoring
     both = read_features(features, rows.n, scores.size)
     return monitoring._with_features(rows, *both)
+
+
+def _monitor_review(
+    p: ArrayLike, rule: ReviewRule, alone: dict[str, object], how: dict[str, Any]
+) -> ReviewMonitoring:
+    """Monitor each promise of a rule; options that go with a metric are refused."""
+    for name, value in alone.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} has no meaning with a ReviewRule: what is monitored are its "
+                "promises, on all rows"
+            )
+    parts = {
+        name: monitor(p, one, floor=rule.constraints[name], **how)
+        for name, one in rule.promise_rules.items()
+    }
+    if not parts:
+        raise ValueError("the ReviewRule promises nothing: there is nothing to monitor")
+    return ReviewMonitoring(rule, parts)
 
 
 def _read_reference(

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from argmetric._report._curves import candidates, choose_knots
 from argmetric._report._figures import Figure, Layer, axis, by_name, number, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
-from argmetric._verbs.tune import Rule
+from argmetric._verbs.tune import ReviewRule, Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 from argmetric.metrics import ClassMetric
 
@@ -146,6 +147,50 @@ def report_rule(rule: Rule) -> Report:
         sections=(section,),
         notes=rule.notes,
         values={"rule": rule.to_dict()},
+    )
+
+
+def report_review(rule: ReviewRule) -> Report:
+    """Return a report of two cuts: what is decided, and the rows that a person sees."""
+    lines = dict(rule.lines())
+    wanted = ("automated", "accepted", "rejected", "for a person")
+    cards = make_cards((name, lines[name]) for name in wanted)
+    table = PageTable("The rule", ("", ""), tuple(rule.lines()))
+    figures = tuple(_review_bands(rule))
+    return Report(
+        kind="review",
+        title="Accept, ask or reject",
+        subtitle=f"{counted(rule.n, 'row')}; {rule._bands}",
+        cards=tuple(cards),
+        sections=(Section("bands", "Rows by score", (), (table,), figures),),
+        notes=rule.notes,
+        assumptions=rule.assumptions,
+        values={"rule": rule.to_dict()},
+    )
+
+
+def _review_bands(rule: ReviewRule) -> Iterator[Figure]:
+    """Labelled rows by score, and the band of those that a person sees."""
+    if not rule.histogram:
+        return
+    edges, negative, positive = (list(map(float, one)) for one in rule.histogram)
+    total = [a + b for a, b in zip(negative, positive, strict=True)]
+    titles = [f"{rule._scale} {a:.3g} to {b:.3g}" for a, b in pairwise(edges)]
+    series = (
+        ("bar", "negative", positive, total),
+        ("bar taken", "positive", [0.0] * len(total), positive),
+    )
+    layers = [draw.bars(edges, titles, *series)]
+    ends = [min(max(end, edges[0]), edges[-1]) for end in (rule.low, rule.high)]
+    if ends[0] < ends[1]:
+        words = "for a person"
+        layers.append({"draw": "band", "look": "band", "name": words, "x": ends})
+    yield Figure(
+        "Rows above the band are accepted, rows below it rejected. Many rows in the "
+        "band: label more rows, or lower a promise.",
+        axis(rule._scale, edges[0], edges[-1], exact=True),
+        axis("labelled rows", 0.0, max(total), 4, text=draw.count_text),
+        tuple(layers),
     )
 
 

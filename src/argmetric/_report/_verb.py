@@ -15,14 +15,19 @@ from argmetric._ground.display import ALARM, PERIOD, counted, metric_title
 from argmetric._ground.types import AnyArray, ArrayLike, Label, ReferenceLike
 from argmetric._monitor import BETTER, Monitoring, values_of
 from argmetric._report import _figures as draw
-from argmetric._report._check import report_check, report_class_decision, report_rule
+from argmetric._report._check import (
+    report_check,
+    report_class_decision,
+    report_review,
+    report_rule,
+)
 from argmetric._report._decision import report_decision
 from argmetric._report._figures import Figure, number, percent, scores
 from argmetric._report._figures import share as in_percent
 from argmetric._report._report import Card, PageTable, Report, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision
-from argmetric._verbs.tune import Rule
+from argmetric._verbs.tune import ReviewRule, Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, ClassMonitoring
 
 PeriodValues = dict[str, Any]
@@ -362,6 +367,7 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     Decision: (report_decision, ("y", "pos_label", "coverage", "reference")),
     ClassDecision: (report_class_decision, ("y", "coverage", "reference")),
     Rule: (report_rule, ()),
+    ReviewRule: (report_review, ()),
     CalibrationCheck: (report_check, ()),
     ClassCalibrationCheck: (report_check, ()),
     Comparison: (report_comparison, ()),
@@ -384,7 +390,7 @@ def report(
 
     Parameters
     ----------
-    result : Decision, Rule, CalibrationCheck, Comparison, Monitoring, or of classes
+    result : Decision, Rule, ReviewRule, CalibrationCheck, Comparison or Monitoring
         What `decide`, `tune`, `calibration_check`, `compare` or `monitor` gave back, or
         `decide`, `check` or `monitor` of `argmetric.classes`.
     y : array-like, optional

@@ -89,16 +89,24 @@ class RankedCuts:
 
 
 def rank_cuts(
-    scores: Floats, right: Booleans, floor: float, delta: float
+    scores: Floats,
+    right: Booleans,
+    floor: float,
+    delta: float,
+    *,
+    order: Floats | None = None,
 ) -> RankedCuts:
     """Return the cuts between distinct scores, with the errors above each of them.
 
-    Tied rows are put into a random order that does not depend on their labels.
+    Tied rows are put into a random order that does not depend on their labels. `order`
+    of shape (n_rows,) ranks the rows where `scores` are rounded; they never fall as it
+    rises.
     """
+    keys = scores if order is None else order
     shuffled = np.random.default_rng(0).permutation(scores.size)
-    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
-    rows, right = scores[order], right[order]
-    last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
+    ranks = shuffled[np.argsort(-keys[shuffled], kind="stable")]
+    rows, right, keys = scores[ranks], right[ranks], keys[ranks]
+    last = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
     errors = np.cumsum(~right, dtype=np.int64)[last]
     allowed = allowed_errors(last + 1, floor, delta)
     return RankedCuts(floor, delta, rows[last], last + 1, errors, allowed, rows, right)

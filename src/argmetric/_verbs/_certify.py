@@ -145,14 +145,14 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
         thresholds = np.append(thresholds, np.nextafter(thresholds[-1], math.inf))
         kept = np.ones(thresholds.size, dtype=bool)
         for name in terms.limits:
-            promises.append(_promise(rows, thresholds, name, terms, delta))
+            promises.append(certify_limit(rows, thresholds, name, terms, delta))
             low, high = promises[-1].interval
             kept &= (thresholds >= low) & (thresholds <= high)
         if only := terms.one_class(rows):
             ends = promises[0].interval
             threshold = ends.high if only == "positive" else ends.low
         elif kept.any():
-            threshold = _best(rows, metric, thresholds[kept])
+            threshold = best_threshold(rows, metric, thresholds[kept])
         else:
             raise _no_meeting(promises, terms)
     elif terms.new_rows is None and terms.prior is None:
@@ -163,7 +163,7 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
             "new_rows and prior go with a limit such as min_precision: a promise of "
             f"{metric.name} holds for the population that these rows come from"
         )
-    assumed = [_population(rows, terms), NOT_FITTED]
+    assumed = [population_words(rows, terms), NOT_FITTED]
     if any(name in CHAINS for name in terms.limits) and not rows.start_is_known:
         assumed.append(ONE_CROSSING)
     return Guarantee(
@@ -178,8 +178,8 @@ def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
     )
 
 
-def _population(rows: LabelledRows, terms: Terms) -> str:
-    """Return the assumption on the population of new rows, in words."""
+def population_words(rows: LabelledRows, terms: Terms) -> str:
+    """Return where new rows have to come from."""
     same, n = "from the same population as", f"these {rows.scores.size:,} rows"
     if only := terms.one_class(rows):
         return f"new {only} rows come {same} {n}"
@@ -189,7 +189,7 @@ def _population(rows: LabelledRows, terms: Terms) -> str:
     return f"{share} and each class comes {same} in {n}"
 
 
-def _promise(
+def certify_limit(
     rows: LabelledRows, thresholds: Floats, name: str, terms: Terms, delta: float
 ) -> Promise:
     """Return the promise that one limit proves."""
@@ -277,7 +277,9 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
     right = ~rows.positive if turned else rows.positive
-    cuts = tests.rank_cuts(scores, right, floor, delta)
+    # 1 - p rounds, and would tie distinct small p: the order is that of p itself
+    order = -rows.scores if turned else rows.scores
+    cuts = tests.rank_cuts(scores, right, floor, delta, order=order)
     if rows.unlabelled is not None and rows.start_is_known:
         other = one - rows.unlabelled if turned else rows.unlabelled
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)
@@ -358,7 +360,7 @@ def _highest_score(
     )
 
 
-def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
+def best_threshold(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
     """Return the threshold of best score on these rows; of equal ones the highest."""
     found = np.unique(thresholds)
     ascending = np.sort(rows.scores)

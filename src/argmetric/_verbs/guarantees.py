@@ -18,7 +18,7 @@ from argmetric._ground.display import (
     only_shown,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.saving import with_intervals
+from argmetric._ground.saving import restore_values, with_intervals
 from argmetric._ground.types import Axes, Interval, Label
 
 # What a promise says of a cut, after "at least 90 % of the" or "of the next 100"
@@ -28,6 +28,13 @@ WORDS = {
     "min_recall": "positive rows are selected by {cut}",
     "min_specificity": "negative rows are not selected by {cut}",
     "max_positives": "rows are selected by {cut}",
+}
+# The same of two cuts, with the rows between them for a person
+REVIEW_WORDS = {
+    "min_precision": "accepted rows (p ≥ {high:.4g}) are positive",
+    "min_npv": "rejected rows (p < {low:.4g}) are negative",
+    "min_recall": "positive rows are not rejected (p ≥ {low:.4g})",
+    "min_specificity": "negative rows are not accepted (p < {high:.4g})",
 }
 
 
@@ -64,8 +71,13 @@ class Promise:
         seen = f"{counted(self.errors, 'error')} among {counted(self.k, 'row')}"
         return f"{seen}, {self.allowed:,} allowed"
 
-    def sentence(self, cut: str, rows: int | None, metric: str) -> str:
-        """Return the promise of a cut in words, for so many rows or all new ones."""
+    def sentence(
+        self, cut: str, rows: int | None, metric: str, band: Interval | None = None
+    ) -> str:
+        """Return the promise of a cut in words, for so many rows or all new ones.
+
+        With a `band` it is that of rows accepted above it, or rejected below it.
+        """
         if self.name == "min_score":
             return f"{metric} of {cut} is at least {self.bound:.3g}"
         side = "at least" if self.name.startswith("min") else "at most"
@@ -73,7 +85,10 @@ class Promise:
         if rows is not None:
             few = math.ceil if self.name.startswith("min") else math.floor
             share, kind = f"{few(round(rows * self.bound, 9)):,}", f"the next {rows:,}"
-        return f"{side} {share} of {kind} {WORDS[self.name].format(cut=cut)}"
+        words = WORDS[self.name].format(cut=cut) if band is None else ""
+        if band is not None:
+            words = REVIEW_WORDS[self.name].format(low=band.low, high=band.high)
+        return f"{side} {share} of {kind} {words}"
 
 
 def percent(share: float) -> str:
@@ -112,6 +127,9 @@ class Guarantee(Result):
         The metric, where a floor under it is promised.
     assumptions : tuple of str
         Assumptions behind the promises.
+    low : float or None
+        Of a `ReviewRule`, experimental: scores below it are rejected, and those from
+        here to `threshold` are for a person.
 
     Examples
     --------
@@ -131,10 +149,13 @@ class Guarantee(Result):
     prior: float | None
     metric: str
     assumptions: tuple[str, ...] = ()
+    low: float | None = None
 
     @property
     def certified_interval(self) -> Interval:
-        """Thresholds of which all promises are proven."""
+        """Thresholds of which all promises are proven; of two cuts the cuts."""
+        if self.low is not None:
+            return Interval(self.low, self.threshold)
         lows, highs = zip(*(one.interval for one in self.promises), strict=True)
         return Interval(max(lows), min(highs))
 
@@ -151,8 +172,9 @@ class Guarantee(Result):
 
     def _sentence(self, cut: str, confidence: float, at_once: str = "") -> str:
         """Return the promises of a cut in one sentence, with their confidence."""
+        band = None if self.low is None else self.certified_interval
         promised = " and ".join(
-            one.sentence(cut, self.new_rows, self.metric) for one in self.promises
+            one.sentence(cut, self.new_rows, self.metric, band) for one in self.promises
         )
         sure = f"with {percent(confidence)} confidence{at_once}"
         return f"{sure} {promised}, if {self.assumptions[0]}"
@@ -176,6 +198,7 @@ class Guarantee(Result):
                 f"thresholds from {low:.3g} to {high:.3g}",
             ),
             Field("assumptions", self.assumptions),
+            *(() if self.low is None else self._keys("low")),
         ]
         counts = [(one.name, one.counts) for one in self.promises]
         return [*found, *only_shown(counts)]
@@ -205,7 +228,10 @@ class Guarantee(Result):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Guarantee:
         """Return the guarantee that `to_dict` described."""
-        known = {name: values[name] for name in cls.__dataclass_fields__}
+        names = cls.__dataclass_fields__.keys() - {"low"}
+        known = {name: values[name] for name in names}
+        known |= {"low": restore_values(values.get("low"))}
+        known["threshold"] = restore_values(values["threshold"])
         known["promises"] = tuple(
             Promise(**with_intervals(one)) for one in known["promises"]
         )

@@ -209,6 +209,7 @@ class Metrics(Options, group=METRIC):
     average: AnyAverage | None
     zero_division: ZeroDivision | None
     no_label: bool
+    normal: bool
     cost_fp: Amount
     cost_fn: Amount
 
@@ -256,6 +257,9 @@ class Limits(Options, group=LIMITS):
     new_rows
         With --confidence: the limits hold for the next so many rows of their kind, and
         not for the population.
+    review
+        With --confidence: two thresholds. Rows are accepted, rejected, or left to a
+        person. Experimental.
     """
 
     max_positives: Annotated[
@@ -269,6 +273,7 @@ class Limits(Options, group=LIMITS):
     min_npv: Fraction
     confidence: Annotated[float | None, bound(gt=0, lt=1)]
     new_rows: Annotated[int | None, _WHOLE, bound(gte=1)]
+    review: bool
 
 
 class Rules(Options, group=RULE):

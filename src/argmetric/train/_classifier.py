@@ -135,13 +135,16 @@ class MetricClassifier(
     cv : int, splitter or iterable of splits, default=5
         Folds of the out-of-fold scores. A number means stratified folds that keep
         groups whole.
-    min_precision, min_recall : float, optional
-        Minimum precision and recall on the out-of-fold scores.
+    min_precision, min_recall, min_specificity, min_npv : float, optional
+        Minima of these scores on the out-of-fold scores.
     max_positives : int or str, optional
         Most rows predicted positive on the out-of-fold scores: a count, or "5%".
     confidence : float, optional
         The limits hold for new rows with this probability: see `tune`. Exact for a
         frozen estimator, an approximation for out-of-fold scores.
+    review : bool, default=False
+        Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`.
+        `predict` gives -1 for rows that a person should see.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
@@ -161,14 +164,15 @@ class MetricClassifier(
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
         Calibrator of its scores.
-    rule_ : Rule or MultiClassRule
+    rule_ : Rule, ReviewRule or MultiClassRule
         The rule on the estimator's own scores; of several classes, on calibrated ones.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
         With ``route="auto"``, how all routes did out of fold.
     best_threshold_, best_score_ : float
-        Threshold of `rule_` (two classes), and the metric on the out-of-fold scores.
+        Threshold of `rule_` (two classes), and the metric on the out-of-fold scores;
+        not with `review`.
     classes_ : ndarray
         The classes, sorted.
     n_features_in_, feature_names_in_
@@ -211,8 +215,11 @@ class MetricClassifier(
         cv: Folds = 5,
         min_precision: float | None = None,
         min_recall: float | None = None,
+        min_specificity: float | None = None,
+        min_npv: float | None = None,
         max_positives: int | str | None = None,
         confidence: float | None = None,
+        review: bool = False,
         average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Label | None = None,
         zero_division: float | None = None,
@@ -226,8 +233,11 @@ class MetricClassifier(
         self.cv = cv
         self.min_precision = min_precision
         self.min_recall = min_recall
+        self.min_specificity = min_specificity
+        self.min_npv = min_npv
         self.max_positives = max_positives
         self.confidence = confidence
+        self.review = review
         self.average = average
         self.pos_label = pos_label
         self.zero_division = zero_division
@@ -290,10 +300,11 @@ class MetricClassifier(
         self.rule_ = rule = fitted.rule
         self.route_, self.check_ = fitted.route, fitted.check
         self.classes_ = problem.classes
-        self.best_score_ = rule.score
         self._positive, self._batch = problem.positive, fitted.batch
-        if problem.positive is not None:
-            self.best_threshold_ = rule.threshold
+        if not self.review:
+            self.best_score_ = rule.score
+            if problem.positive is not None:
+                self.best_threshold_ = rule.threshold
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
@@ -310,11 +321,13 @@ class MetricClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
-            The classes, as in `classes_`.
+            The classes, as in `classes_`; with `review` also -1.
         """
         check_is_fitted(self)
         if self._positive is None:
             number = self.rule_.predicts(self._probabilities(X))
+        elif self.review:
+            return np.asarray(self.rule_.apply(self._scores(X)[0]))
         else:
             scores, _ = self._scores(X)
             chosen = self.rule_.applies(scores)
@@ -354,6 +367,7 @@ class MetricClassifier(
             weighted probabilities, of which `predict` takes the largest.
         """
         check_is_fitted(self)
+        self._refuse_review("decision_function")
         if self._positive is None:
             return np.asarray(self.rule_.weights * self._probabilities(X))
         scores, logits = self._scores(X)
@@ -390,6 +404,8 @@ class MetricClassifier(
         float
             Larger is better: a metric that is minimised is negated.
         """
+        check_is_fitted(self)
+        self._refuse_review("score")
         labels = self.predict(X)
         truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
         how: Any = {"zero_division": self.zero_division, "sample_weight": sample_weight}

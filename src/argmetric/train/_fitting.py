@@ -20,7 +20,7 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import check_flag, shown
 from argmetric._ground.features import class_number
 from argmetric._ground.groups import check_groups
 from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
@@ -92,7 +92,8 @@ def calibrate_held_out(
 
 
 ROUTES = ("tune", "decide", "half", "auto")
-LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
+_FLOORS = ("min_precision", "min_recall", "min_specificity", "min_npv")
+LIMITS = (*_FLOORS, "max_positives", "confidence")
 
 
 def check_options(classifier: MetricClassifier) -> Metric:
@@ -106,6 +107,7 @@ def check_options(classifier: MetricClassifier) -> Metric:
             "make: pass route='tune' or 'decide' with average='groups'"
         )
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
+    given += ["review"] * check_flag(classifier.review, "review")
     if classifier.route != "tune" and given:  # there is no tuned threshold
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
@@ -155,6 +157,7 @@ def read_problem(
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
         supported = {
+            "review": (False,),
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
         }
@@ -230,6 +233,8 @@ def calibrate_and_tune(
     options |= {name: getattr(classifier, name) for name in LIMITS}
     if problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
+    if classifier.review:
+        options["review"] = True
     y = problem.y[held_out.rows]
     rule: Any = tune(y, held_out.probabilities, metric, **options, **rows)
     if held_out.margins:

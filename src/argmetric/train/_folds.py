@@ -232,6 +232,7 @@ class BatchDecisions:
             return forecast_classes(scores, labels, self.metric, **how)
         scores, how = self._positive_scores(X, "forecast")
         if labels is None:
+            self._refuse_review("forecast")
             chosen = self.rule_.applies(scores)
         elif isinstance(labels, Decision):
             chosen = labels.labels
@@ -239,6 +240,14 @@ class BatchDecisions:
             chosen = self._is_positive(labels)
         given = {"zero_division": self.zero_division, "groups": groups, **how}
         return forecast(scores, chosen, self.metric, **given | options)
+
+    def _refuse_review(self, what: str) -> None:
+        """Refuse what needs one label for every row."""
+        if getattr(self, "review", False):
+            raise ValueError(
+                f"{what} needs a label for every row, and review=True leaves some to a "
+                "person: see rule_.automated, or call argmetric.monitor with rule_"
+            )
 
     def _positive_scores(self, X: Features, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Return scores of the positive class, and the options that calibrate them."""

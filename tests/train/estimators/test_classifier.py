@@ -392,3 +392,33 @@ def test_folds_in_parallel_give_the_same():
         two = model(n_jobs=2).fit(X, Y)
     assert one.rule_ == two.rule_
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_a_classifier_leaves_rows_to_a_person():
+    X, y = make_classification(1500, class_sep=1.0, random_state=0)
+    limits = {"min_precision": 0.9, "min_npv": 0.9, "confidence": 0.9}
+    names = np.where(y == 1, "spam", "ham")
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:500], names[:500]))
+    asking = am.MetricClassifier(frozen, **limits, review=True)
+    asking.fit(X[500:], names[500:])
+    scores = frozen.predict_proba(X[500:])[:, 1]
+    rule = am.tune(y[500:], scores, **limits, review=True)
+    assert (asking.rule_.low, asking.rule_.high) == (rule.low, rule.high)
+    found = asking.predict(X)
+    wanted = {1: "spam", 0: "ham", -1: -1}
+    by_rule = rule.apply(frozen.predict_proba(X)[:, 1]).tolist()
+    assert found.tolist() == [wanted[x] for x in by_rule]
+    assert asking.predict_proba(X).shape == (1500, 2)
+    for call in (
+        lambda: asking.score(X, names),
+        lambda: asking.decision_function(X),
+        lambda: asking.forecast(X),
+    ):
+        with pytest.raises(ValueError, match="leaves some to a person"):
+            call()
+    assert asking.decide(X).n_positives > 0
+    with pytest.raises(ValueError, match="review goes with route='tune'"):
+        am.MetricClassifier(review=True, route="half").fit(X, y)
+    several = np.arange(1500) % 3
+    with pytest.raises(ValueError, match="review=True only supports two classes"):
+        am.MetricClassifier(review=True).fit(X, several)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from binomials import tail
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(0.5, 0.5, 2000)
@@ -275,3 +276,64 @@ def test_one_class_without_a_promise_is_refused_as_before():
 def test_few_rows_of_one_class_are_refused_with_the_number_that_it_takes():
     with pytest.raises(am.NotCertifiedError, match="it takes 22 negative rows at the"):
         am.tune(np.zeros(10), P[:10], min_specificity=0.9, confidence=0.9)
+
+
+SCORES = np.random.default_rng(3).normal(size=1000)
+
+
+def test_normal_rows_alone_prove_a_limit_on_false_alarms():
+    rule = am.tune(normal=SCORES, min_specificity=0.98, confidence=0.95)
+    with_labels = am.tune(np.zeros(1000), SCORES, min_specificity=0.98, confidence=0.95)
+    assert rule == with_labels
+    (promise,) = rule.guarantee.promises
+    n_above = int((rule.threshold <= SCORES).sum())
+    assert n_above == promise.allowed
+    assert tail(1000, Fraction(1, 50), n_above) <= Fraction(1, 20)
+    assert tail(1000, Fraction(1, 50), n_above + 1) > Fraction(1, 20)
+    more = am.tune(normal=SCORES, min_specificity=0.98, confidence=0.95, new_rows=500)
+    assert more.threshold > rule.threshold
+
+
+def test_normal_rows_break_the_limit_rarely_whatever_their_distribution():
+    rng, broken = np.random.default_rng(0), 0
+    for i in range(200):
+        scores = rng.standard_cauchy(400) if i % 2 else rng.integers(0, 300, 400)
+        rule = am.tune(normal=scores, min_specificity=0.95, confidence=0.9)
+        cut = rule.threshold
+        rate = (
+            np.arctan(-cut) / np.pi + 0.5 if i % 2 else np.mean(np.arange(300) >= cut)
+        )
+        broken += rate > 0.05
+    assert broken / 200 <= 0.1 + 2 * math.sqrt(0.09 / 200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, TypeError, "needs labels y and scores p, or normal="),
+        ({"normal": SCORES}, ValueError, "goes with min_specificity and confidence"),
+        (
+            {"normal": SCORES, "min_recall": 0.9, "confidence": 0.9},
+            ValueError,
+            "normal rows alone say nothing of other limits",
+        ),
+        (
+            {"normal": SCORES, "p": P, "min_specificity": 0.9, "confidence": 0.9},
+            ValueError,
+            "either normal or y and p, not both",
+        ),
+        (
+            {"normal": [[0.1]], "min_specificity": 0.9, "confidence": 0.9},
+            ValueError,
+            "one column",
+        ),
+        (
+            {"normal": SCORES[:50], "min_specificity": 0.99, "confidence": 0.95},
+            am.NotCertifiedError,
+            "it takes 299 negative rows",
+        ),
+    ],
+)
+def test_what_normal_rows_cannot_say_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        am.tune(**arguments)

@@ -31,6 +31,7 @@ from argmetric._ground.validation import (
     to_floats,
     warn_of_scale,
 )
+from argmetric._verbs._binomial import binomial_cdf as binomial_cdf
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
@@ -39,11 +40,21 @@ from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
 from argmetric._verbs.tune._matrix import tune_matrix
-from argmetric._verbs.tune._other_rules import TuneProblem, check_terms, tune_population
+from argmetric._verbs.tune._other_rules import (
+    TuneProblem,
+    as_ratio,
+    check_terms,
+    tune_population,
+)
+from argmetric._verbs.tune._parity_rule import ParityRule as ParityRule
+from argmetric._verbs.tune._parity_rule import read_parity, tune_parity
 from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
+from argmetric._verbs.tune._review import ReviewRule as ReviewRule
+from argmetric._verbs.tune._review import check_review
+from argmetric._verbs.tune._review import proportion_interval as proportion_interval
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import CutLimits as CutLimits
 from argmetric._verbs.tune._scan import Cuts as Cuts
@@ -208,6 +219,16 @@ class TuneOptions(TuneLimits, total=False):
 
 
 @overload
+def tune(
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike = "f1",
+    *,
+    review: Literal[True],
+    ask: Label = -1,
+    **options: Unpack[TuneOptions],
+) -> ReviewRule: ...
+@overload
 def tune(  # type: ignore[overload-overlap] # a text is a sequence of texts
     y: ArrayLike,
     p: ArrayLike,
@@ -243,10 +264,21 @@ def tune(
     average: RuleAverage | None = None,
     **options: Unpack[TuneOptions],
 ) -> dict[str, Tuned]: ...
-@refuses("scoring", "cost", "choice", "for_rows", "unlabelled", limits=TuneLimits)
+@overload
 def tune(
     y: ArrayLike,
     p: ArrayLike,
+    metric: MetricLike = "f1",
+    *,
+    parity: tuple[str, ArrayLike, float],
+    **options: Unpack[TuneOptions],
+) -> ParityRule: ...
+@overload
+def tune(*, normal: ArrayLike, **options: Unpack[TuneOptions]) -> Rule: ...
+@refuses("scoring", "cost", "choice", "for_rows", "unlabelled", limits=TuneLimits)
+def tune(
+    y: ArrayLike | None = None,
+    p: ArrayLike | None = None,
     metric: MetricLike | Sequence[MetricLike] = "f1",
     *,
     groups: ArrayLike | None = None,
@@ -262,8 +294,12 @@ def tune(
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
     pos_label: Label | None = None,
+    review: bool = False,
+    ask: Label = -1,
+    normal: ArrayLike | None = None,
+    parity: tuple[str, ArrayLike, float] | None = None,
     **limits: Unpack[TuneLimits],
-) -> Tuned | dict[str, Tuned]:
+) -> Tuned | ReviewRule | ParityRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
     Every cut between distinct scores is tried. Ties go to fewer positives. More on the
@@ -308,6 +344,10 @@ def tune(
         Seed of the bootstrap samples and folds; the threshold does not depend on it.
     pos_label : object, optional
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
+    review, ask : bool, object, default=False, -1
+        Accept, reject, or ask a person: `ReviewRule`, experimental.
+    normal, parity : array-like, tuple, optional
+        Normal rows instead of y and p; (rate, groups, gap), `ParityRule`; experimental.
     **limits : float, int, str or pair, optional
         What the threshold must keep on these rows:
 
@@ -317,7 +357,7 @@ def tune(
 
     Returns
     -------
-    Rule, MultiLabelRule, or a dict of them by name of the metric
+    Rule, MultiLabelRule, ReviewRule, ParityRule, or a dict by name of the metric
         The threshold, how sure it is, and `apply` for new scores.
 
     See Also
@@ -336,8 +376,9 @@ def tune(
     array([0, 1])
     """
     check_label(pos_label)
-    metrics = _read_metrics(metric, zero_division)
     kept = {**limits}
+    y, p = _rows_to_tune(y, p, normal, confidence, kept)
+    metrics = _read_metrics(metric, zero_division)
     budget = kept.pop("budget", None)
     settings = check_settings(
         check_tune_limits(kept), n_bootstrap, coverage, cv=cv, random_state=random_state
@@ -369,18 +410,90 @@ def tune(
         settings = replace(settings, limits=paid)
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
-    rules: list[Tuned] = []
-    if y is None:
-        scores = population_scores(settings, groups, pos_label, scores)
-        found = tune_population(scores, metrics, weight, settings)
-        rules += (replace(rule, calibrator=calibrator) for rule in found)
-    elif scores.ndim == 1:
-        rules += _tune_column(y, scores, problem, **options)
-    else:
-        rules += tune_matrix(y, p, scores, problem, **options)
+    if parity is not None:
+        alone = {**kept, "review": review, "prior": prior, "new_rows": new_rows}
+        alone |= {"groups": groups, "average": average, "sample_weight": sample_weight}
+        return _tune_parity(y, scores, problem, (parity, pos_label, confidence), alone)
+    if review:
+        check_review(metric, terms, settings.limits, scores, average)
+        options["ask"] = ask
+    rules: list[Tuned] = _tune_rules(y, p, scores, problem, options)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
     return rules[0]
+
+
+def _tune_parity(
+    y: ArrayLike | None,
+    scores: Floats,
+    problem: TuneProblem,
+    how: tuple[Any, ...],
+    alone: dict[str, object],
+) -> ParityRule:
+    """Tune a threshold for each group; options without a meaning are refused."""
+    parity, pos_label, confidence = how
+    if y is None or scores.ndim != 1 or len(problem.metrics) > 1:
+        raise ValueError("parity goes with labels, one column of scores and one metric")
+    rng = np.random.default_rng(problem.settings.seeds().samples)
+    terms = read_parity(parity, scores.size, confidence, rng, alone)
+    labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
+    (metric,), n = problem.metrics, float(scores.size)
+    try:
+        ratio = as_ratio(metric, float(labels.positive.sum()), n)
+    except ValueError:
+        raise ValueError(
+            f"parity is for F-beta, Jaccard and the like, not for {metric.name}: with "
+            "fixed prevalence the metric must be a ratio of linear functions"
+        ) from None
+    rule = tune_parity(scores, labels, metric, ratio, terms)
+    rules = (replace(x, calibrator=problem.calibrator) for x in rule.rules)
+    return replace(rule, rules=tuple(rules))
+
+
+def _tune_rules(
+    y: ArrayLike | None,
+    p: ArrayLike,
+    scores: Floats,
+    problem: TuneProblem,
+    options: dict[str, Any],
+) -> list[Any]:
+    """Return a rule per metric: for a population, a column of scores or a matrix."""
+    if y is None:
+        named = options["groups"], options["pos_label"]
+        scores = population_scores(problem.settings, *named, scores)
+        found = tune_population(
+            scores, problem.metrics, problem.weight, problem.settings
+        )
+        return [replace(rule, calibrator=problem.calibrator) for rule in found]
+    if scores.ndim == 1:
+        return _tune_column(y, scores, problem, **options)
+    return [*tune_matrix(y, p, scores, problem, **options)]
+
+
+def _rows_to_tune(
+    y: ArrayLike | None,
+    p: ArrayLike | None,
+    normal: ArrayLike | None,
+    confidence: object,
+    limits: dict[str, Any],
+) -> tuple[ArrayLike | None, ArrayLike]:
+    """Return labels and scores; those of normal rows are all negative."""
+    if normal is None:
+        if p is None:
+            raise TypeError("tune() needs labels y and scores p, or normal=")
+        return y, p
+    if y is not None or p is not None:
+        raise ValueError("pass either normal or y and p, not both")
+    named = {name for name, value in limits.items() if value is not None}
+    if confidence is None or named != {"min_specificity"}:
+        raise ValueError(
+            "normal goes with min_specificity and confidence, as in min_specificity="
+            "0.99, confidence=0.95: normal rows alone say nothing of other limits"
+        )
+    scores = read_scores(normal, "normal", logits=True)
+    if scores.ndim != 1 or not scores.size:
+        raise ValueError(f"normal must be one column of scores, not {scores.shape}")
+    return np.zeros(scores.size), scores
 
 
 def _read_metrics(
@@ -400,11 +513,17 @@ def _tune_column(
     groups: ArrayLike | None,
     pos_label: Label | None,
     average: RuleAverage | None,
-) -> list[Rule]:
-    """Tune a rule per metric for one column of scores, of shape (n_rows,)."""
+    ask: Label | None = None,
+) -> list[Any]:
+    """Tune a rule per metric for one column of scores, of shape (n_rows,).
+
+    With `ask` it is one of two cuts.
+    """
     column = column_of_labels(y, scores.size)
     labels = binary_labels(column, pos_label, both=problem.terms is None)
     group = check_group(groups, scores.size, average)
+    if ask is not None:
+        return [problem.review_rule(scores, labels, group, ask=ask)]
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     known: dict[str, object] = {
         "pos_label": labels.pos_label,

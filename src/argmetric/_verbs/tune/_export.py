@@ -125,7 +125,7 @@ class ExportMixin(Result):
         told = f"{rule.title}: {rule.promise}" if rule.promise else rule.title
         title = told.replace("\\", "/").replace("'", "`")
         if rule.single:
-            return _python_cut(rule, rule.cuts[0], name, title).rstrip()
+            return _python_cut(rule, rule.cuts, name, title).rstrip()
         head = _COLUMNS.format(name=name, title=title, count=len(rule.columns))
         if rule.weights:
             if rule.logits is None:
@@ -137,7 +137,7 @@ class ExportMixin(Result):
                 body=body, labels=rule.labels, low=low, high=high
             )
         parts = [
-            _python_cut(rule, cut, f"_{name}_{i}", f"Column {i}")
+            _python_cut(rule, (cut,), f"_{name}_{i}", f"Column {i}")
             for i, cut in enumerate(rule.cuts)
         ]
         calls = ", ".join(f"_{name}_{i}(p[{i}])" for i in range(len(parts)))
@@ -186,7 +186,7 @@ def {name}(p):
     '''{title}'''
     if p is None or not {low} <= (p := float(p)) <= {high}:
         return None
-    return {positive} if p {operator} {cut} else {negative}
+    return {cases}
 """
 _COLUMNS = """\
 def {name}(p):
@@ -252,12 +252,15 @@ def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:
     return body + _STEPS.format(step=STEP)
 
 
-def _python_cut(rule: PortableRule, cut: RawCut, name: str, title: str) -> str:
-    """Return the source of a function that labels one score."""
-    negative, positive = map(repr, rule.labels)
-    numbers = {key: _float_text(getattr(cut, key)) for key in ("cut", "low", "high")}
-    head = {"name": name, "title": title, "operator": cut.operator}
-    return _CUT.format(negative=negative, positive=positive, **head, **numbers)
+def _python_cut(
+    rule: PortableRule, cuts: tuple[RawCut, ...], name: str, title: str
+) -> str:
+    """Return the source of a function that labels one score by cuts, lowest first."""
+    cases, *above = map(repr, rule.labels)
+    for cut, label in zip(cuts, above, strict=True):
+        cases = f"{label} if p {cut.operator} {_float_text(cut.cut)} else {cases}"
+    ends = {key: _float_text(getattr(cuts[0], key)) for key in ("low", "high")}
+    return _CUT.format(name=name, title=title, cases=cases, **ends)
 
 
 def _float_text(value: float) -> str:

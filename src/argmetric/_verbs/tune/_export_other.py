@@ -142,9 +142,10 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
     rule.labels_of(f"a column of {dialect.name}", int, float, str, bool)
     if rule.weights:
         return _of_classes(rule, dialect, columns)
+    cuts = [rule.cuts] if rule.single else [(cut,) for cut in rule.cuts]
     cases = [
-        _of_cut(rule, cut, dialect, name)
-        for cut, name in zip(rule.cuts, columns, strict=True)
+        _of_cuts(rule, some, dialect, name)
+        for some, name in zip(cuts, columns, strict=True)
     ]
     if not rule.single:
         named = zip(cases, rule.columns, strict=True)
@@ -152,15 +153,18 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
     return ",\n".join(cases) + (f"\n  /* {rule.promise} */" if rule.promise else "")
 
 
-def _of_cut(rule: PortableRule, cut: RawCut, dialect: Dialect, name: str) -> str:
-    """Return the SQL expression of a rule with one cut on one column."""
+def _of_cuts(
+    rule: PortableRule, cuts: tuple[RawCut, ...], dialect: Dialect, name: str
+) -> str:
+    """Return SQL for the label above the highest cut that a score reaches."""
     x = dialect.score(name)
-    negative, positive = map(dialect.label, rule.labels)
-    return (
-        f"CASE WHEN {dialect.refusal_condition(x, cut.low, cut.high)} THEN NULL\n"
-        f"  WHEN {x} {cut.operator} {dialect.number(cut.cut)} "
-        f"THEN {positive} ELSE {negative} END"
+    lowest, *above = map(dialect.label, rule.labels)
+    cases = "\n".join(
+        f"  WHEN {x} {cut.operator} {dialect.number(cut.cut)} THEN {label}"
+        for cut, label in reversed([*zip(cuts, above, strict=True)])
     )
+    refused = dialect.refusal_condition(x, cuts[0].low, cuts[0].high)
+    return f"CASE WHEN {refused} THEN NULL\n{cases} ELSE {lowest} END"
 
 
 def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> str:
@@ -373,11 +377,15 @@ class _Nodes:
             count = self.constant(len(rule.columns))
             valid = self.add("Equal", counts, count, name="valid")
         else:
-            cuts = rule.cuts[0] if rule.single else zip(*rule.cuts, strict=True)
-            cut, operator, low, high = cuts
-            reached = self.add("GreaterOrEqual", p, self.constant(cut))
-            below = self.constant(np.asarray(operator) == "<")
-            place = self.add("Cast", self.add("Xor", reached, below), to=types.INT64)
+            cuts = rule.cuts if rule.single else [(*zip(*rule.cuts, strict=True),)]
+            places = []
+            for cut, operator, *_ in cuts:
+                reached = self.add("GreaterOrEqual", p, self.constant(cut))
+                below = self.constant(np.asarray(operator) == "<")
+                is_above = self.add("Xor", reached, below)
+                places.append(self.add("Cast", is_above, to=types.INT64))
+            place = places[0] if len(places) == 1 else self.add("Add", *places)
+            low, high = cuts[0][2:]
             valid = self.between(p, low, high, name="valid")
         return self.add("Gather", labels, place, name="label"), valid
 

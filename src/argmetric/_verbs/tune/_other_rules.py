@@ -17,7 +17,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_count, check_share, is_sized, shown
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats, Integers, Interval
+from argmetric._ground.types import Booleans, Floats, Integers, Interval, Label
 from argmetric._ground.validation import read_scores, warn_user
 from argmetric._verbs._certify import OF_CLASS, LabelledRows, Terms, certify
 from argmetric._verbs.guarantees import Guarantee
@@ -30,6 +30,7 @@ from argmetric._verbs.tune._binary import (
     tune_metrics,
     within_range,
 )
+from argmetric._verbs.tune._review import ReviewRule, tuned_review
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import RuleLimits, limit_words
 from argmetric._verbs.tune._uncertainty import (
@@ -86,16 +87,34 @@ class TuneProblem:
             found = self._certified_rules(self.terms, scores, labels.positive, group)
         return [replace(rule, calibrator=self.calibrator, **known) for rule in found]
 
-    def _certified_rules(
+    def review_rule(
+        self,
+        scores: Floats,
+        labels: Labels,
+        group: Group | None,
+        *,
+        ask: Label,
+    ) -> ReviewRule:
+        """Return two cuts of a column of scores (n_rows,), each with its promise."""
+        assert self.terms is not None
+        _check_classes(self.terms, labels, self.settings.limits)
+        given = self.terms, scores, labels.positive, group
+        rows, terms = self._rows_to_certify(*given)
+        how: Any = {"ask": ask, "coverage": self.settings.coverage}
+        rule = tuned_review(rows, terms, self.metrics[0], scores, labels, **how)
+        typed = self.settings.limits.named_limits
+        return replace(rule, calibrator=self.calibrator, constraints=typed)
+
+    def _rows_to_certify(
         self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
-    ) -> list[Rule]:
-        """Return one rule for each metric, with its guarantee."""
+    ) -> tuple[LabelledRows, Terms]:
+        """Return independent rows, one of each group, and terms with all limits."""
         if scores.size < FEWEST_ROWS:
             raise ValueError(
                 f"{scores.size} rows prove nothing: confidence needs {FEWEST_ROWS} at "
                 "the least, and mostly hundreds"
             )
-        settings, metrics = self.settings, self.metrics
+        settings = self.settings
         kept: Integers | slice = slice(None)
         if group is not None:  # rows of a group are not independent: one of each
             rng = np.random.default_rng(settings.seeds().samples)
@@ -113,8 +132,16 @@ class TuneProblem:
         typed = settings.limits.named_limits
         shares = settings.limits.of_share(scores.size).named_limits
         words = {name: limit_words({name: x}) for name, x in typed.items()}
-        terms = replace(terms, limits=shares, words=words)
-        found = [certify(LabelledRows(*given), terms, metric) for metric in metrics]
+        return LabelledRows(*given), replace(terms, limits=shares, words=words)
+
+    def _certified_rules(
+        self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
+    ) -> list[Rule]:
+        """Return one rule for each metric, with its guarantee."""
+        settings, metrics = self.settings, self.metrics
+        rows, terms = self._rows_to_certify(terms, scores, positive, group)
+        typed = settings.limits.named_limits
+        found = [certify(rows, terms, metric) for metric in metrics]
         if positive.all() or not positive.any():
             pairs = zip(found, metrics, strict=True)
             rules = [_rule_of_one_class(scores, positive, *pair) for pair in pairs]

@@ -51,12 +51,15 @@ class ClassLogits:
 
 @dataclass(frozen=True)
 class PortableRule:
-    """One cut for each column, or the largest of weight·p + offset of classes."""
+    """One cut for each column, or the largest of weight·p + offset of classes.
+
+    A single column may have two cuts, and then three labels.
+    """
 
     title: str  # the rule in words
     columns: tuple[str, ...]  # names of the columns of scores
-    labels: tuple[Label, ...]  # negative and positive label, or the classes
-    cuts: tuple[RawCut, ...] = ()  # one for each column; empty for classes
+    labels: tuple[Label, ...]  # from the lowest scores to the highest, or the classes
+    cuts: tuple[RawCut, ...] = ()  # one for each column, or two; empty for classes
     # weights, offsets: one for each class; empty for cuts
     weights: tuple[float, ...] = ()
     offsets: tuple[float, ...] = ()

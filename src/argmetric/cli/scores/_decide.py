@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import argmetric as am
+from argmetric._ground.display import part_text
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
@@ -66,9 +68,11 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         )
     if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
-    rows, rule = _read(o, source)
+    rows, rule = _read(o, source, review=True)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
+    if isinstance(rule, am.ReviewRule):
+        return _review(o, rows, rule, out, names[0])
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
@@ -104,9 +108,36 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
-def _read(o: Arguments, source: io.Input) -> tuple[TableRows, Any]:
-    """Return the rows, and the rule if there is one."""
-    rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
+def _review(
+    o: Arguments, rows: TableRows, rule: am.ReviewRule, out: io.RowsOut, name: str
+) -> Answer:
+    """Write "accept", "ask" or "reject" beside each row."""
+    actions = rule.actions(rows.p)
+    out.write(rows.table, {name: actions}, rows.columns.values())
+    lines.save(rule, o.report)
+    words = {"accepted": "accept", "for a person": "ask", "rejected": "reject"}
+    counts = {key: int((actions == word).sum()) for key, word in words.items()}
+    facts = [("rule", f"{rule._bands} ({o.rule})")]
+    facts += [(key, part_text(n, len(actions))) for key, n in counts.items()]
+    facts += lines.promise_lines(rule)
+    if rows.y is not None:
+        for key, right in (("accepted", rows.y == 1), ("rejected", rows.y == 0)):
+            if counts[key]:
+                hits = int(right[actions == words[key]].sum())
+                facts.append((f"{key}, right", part_text(hits, counts[key])))
+    rows.metric = None
+    values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
+    values["output"] = out.target
+    return Answer(rows, {"rule": rule}, facts, rows.notes, values, beside_rows=True)
+
+
+def _read(
+    o: Arguments, source: io.Input, *, review: bool = False
+) -> tuple[TableRows, Any]:
+    """Return the rows, and the rule if there is one; `review`: it may have two cuts."""
+    rule = None
+    if o.rule is not None:
+        rule = io.load_rule(o.rule, layout.way_of(o), review=review)
     return layout.read_table_rows(o, source, rule=rule), rule
 
 

@@ -49,12 +49,12 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 
 @verb(
-    f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
+    f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
     "zero_division cost_fp cost_fn average max_positives min_precision "
-    "min_recall min_specificity min_npv confidence new_rows prior "
+    "min_recall min_specificity min_npv confidence new_rows review prior "
     f"coverage seed output report json {pieces.RUNNING}",
     _Tuning,
-    exclusive="no_label label",
+    exclusive="no_label label normal",
 )
 def tune(o: Arguments, source: io.Input) -> Answer:
     """Find the threshold with the best score on labelled rows, and save it as a rule.
@@ -72,6 +72,9 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     no_label
         Use no labels: the threshold that is best for a large population with these
         probabilities, if they are calibrated. For f1, jaccard and other fractions.
+    normal
+        All rows are normal ones, without labels, as for a detector of anomalies: with
+        --min-specificity and --confidence. Experimental.
     cost_fp
         The cost of a false alarm; with --cost-fn, instead of a metric.
     cost_fn
@@ -104,6 +107,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     refuse_same_file(written)
     refuse_inputs(written, [o.file, *o.more])
     how = {**o.only(*_LIMITS.split()), "random_state": o.seed}
+    how |= {"review": True} if o.review else {}
     in_pieces = pieces.works_in_pieces("tune", o, source)
     work = _tune_in_pieces if in_pieces else _tune_whole
     rows, rules, notes = work(o, source, metrics, how)
@@ -123,18 +127,22 @@ def _tune_whole(
 ) -> tuple[TableRows, list[Any], list[str]]:
     """Return rows, a rule for each metric or for the costs, and notes."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
-    labels: Any = "none" if o.no_label else "classes"
+    labels: Any = "none" if o.no_label or o.normal else "classes"
     rows = layout.read_table_rows(
         o.but(metric=None), source, labels=labels, scores=numbers
     )
     with _report.progress(f"tuning on {rows.table.n_rows:,} rows"):
+        if o.normal:
+            return rows, [am.tune(normal=rows.p, **how)], []
         if o.one_label:  # the others are refused
             how = {name: how[name] for name in _CLASS_OPTIONS} | _average_options(o)
             metrics = o.metric or ["f1"]
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        found = rows.call("tune", rows.y, rows.p, metrics, **how)
+        alone = o.review and len(metrics) == 1
+        wanted = metrics[0] if alone else metrics
+        found = rows.call("tune", rows.y, rows.p, wanted, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
@@ -180,7 +188,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
         return [*facts, *lines.promise_lines(*rules)]
-    if rows.way != "one":
+    if rows.way != "one" or isinstance(first, am.ReviewRule):
         return lines.lines_of(first)
     facts = lines.rule_facts(first, rows.score, rows.p, rows=where)
     if o.cost_fp is not None:

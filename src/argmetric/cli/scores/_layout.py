@@ -304,9 +304,9 @@ class TableRows:
         load.refuse_shared(**{f"{self.prefix}{k}": name for k, name in named.items()})
         if rule is not None:
             self.calibrator = rule.calibrator
-            if rule.reference is not None and (self.logits or scores != "numbers"):
-                self.calibrator = rule.reference.calibrator
-                self.reference = rule.reference
+            kept = getattr(rule, "reference", None)  # a rule of two cuts has none
+            if kept is not None and (self.logits or scores != "numbers"):
+                self.calibrator, self.reference = kept.calibrator, kept
 
     def read_labels(self, o: Arguments, rule: AnyRule | None, labels: str) -> None:
         """Find the columns of true labels, if they are there, and read them."""

@@ -37,7 +37,9 @@ DEFAULTS = {
     "decision_column": files.DECISION_NAMES,
 }
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
+_WAYS |= {"ParityRule": "groups"}
 _KINDS = {"wide": "several labels", "classes": "several classes"}
+_KINDS |= {"groups": "several groups, which its apply() takes in Python"}
 _LARGEST_SAVED = 1 << 26  # bytes of a map or a rule
 _SAVED_KEYS = {"calibrator", "file"}  # one of which is in every map or rule
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -273,9 +275,16 @@ def load_saved(path: str, what: str) -> Any:
         ) from None
 
 
-def load_rule(path: str, way: str = "one") -> Any:
-    """Read a rule for rows of a layout."""
+def load_rule(path: str, way: str = "one", *, review: bool = False) -> Any:
+    """Read a rule for rows of a layout; one that leaves rows to a person if it may."""
     rule = load_saved(path, "rule")
+    if isinstance(rule, am.ReviewRule) and way == "one":
+        if review:
+            return rule
+        raise files.DataError(
+            f"{path} leaves rows to a person, and here every row needs a label: "
+            "argmetric decide takes it, and argmetric.monitor in Python"
+        )
     kind = _WAYS.get(type(rule).__name__, "")
     if kind != way and way != "one":
         raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
@@ -373,7 +382,7 @@ def check_options(verb: str, o: Arguments) -> None:
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
     beside = "rule", "map", "reference", "scores", "report", "confidence", "joint"
-    ways |= {name for name in (*beside, "no_label") if o.has(name)}
+    ways |= {name for name in (*beside, "no_label", "normal") if o.has(name)}
     ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):

@@ -194,7 +194,8 @@ class PreparedInputs(Sequence[Any]):
             labels[:] = [numbers.get(label, -1) for label in flat]
             if (labels < 0).any():
                 wrong = next(label for label in flat if label not in numbers)
-                raise ValueError(f"label {wrong!r} is not among {self.task.labels!r}")
+                known = self.task.labels
+                raise ValueError(f"Y: label {wrong!r} is not among {known!r}")
             return labels, kinds, stops, future, totals
         types = {kind: number for number, kind in enumerate(self.task.types)}
         most = getattr(self.task, "max_length", n)

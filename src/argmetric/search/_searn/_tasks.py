@@ -218,7 +218,8 @@ class SequenceLabelling(Task):
         same_length(x, y)
         right = y[self.position(x, state)]
         if right not in self.labels:
-            raise ValueError(f"label {quote(right)} is not among {quote(self.labels)}")
+            known = quote(self.labels)
+            raise ValueError(f"y: label {quote(right)} is not among {known}")
         before = y if self.order == "left" else y[::-1]
         lost = self.whole and tuple(before[: len(state)]) != tuple(state)
         return [float(lost or label != right) for label in self.labels]

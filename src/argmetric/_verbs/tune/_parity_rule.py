@@ -1,0 +1,385 @@
+"""One threshold for each group, so that a rate hardly differs between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+
+from argmetric._ground.arguments import check_items, check_share, shown
+from argmetric._ground.display import Field, Headline, documented, metric_title, number
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.labels import Labels, plain_label
+from argmetric._ground.pictures import bars_size, draw_bars, drawing
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Label,
+    Series,
+)
+from argmetric._ground.validation import check_choice, read_scores, same_kind
+from argmetric._verbs import _parity as engine
+from argmetric._verbs.guarantees import NotCertifiedError, percent
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune.files import FrozenDict, SavedRule, count, current_versions
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric._verbs.tune._other_rules import Ratio
+
+RATES = {"recall": "recall", "selection_rate": "selection rate"}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ParityRule(SavedRule):
+    """A threshold for each group, so that a rate hardly differs between them.
+
+    Experimental: may change in any release.
+
+    `tune` with ``parity=(rate, groups, gap)`` returns it. More on the page
+    :doc:`/parity`.
+
+    Parameters
+    ----------
+    names : tuple
+        The groups.
+    rules : tuple of Rule
+        A rule of one threshold for each group, on its own rows.
+    rate : {"recall", "selection_rate"}
+        What the groups share.
+    gap : float
+        Largest difference of the rate between two groups.
+    confidence : float or None
+        With which the gap holds on new rows; None: on these rows only.
+    probability : float
+        Probability that it holds, at least `confidence`; nan without one.
+    rates : tuple of float
+        The rate of each group on the labelled rows.
+    sizes : tuple of int
+        Rows of each group that certify its threshold.
+    score : float
+        The metric on all rows.
+    n : int
+        Number of rows.
+    notes : tuple of str
+        Remarks on the rule.
+    versions : dict
+        Versions of argmetric and numpy that made it.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, group = rng.random(4000), np.repeat(["a", "b"], 2000)
+    >>> y = rng.random(4000) < p
+    >>> rule = am.tune(y, p, "f1", parity=("recall", group, 0.1), confidence=0.9)
+    >>> rule.probability >= 0.9
+    True
+    >>> rule.apply([0.1, 0.9], ["a", "b"])
+    array([False,  True])
+    """
+
+    kind: ClassVar[str] = "parity"
+
+    names: tuple[Label, ...]
+    rules: tuple[Rule, ...]
+    rate: str
+    gap: float
+    confidence: float | None = None
+    probability: float = math.nan
+    rates: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
+    score: float = math.nan
+    n: int = 0
+    notes: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=current_versions)
+
+    def __post_init__(self) -> None:
+        check_choice(self.rate, "rate", tuple(RATES))
+        if not self.rules or len(self.rules) != len(self.names):
+            raise ValueError(
+                f"{len(self.rules)} rules and {len(self.names)} names: one of each per "
+                "group is needed"
+            )
+        object.__setattr__(self, "versions", FrozenDict(self.versions))
+        for name in ("names", "rules", "rates", "sizes", "notes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that the thresholds were chosen for."""
+        return self.rules[0].metric
+
+    @property
+    def thresholds(self) -> dict[Label, float]:
+        """The threshold of each group."""
+        cuts = (rule.threshold for rule in self.rules)
+        return dict(zip(self.names, cuts, strict=True))
+
+    def apply(self, p: ArrayLike, groups: ArrayLike | None = None) -> AnyArray | Series:
+        """Return labels of the scores, each by the threshold of its group.
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on.
+        groups : array-like
+            Group of each row.
+
+        Returns
+        -------
+        array-like
+            0 and 1, or the labels that `y` had.
+        """
+        if groups is None:
+            raise ValueError(
+                "a ParityRule needs the group of each row: apply(p, groups)"
+            )
+        scores = read_scores(p, "p", logits=True)
+        coded = code_groups(groups, scores.size)
+        known = dict(zip(self.names, self.rules, strict=True))
+        chosen = np.zeros(scores.size, dtype=bool)
+        for number_, name in enumerate(map(plain_label, coded.ids.tolist())):
+            if name not in known:
+                raise ValueError(f"groups has {shown(name)}, which the rule never saw")
+            here = coded.codes == number_
+            chosen[here] = known[name].applies(scores[here])
+        return same_kind(p)(self.rules[0].named(chosen))
+
+    @property
+    def sentence(self) -> str:
+        """What holds, in one sentence."""
+        what = f"{RATES[self.rate]}s of the {len(self.names):,} groups"
+        if self.confidence is None:
+            return f"on these {self.n:,} rows the {what} differ by about {self.gap:g}"
+        return (
+            f"with {percent(self.confidence)} confidence the {what} differ by at most "
+            f"{self.gap:g} on new rows, if those of each group come from the same "
+            f"population as in these {self.n:,} rows, and scores do not tie"
+        )
+
+    def _headline(self) -> Headline:
+        ends = f"{number(min(self.rates))} to {number(max(self.rates))}"
+        name = metric_title(self.metric.name)
+        more = f"{name} {number(self.score)} on these rows"
+        return Headline(RATES[self.rate], ends, more)
+
+    def fields(self) -> list[Field]:
+        each = zip(self.names, self.rules, self.rates, strict=True)
+        lines = [
+            Field(None, None, str(name), f"{rule._title()[5:-1]}, {number(rate)}")
+            for name, rule, rate in each
+        ]
+        kept = self._keys("names", "rules", "rate", "gap", "confidence", "probability")
+        kept += self._keys("rates", "sizes", "score", "n", "notes", "versions")
+        told = Field("sentence", self.sentence, "guarantee", self.sentence)
+        return [*self._header(), *lines, told, *kept]
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> ParityRule:
+        known = {one.name: values[one.name] for one in fields(cls)}
+        known["rules"] = [Rule._from_plain(one) for one in known["rules"]]
+        known["n"] = count(known["n"])
+        known["probability"] = float(known["probability"])
+        return cls(**known)
+
+    def _portable(self) -> NoReturn:
+        raise TypeError(
+            "a ParityRule has a threshold for each group: export the rules one by one, "
+            "as rule.rules[0].to_sql() for the first of rule.names"
+        )
+
+    def _title(self) -> str:
+        return f"ParityRule({len(self.names)} groups, metric={self.metric.name})"
+
+    @documented
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the rate of each group on the labelled rows."""
+        low, high = min(self.rates), min(self.rates) + self.gap
+        names = [
+            f"{name} ({x.threshold:.3g})"
+            for name, x in zip(self.names, self.rules, strict=True)
+        ]
+        with drawing(ax, bars_size(len(names)), xlabel=RATES[self.rate]) as ax:
+            draw_bars(ax, names, np.array(self.rates))
+            label = f"a gap of {self.gap:g}"
+            ax.axvspan(low, high, color="C1", alpha=0.3, lw=0, label=label)
+        return ax
+
+
+class ParityTerms(NamedTuple):
+    """What `parity` asks for."""
+
+    rate: str
+    groups: Groups
+    gap: float
+    confidence: float | None
+    rng: np.random.Generator
+
+
+def read_parity(
+    parity: object,
+    n: int,
+    confidence: float | None,
+    rng: np.random.Generator,
+    refused: dict[str, object],
+) -> ParityTerms:
+    """Return the checked argument `parity`; options without a meaning are refused."""
+    for name, value in refused.items():
+        if value is not None and value is not False:
+            raise ValueError(f"{name} has no meaning with parity")
+    asked = check_items(parity, "parity", "a rate, groups and a gap")
+    if len(asked) != 3:
+        raise ValueError(
+            f"parity must be a rate, groups and a gap, not {shown(parity)}"
+        )
+    rate, groups, gap = asked
+    if rate == "precision":
+        raise ValueError(
+            "no gap of precision can be promised: no order statistic has its "
+            "distribution; pass 'recall' or 'selection_rate'"
+        )
+    check_choice(rate, "the rate of parity", tuple(RATES))
+    coded = code_groups(groups, n, name="the groups of parity")
+    if coded.count < 2:
+        raise ValueError("parity needs two groups at the least")
+    return ParityTerms(str(rate), coded, check_share(gap, "the gap"), confidence, rng)
+
+
+def tune_parity(
+    scores: Floats,
+    labels: Labels,
+    metric: Metric,
+    ratio: Ratio,
+    terms: ParityTerms,
+) -> ParityRule:
+    """Return thresholds of best metric, with a gap that is proven or of these rows."""
+    positive, code = labels.positive, terms.groups.codes
+    parts = [code == g for g in range(terms.groups.count)]
+    recall, sure = terms.rate == "recall", terms.confidence is not None
+    base = positive if recall else np.ones(scores.size, dtype=bool)
+    spent = base & (terms.rng.random(scores.size) < engine.SPENT[terms.rate]) & sure
+    proof = [np.sort(scores[here & base & ~spent])[::-1] for here in parts]
+    sizes = [one.size for one in proof]
+    if min(sizes) == 0:
+        what = "positive rows" if recall else "rows"
+        raise ValueError(f"parity: a group has too few {what} to choose its threshold")
+    if sure and any((one[1:] == one[:-1]).any() for one in proof):
+        raise ValueError(
+            "scores tie within a group, and a gap is proven for distinct scores alone: "
+            "pass scores with more digits, or p plus tiny noise, here and in apply"
+        )
+    if sure and recall:
+        if scores.min() < 0.0 or scores.max() > 1.0:
+            raise ValueError("a gap of recall is proven for probabilities, not scores")
+        known = ~positive | spent
+        power = (
+            engine.odds_power(scores[known], positive[known]) if spent.any() else 1.0
+        )
+        curves = [engine.tilted_curve(scores[x & ~positive], power) for x in parts]
+    else:
+        used = spent if sure else base
+        chosen = [x & (used if not recall else True) for x in parts]
+        curves = [
+            engine.observed_curve(scores[x], positive[x], recall=recall) for x in chosen
+        ]
+    problem = _Problem(
+        curves,
+        np.array([[(kind & x).sum() for x in parts] for kind in (positive, ~positive)]),
+        sizes,
+        terms,
+        ratio,
+    )
+    ranks, probability = problem.chosen_ranks()
+    cuts = [
+        math.inf if k <= 0 else -math.inf if k > len(one) else float(one[k - 1])
+        for k, one in zip(ranks, proof, strict=True)
+    ]
+    selected = scores >= np.array(cuts)[code]
+    n, t = float(scores.size), float(positive.sum())
+    score = metric.value(
+        float((selected & positive).sum()), float(selected.sum()), t, n
+    )
+    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+    rules = [
+        Rule(
+            metric,
+            cut,
+            pos_label=labels.pos_label,
+            neg_label=labels.neg_label,
+            prevalence=float(positive[here].mean()),
+            positive_rate=float(selected[here].mean()),
+            n=int(here.sum()),
+            probabilities=inside,
+        )
+        for cut, here in zip(cuts, parts, strict=True)
+    ]
+    return ParityRule(
+        tuple(map(plain_label, terms.groups.ids.tolist())),
+        tuple(rules),
+        terms.rate,
+        terms.gap,
+        terms.confidence,
+        probability,
+        tuple(float(selected[here & base].mean()) for here in parts),
+        tuple(sizes),
+        float(score),
+        scores.size,
+    )
+
+
+class _Problem(NamedTuple):
+    """Curves of the groups, their positives and negatives, and rows that certify."""
+
+    curves: Sequence[engine.GroupCurve]
+    counts: AnyArray
+    sizes: Sequence[int]
+    terms: ParityTerms
+    ratio: Ratio
+
+    def best(self, passes: Callable[[Floats], Booleans]) -> Floats:
+        given = self.curves, self.counts.astype(np.float64), self.terms.gap, self.ratio
+        return engine.best_rates(*given, passes=passes)
+
+    def chosen_ranks(self) -> tuple[list[int], float]:
+        """Return the ranks of best metric, proven where there is a confidence."""
+        confidence, gap, sizes = self.terms.confidence, self.terms.gap, self.sizes
+        (free, *_) = self.best(lambda rates: rates[:, 0] >= 0.0)
+        if confidence is None:
+            return _ranks(free, sizes), math.nan
+        # One rate for all, the mean of those that are best without a proof
+        common = np.full(len(sizes), free.mean())
+        even = _ranks(common, sizes)
+        if engine.gap_probability(even, sizes, gap) < confidence:
+            more = engine.labels_needed(float(free.mean()), sizes, gap, confidence)
+            rows = math.ceil(more * self.terms.groups.codes.size)
+            kind = "positive rows" if self.terms.rate == "recall" else "rows"
+            raise NotCertifiedError(
+                f"no thresholds are proven to keep the gap of {RATES[self.terms.rate]} "
+                f"below {gap:g} with a confidence of {percent(confidence)}: the groups "
+                f"have {', '.join(f'{n:,}' for n in sizes)} {kind} to prove it, and "
+                f"{more:,.1f} times as many are needed, about {rows:,} rows in all",
+                labels_needed=rows,
+            )
+        near = self.best(
+            lambda rates: (
+                engine.near_probability(rates, sizes, gap) >= confidence - 0.01
+            )
+        )
+        for rates in near:
+            ranks = _ranks(rates, sizes)
+            sure = engine.gap_probability(ranks, sizes, gap)
+            if sure >= confidence:
+                return ranks, sure
+        return even, engine.gap_probability(even, sizes, gap)
+
+
+def _ranks(rates: Floats, sizes: Sequence[int]) -> list[int]:
+    pairs = zip(rates.tolist(), sizes, strict=True)
+    return [round(rate * (n + 1)) for rate, n in pairs]

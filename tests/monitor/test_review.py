@@ -1,0 +1,106 @@
+"""Monitoring of a rule that leaves rows to a person."""
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+RNG = np.random.default_rng(0)
+P = RNG.random(8000)
+Y = (RNG.random(8000) < P).astype(int)
+FIRST, NEW = slice(0, 2000), slice(2000, 8000)
+BOTH = {"min_precision": 0.8, "min_npv": 0.8, "confidence": 0.9}
+RULE = am.tune(Y[FIRST], P[FIRST], **BOTH, review=True)
+REFERENCE = Y[FIRST], P[FIRST]
+
+
+def watched(p, **how):
+    return am.monitor(p, RULE, reference=REFERENCE, every=2000, **how)
+
+
+def test_each_period_has_what_was_decided_and_a_forecast_of_each_promise():
+    found = watched(P[NEW])
+    assert found.alarms == ()
+    for i, one in enumerate(found.periods):
+        part = P[2000 * (i + 1) : 2000 * (i + 2)]
+        actions = RULE.actions(part)
+        assert one.n == 2000
+        assert one.accepted == (actions == "accept").sum()
+        assert one.rejected == (actions == "reject").sum()
+        assert one.automated == (actions != "ask").mean()
+        rule = RULE.promise_rules["min_precision"]
+        alone = am.monitor(part, rule, reference=REFERENCE, floor=0.8)
+        assert one.forecasts["min_precision"].mean == alone.periods[0].mean
+        low, high = one.forecasts["min_npv"].interval
+        assert (
+            low
+            <= 1 - Y[2000 * (i + 1) : 2000 * (i + 2)][actions == "reject"].mean()
+            <= high + 0.05
+        )
+
+
+def test_labels_of_reviewed_rows_are_no_audit():
+    reviewed = (RULE.low <= P) & (RULE.high > P)
+    known = np.where(reviewed, Y.astype(float), np.nan)
+    found = watched(P[NEW], known=known[NEW])
+    for one in found.periods:
+        assert one.actual("min_precision") is None
+        assert one.actual("min_npv") is None
+    assert "no random sample" in found.notes[-1]
+    assert "no random sample" not in watched(P[NEW]).notes[-1]
+
+
+def test_audited_labels_are_counted_and_contradict():
+    rng = np.random.default_rng(1)
+    audited = rng.random(8000) < 0.1
+    good = watched(P[NEW], known=np.where(audited, Y, np.nan)[NEW])
+    for i, one in enumerate(good.periods):
+        part = slice(2000 * (i + 1), 2000 * (i + 2))
+        there = audited[part] & (P[part] >= RULE.high)
+        value, ends = one.actual("min_precision")
+        assert value == pytest.approx(Y[part][there].mean())
+        assert ends.low < value < ends.high
+        assert one.broken == ()
+    flipped = np.where(audited, 1 - Y, np.nan)[NEW]
+    bad = watched(P[NEW], known=flipped)
+    assert bad.periods[0].broken == ("min_precision", "min_npv")
+    assert "audited labels contradict it" in bad.periods[0].alarm
+
+
+def test_a_moved_proportion_raises_an_alarm():
+    assert "automated moved" in watched(P[NEW] ** 3).periods[0].alarm
+
+
+def test_rows_and_labels_come_later_and_a_file_keeps_all(tmp_path):
+    whole = watched(P[NEW])
+    parts = watched(P[2000:4000]).add(P[4000:8000])
+    assert repr(parts) == repr(whole)
+    later = parts.add_labels(Y[2000:2500], P[2000:2500], period=0)
+    assert sum(n for n, _ in later.periods[0].audited.values()) > 0
+    later.save(tmp_path / "m.json")
+    assert repr(am.ReviewMonitoring.load(tmp_path / "m.json")) == repr(later)
+    frame = later.to_frame()
+    assert frame["automated"].tolist() == [one.automated for one in later.periods]
+    assert {"precision_low", "npv_high", "npv_audited"} <= set(frame.columns)
+    assert "<table" in later._repr_html_()
+    with pytest.raises(ValueError, match="no saved review monitoring"):
+        am.ReviewMonitoring.from_dict(RULE.to_dict())
+
+
+def test_a_side_that_asks_decides_no_row():
+    rule = am.tune(Y[FIRST], P[FIRST], min_npv=0.8, confidence=0.9, review=True)
+    found = am.monitor(P[NEW], rule, reference=REFERENCE)
+    assert [one.accepted for one in found.periods] == [0]
+    assert list(found.parts) == ["min_npv"]
+    recall = am.tune(Y[FIRST], P[FIRST], min_recall=0.8, confidence=0.9, review=True)
+    (one,) = am.monitor(P[NEW], recall, reference=REFERENCE).periods
+    assert one.audited == {}
+
+
+@pytest.mark.parametrize("name", ["metric", "floor", "by", "groups", "zero_division"])
+def test_options_of_a_metric_have_no_meaning(name):
+    value = {"metric": "f1", "floor": 0.5, "zero_division": 1.0}.get(name, P[NEW])
+    with pytest.raises(ValueError, match=f"{name} has no meaning"):
+        watched(P[NEW], **{name: value})
+    with pytest.raises(ValueError, match="promises nothing"):
+        am.monitor(P[NEW], am.ReviewRule("f1", 0.1, 0.9), reference=REFERENCE)

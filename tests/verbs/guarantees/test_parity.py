@@ -1,0 +1,216 @@
+"""A gap between groups: the exact probability, drawn rows, refusals and files."""
+
+import json
+import math
+import pickle
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+import argmetric as am
+from argmetric._verbs import _parity as engine
+
+
+def drawn(n, seed, groups=2):
+    """Labels, probabilities that are wrong in one group, and groups."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(groups, n, p=np.arange(1, groups + 1) / sum(range(groups + 1)))
+    p = 1 / (1 + np.exp(-rng.normal(0.4 * group - 1, 1.3, n)))
+    y = (rng.random(n) < np.where(group == 0, p**1.3, p)).astype(int)
+    return y, p, np.array(list("abcd"))[group]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes", "gap"),
+    [((7, 9), (10, 12), 0.1), ((70, 350), (100, 500), 0.05), ((1, 4), (4, 4), 0.3)],
+)
+def test_the_probability_is_the_integral(ranks, sizes, gap):
+    one, other = (stats.beta(k, n + 1 - k) for k, n in zip(ranks, sizes, strict=True))
+
+    def below(x):
+        return one.pdf(x) * (other.cdf(min(x + gap, 1)) - other.cdf(x))
+
+    def above(x):
+        return other.pdf(x) * (one.cdf(min(x + gap, 1)) - one.cdf(x))
+
+    wanted = sum(quad(f, 0, 1, limit=400)[0] for f in (below, above))
+    found = engine.gap_probability(ranks, sizes, gap)
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_probability_of_several_groups_is_that_of_draws():
+    rng, ranks, sizes = np.random.default_rng(0), (30, 61, 160, 9), (40, 80, 200, 11)
+    rates = np.stack(
+        [rng.beta(k, n + 1 - k, 400_000) for k, n in zip(ranks, sizes, strict=True)]
+    )
+    wanted = (np.ptp(rates, axis=0) <= 0.15).mean()
+    found = engine.gap_probability(ranks, sizes, 0.15)
+    assert abs(found - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / 400_000)
+
+
+def test_the_rate_of_an_order_statistic_is_that_of_new_rows():
+    """A twin: scores are drawn, cut at ranks, and new rows are counted."""
+    rng, ranks, sizes = np.random.default_rng(1), (14, 33), (20, 50)
+    cuts = [
+        np.sort(rng.random((20_000, n)), axis=1)[:, n - k]
+        for k, n in zip(ranks, sizes, strict=True)
+    ]
+    wanted = (abs(cuts[0] - cuts[1]) <= 0.1).mean()  # 1 - cut is the rate
+    found = engine.gap_probability(ranks, sizes, 0.1)
+    assert abs(found - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / 20_000)
+
+
+def test_ranks_at_the_ends_have_the_rates_0_and_1():
+    assert engine.gap_probability((0, 0), (5, 5), 0.1) == 1.0
+    assert engine.gap_probability((6, 6), (5, 5), 0.1) == 1.0
+    assert engine.gap_probability((0, 6), (5, 5), 0.1) == 0.0
+    wanted = stats.beta(1, 10).cdf(0.1)
+    assert engine.gap_probability((0, 1), (5, 10), 0.1) == pytest.approx(wanted)
+    wanted = stats.beta(10, 1).sf(0.9)
+    assert engine.gap_probability((6, 10), (5, 10), 0.1) == pytest.approx(wanted)
+
+
+def test_the_positives_needed_are_those_of_the_table():
+    """Recall 0.7, confidence 0.9, two equal groups."""
+    for gap, wanted in ((0.05, 453), (0.1, 112)):
+        factor = engine.labels_needed(0.7, (50, 50), gap, 0.9)
+        assert 50 * factor == pytest.approx(wanted, rel=0.03)
+
+
+Y_ALL, P_ALL, G_ALL = drawn(200_000, 99)
+
+
+def gap_of(rule, rate):
+    chosen = rule.apply(P_ALL, G_ALL) == 1
+    base = Y_ALL == 1 if rate == "recall" else np.ones(Y_ALL.size, dtype=bool)
+    a, b = (chosen[base & (name == G_ALL)].mean() for name in "ab")
+    return abs(a - b)
+
+
+@pytest.mark.parametrize("rate", ["recall", "selection_rate"])
+def test_drawn_rows_break_the_gap_rarely(rate):
+    broken = [
+        gap_of(am.tune(y, p, parity=(rate, g, 0.08), confidence=0.9), rate) > 0.08
+        for y, p, g in (drawn(3000, 1000 + i) for i in range(60))
+    ]
+    assert np.mean(broken) <= 0.1 + 2 * math.sqrt(0.09 / 60)
+
+
+Y, P, G = drawn(4000, 0)
+
+
+@pytest.fixture(scope="module")
+def rule():
+    return am.tune(Y, P, "f1", parity=("recall", G, 0.08), confidence=0.9)
+
+
+def test_each_group_is_cut_by_its_own_threshold(rule):
+    assert rule.probability >= 0.9
+    chosen = rule.apply(P, G)
+    for name, one, rate in zip(rule.names, rule.rules, rule.rates, strict=True):
+        here = name == G
+        assert (chosen[here] == (P[here] >= one.threshold)).all()
+        assert rate == chosen[here & (Y == 1)].mean()
+        assert rule.thresholds[name] == one.threshold
+    assert rule.score == pytest.approx(float(am.evaluate(Y, chosen, "f1")))
+    assert "with 90 % confidence the recalls of the 2 groups differ" in rule.sentence
+    assert rule.sentence in repr(rule)
+    assert sum(rule.sizes) < Y.sum()  # some positives choose
+
+
+def test_without_confidence_the_gap_is_that_of_these_rows():
+    plain = am.tune(Y, P, "f1", parity=("recall", G, 0.03))
+    assert np.ptp(plain.rates) < 0.03 + 0.005
+    assert math.isnan(plain.probability)
+    assert plain.sentence.startswith("on these 4,000 rows")
+    free = am.tune(Y, P, "f1", n_bootstrap=0, cv=0)
+    assert plain.score > free.score - 0.03
+    jaccard = am.tune(Y, P, "jaccard", parity=("recall", G, 0.03))
+    assert jaccard.thresholds == pytest.approx(plain.thresholds)
+
+
+def test_files_pickles_and_labels(rule, tmp_path):
+    rule.save(tmp_path / "rule.json")
+    for kind in (am.Rule, am.ParityRule):
+        loaded = kind.load(tmp_path / "rule.json")
+        assert loaded == rule
+        assert repr(loaded) == repr(rule)
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    plain = am.tune(Y, P, parity=("selection_rate", G, 0.05))
+    assert am.Rule.from_dict(json.loads(json.dumps(plain.to_dict()))) == plain
+    words = am.tune(
+        np.where(Y, "yes", "no"), P, parity=("recall", G == "a", 0.1), pos_label="yes"
+    )
+    assert words.apply([0.01, 0.99], [True, False]).tolist() == ["no", "yes"]
+    assert words.names == (False, True) or words.names == (True, False)
+    mapped = am.tune(
+        Y, P**2, parity=("recall", G, 0.1), reference=(Y[:2000], P[:2000] ** 2)
+    )
+    assert mapped.apply(P[:100] ** 2, G[:100]).any()
+
+
+def test_four_groups_share_a_rate():
+    y, p, g = drawn(20_000, 5, 4)
+    rule = am.tune(y, p, parity=("recall", g, 0.1), confidence=0.9)
+    assert len(rule.rules) == 4
+    assert np.ptp(rule.rates) < 0.1
+    wanted = engine.gap_probability(
+        [round(r * (n + 1)) for r, n in zip(rule.rates, rule.sizes, strict=True)],
+        rule.sizes,
+        0.1,
+    )
+    assert rule.probability == pytest.approx(wanted, abs=0.1)
+
+
+def test_too_few_labels_are_refused_with_how_many_it_takes():
+    with pytest.raises(am.NotCertifiedError, match="times as many") as caught:
+        am.tune(Y, P, parity=("recall", G, 0.02), confidence=0.9)
+    needed = caught.value.labels_needed
+    y, p, g = drawn(int(needed * 1.1), 3)
+    assert am.tune(y, p, parity=("recall", g, 0.02), confidence=0.9).probability >= 0.9
+
+
+REFUSED = """
+parity=("precision", G, 0.1), confidence=0.9 -> no gap of precision can be promised
+parity=("accuracy", G, 0.1) -> the rate of parity
+parity=("recall", G) -> a rate, groups and a gap
+parity=("recall", np.zeros(4000), 0.1) -> two groups
+parity=("recall", G[:9], 0.1) -> the groups of parity
+parity=("recall", G, 1.5) -> the gap
+parity=("recall", G, 0.1), min_precision=0.5 -> min_precision has no meaning
+parity=("recall", G, 0.1), groups=G -> groups has no meaning
+parity=("recall", G, 0.1), review=True, confidence=0.9 -> review has no meaning
+parity=("recall", G, 0.1), metric="mcc" -> parity is for F-beta
+parity=("recall", G, 0.1), metric=["f1", "f2"] -> one metric
+"""
+
+
+@pytest.mark.parametrize("case", REFUSED.strip().splitlines())
+def test_what_has_no_meaning_is_refused(case):
+    arguments, _, message = case.partition(" -> ")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        eval(f"am.tune(Y, P, {arguments})", {**globals()})
+
+
+def test_ties_unknown_groups_and_exports_are_refused(rule):
+    with pytest.raises(ValueError, match="scores tie within a group"):
+        am.tune(Y, P.round(2), parity=("recall", G, 0.1), confidence=0.9)
+    with pytest.raises(ValueError, match="which the rule never saw"):
+        rule.apply([0.5], ["z"])
+    with pytest.raises(ValueError, match="the group of each row"):
+        rule.predict([0.5])
+    with pytest.raises(TypeError, match="export the rules one by one"):
+        rule.to_sql()
+    assert ">=" in rule.rules[0].to_sql()
+    with pytest.raises(ValueError, match="for probabilities, not scores"):
+        am.tune(Y, 10 * P, parity=("recall", G, 0.1), confidence=0.9)
+
+
+def test_a_picture_has_a_bar_for_each_group(rule):
+    pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")
+    axes = rule.plot()
+    assert len(axes.get_yticklabels()) == 2
+    axes.figure.clear()
