@@ -16,9 +16,10 @@ FEWEST_DRAWS = 100
 TABLES_AT_ONCE = 200_000  # drawn tables of labels
 NORMAL_FROM = 200  # labels whose mean is taken as normal: few draws give its moments
 STEP = 1e-3  # of a difference quotient, relative to the count
-# Priors of tp, fp and fn; a single number is spread as in the other labels. The first
-# takes labels as they are on these rows, the second is Jeffreys'. The next two have
-# more hits and fewer: of labels with few positives Jeffreys' ends are too narrow.
+# Priors of tp, fp and fn. A single number is spread as in the other labels, and tn gets
+# as much as leaves the label's own part of tn. The first prior takes labels as they are
+# on these rows, the second is Jeffreys'. The next two have more hits and fewer: of
+# labels with few positives Jeffreys' ends are too narrow.
 PRIORS: tuple[tuple[float, ...], ...] = (
     (0.0, 0.0, 0.0),
     (0.5, 0.5, 0.5),
@@ -144,8 +145,12 @@ def _drawn_values(
         rng, mass = own(part)
         n = tables.cells[part].sum(axis=1)
         for number, prior in enumerate(PRIORS):
-            shape = np.full((draws, 1, 4), 0.5 if any(prior) else 0.0)
-            shape[:, 0, :3] = prior if len(prior) > 1 else prior[0] * others
+            if len(prior) > 1:
+                shape = np.array([*prior, 0.5 if any(prior) else 0.0])
+            else:
+                shape = np.empty(mass.shape)
+                shape[:, :, :3] = prior[0] * others[:, None]
+                shape[:, :, 3] = prior[0] * counts[part, 3] * weight[part]
             more = rng.standard_gamma(shape, mass.shape)
             yield number, _values(metric, (mass + more) * tables.scales[part], n)
 
