@@ -295,3 +295,12 @@ def test_predict_is_apply_for_every_rule():
         with pytest.warns(UserWarning, match="are these logits") as told:
             way([3.0])
         assert told[0].filename == __file__
+
+
+def test_scores_of_new_rows_may_be_a_column():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    terms = {"min_precision": 0.5, "confidence": 0.9, "n_bootstrap": 0, "cv": 0}
+    plain = tune(y, p, new_rows=p[:90], **terms)
+    assert tune(y, p, new_rows=p[:90, None], **terms) == plain
