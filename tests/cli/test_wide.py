@@ -1,10 +1,12 @@
 """Files with a column for each of several labels."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pc
+import pytest
 
 import argmetric as am
 
@@ -72,4 +74,6 @@ def test_decisions_are_named_as_asked(run):
     assert header.endswith("y_dog,cat_chosen,dog_chosen,bird_chosen")
     ended = run("evaluate", "o.csv", "--labels", "y_*", *named)
     score = am.evaluate(Y, am.decide(P, average="macro").labels, average="macro")
-    assert f"score   {score:.4f}" in ended.out
+    assert re.search(f"^score +{score:.4f} *$", ended.out, re.MULTILINE)
+    ends = re.search(r"^90% interval +(\S+) to (\S+) *$", ended.out, re.MULTILINE)
+    assert [*map(float, ends.groups())] == pytest.approx(score.interval, abs=0.004)

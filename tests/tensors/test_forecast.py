@@ -110,6 +110,16 @@ def test_evaluate(name, average):
     assert am.evaluate(*some[:2], groups=some[2]) == pytest.approx(by_group)
 
 
+@every_library
+def test_sums_of_rows_weigh_true_labels_predictions_and_hits(name):
+    rng = np.random.default_rng(6)
+    true, pred = (rng.integers(0, 2, (5, 6)) for _ in range(2))
+    factors = rng.normal(size=(3, 6))
+    found = tensors.sums_of_rows(array(name, true), array(name, pred), *factors)
+    plain = true @ factors[0] + pred @ factors[1] + (true & pred) @ factors[2]
+    assert found == pytest.approx(plain, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", ["array_api_strict", "torch"])
 def test_the_public_verbs_dispatch(name):
     p, labels = array(name, [0.9, 0.6, 0.2]), array(name, [1, 1, 0])

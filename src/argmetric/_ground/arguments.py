@@ -354,6 +354,17 @@ REFUSED = {
 }
 
 
+LIMITS_CALLED = {  # by other names, which look like those of other limits
+    "min_sensitivity": "min_recall",
+    "min_tpr": "min_recall",
+    "max_fnr": "min_recall",
+    "min_ppv": "min_precision",
+    "max_fdr": "min_precision",
+    "min_tnr": "min_specificity",
+    "max_fpr": "min_specificity",
+}
+
+
 def refuses(
     *names: str, limits: type | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -390,7 +401,10 @@ def _unknown(
     """Return the message for a keyword that a verb with limits does not know."""
     from difflib import get_close_matches
 
-    near = "".join(f": is {x} meant?" for x in get_close_matches(name, known, 1))
+    least = 0.65 if name.startswith(("min_", "max_")) else 0.6  # min_f1 is no min_npv
+    close = [LIMITS_CALLED[name]] if name in LIMITS_CALLED else ()
+    close = close or get_close_matches(name, known, 1, least)
+    near = "".join(f": is {x} meant?" for x in close)
     return (
         f"{verb}() got an unexpected keyword argument {name!r}{near or '.'} Its limits "
         f"are {', '.join(limits)}"

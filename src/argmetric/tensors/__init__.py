@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argmetric.tensors._forecast import TensorForecast as TensorForecast
     from argmetric.tensors._forecast import count as count
     from argmetric.tensors._forecast import forecast as forecast
+    from argmetric.tensors._forecast import sums_of_rows as sums_of_rows
     from argmetric.tensors._losses import ExpectedMetricLoss as ExpectedMetricLoss
     from argmetric.tensors._losses import SoftMetricLoss as SoftMetricLoss
     from argmetric.tensors._mask_calibrator import MaskCalibrator as MaskCalibrator
@@ -38,5 +39,5 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "_mask_calibrator": ("MaskCalibrator", "calibrate_masks"),
             "_masks": ("MaskDecision", "decide_masks", "forecast_masks"),
         },
-        for_other_rooms={"_forecast": ("count",)},
+        for_other_rooms={"_forecast": ("count", "sums_of_rows")},
     )

@@ -255,3 +255,27 @@ def count(
     sums = (np.atleast_1d(to_host(x)) for x in segments.gather(found))
     hits, k, t = (x.astype(np.float64) for x in sums)
     return hits, k, t, segments.sizes
+
+
+def sums_of_rows(
+    y: Tensor, labels: Tensor, by_true: Floats, by_predicted: Floats, by_hit: Floats
+) -> Floats:
+    """Return Σ_j of factors of each label, along the rows of two label matrices.
+
+    The factors, of shape (n_labels,), are those of y, of labels and of their product.
+    """
+    true, pred = read_labels(y, "y", y, "y"), read_labels(labels, "labels", y, "y")
+    xp = namespace(true)
+    try:
+        work = work_dtype(xp, "float64", true)
+    except TypeError:  # a device or a setting without float64
+        work = xp.float32
+    sums = 0.0
+    for flags, factors in (
+        (true, by_true),
+        (pred, by_predicted),
+        (true & pred, by_hit),
+    ):
+        numbers = xp.astype(flags, work)
+        sums = sums + xp.sum(numbers * like(xp, factors, numbers), axis=-1)
+    return np.asarray(to_host(sums), dtype=np.float64)

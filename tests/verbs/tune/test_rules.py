@@ -123,12 +123,25 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
         ({"min_precison": 0.9}, "'min_precison': is min_precision meant"),
         ({"sample_weigth": [1, 2]}, "is sample_weight meant"),
         ({"limits": {"min_recall": 0.5}}, r"argument 'limits'\. Its limits are min_"),
+        ({"min_sensitivity": 0.9}, "'min_sensitivity': is min_recall meant"),
+        ({"min_ppv": 0.9}, "'min_ppv': is min_precision meant"),
+        ({"max_fpr": 0.1}, "'max_fpr': is min_specificity meant"),
+        ({"min_spec": 0.9}, "'min_spec': is min_specificity meant"),
+        ({"min_f1": 0.9}, r"'min_f1'\. Its limits are"),
         ({"fpr": 0.1}, r"'fpr'\. Its limits are min_positives, .*, min_npv, budget$"),
         ({"reference": 3}, "or a fitted Calibrator"),
         ({"p": [-0.1, 0.2], "reference": lambda p: p}, "outside of"),
         ({"reference": lambda p: p * 9}, "calibrator gives is"),
         ({"reference": lambda p: p[:1]}, "of shape"),
-        ({"y": None, "min_recall": 0.5}, "min_recall need labels"),
+        ({"y": None, "min_recall": 0.5}, "min_recall needs labels .* obeys it$"),
+        (
+            {"y": None, "min_recall": 0.5, "max_positives": 1},
+            "min_recall, max_positives need labels .* obeys them$",
+        ),
+        (
+            {"confidence": 0.9, "new_rows": [[0.8, 0.2], [0.3, 0.7]]},
+            r"new_rows has shape \(2, 2\): its scores are one column",
+        ),
         ({"y": None, "groups": [0, 1]}, "groups needs labels"),
         ({"y": None, "pos_label": 1}, "pos_label needs labels"),
         ({"y": None, "p": [-1.0, 2.0]}, "outside of"),
@@ -282,3 +295,12 @@ def test_predict_is_apply_for_every_rule():
         with pytest.warns(UserWarning, match="are these logits") as told:
             way([3.0])
         assert told[0].filename == __file__
+
+
+def test_scores_of_new_rows_may_be_a_column():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    terms = {"min_precision": 0.5, "confidence": 0.9, "n_bootstrap": 0, "cv": 0}
+    plain = tune(y, p, new_rows=p[:90], **terms)
+    assert tune(y, p, new_rows=p[:90, None], **terms) == plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,12 @@ from argmetric._ground.types import (
     SparseMatrix,
 )
 from argmetric._ground.validation import Probabilities, check_weight
+from argmetric._verbs.decide._macro_interval import (
+    LabelTables,
+    MatrixRows,
+    macro_interval,
+    tables_of_labels,
+)
 from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
     ClassMetric,
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
 
 COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
+CELLS_AT_ONCE = 1 << 20  # of rows of a matrix, read as floats
 
 
 class UndefinedScoreError(ValueError):
@@ -129,6 +137,7 @@ class ActualScore(Actual):
     n_groups: int | None
     coverage: float
     _of_means: Interval | None
+    _tables: LabelTables | None  # of the mean over several labels
     _rows: int
     _squares: Floats | None
 
@@ -142,7 +151,7 @@ class ActualScore(Actual):
         """Number of rows, or of cells of a matrix, that have a weight."""
         return self._rows
 
-    @property
+    @cached_property
     def interval(self) -> Interval | None:
         """Return the 90 % interval of the score on many more such rows.
 
@@ -151,10 +160,16 @@ class ActualScore(Actual):
         kept; rows count as independent. With weights w, a cell counts as the
         (Σw)²/Σw² rows of equal weight that vary as its rows do: shares of gamma
         variates of that shape + 1/2 and the scale Σw²/Σw. A mean over groups or rows:
-        the mean ± 1.645 standard errors, within the lowest and the highest. None with
-        ``average="macro"``, because labels are no sample, and with a single group.
+        the mean ± 1.645 standard errors, within the lowest and the highest; None with a
+        single group. With ``average="macro"`` the counts of every label are drawn so
+        under six priors, and the lowest and the highest end are kept: what labels with
+        few positives score on more rows depends on the prior. It is stretched by the
+        ratio of the standard error of the mean, rows with all their labels drawn, to
+        that of independent labels.
         """
-        if self.n_groups is not None:
+        if self._tables is not None:
+            return macro_interval(self.metric, self._tables, self.coverage, float(self))
+        if self.n_groups is not None and self.average != "macro":
             return self._of_means
         rng = np.random.default_rng(0)
         cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
@@ -170,7 +185,8 @@ class ActualScore(Actual):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions behind the interval."""
-        units = "rows" if self.n_groups is None else str(self.average)
+        means = self.n_groups is not None and self.average != "macro"
+        units = str(self.average) if means else "rows"
         return (f"independent {units}",)
 
     def fields(self) -> list[Field]:
@@ -265,9 +281,12 @@ def evaluate(
     if type(y) is not np.ndarray and is_tensor(y):
         weighted = sample_weight is not None
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
-        from argmetric.tensors import count
+        from argmetric.tensors import count, sums_of_rows
 
         counted = SegmentCounts(*count(y, labels, groups, by))
+        if average == "macro":
+            rows = MatrixRows(partial(sums_of_rows, y, labels))
+            counted = counted._replace(matrix=rows)
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
         counted = _count_sparse(y, labels, groups, by, sample_weight)
@@ -296,7 +315,7 @@ def score_counts(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
-    n_groups, of_means = None, None
+    n_groups, of_means, tables = None, None, None
     if average in ("groups", "samples", "macro"):
         defined, weight = values[kept], weight[kept]
         n_groups = defined.size
@@ -308,6 +327,8 @@ def score_counts(
             reach = 1.645 * math.sqrt(spread) / float(weight.sum())
             low, high = float(defined.min()), float(defined.max())
             of_means = Interval(max(score - reach, low), min(score + reach, high))
+    if counted.matrix is not None and values.size > 1:
+        tables = tables_of_labels(metric, *counted.tables_and_scales(), counted.matrix)
     return ActualScore(
         score,
         metric=metric,
@@ -316,6 +337,7 @@ def score_counts(
         counts=counted.cells(),
         n_groups=n_groups,
         _of_means=of_means,
+        _tables=tables,
         _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows),
         _squares=counted.squares,
     )
@@ -356,7 +378,8 @@ class SegmentCounts(NamedTuple):
     """Hits, predicted and actual positives, and the size, of every segment.
 
     With weights all four are sums of weights. `weight` is then that of segments which
-    are rows, and `squares` the sums of squared weights of tp, fp, fn and tn.
+    are rows, and `squares` the sums of squared weights of tp, fp, fn and tn. `matrix`
+    has the rows where segments are the labels of a matrix.
     """
 
     hit: Floats
@@ -366,6 +389,18 @@ class SegmentCounts(NamedTuple):
     weight: Floats | None = None
     squares: Floats | None = None
     rows: int | None = None
+    matrix: MatrixRows | None = None
+
+    def tables_and_scales(self) -> tuple[Floats, Floats]:
+        """Return tp, fp, fn and tn of every segment, and the Σw²/Σw of each."""
+        tp, k, t, n = self[:4]
+        cells = np.stack([tp, k - tp, t - tp, n - k - t + tp], axis=1)
+        cells = np.maximum(cells.astype(np.float64), 0.0)  # sums of weights are rounded
+        squares = None if self.matrix is None else self.matrix.squares
+        if squares is None:
+            return cells, np.ones_like(cells)
+        pairs = zip(cells, squares, strict=True)
+        return cells, np.array([cell_scales(*pair) for pair in pairs])
 
     def cells(self) -> dict[str, int] | dict[str, float]:
         """Return the four counts over all segments."""
@@ -410,16 +445,21 @@ def _count(
         return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
 
     parts = (true & pred, pred, true)
+    by_label = layout.average == "macro"
+    matrix = MatrixRows(partial(_sums_of_rows, true, pred)) if by_label else None
     weight = check_weight(sample_weight, (true.shape[0],), "y")
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
         hit, predicted, actual = map(group_sums, parts)
-        return SegmentCounts(hit, predicted, actual, layout.sizes)
+        return SegmentCounts(hit, predicted, actual, layout.sizes, matrix=matrix)
     worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
     four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
     squares = np.array([np.sum(worth**2, where=cell) for cell in four])
-    known = squares, int(np.count_nonzero(worth))
+    if matrix is not None:
+        own = np.stack([np.sum(worth**2, axis=0, where=cell) for cell in four], axis=1)
+        matrix = matrix._replace(weight=weight, squares=own)
+    known = squares, int(np.count_nonzero(worth)), matrix
     if layout.average == "samples":
         sums = [*map(group_sums, parts), layout.sizes.astype(np.float64)]
         kept, weight = weight > 0.0, weight[weight > 0.0]
@@ -457,7 +497,35 @@ def _count_sparse(
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
         for a in (true.multiply(pred), pred, true)
     )
-    return SegmentCounts(hit, predicted, actual, layout.sizes)
+    matrix = None
+    if layout.average == "macro":
+        matrix = MatrixRows(partial(_sums_of_sparse_rows, true, pred))
+    return SegmentCounts(hit, predicted, actual, layout.sizes, matrix=matrix)
+
+
+def _sums_of_rows(
+    true: Booleans,
+    pred: Booleans,
+    by_true: Floats,
+    by_predicted: Floats,
+    by_hit: Floats,
+) -> Floats:
+    """Return the sums along rows of `MatrixRows`, of arrays (n_rows, n_labels)."""
+    sums = np.empty(len(true))
+    step = max(1, CELLS_AT_ONCE // true.shape[1])
+    for first in range(0, len(true), step):
+        rows = slice(first, first + step)
+        sums[rows] = true[rows] @ by_true + pred[rows] @ by_predicted
+        sums[rows] += (true[rows] & pred[rows]) @ by_hit
+    return sums
+
+
+def _sums_of_sparse_rows(
+    true: Any, pred: Any, by_true: Floats, by_predicted: Floats, by_hit: Floats
+) -> Floats:
+    """Return the sums along rows that `MatrixRows` has, of sparse matrices."""
+    sums = true @ by_true + pred @ by_predicted + true.multiply(pred) @ by_hit
+    return np.asarray(sums, dtype=np.float64).ravel()
 
 
 def _entries(labels: SparseMatrix, name: str) -> Any:

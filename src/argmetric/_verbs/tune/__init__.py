@@ -168,9 +168,12 @@ def population_scores(
         )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if settings.limits.named_limits:
-        names = ", ".join(settings.limits.named_limits)
+        names = [*settings.limits.named_limits]
+        words = ("needs", "it") if len(names) == 1 else ("need", "them")
         raise ValueError(
-            f"{names} need labels in tune(), and y is None; decide() obeys them"
+            "{} {} labels in tune(), and y is None; decide() obeys {}".format(
+                ", ".join(names), *words
+            )
         )
     if groups is not None or pos_label is not None:
         name = "groups" if groups is not None else "pos_label"

@@ -223,7 +223,13 @@ def check_terms(
         )
     number, scores = None, None
     if is_sized(new_rows):
-        scores = read_scores(new_rows, "new_rows", logits=False).ravel()
+        scores = read_scores(new_rows, "new_rows", logits=False)
+        if scores.size > len(scores):
+            raise ValueError(
+                f"new_rows has shape {scores.shape}: its scores are one column, as "
+                "new_rows[:, 1] is, or pass a number of rows"
+            )
+        scores = scores.ravel()
         if not scores.size:
             raise ValueError("new_rows holds no scores")
     elif new_rows is not None:
