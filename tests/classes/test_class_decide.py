@@ -191,7 +191,6 @@ def test_bad_input_is_told(p, options, words):
         (lambda y, p: am.forecast(p, y), "forecast"),
         (lambda y, p: am.evaluate(y, y), "evaluate"),
         (lambda y, p: am.tune(y, p), "tune"),
-        (lambda y, p: am.tune(y == "a", p[:, 0], cost=np.ones((3, 3))), "tune"),
         (lambda y, p: am.calibrate(y, p), "calibrate"),
         (lambda y, p: am.calibration_check(y, p), "check"),
     ],
@@ -199,6 +198,11 @@ def test_bad_input_is_told(p, options, words):
 def test_verbs_of_positives_name_the_verb_of_classes(call, verb):
     with pytest.raises(ValueError, match=rf"argmetric\.classes\.{verb}\b"):
         call(np.array(["a", "b", "c", "a"]), few_rows(0))
+
+
+def test_a_matrix_of_costs_names_the_verb_of_classes():
+    with pytest.raises(TypeError, match=r"argmetric\.classes\.tune\b"):
+        am.tune([0, 1], [0.2, 0.9], cost=np.ones((3, 3)))
 
 
 def test_a_decision_shows_itself():

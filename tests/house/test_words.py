@@ -168,7 +168,7 @@ def test_pages_for_users_are_short():
     assert len(pages) > 50
     users = [ROOT / "README.md", *(path for path in pages if path.stem not in names)]
     words = {path.name: len(path.read_text(encoding="utf-8").split()) for path in users}
-    assert sum(words.values()) <= 43_700, sorted(words.items(), key=lambda one: -one[1])
+    assert sum(words.values()) <= 44_200, sorted(words.items(), key=lambda one: -one[1])
 
 
 RESULTS = [*sorted((ROOT / "docs").glob("*_results.rst")), ROOT / "docs/peers.rst"]

@@ -343,7 +343,7 @@ REFUSED = {
     ),
     "cost": (
         "costs are a metric: metric=Utility(tp=0, fp=-1, fn=-4) where a false alarm "
-        "costs 1 and a miss 4"
+        "costs 1 and a miss 4; argmetric.classes.tune has cost= for several classes"
     ),
     "choice": (
         "the best threshold is chosen. For fewer positives set a limit, such as "

@@ -238,3 +238,15 @@ def as_single(cut: Tensor) -> Tensor:
     single = cut.float()
     above = torch.nextafter(single, torch.full_like(single, math.inf))
     return torch.where(single.double() < cut, above, single)
+
+
+def cut_between(xp: Namespace, upper: Tensor, lower: Tensor) -> Tensor:
+    """Return a cut below one score and above the next; nan if they are equal.
+
+    Half-way, if that survives rounding to float32.
+    """
+    finite = xp.isfinite(upper) & xp.isfinite(lower)
+    middle = xp.where(finite, lower / 2.0 + upper / 2.0, upper)
+    rounded = xp.astype(xp.astype(middle, xp.float32), middle.dtype)
+    fits = finite & (lower < rounded) & (rounded <= upper)
+    return xp.where(upper == lower, math.nan, xp.where(fits, middle, upper))

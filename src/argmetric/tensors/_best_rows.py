@@ -35,6 +35,7 @@ from argmetric.tensors._arrays import (
     as_single,
     both_p,
     capturing,
+    cut_between,
     descending,
     namespace,
     torch,
@@ -137,18 +138,6 @@ def choose(
     lower = xp.where(xp.astype(best, keys.dtype) < rows.n, lower, -math.inf)
     cut = cut_between(xp, xp.where(best > 0, upper, math.inf), lower)
     return best[:, 0], expected, cut[:, 0]
-
-
-def cut_between(xp: Namespace, upper: Tensor, lower: Tensor) -> Tensor:
-    """Return a cut below one score and above the next; nan if they are equal.
-
-    Half-way, if that survives rounding to float32.
-    """
-    finite = xp.isfinite(upper) & xp.isfinite(lower)
-    middle = xp.where(finite, lower / 2.0 + upper / 2.0, upper)
-    rounded = xp.astype(xp.astype(middle, xp.float32), middle.dtype)
-    fits = finite & (lower < rounded) & (rounded <= upper)
-    return xp.where(upper == lower, math.nan, xp.where(fits, middle, upper))
 
 
 def mark(xp: Namespace, given: Tensor, best: Tensor, cut: Tensor) -> Tensor:

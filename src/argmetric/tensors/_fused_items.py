@@ -24,7 +24,13 @@ from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
 from argmetric._ground.types import Floats
 from argmetric.metrics import ItemForm, MeanForm, Metric
-from argmetric.tensors._arrays import BestCounts, Tensor, namespace, require_torch
+from argmetric.tensors._arrays import (
+    BestCounts,
+    Tensor,
+    cut_between,
+    namespace,
+    require_torch,
+)
 from argmetric.tensors._curves import mean_factors
 from argmetric.tensors._fused_rows import _nodes_needed, _probabilities, _reciprocal
 
@@ -283,8 +289,6 @@ def decide_items(x: Tensor, metric: Metric, logits: bool) -> BestCounts:
 
 def _decide_some(x: Tensor, metric: Metric, logits: bool) -> BestCounts:
     """Return best counts of so many rows as memory has room for."""
-    from argmetric.tensors._best_rows import cut_between
-
     rows, m = x.shape
     keys = torch.sort(x, 1, descending=True).values
     nodes, numbers = item_table(metric, m, x.device)
