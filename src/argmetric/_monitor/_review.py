@@ -220,7 +220,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         watch, usual = next(iter(self.parts.values())).watch, rule.automated
         own = (accepted + rejected) / first.n
         middle = min(max(usual, 1.0 / (rule.n + 2)), 1.0 - 1.0 / (rule.n + 2))
-        spread = middle * (1.0 - middle) * (1.0 / first.n + 1.0 / rule.n)
+        # how sure `usual` is: of groups, or of few new rows, less than of rule.n rows
+        low, high = rule.automated_interval or (math.nan, math.nan)
+        std = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + rule.coverage) / 2.0)
+        spread = middle * (1.0 - middle) / first.n + std**2
         level = (1.0 - watch.false_alarms) ** (1.0 / watch.every.per_year)
         broken = [
             name
