@@ -122,6 +122,7 @@ def with_flags(message: str) -> str:
         option = f"--{(name or alone).replace('_', '-')}"
         return option if value is None else f"{option} {value}"
 
+    message = message.replace("review=True", "--review")
     return _ARGUMENT.sub(argument, _MARKED.sub(flag, message))
 
 
