@@ -142,9 +142,16 @@ def test_of_groups_one_row_each_counts_for_rows_that_are_asked_about(run, answer
     lines = [f"{a},{b},{i // 2}" for i, (a, b) in enumerate(zip(p, y, strict=True))]
     Path("val.csv").write_text("\n".join(["p,y,user", *lines]) + "\n")
     how = [*REVIEW, "--confidence", ".9", "--group", "user"]
-    (found,) = answer(*how)["rules"]
+    (found,) = answer(" ".join(how))["rules"]
     assert found["guarantee"]["n"] == 750
     run(*how, "--average", "pooled").failed(1, "of groups one row each counts")
+    Path("days").mkdir()  # files of a folder are read at once for these options
+    for name, part in (("a", lines[:700]), ("b", lines[700:])):
+        Path(f"days/{name}.csv").write_text("\n".join(["p,y,user", *part]) + "\n")
+    more = ("--new-rows", "500")
+    (many,) = answer("tune days", *how[2:], *more)["rules"]
+    (one,) = answer("tune val.csv", *how[2:], *more)["rules"]
+    assert (many["low"], many["high"]) == (one["low"], one["high"])
 
 
 def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):

@@ -42,7 +42,7 @@ _FLAGS["output"] = "-o"
 _LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv)"
 # Arguments as Python has them, in messages of the package
 _ARGUMENT = re.compile(
-    rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route)=(["']?)([\w.%]+)\2
+    rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route|confidence)=(["']?)([\w.%]+)\2
     |({_LIMITS})(?![\w'=]))""",
     re.VERBOSE,
 )

@@ -179,6 +179,10 @@ def test_rules_save_and_load(rule, tmp_path):
     assert pickle.loads(pickle.dumps(rule)) == rule
     never = am.ReviewRule("f1", -math.inf, math.inf)
     assert am.Rule.from_dict(json.loads(json.dumps(never.to_dict()))) == never
+    by_function = am.ReviewRule("f1", 0.1, 0.9, calibrator=np.sqrt)
+    same = am.ReviewRule("f1", 0.1, 0.9, calibrator=np.sqrt)
+    assert by_function.apply([0.04, 0.5]).tolist() == [-1, -1]
+    assert by_function == same
     damaged = rule.to_dict() | {"low": "high"}
     with pytest.raises(ValueError, match="damaged"):
         am.Rule.from_dict(damaged)
