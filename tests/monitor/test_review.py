@@ -89,6 +89,9 @@ def test_rows_and_labels_come_later_and_a_file_keeps_all(tmp_path):
     whole = watched(P[NEW])
     parts = watched(P[2000:4000]).add(P[4000:8000])
     assert repr(parts) == repr(whole)
+    for wrong in ({"labels": P[2000:4000]}, {"groups": P[2000:4000]}):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            parts.add(P[2000:4000], **wrong)
     later = parts.add_labels(Y[2000:2500], P[2000:2500], period=0)
     assert sum(n for n, _ in later.periods[0].audited.values()) > 0
     later.save(tmp_path / "m.json")

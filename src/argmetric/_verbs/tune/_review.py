@@ -337,9 +337,7 @@ class ReviewRule(SavedRule):
 
     @property
     def _scale(self) -> str:
-        if self.calibrator is not None:
-            return "calibrated p"
-        return "p" if self.probabilities else "score"
+        return self.cuts[0]._scale
 
     def _columns(self) -> Mapping[str, object]:
         if not self.histogram:
