@@ -130,6 +130,28 @@ def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
     ):
         run(*command, "--rule", "r.json").failed(1, "leaves rows to a person")
     run(*REVIEW).failed(2, "--review goes with --confidence")
+    run("tune", "val.csv", "--confidence", ".9", "--review").failed(
+        1, "--review needs a promise: --min-precision"
+    )
+
+
+def test_of_groups_one_row_each_counts_for_rows_that_are_asked_about(run, answer):
+    rng = np.random.default_rng(0)
+    p = rng.random(1500).round(6)
+    y = (rng.random(1500) < p).astype(int)
+    lines = [f"{a},{b},{i // 2}" for i, (a, b) in enumerate(zip(p, y, strict=True))]
+    Path("val.csv").write_text("\n".join(["p,y,user", *lines]) + "\n")
+    how = [*REVIEW, "--confidence", ".9", "--group", "user"]
+    (found,) = answer(" ".join(how))["rules"]
+    assert found["guarantee"]["n"] == 750
+    run(*how, "--average", "pooled").failed(1, "of groups one row each counts")
+    Path("days").mkdir()  # files of a folder are read at once for these options
+    for name, part in (("a", lines[:700]), ("b", lines[700:])):
+        Path(f"days/{name}.csv").write_text("\n".join(["p,y,user", *part]) + "\n")
+    more = ("--new-rows", "500")
+    (many,) = answer("tune days", *how[2:], *more)["rules"]
+    (one,) = answer("tune val.csv", *how[2:], *more)["rules"]
+    assert (many["low"], many["high"]) == (one["low"], one["high"])
 
 
 def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):

@@ -71,10 +71,27 @@ def test_a_moved_proportion_raises_an_alarm():
     assert "automated moved" in watched(P[NEW] ** 3).periods[0].alarm
 
 
+def test_a_usual_proportion_of_few_rows_raises_no_alarm():
+    """The rule knows its proportion from 60 new rows, or from no rows at all."""
+    for new_rows in (np.sort(P)[3000:3060], np.sort(P)[::130][:61]):
+        rule = am.tune(*REFERENCE, **BOTH, review=True, new_rows=new_rows)
+        low, high = rule.automated_interval
+        (one,) = am.monitor(P[NEW], rule, reference=REFERENCE).periods
+        std = (high - low) / 2 / 1.6449
+        assert abs(one.z) < abs(one.automated - rule.automated) / std
+    by_hand = am.ReviewRule("f1", 0.2, 0.9, constraints={"min_npv": 0.8})
+    (one,) = am.monitor(P[NEW], by_hand, reference=REFERENCE).periods
+    assert np.isnan(one.z)
+    assert one.alarm == ""
+
+
 def test_rows_and_labels_come_later_and_a_file_keeps_all(tmp_path):
     whole = watched(P[NEW])
     parts = watched(P[2000:4000]).add(P[4000:8000])
     assert repr(parts) == repr(whole)
+    for wrong in ({"labels": P[2000:4000]}, {"groups": P[2000:4000]}):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            parts.add(P[2000:4000], **wrong)
     later = parts.add_labels(Y[2000:2500], P[2000:2500], period=0)
     assert sum(n for n, _ in later.periods[0].audited.values()) > 0
     later.save(tmp_path / "m.json")

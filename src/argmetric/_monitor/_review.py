@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar
 
 from argmetric._ground.display import (
     Field,
@@ -38,22 +38,6 @@ FILE = "argmetric review monitoring"
 MOVED = "automated moved"
 # The predicted label of the rows that a promise is about, and the label that breaks it
 DECIDED = {"min_precision": (1, NEGATIVE), "min_npv": (0, POSITIVE)}
-
-
-class AddOptions(TypedDict, total=False):
-    """Options of `ReviewMonitoring.add`."""
-
-    time: ArrayLike | None
-    known: ArrayLike | None
-    pos_label: Label | None
-
-
-class LabelOptions(TypedDict, total=False):
-    """Options of `ReviewMonitoring.add_labels`."""
-
-    time: ArrayLike | None
-    period: int | None
-    pos_label: Label | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,7 +204,10 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         watch, usual = next(iter(self.parts.values())).watch, rule.automated
         own = (accepted + rejected) / first.n
         middle = min(max(usual, 1.0 / (rule.n + 2)), 1.0 - 1.0 / (rule.n + 2))
-        spread = middle * (1.0 - middle) * (1.0 / first.n + 1.0 / rule.n)
+        # how sure `usual` is: of groups, or of few new rows, less than of rule.n rows
+        low, high = rule.automated_interval or (math.nan, math.nan)
+        std = (high - low) / 2.0 / NormalDist().inv_cdf((1.0 + rule.coverage) / 2.0)
+        spread = middle * (1.0 - middle) / first.n + std**2
         level = (1.0 - watch.false_alarms) ** (1.0 / watch.every.per_year)
         broken = [
             name
@@ -247,26 +234,40 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
         """Periods with an alarm."""
         return tuple(one for one in self.periods if one.alarm)
 
-    def add(self, p: ArrayLike, **how: Unpack[AddOptions]) -> ReviewMonitoring:
+    def add(
+        self,
+        p: ArrayLike,
+        *,
+        time: ArrayLike | None = None,
+        known: ArrayLike | None = None,
+        pos_label: Label | None = None,
+    ) -> ReviewMonitoring:
         """Add rows: new periods, or more rows of the last ones.
 
         Parameters
         ----------
         p : array-like
             Scores of the rows.
-        **how
-            `time`, `known` and `pos_label`, as for `monitor`.
+        time, known, pos_label : optional
+            As for `monitor`.
 
         Returns
         -------
         ReviewMonitoring
             With the new periods; this one stays as it is.
         """
+        how: Any = {"time": time, "known": known, "pos_label": pos_label}
         parts = {name: one.add(p, **how) for name, one in self.parts.items()}
         return replace(self, parts=parts)
 
     def add_labels(
-        self, y: ArrayLike, p: ArrayLike, **how: Unpack[LabelOptions]
+        self,
+        y: ArrayLike,
+        p: ArrayLike,
+        *,
+        time: ArrayLike | None = None,
+        period: int | None = None,
+        pos_label: Label | None = None,
     ) -> ReviewMonitoring:
         """Add true labels of rows that were added before without them.
 
@@ -276,14 +277,15 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
             True labels: by a person who saw the row, or of an audit.
         p : array-like
             Scores of these rows.
-        **how
-            `time`, `period` and `pos_label`, as for `Monitoring.add_labels`.
+        time, period, pos_label : optional
+            As for `Monitoring.add_labels`.
 
         Returns
         -------
         ReviewMonitoring
             With the labels; this one stays as it is.
         """
+        how: Any = {"time": time, "period": period, "pos_label": pos_label}
         parts = {k: one.add_labels(y, p, **how) for k, one in self.parts.items()}
         return replace(self, parts=parts)
 

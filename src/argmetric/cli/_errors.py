@@ -42,7 +42,7 @@ _FLAGS["output"] = "-o"
 _LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv)"
 # Arguments as Python has them, in messages of the package
 _ARGUMENT = re.compile(
-    rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route)=(["']?)([\w.%]+)\2
+    rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route|confidence)=(["']?)([\w.%]+)\2
     |({_LIMITS})(?![\w'=]))""",
     re.VERBOSE,
 )
@@ -122,6 +122,7 @@ def with_flags(message: str) -> str:
         option = f"--{(name or alone).replace('_', '-')}"
         return option if value is None else f"{option} {value}"
 
+    message = message.replace("review=True", "--review")
     return _ARGUMENT.sub(argument, _MARKED.sub(flag, message))
 
 

@@ -231,10 +231,10 @@ def calibrate_and_tune(
     options: dict[str, Any] = {"random_state": seed}
     options["pos_label"] = problem.classes.tolist()[problem.positive]
     options |= {name: getattr(classifier, name) for name in LIMITS}
-    if problem.groups is not None:
+    if classifier.review:  # promises hold for rows: of groups one row each counts
+        options["review"], rows["average"] = True, classifier.average
+    elif problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
-    if classifier.review:
-        options["review"] = True
     y = problem.y[held_out.rows]
     rule: Any = tune(y, held_out.probabilities, metric, **options, **rows)
     if held_out.margins:

@@ -417,6 +417,8 @@ def test_a_classifier_leaves_rows_to_a_person():
         with pytest.raises(ValueError, match="leaves some to a person"):
             call()
     assert asking.decide(X).n_positives > 0
+    asking.fit(X[500:], names[500:], groups=np.arange(1000) // 2)
+    assert asking.rule_.guarantee.n == 500
     with pytest.raises(ValueError, match="review goes with route='tune'"):
         am.MetricClassifier(review=True, route="half").fit(X, y)
     several = np.arange(1500) % 3

@@ -179,6 +179,10 @@ def test_rules_save_and_load(rule, tmp_path):
     assert pickle.loads(pickle.dumps(rule)) == rule
     never = am.ReviewRule("f1", -math.inf, math.inf)
     assert am.Rule.from_dict(json.loads(json.dumps(never.to_dict()))) == never
+    by_function = am.ReviewRule("f1", 0.1, 0.9, calibrator=np.sqrt)
+    same = am.ReviewRule("f1", 0.1, 0.9, calibrator=np.sqrt)
+    assert by_function.apply([0.04, 0.5]).tolist() == [-1, -1]
+    assert by_function == same
     damaged = rule.to_dict() | {"low": "high"}
     with pytest.raises(ValueError, match="damaged"):
         am.Rule.from_dict(damaged)
@@ -223,6 +227,14 @@ def test_five_positives_leave_all_rows_to_the_floor_of_the_others():
     assert caught.low == p[100]  # P(Bin(5, .5) = 0) <= .1, and <= 1 is not
 
 
+def test_rows_of_one_class_say_what_the_proportion_is_of():
+    limits = {"min_recall": 0.9, "confidence": 0.9, "review": True}
+    for prior in (None, 0.2):
+        rule = am.tune(np.ones(2000, dtype=int), P, **limits, prior=prior)
+        assert rule.automated == rule.rejected == (rule.low > P).mean()
+        assert rule.notes == ("only positive rows: automated is a proportion of them",)
+
+
 def test_recall_and_specificity_are_of_the_whole():
     rule = am.tune(
         Y, P, min_recall=0.9, min_specificity=0.95, confidence=0.9, review=True
@@ -260,7 +272,9 @@ def test_labels_keep_their_names():
     assert rule.apply([0.0, 0.5, 1.0]).tolist() == ["ham", "look", "spam"]
     truth = am.tune(Y == 1, P, **BOTH, review=True)
     assert truth.apply([0.0, 0.5, 1.0]).tolist() == [0, -1, 1]
-    with pytest.raises(ValueError, match="ask is -1, and the labels are -1 and 1"):
+    negated = am.tune(Y == 1, 1 - P, **BOTH, review=True, pos_label=False)
+    assert negated.apply([0.0, 0.5, 1.0]).tolist() == [1, -1, 0]
+    with pytest.raises(ValueError, match=r'labels are -1 and 1: .* such as ask="ask"'):
         am.tune(2 * Y - 1, P, **BOTH, review=True)
 
 
@@ -271,14 +285,19 @@ review=True, confidence=0.9, max_positives="5%" -> goes without max_positives
 review=True, confidence=0.9, min_npv=0.8, average="groups" -> average has no meaning
 review=True, confidence=0.9, min_npv=0.8, metric=["f1", "mcc"] -> one metric
 review=True, confidence=0.9, min_npv=0.8, sample_weight=P -> sample_weight has no
+review="no", confidence=0.9, min_npv=0.8 -> review must be True or False, not 'no'
+ask="look" -> ask='look' goes with review=True
+review=True, ask=None, confidence=0.9, min_npv=0.8 -> ask must be one label, not None
+review=True, ask=[1], confidence=0.9, min_npv=0.8 -> ask must be one label, not [1]
+review=True, ask=math.nan, confidence=0.9, min_npv=0.8 -> ask must be one label, not nan
 """
 
 
 @pytest.mark.parametrize("case", REFUSED.strip().splitlines())
 def test_what_has_no_meaning_is_refused(case):
     arguments, _, message = case.partition(" -> ")
-    with pytest.raises(ValueError, match=re.escape(message)):
-        eval(f"am.tune(Y, P, {arguments})", {"am": am, "Y": Y, "P": P})
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        eval(f"am.tune(Y, P, {arguments})", {"am": am, "Y": Y, "P": P, "math": math})
 
 
 def test_a_matrix_is_refused():

@@ -12,6 +12,7 @@ import numpy as np
 from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
     check_count,
+    check_flag,
     check_label,
     check_share,
     refuses,
@@ -53,7 +54,7 @@ from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
 from argmetric._verbs.tune._review import ReviewRule as ReviewRule
-from argmetric._verbs.tune._review import check_review
+from argmetric._verbs.tune._review import check_ask, check_review
 from argmetric._verbs.tune._review import proportion_interval as proportion_interval
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import CutLimits as CutLimits
@@ -379,6 +380,8 @@ def tune(
     array([0, 1])
     """
     check_label(pos_label)
+    review = check_flag(review, "review")
+    check_ask(ask, review=review)
     kept = {**limits}
     y, p = _rows_to_tune(y, p, normal, confidence, kept)
     metrics = _read_metrics(metric, zero_division)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import check_label, shown
 from argmetric._ground.display import Field, Headline, documented
 from argmetric._ground.labels import Labels, plain_label
 from argmetric._ground.pictures import SmallPicture, adaptive_edges, drawing
@@ -164,13 +164,15 @@ class ReviewRule(SavedRule):
             "notes": tuple(self.notes),
             **files.check_fields(self),
         }
+        check_ask(self.ask)
         if not known["low"] <= known["high"]:
             raise ValueError(f"low must not exceed high: {self.low:g}, {self.high:g}")
         labels = [known[name] for name in ("neg_label", "ask", "pos_label")]
         if any(a == b for a, b in zip(labels, labels[1:] + labels[:1], strict=True)):
             raise ValueError(
                 f"ask is {shown(self.ask)}, and the labels are "
-                f"{shown(self.neg_label)} and {shown(self.pos_label)}: all must differ"
+                f"{shown(self.neg_label)} and {shown(self.pos_label)}: all must differ;"
+                ' pass another one, such as ask="ask", or labels 0 and 1'
             )
         for name, value in known.items():
             object.__setattr__(self, name, value)
@@ -335,9 +337,7 @@ class ReviewRule(SavedRule):
 
     @property
     def _scale(self) -> str:
-        if self.calibrator is not None:
-            return "calibrated p"
-        return "p" if self.probabilities else "score"
+        return self.cuts[0]._scale
 
     def _columns(self) -> Mapping[str, object]:
         if not self.histogram:
@@ -375,6 +375,15 @@ class ReviewRule(SavedRule):
         return ax
 
 
+def check_ask(ask: Label, *, review: bool = True) -> None:
+    """Refuse what cannot be the label of rows that a person should see."""
+    check_label(ask, "ask")
+    if ask is None or ask != ask:  # nan
+        raise TypeError(f"ask must be one label, not {shown(ask)}")
+    if not review and ask != -1:
+        raise ValueError(f"ask={shown(ask)} goes with review=True: pass it too")
+
+
 def check_review(
     metric: object,
     terms: Terms | None,
@@ -388,8 +397,8 @@ def check_review(
         "promises what holds for new rows: pass confidence=0.9": terms is None,
         "goes with one column of scores, not with a matrix": scores.ndim != 1,
         "goes with one metric, not with a list": isinstance(metric, list | tuple),
-        "promises what holds for rows, so average has no meaning: pass groups for rows "
-        "that belong together": average is not None,
+        "promises what holds for rows, so average has no meaning: leave it out; of "
+        "groups one row each counts": average is not None,
         f"goes without {', '.join(odd)}: how many rows are decided follows from the "
         "promises": bool(odd),
         "needs a promise: min_precision or min_specificity for the accepted rows, "
@@ -470,13 +479,17 @@ def tuned_review(
     low, high = found.low, found.threshold
     assert low is not None
     positive, other = labels.positive, terms.unlabelled
+    only = positive.all() or not positive.any()
+    if only and other is None:
+        kind = "positive" if positive.all() else "negative"
+        notes += (f"only {kind} rows: automated is a proportion of them",)
     seen, parts = [scores if other is None else other], [1.0]
     n = float(rows.scores.size if other is None else other.size)
-    if other is None and terms.prior is not None:
+    if other is None and terms.prior is not None and not only:
         parts = [1.0 - terms.prior, terms.prior]
         seen = [scores[~positive], scores[positive]]
     # rows rejected, and accepted, of each part
-    counts = np.array([((x < low).mean(), (x >= high).mean()) for x in seen if x.size])
+    counts = np.array([((x < low).mean(), (x >= high).mean()) for x in seen])
     rejected, accepted = (parts @ counts).tolist()
     each = counts.sum(axis=1)
     automated = float(min(parts @ each, 1.0))
@@ -486,8 +499,8 @@ def tuned_review(
         worth = automated * (1.0 - automated) / variance if variance > 0.0 else n
         n = worth * n / scores.size
     names = labels.pos_label, labels.neg_label
-    if isinstance(names[0], bool) and not isinstance(ask, bool):
-        names = 1, 0  # booleans have no third value
+    if isinstance(names[0], bool) and not isinstance(ask, bool):  # have no third value
+        names = int(names[0]), int(not names[0])
     edges = adaptive_edges(scores)
     bars = (np.histogram(scores[x], edges)[0].tolist() for x in (~positive, positive))
     return ReviewRule(

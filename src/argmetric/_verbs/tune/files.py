@@ -270,6 +270,6 @@ class SavedRule(ExportMixin, Saved[Any]):
         try:
             return json.dumps(self._plain(compared), sort_keys=True)
         except TypeError:  # a function as calibrator, or labels of a kind of their own
-            left = (*CURVE, "threshold_raw", "_kept")
+            left = (*CURVE, "threshold_raw", "cuts", "_kept")
             kept = {name: x for name, x in vars(self).items() if name not in left}
             return repr(kept)

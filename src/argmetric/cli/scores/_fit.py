@@ -140,9 +140,12 @@ def _tune_whole(
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        alone = o.review and len(metrics) == 1
-        wanted = metrics[0] if alone else metrics
-        found = rows.call("tune", rows.y, rows.p, wanted, **how)
+        if o.review:  # one metric; of groups one row each counts, and no mean
+            metrics, rows.average = (
+                metrics[0] if len(metrics) == 1 else metrics,
+                o.average,
+            )
+        found = rows.call("tune", rows.y, rows.p, metrics, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)

@@ -77,7 +77,7 @@ def works_in_pieces(verb: str, o: Arguments, source: io.Input) -> bool:
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if not beyond:
         return True
-    check(verb, {"whole"}, o)
+    check(verb, {"whole", *filter(o.has, o.names)}, o)
     option, name = f"--{beyond[0].replace('_', '-')}", io.shown_input(source)
     if remote:
         raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")

@@ -283,7 +283,7 @@ def load_rule(path: str, way: str = "one", *, review: bool = False) -> Any:
             return rule
         raise files.DataError(
             f"{path} leaves rows to a person, and here every row needs a label: "
-            "argmetric decide takes it, and argmetric.monitor in Python"
+            "argmetric decide FILE takes it, and argmetric.monitor in Python"
         )
     kind = _WAYS.get(type(rule).__name__, "")
     if kind != way and way != "one":
