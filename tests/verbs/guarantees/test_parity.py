@@ -195,6 +195,20 @@ def test_what_has_no_meaning_is_refused(case):
         eval(f"am.tune(Y, P, {arguments})", {**globals()})
 
 
+def test_where_there_are_no_groups_of_rows_parity_is_refused_with_the_way(tmp_path):
+    (tmp_path / "rows.csv").write_text("score,label\n0.9,1\n0.1,0\n")
+    wanted = r"takes no parity: its thresholds need the group of each row.*memory"
+    for name, call in {
+        "tune": am.scale.open(tmp_path / "rows.csv").tune,
+        "MetricClassifier": am.MetricClassifier,
+    }.items():
+        with pytest.raises(TypeError, match=f"^{name} {wanted}"):
+            call(parity=("recall", G, 0.1))
+    with pytest.raises(TypeError, match=f"^tune {wanted}"):
+        am.classes.tune(Y, np.c_[1 - P, P], parity=("recall", G, 0.1))
+    assert "parity" not in am.MetricClassifier().get_params()
+
+
 def test_ties_unknown_groups_and_exports_are_refused(rule):
     with pytest.raises(ValueError, match="scores tie within a group"):
         am.tune(Y, P.round(2), parity=("recall", G, 0.1), confidence=0.9)
