@@ -415,8 +415,15 @@ def tune(
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     if parity is not None:
-        alone = {**kept, "review": review, "prior": prior, "new_rows": new_rows}
-        alone |= {"groups": groups, "average": average, "sample_weight": sample_weight}
+        alone = {
+            **kept,
+            "budget": budget,
+            "review": review,
+            "prior": prior,
+            "new_rows": new_rows,
+        }
+        alone |= {"groups": groups, "average": average, "new_rows": new_rows}
+        alone["sample_weight"] = sample_weight
         return _tune_parity(y, scores, problem, (parity, pos_label, confidence), alone)
     if review:
         check_review(metric, terms, settings.limits, scores, average)
