@@ -44,6 +44,7 @@ SIZES = (100, 300, 1000, 3000)
 CLIMB_SIZES = (200, 300, 1000, 3000)
 CONFIDENCE, DELTA = 0.9, 0.1
 TRAINED, POOL = 4000, 30_000  # most rows
+PEER_DRAWS = 4  # a cell, of the review section: MAPIE takes seconds for each
 FEWEST = 0.05  # recall of the oracle below which a floor is out of reach
 WITHOUT = {"n_bootstrap": 0, "cv": None}
 

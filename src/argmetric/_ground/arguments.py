@@ -351,6 +351,10 @@ REFUSED = {
     ),
     "for_rows": "the number of the next rows is new_rows=200",
     "unlabelled": "the scores of new rows are new_rows=scores",
+    "parity": (
+        "its thresholds need the group of each row, here and in apply. Pass scores in "
+        "memory: argmetric.tune(y, p, metric, parity=('recall', groups, 0.05))"
+    ),
 }
 
 
@@ -376,17 +380,16 @@ def refuses(
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         known = (*own, *keywords_of(function))
+        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in names:
                 if kwargs.pop(name, None) is not None:
-                    raise TypeError(
-                        f"{function.__name__} takes no {name}: {REFUSED[name]}"
-                    )
+                    raise TypeError(f"{called} takes no {name}: {REFUSED[name]}")
             for name in kwargs if own else ():
                 if name not in known:
-                    raise TypeError(_unknown(name, function.__name__, known, own))
+                    raise TypeError(_unknown(name, called, known, own))
             return function(*args, **kwargs)
 
         vars(wrapper)["limits"] = own

@@ -17,6 +17,7 @@ are all negatives and some of the positives, which are independent of the others
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -32,10 +33,16 @@ WIDTHS = 17  # widths of windows between 0 and the gap
 KEPT = 40  # candidates whose exact probability is computed, best first
 MOST_ODDS = 1e3  # of a row that stands for positives
 STEPS = 12  # of Dinkelbach's iteration
-NODES, WEIGHTS = (
+MOST_STEPS = 100  # of the same over cuts: it ends where nothing is better
+MOST_WINDOWS = 5_000_000  # times groups; of more, evenly spaced ones are looked at
+TIE = 1e-12  # what rounding leaves of a difference that equals the gap
+NODES, WEIGHTS, FEW_NODES, FEW_WEIGHTS = (
     (x + shift) / 2.0
-    for x, shift in zip(np.polynomial.legendre.leggauss(96), (1.0, 0.0), strict=True)
+    for n in (96, 16)
+    for x, shift in zip(np.polynomial.legendre.leggauss(n), (1.0, 0.0), strict=True)
 )
+NARROW = 1 / 16  # of the variance of the lowest rate: the integrand has steps
+BREAKS = np.array([1e-6, 0.02, 0.5, 0.98, 1.0 - 1e-6])  # quantiles about each step
 
 
 def gap_probability(ranks: Sequence[int], sizes: Sequence[int], gap: float) -> float:
@@ -45,6 +52,9 @@ def gap_probability(ranks: Sequence[int], sizes: Sequence[int], gap: float) -> f
     """
     from scipy.special import betainc, betaincinv
 
+    def variance(a: int, b: int) -> float:
+        return a * b / ((a + b) ** 2 * (a + b + 1.0))
+
     shapes = [(k, n + 1 - k) for k, n in zip(ranks, sizes, strict=True)]
     drawn = [one for one in shapes if min(one) > 0]
     none, every = (any(one[i] <= 0 for one in shapes) for i in (0, 1))
@@ -53,12 +63,23 @@ def gap_probability(ranks: Sequence[int], sizes: Sequence[int], gap: float) -> f
         return 0.0 if none and every else float(np.prod(ends))
     total = 0.0
     for g, own in enumerate(drawn):
-        x = betaincinv(*own, NODES)
-        top = np.minimum(x + gap, 1.0)
         others = [*drawn[:g], *drawn[g + 1 :]]
+        steps = [
+            betaincinv(*one, BREAKS)
+            for one in others
+            if variance(*one) < NARROW * variance(*own)
+        ]
+        u, weights = NODES, WEIGHTS
+        if steps:
+            at = np.concatenate([*steps, *(np.maximum(x - gap, 0.0) for x in steps)])
+            edges = np.unique([0.0, *betainc(*own, at), 1.0])
+            width = np.diff(edges)[:, None]
+            u, weights = edges[:-1, None] + width * FEW_NODES, width * FEW_WEIGHTS
+        x = betaincinv(*own, u.ravel())
+        top = np.minimum(x + gap, 1.0)
         within = [betainc(*one, top) - betainc(*one, x) for one in others]
-        total += float(np.prod(within, axis=0) @ WEIGHTS)
-    return total
+        total += float(np.prod(within, axis=0) @ weights.ravel())
+    return min(total, 1.0)
 
 
 def near_probability(rates: Floats, sizes: Sequence[int], gap: float) -> Floats:
@@ -82,7 +103,10 @@ def near_probability(rates: Floats, sizes: Sequence[int], gap: float) -> Floats:
 def labels_needed(
     rate: float, sizes: Sequence[int], gap: float, confidence: float
 ) -> float:
-    """Return by which factor more certifying rows would prove one rate for all."""
+    """Return by which factor more certifying rows would prove one rate for all.
+
+    Infinite where a million times as many would not.
+    """
     low, high = 1.0, 2.0**20
 
     def enough(factor: float) -> bool:
@@ -90,6 +114,8 @@ def labels_needed(
         ranks = [round(rate * (n + 1)) for n in more]
         return gap_probability(ranks, more, gap) >= confidence
 
+    if not enough(high):
+        return math.inf
     while high / low > 1.01:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -112,18 +138,104 @@ class GroupCurve:
 
 
 def observed_curve(scores: Floats, positive: Booleans, *, recall: bool) -> GroupCurve:
-    """Return proportions of positives and negatives above the cut of each rate."""
+    """Return proportions of positives and negatives above the cut of each rate.
+
+    Without rows, or those of one kind, nothing is known: the rate itself.
+    """
     rates = np.linspace(0.0, 1.0, GRID)
     base = np.sort(scores[positive] if recall else scores)[::-1]
+    if not base.size:
+        return GroupCurve(rates, rates)
     places = np.clip(rates * (base.size + 1), 1, base.size) - 1
     cut = np.interp(places, np.arange(base.size), base)
     above = [
-        1.0 - np.searchsorted(np.sort(part), cut) / max(part.size, 1)
+        1.0 - np.searchsorted(np.sort(part), cut) / part.size if part.size else rates
         for part in (scores[positive], scores[~positive])
     ]
     for one in above:
         one[0], one[-1] = 0.0, 1.0
     return GroupCurve(rates if recall else above[0], above[1])
+
+
+@dataclass(frozen=True)
+class GroupCuts:
+    """Every cut between distinct scores of a group, from no row to all rows."""
+
+    rates: Floats
+    hits: Floats
+    selected: Floats
+
+
+def observed_cuts(scores: Floats, positive: Booleans, *, recall: bool) -> GroupCuts:
+    """Return rate, true and predicted positives of every cut of a group."""
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
+    hits = np.append(0.0, np.cumsum(positive[order])[ends])
+    selected = np.append(0.0, ends + 1.0)
+    of = hits if recall else selected
+    return GroupCuts(of / of[-1], hits, selected)
+
+
+def best_cuts(
+    cuts: Sequence[GroupCuts],
+    gap: float,
+    ratio: RatioMetric,
+    value: Callable[[Floats, Floats], Floats],
+) -> Integers:
+    """Return the cut of each group, of best metric within the gap on these rows.
+
+    Some group has the lowest rate x, and the others lie in [x, x + gap]. Every x is
+    looked at, which is exact, up to MOST_WINDOWS. At the value λ of the best cuts so
+    far each group takes its best cut of the window. Of equal values the fewest
+    positives are returned.
+    """
+    starts = np.unique(np.concatenate([one.rates for one in cuts]))
+    step = math.ceil(starts.size * len(cuts) / MOST_WINDOWS)
+    starts = starts[::step]
+    lows = [np.searchsorted(one.rates, starts) for one in cuts]
+    ends = [np.searchsorted(one.rates, starts + gap + TIE, "right") for one in cuts]
+    kept = np.all([low < end for low, end in zip(lows, ends, strict=True)], axis=0)
+    windows = [(low[kept], end[kept]) for low, end in zip(lows, ends, strict=True)]
+    best = np.zeros(len(cuts), dtype=np.int64)
+    every = np.array([one.rates.size - 1 for one in cuts])
+    level, fewest = -math.inf, 0.0
+    slope, base = 0.0, 1.0  # of the first step: all that a window has
+    for _ in range(MOST_STEPS):
+        found = [
+            argmax_between(slope * one.hits + base * one.selected, *window)
+            for one, window in zip(cuts, windows, strict=True)
+        ]
+        plans = np.column_stack(found)
+        plans = np.vstack([np.zeros_like(best), every, plans])
+        pairs = list(zip(cuts, plans.T, strict=True))
+        k = np.sum([one.selected[at] for one, at in pairs], axis=0)
+        score = value(np.sum([one.hits[at] for one, at in pairs], axis=0), k)
+        score = np.where(np.isfinite(score), score, -np.inf)
+        first = np.lexsort((k, -score))[0]
+        better = score[first] > level
+        if better or (score[first] == level and k[first] < fewest):
+            best, level, fewest = plans[first], float(score[first]), float(k[first])
+        if not better:
+            break
+        slope, base = ratio.slopes(level)
+    return best
+
+
+def argmax_between(values: Floats, low: Integers, end: Integers) -> Integers:
+    """Return the first place of the maximum in each range low..end-1.
+
+    A range is the union of two of the same length, a power of two.
+    """
+    power = np.frexp((end - low).astype(np.float64))[1] - 1
+    places, found = np.arange(values.size), np.zeros(low.size, dtype=np.int64)
+    for exponent in range(int(power.max()) + 1):
+        here, width = power == exponent, 1 << exponent
+        one, other = places[low[here]], places[end[here] - width]
+        found[here] = np.where(values[other] > values[one], other, one)
+        one, other = places[:-width], places[width:]
+        places = np.where(values[other] > values[one], other, one)
+    return found
 
 
 def tilted_curve(negatives: Floats, power: float) -> GroupCurve:
@@ -132,14 +244,23 @@ def tilted_curve(negatives: Floats, power: float) -> GroupCurve:
     Positives have the distribution of the negatives times (p / (1 - p)) ** power.
     """
     p, rates = np.sort(negatives)[::-1], np.linspace(0.0, 1.0, GRID)
-    odds = np.minimum((p / np.maximum(1.0 - p, 1e-9)) ** power, MOST_ODDS)
-    caught = np.append(0.0, np.cumsum(odds)) / max(odds.sum(), 1e-300)
+    if not p.size:
+        return GroupCurve(rates, rates)
+    x = np.minimum(power * _log_odds(p), math.log(MOST_ODDS))
+    odds = np.exp(x - x.max())
+    caught = np.append(0.0, np.cumsum(odds)) / odds.sum()
     return GroupCurve(rates, np.interp(rates, caught, np.arange(p.size + 1) / p.size))
+
+
+def _log_odds(p: Floats) -> Floats:
+    least = np.finfo(np.float64).tiny
+    return np.log(np.maximum(p, least)) - np.log(np.maximum(1.0 - p, 1e-9))
 
 
 def odds_power(p: Floats, positive: Booleans) -> float:
     """Return the slope of a logistic regression on log-odds: 1 for calibrated p."""
-    x = np.log(np.clip(p, 1e-9, 1.0) / np.clip(1.0 - p, 1e-9, 1.0))
+    x = _log_odds(p)
+    x -= x.mean()
     rows = np.column_stack([np.ones_like(x), x])
     b = np.array([np.log(positive.mean() / (1.0 - positive.mean())), 0.0])
     for _ in range(25):

@@ -45,7 +45,7 @@ from argmetric.metrics import (
 )
 
 
-@refuses("scoring", "max_positives", "budget")
+@refuses("scoring", "max_positives", "budget", "parity")
 def tune(
     y: ArrayLike,
     p: ArrayLike,

@@ -155,7 +155,7 @@ class Verbs(Shown):
         by_group = self._by_group(average)
         return self._forecast(metric, coverage, pos_label, by_group=by_group)
 
-    @refuses("cost", "choice", limits=CutLimits)
+    @refuses("cost", "choice", "parity", limits=CutLimits)
     def tune(
         self,
         metric: MetricLike = "f1",
@@ -185,7 +185,8 @@ class Verbs(Shown):
             See `argmetric.tune`. The bootstrap resamples rows in bins of
             neighbouring scores.
         **limits : float, int or str, optional
-            What the threshold must keep: those of `argmetric.tune` without a budget.
+            What the threshold must keep: those of `argmetric.tune` without budget
+            and parity.
 
         Returns
         -------

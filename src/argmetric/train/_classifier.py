@@ -15,7 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
-from argmetric._ground.arguments import check_jobs, check_label, check_seed, shown
+from argmetric._ground.arguments import (
+    check_jobs,
+    check_label,
+    check_seed,
+    refuses,
+    shown,
+)
 from argmetric._ground.features import (
     check_features,
     estimator_labels,
@@ -205,6 +211,7 @@ class MetricClassifier(
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True}  # noqa: RUF012
 
+    @refuses("parity")
     def __init__(
         self,
         estimator: Estimator | None = None,

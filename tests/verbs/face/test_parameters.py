@@ -90,7 +90,7 @@ def test_limits_are_keywords_that_the_help_names():
         *("min_precision", "min_recall", "min_specificity", "min_npv"),
         *("max_positives", "min_positives", "budget"),
     ]
-    assert len(parameters("tune")) == 21
+    assert len(parameters("tune")) == 20
     for verb in ("tune", "decide"):
         assert {"min_positives", "max_positives", "min_precision", "budget"} <= set(
             keywords_of(VERBS[verb])

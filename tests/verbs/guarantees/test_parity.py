@@ -1,5 +1,6 @@
 """A gap between groups: the exact probability, drawn rows, refusals and files."""
 
+import itertools
 import json
 import math
 import pickle
@@ -12,6 +13,7 @@ from scipy.integrate import quad
 
 import argmetric as am
 from argmetric._verbs import _parity as engine
+from argmetric.metrics import get_metric
 
 
 def drawn(n, seed, groups=2):
@@ -39,6 +41,27 @@ def test_the_probability_is_the_integral(ranks, sizes, gap):
     wanted = sum(quad(f, 0, 1, limit=400)[0] for f in (below, above))
     found = engine.gap_probability(ranks, sizes, gap)
     assert found == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes", "gap"),
+    [
+        *[((35, 7e4), (50, 1e5), 0.02), ((350, 7e6), (500, 1e7), 0.05)],
+        *[((1, 5e4), (3, 1e5), 0.3), ((7e6, 35), (1e7, 50), 0.12)],
+    ],
+)
+def test_a_large_group_beside_a_small_one_is_as_exact(ranks, sizes, gap):
+    """Given the rate of the large one, the other is within the gap of it."""
+    (k, n), (big, m) = sorted(zip(ranks, sizes, strict=True), key=lambda one: one[1])
+    small, large = stats.beta(k, n + 1 - k), stats.beta(big, m + 1 - big)
+    x = large.ppf((np.arange(20_000) + 0.5) / 20_000)
+    wanted = (small.cdf(x + gap) - small.cdf(x - gap)).mean()
+    assert engine.gap_probability(ranks, sizes, gap) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_probability_is_no_more_than_1():
+    found = [engine.gap_probability((k, k), (60, 50), 0.999) for k in range(51)]
+    assert max(found) == 1.0
 
 
 def test_the_probability_of_several_groups_is_that_of_draws():
@@ -123,13 +146,100 @@ def test_each_group_is_cut_by_its_own_threshold(rule):
 
 def test_without_confidence_the_gap_is_that_of_these_rows():
     plain = am.tune(Y, P, "f1", parity=("recall", G, 0.03))
-    assert np.ptp(plain.rates) < 0.03 + 0.005
+    assert np.ptp(plain.rates) <= 0.03
     assert math.isnan(plain.probability)
     assert plain.sentence.startswith("on these 4,000 rows")
     free = am.tune(Y, P, "f1", n_bootstrap=0, cv=0)
     assert plain.score > free.score - 0.03
     jaccard = am.tune(Y, P, "jaccard", parity=("recall", G, 0.03))
     assert jaccard.thresholds == pytest.approx(plain.thresholds)
+
+
+def best_by_enumeration(y, p, group, rate, gap, value):
+    """The best metric of all thresholds of the groups that keep the gap."""
+    base = (y == 1) | (rate == "selection_rate")
+    each = []
+    for name in np.unique(group):
+        here = group == name
+        chosen = [here & (p >= cut) for cut in (np.inf, *p[here])]
+        each.append([((x & base)[here & base].mean(), x) for x in chosen])
+    values = [
+        value(np.any([x for _, x in plan], axis=0))
+        for plan in itertools.product(*each)
+        if np.ptp([r for r, _ in plan]) <= gap + 1e-12
+    ]
+    return np.nanmax(values)
+
+
+@pytest.mark.parametrize("rate", ["recall", "selection_rate"])
+@pytest.mark.parametrize("metric", ["f1", "f2", "precision", "accuracy", "kappa"])
+def test_without_confidence_the_thresholds_are_the_best_within_the_gap(metric, rate):
+    """Ties, equal scores, tiny scores, groups of one row and of negatives alone."""
+    rng, one, seen = np.random.default_rng(0), get_metric(metric), 0
+    while seen < 25:
+        count = int(rng.integers(2, 4))
+        n = int(rng.integers(4, 15 if count == 2 else 11))
+        y, group = rng.integers(2, size=n), rng.integers(count, size=n)
+        p = [rng.random(n).round(1), rng.random(n), 1e-300 * rng.random(n)][seen % 3]
+        base = np.bincount(group, y if rate == "recall" else None)
+        if len({*y}) < 2 or len({*group}) < 2 or (base[np.unique(group)] == 0).any():
+            continue
+        seen, gap = seen + 1, float(rng.choice([1e-9, 0.1, 0.25, 0.5, 0.99]))
+        rule = am.tune(y, p, metric, parity=(rate, group, gap))
+        chosen = rule.apply(p, group) == 1
+
+        def value(chosen, y=y, n=n):
+            tp = float((chosen & (y == 1)).sum())
+            return float(one.value(tp, float(chosen.sum()), float(y.sum()), float(n)))
+
+        wanted = best_by_enumeration(y, p, group, rate, gap, value)
+        assert rule.score == pytest.approx(wanted, abs=1e-12)
+        assert value(chosen) == rule.score
+        assert np.ptp(rule.rates) <= gap + 1e-12
+
+
+def test_one_threshold_that_keeps_the_gap_is_not_better():
+    y, p, g = drawn(600, 8)
+    for gap in (0.05, 0.1, 0.2):
+        rule = am.tune(y, p, parity=("selection_rate", g, gap))
+        common = [
+            float(am.evaluate(y, p >= cut, "f1"))
+            for cut in np.unique(p)
+            if np.ptp([(p[g == name] >= cut).mean() for name in "ab"]) <= gap
+        ]
+        assert rule.score >= max(common)
+    apart = am.tune(y, p, parity=("recall", g, 1 - 1e-9)).score  # nothing is shared
+    assert apart >= am.tune(y, p, n_bootstrap=0, cv=0).score
+
+
+def test_groups_that_say_little_are_certified_or_refused_by_name():
+    y, p, g = drawn(300, 2)
+    positive = np.where(g == "a", 1, y)  # no negative row in a group
+    for rate in ("recall", "selection_rate"):
+        found = am.tune(positive, p, parity=(rate, g, 0.3), confidence=0.9)
+        assert 0.9 <= found.probability <= 1.0
+    negative = np.where(g == "a", 0, y)
+    found = am.tune(negative, p, parity=("selection_rate", g, 0.3), confidence=0.9)
+    assert found.rates[found.names.index("a")] < 0.4
+    for confidence in (None, 0.9):
+        with pytest.raises(ValueError, match="group 'a' has too few positive rows"):
+            am.tune(negative, p, parity=("recall", g, 0.3), confidence=confidence)
+    lone = np.where(np.arange(300) == np.flatnonzero(y)[0], "c", g)
+    for rate in ("recall", "selection_rate"):
+        with pytest.raises(
+            am.NotCertifiedError, match=r"'c' has too few| 1[, ].*to prove"
+        ):
+            am.tune(y, p, parity=(rate, lone, 0.1), confidence=0.9)
+    with pytest.raises(am.NotCertifiedError, match="more than a million") as caught:
+        am.tune(y, p, parity=("recall", g, 1e-9), confidence=0.9)
+    assert caught.value.labels_needed is None
+
+
+def test_tiny_probabilities_choose_a_threshold():
+    y, p, g = drawn(2000, 4)
+    rule = am.tune(y, 1e-300 * p, parity=("recall", g, 0.3), confidence=0.9)
+    assert 0.0 < min(rule.thresholds.values()) < 1e-300
+    assert max(rule.rates) < 1.0
 
 
 def test_files_pickles_and_labels(rule, tmp_path):
@@ -179,6 +289,9 @@ parity=("accuracy", G, 0.1) -> the rate of parity
 parity=("recall", G) -> a rate, groups and a gap
 parity=("recall", np.zeros(4000), 0.1) -> two groups
 parity=("recall", G[:9], 0.1) -> the groups of parity
+parity=("recall", 0.1, G) -> and not 'recall', 0.1
+parity=(G, "recall", 0.1) -> a rate, groups and a gap in this order
+parity=("recall", G, 0.1), budget=(P, 9.0) -> budget has no meaning
 parity=("recall", G, 1.5) -> the gap
 parity=("recall", G, 0.1), min_precision=0.5 -> min_precision has no meaning
 parity=("recall", G, 0.1), groups=G -> groups has no meaning
@@ -191,8 +304,22 @@ parity=("recall", G, 0.1), metric=["f1", "f2"] -> one metric
 @pytest.mark.parametrize("case", REFUSED.strip().splitlines())
 def test_what_has_no_meaning_is_refused(case):
     arguments, _, message = case.partition(" -> ")
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         eval(f"am.tune(Y, P, {arguments})", {**globals()})
+
+
+def test_where_there_are_no_groups_of_rows_parity_is_refused_with_the_way(tmp_path):
+    (tmp_path / "rows.csv").write_text("score,label\n0.9,1\n0.1,0\n")
+    wanted = r"takes no parity: its thresholds need the group of each row.*memory"
+    for name, call in {
+        "tune": am.scale.open(tmp_path / "rows.csv").tune,
+        "MetricClassifier": am.MetricClassifier,
+    }.items():
+        with pytest.raises(TypeError, match=f"^{name} {wanted}"):
+            call(parity=("recall", G, 0.1))
+    with pytest.raises(TypeError, match=f"^tune {wanted}"):
+        am.classes.tune(Y, np.c_[1 - P, P], parity=("recall", G, 0.1))
+    assert "parity" not in am.MetricClassifier().get_params()
 
 
 def test_ties_unknown_groups_and_exports_are_refused(rule):
@@ -200,6 +327,8 @@ def test_ties_unknown_groups_and_exports_are_refused(rule):
         am.tune(Y, P.round(2), parity=("recall", G, 0.1), confidence=0.9)
     with pytest.raises(ValueError, match="which the rule never saw"):
         rule.apply([0.5], ["z"])
+    with pytest.raises(ValueError, match="one column of scores, not of shape"):
+        rule.apply([[0.5, 0.5], [0.5, 0.5]], list("abab"))
     with pytest.raises(ValueError, match="the group of each row"):
         rule.predict([0.5])
     with pytest.raises(TypeError, match="export the rules one by one"):

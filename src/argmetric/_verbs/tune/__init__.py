@@ -205,9 +205,10 @@ Tuned = Rule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
-class TuneOptions(TuneLimits, total=False):
+class TuneOptions(CutLimits, total=False):
     """Options of `tune` that do not decide what it returns."""
 
+    budget: tuple[ArrayLike, float] | None
     groups: ArrayLike | None
     zero_division: float | None
     sample_weight: ArrayLike | None
@@ -301,7 +302,6 @@ def tune(
     review: bool = False,
     ask: Label = -1,
     normal: ArrayLike | None = None,
-    parity: tuple[str, ArrayLike, float] | None = None,
     **limits: Unpack[TuneLimits],
 ) -> Tuned | ReviewRule | ParityRule | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
@@ -350,14 +350,15 @@ def tune(
         The label that counts as positive; not needed for 0/1, -1/1 and booleans.
     review, ask : bool, object, default=False, -1
         Accept, reject, or ask a person: `ReviewRule`, experimental.
-    normal, parity : array-like, tuple, optional
-        Normal rows instead of y and p; (rate, groups, gap), `ParityRule`; experimental.
-    **limits : float, int, str or pair, optional
+    normal : array-like, optional
+        Normal rows instead of y and p; experimental.
+    **limits : float, int, str or tuple, optional
         What the threshold must keep on these rows:
 
         - ``min_precision=0.9``, ``min_recall``, ``min_specificity``, ``min_npv``;
         - ``max_positives="5%"``, ``min_positives``: a count, or a share of the rows;
-        - ``budget=(cost, most)``: of each row, and of all predicted positives.
+        - ``budget=(cost, most)``: of each row, and of all predicted positives;
+        - ``parity=("recall", groups, gap)``: a `ParityRule`, experimental.
 
     Returns
     -------
@@ -382,10 +383,10 @@ def tune(
     check_label(pos_label)
     review = check_flag(review, "review")
     check_ask(ask, review=review)
-    kept = {**limits}
+    kept: dict[str, Any] = {**limits}
     y, p = _rows_to_tune(y, p, normal, confidence, kept)
     metrics = _read_metrics(metric, zero_division)
-    budget = kept.pop("budget", None)
+    budget, parity = kept.pop("budget", None), kept.pop("parity", None)
     settings = check_settings(
         check_tune_limits(kept), n_bootstrap, coverage, cv=cv, random_state=random_state
     )
@@ -417,8 +418,15 @@ def tune(
     problem = TuneProblem(metrics, settings, weight, calibrator, terms)
     options: Any = {"groups": groups, "pos_label": pos_label, "average": average}
     if parity is not None:
-        alone = {**kept, "review": review, "prior": prior, "new_rows": new_rows}
-        alone |= {"groups": groups, "average": average, "sample_weight": sample_weight}
+        alone = {
+            **kept,
+            "budget": budget,
+            "review": review,
+            "prior": prior,
+            "new_rows": new_rows,
+        }
+        alone |= {"groups": groups, "average": average, "new_rows": new_rows}
+        alone["sample_weight"] = sample_weight
         return _tune_parity(y, scores, problem, (parity, pos_label, confidence), alone)
     if review:
         check_review(metric, terms, settings.limits, scores, average)

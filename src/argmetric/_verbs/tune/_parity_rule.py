@@ -25,6 +25,7 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import check_choice, read_scores, same_kind
 from argmetric._verbs import _parity as engine
+from argmetric._verbs.decide import threshold_between
 from argmetric._verbs.guarantees import NotCertifiedError, percent
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import FrozenDict, SavedRule, count, current_versions
@@ -142,6 +143,11 @@ class ParityRule(SavedRule):
                 "a ParityRule needs the group of each row: apply(p, groups)"
             )
         scores = read_scores(p, "p", logits=True)
+        if scores.ndim != 1:
+            raise ValueError(
+                f"p must be one column of scores, not of shape {scores.shape}: pass "
+                "the column of the positive class, such as p[:, 1]"
+            )
         coded = code_groups(groups, scores.size)
         known = dict(zip(self.names, self.rules, strict=True))
         chosen = np.zeros(scores.size, dtype=bool)
@@ -157,7 +163,7 @@ class ParityRule(SavedRule):
         """What holds, in one sentence."""
         what = f"{RATES[self.rate]}s of the {len(self.names):,} groups"
         if self.confidence is None:
-            return f"on these {self.n:,} rows the {what} differ by about {self.gap:g}"
+            return f"on these {self.n:,} rows the {what} differ by at most {self.gap:g}"
         return (
             f"with {percent(self.confidence)} confidence the {what} differ by at most "
             f"{self.gap:g} on new rows, if those of each group come from the same "
@@ -234,12 +240,17 @@ def read_parity(
     for name, value in refused.items():
         if value is not None and value is not False:
             raise ValueError(f"{name} has no meaning with parity")
-    asked = check_items(parity, "parity", "a rate, groups and a gap")
+    asked: Any = check_items(parity, "parity", "a rate, groups and a gap")
     if len(asked) != 3:
         raise ValueError(
             f"parity must be a rate, groups and a gap, not {shown(parity)}"
         )
     rate, groups, gap = asked
+    if not isinstance(rate, str) or isinstance(groups, int | float):
+        raise TypeError(
+            "parity is a rate, groups and a gap in this order, as in ('recall', "
+            f"groups, 0.05), and not {shown(rate)}, {shown(groups)}, {shown(gap)}"
+        )
     if rate == "precision":
         raise ValueError(
             "no gap of precision can be promised: no order statistic has its "
@@ -262,47 +273,17 @@ def tune_parity(
     """Return thresholds of best metric, with a gap that is proven or of these rows."""
     positive, code = labels.positive, terms.groups.codes
     parts = [code == g for g in range(terms.groups.count)]
-    recall, sure = terms.rate == "recall", terms.confidence is not None
-    base = positive if recall else np.ones(scores.size, dtype=bool)
-    spent = base & (terms.rng.random(scores.size) < engine.SPENT[terms.rate]) & sure
-    proof = [np.sort(scores[here & base & ~spent])[::-1] for here in parts]
-    sizes = [one.size for one in proof]
+    base = positive if terms.rate == "recall" else np.ones(scores.size, dtype=bool)
+    sizes = [int((here & base).sum()) for here in parts]
     if min(sizes) == 0:
-        what = "positive rows" if recall else "rows"
-        raise ValueError(f"parity: a group has too few {what} to choose its threshold")
-    if sure and any((one[1:] == one[:-1]).any() for one in proof):
-        raise ValueError(
-            "scores tie within a group, and a gap is proven for distinct scores alone: "
-            "pass scores with more digits, or p plus tiny noise, here and in apply"
-        )
-    if sure and recall:
-        if scores.min() < 0.0 or scores.max() > 1.0:
-            raise ValueError("a gap of recall is proven for probabilities, not scores")
-        known = ~positive | spent
-        power = (
-            engine.odds_power(scores[known], positive[known]) if spent.any() else 1.0
-        )
-        curves = [engine.tilted_curve(scores[x & ~positive], power) for x in parts]
-    else:
-        used = spent if sure else base
-        chosen = [x & (used if not recall else True) for x in parts]
-        curves = [
-            engine.observed_curve(scores[x], positive[x], recall=recall) for x in chosen
-        ]
-    problem = _Problem(
-        curves,
-        np.array([[(kind & x).sum() for x in parts] for kind in (positive, ~positive)]),
-        sizes,
-        terms,
-        ratio,
-    )
-    ranks, probability = problem.chosen_ranks()
-    cuts = [
-        math.inf if k <= 0 else -math.inf if k > len(one) else float(one[k - 1])
-        for k, one in zip(ranks, proof, strict=True)
-    ]
-    selected = scores >= np.array(cuts)[code]
+        _refuse_few(terms, sizes, ValueError)
     n, t = float(scores.size), float(positive.sum())
+    if terms.confidence is None:
+        probability = math.nan
+        cuts = _cuts_of_these_rows(scores, positive, metric, ratio, terms)
+    else:
+        cuts, sizes, probability = _proven_cuts(scores, positive, base, ratio, terms)
+    selected = scores >= np.array(cuts)[code]
     score = metric.value(
         float((selected & positive).sum()), float(selected.sum()), t, n
     )
@@ -334,6 +315,75 @@ def tune_parity(
     )
 
 
+def _refuse_few(
+    terms: ParityTerms, sizes: Sequence[int], kind: type[ValueError]
+) -> NoReturn:
+    name = shown(plain_label(terms.groups.ids[int(np.argmin(sizes))].item()))
+    what = "positive rows" if terms.rate == "recall" else "rows"
+    raise kind(f"parity: group {name} has too few {what} to choose its threshold")
+
+
+def _cuts_of_these_rows(
+    scores: Floats, positive: Booleans, metric: Metric, ratio: Ratio, terms: ParityTerms
+) -> list[float]:
+    """Return the thresholds of best metric within the gap on these rows."""
+    recall, t, n = terms.rate == "recall", float(positive.sum()), float(scores.size)
+    parts = [terms.groups.codes == g for g in range(terms.groups.count)]
+    every = [engine.observed_cuts(scores[x], positive[x], recall=recall) for x in parts]
+
+    def value(tp: Floats, k: Floats) -> Floats:
+        return np.asarray(metric.value(tp, k, t, n))
+
+    best = engine.best_cuts(every, terms.gap, ratio, value)
+    keys = [np.sort(scores[x])[::-1] for x in parts]
+    counts = [int(one.selected[at]) for one, at in zip(every, best, strict=True)]
+    cuts = [threshold_between(key, k) for key, k in zip(keys, counts, strict=True)]
+    return [cut for cut in cuts if cut is not None]  # no tie is split
+
+
+def _proven_cuts(
+    scores: Floats,
+    positive: Booleans,
+    base: Booleans,
+    ratio: Ratio,
+    terms: ParityTerms,
+) -> tuple[list[float], list[int], float]:
+    """Return thresholds, the rows that prove them, and the probability of the gap."""
+    recall = terms.rate == "recall"
+    parts = [terms.groups.codes == g for g in range(terms.groups.count)]
+    spent = base & (terms.rng.random(scores.size) < engine.SPENT[terms.rate])
+    proof = [np.sort(scores[here & base & ~spent])[::-1] for here in parts]
+    sizes = [one.size for one in proof]
+    if min(sizes) == 0:
+        _refuse_few(terms, sizes, NotCertifiedError)
+    if any((one[1:] == one[:-1]).any() for one in proof):
+        raise ValueError(
+            "scores tie within a group, and a gap is proven for distinct scores alone: "
+            "pass scores with more digits, or p plus tiny noise, here and in apply"
+        )
+    if recall:
+        if scores.min() < 0.0 or scores.max() > 1.0:
+            raise ValueError("a gap of recall is proven for probabilities, not scores")
+        known = ~positive | spent
+        power = (
+            engine.odds_power(scores[known], positive[known]) if spent.any() else 1.0
+        )
+        curves = [engine.tilted_curve(scores[x & ~positive], power) for x in parts]
+    else:
+        chosen = [x & spent for x in parts]
+        curves = [
+            engine.observed_curve(scores[x], positive[x], recall=False) for x in chosen
+        ]
+    counts = [[int((kind & x).sum()) for x in parts] for kind in (positive, ~positive)]
+    problem = _Problem(curves, np.array(counts), sizes, terms, ratio)
+    ranks, probability = problem.chosen_ranks()
+    cuts = [
+        math.inf if k <= 0 else -math.inf if k > len(one) else float(one[k - 1])
+        for k, one in zip(ranks, proof, strict=True)
+    ]
+    return cuts, sizes, probability
+
+
 class _Problem(NamedTuple):
     """Curves of the groups, their positives and negatives, and rows that certify."""
 
@@ -348,23 +398,27 @@ class _Problem(NamedTuple):
         return engine.best_rates(*given, passes=passes)
 
     def chosen_ranks(self) -> tuple[list[int], float]:
-        """Return the ranks of best metric, proven where there is a confidence."""
+        """Return the ranks of best metric that are proven, and the probability."""
         confidence, gap, sizes = self.terms.confidence, self.terms.gap, self.sizes
+        assert confidence is not None
         (free, *_) = self.best(lambda rates: rates[:, 0] >= 0.0)
-        if confidence is None:
-            return _ranks(free, sizes), math.nan
         # One rate for all, the mean of those that are best without a proof
         common = np.full(len(sizes), free.mean())
         even = _ranks(common, sizes)
         if engine.gap_probability(even, sizes, gap) < confidence:
             more = engine.labels_needed(float(free.mean()), sizes, gap, confidence)
-            rows = math.ceil(more * self.terms.groups.codes.size)
+            rows = None
+            words = "and more than a million times as many are needed"
+            if math.isfinite(more):
+                rows = math.ceil(more * self.terms.groups.codes.size)
+                words = f"and {more:,.1f} times as many are needed, about {rows:,} rows"
+                words += " in all"
             kind = "positive rows" if self.terms.rate == "recall" else "rows"
             raise NotCertifiedError(
                 f"no thresholds are proven to keep the gap of {RATES[self.terms.rate]} "
                 f"below {gap:g} with a confidence of {percent(confidence)}: the groups "
-                f"have {', '.join(f'{n:,}' for n in sizes)} {kind} to prove it, and "
-                f"{more:,.1f} times as many are needed, about {rows:,} rows in all",
+                f"have {', '.join(f'{n:,}' for n in sizes)} {kind} to prove it, "
+                f"{words}",
                 labels_needed=rows,
             )
         near = self.best(

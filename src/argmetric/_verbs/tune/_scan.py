@@ -261,9 +261,12 @@ class TuneLimits(CutLimits, total=False):
     ----------
     budget : pair (cost, most) or None
         The cost of each row, and the most that the predicted positives may cost.
+    parity : tuple (rate, groups, gap) or None
+        "recall" or "selection_rate", the group of each row, and the largest difference.
     """
 
     budget: tuple[ArrayLike, float] | None
+    parity: tuple[str, ArrayLike, float] | None
 
 
 @dataclass(frozen=True)
