@@ -322,7 +322,6 @@ def promises(quick: bool) -> None:
 
 REVIEWED = ("celeba", "elec2", "ijcnn1", "letter", "magic", "w8a")
 REVIEW_SIZES = (300, 1000)
-PEER_DRAWS = 4  # of each pool: the grid of a peer takes minutes
 BARS = {300: 0.6, 1000: 0.7}  # rows decided, at the least
 BAND = {"min_precision": 0.9, "min_npv": 0.9, "confidence": CONFIDENCE}
 
