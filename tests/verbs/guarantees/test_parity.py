@@ -343,3 +343,10 @@ def test_a_picture_has_a_bar_for_each_group(rule):
     axes = rule.plot()
     assert len(axes.get_yticklabels()) == 2
     axes.figure.clear()
+
+
+def test_a_rule_without_a_score_prints_after_it_was_loaded():
+    one = am.tune([0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3], n_bootstrap=0, cv=0)
+    rule = am.ParityRule(("a", "b"), (one, one), "recall", 0.1, rates=(0.5, 0.6), n=6)
+    again = am.ParityRule.from_dict(rule.to_dict())
+    assert repr(again) == repr(rule)

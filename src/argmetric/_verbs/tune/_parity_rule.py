@@ -192,7 +192,9 @@ class ParityRule(SavedRule):
         known = {one.name: values[one.name] for one in fields(cls)}
         known["rules"] = [Rule._from_plain(one) for one in known["rules"]]
         known["n"] = count(known["n"])
-        known["probability"] = float(known["probability"])
+        for name in ("probability", "score", "gap"):
+            known[name] = float(known[name])
+        known["rates"] = [float(rate) for rate in known["rates"]]
         return cls(**known)
 
     def _portable(self) -> NoReturn:
