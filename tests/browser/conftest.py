@@ -89,10 +89,10 @@ def files(rows, watched, tmp_path_factory):
     for name, report in made.items():
         report.save(folder / f"{name}.html")
     (folder / "tags.txt").write_text("Ana B-PER B-PER\n<b> O B-LOC\n\n" * 9)
-    lines = [f"{label} 1:{x:.4f}" for x, label in zip(p, y, strict=True)]
-    (folder / "rows.svm").write_text("\n".join(lines) + "\n")
+    lines = [f"{label},{x:.4f}" for x, label in zip(p, y, strict=True)]
+    (folder / "rows.csv").write_text("\n".join(["label,x", *lines]) + "\n")
     for name, *command in (("tags", "tag", "evaluate"), ("stream", "stream")):
-        source = {"tags": "tags.txt", "stream": "rows.svm"}[name]
+        source = {"tags": "tags.txt", "stream": "rows.csv"}[name]
         target = str(folder / f"{name}.html")
         assert main([*command, str(folder / source), "--report", target]) == 0
     return folder

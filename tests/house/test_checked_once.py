@@ -128,12 +128,12 @@ VERBS = {
         lambda: am.forecast(P, LABELS, reference=(Y, P), prior="estimate"),
     ),
     "evaluate": (3, lambda: am.evaluate(Y, LABELS)),
-    "tune": (13, lambda: am.tune(Y, P, n_bootstrap=0)),
+    "tune": (14, lambda: am.tune(Y, P, n_bootstrap=0)),
     "apply": (0, lambda: RULE.apply(Probabilities(P))),
     "calibrate": (12, lambda: am.calibrate(Y, P)),
     "adjust_prior": (10, lambda: am.adjust_prior(P, reference_prevalence=0.2)),
-    # A rule is tuned in five folds, 13 checks of small values each
-    "calibration_check": (137, lambda: am.calibration_check(Y, P, n_bootstrap=2)),
+    # A rule is tuned in five folds, 14 checks of small values each
+    "calibration_check": (140, lambda: am.calibration_check(Y, P, n_bootstrap=2)),
 }
 
 

@@ -333,7 +333,7 @@ LOADS_SKLEARN = {
 NEEDS_TORCH = [
     f"argmetric.tensors.{name}"
     for name in (
-        *("_achievable", "_fused", "_fused_agreement", "_fused_curve", "_fused_loss"),
+        *("_achievable", "_fused", "_fused_curve", "_fused_items", "_fused_loss"),
         *("_fused_masks", "_fused_rows", "_fused_window", "_losses"),
     )
 ]

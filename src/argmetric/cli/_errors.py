@@ -109,8 +109,8 @@ def with_flags(message: str) -> str:
     --------
     >>> with_flags("min_recall=0.9 of 'min_recall', min_npv, route='tune'")
     "--min-recall 0.9 of 'min_recall', --min-npv, --route tune"
-    >>> with_flags("pass `hash_bits=18`, or `drop`")
-    'pass --hash-bits 18, or --drop'
+    >>> with_flags("pass `max_line=18`, or `drop`")
+    'pass --max-line 18, or --drop'
     """
 
     def flag(found: re.Match[str]) -> str:
