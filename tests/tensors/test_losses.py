@@ -171,3 +171,14 @@ def test_refusals():
     with pytest.raises(TypeError, match="logits must be floats"):
         loss(torch.zeros(2, 2, dtype=torch.int64), torch.zeros(2, 2))
     refuses(ValueError, "two dimensions", loss, torch.zeros(2), torch.zeros(2))
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean"])
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
+def test_losses_are_traced_without_a_break(metric):
+    from argmetric.tensors import ExpectedMetricLoss
+
+    x, z = (torch.from_numpy(one) for one in some_rows(5))
+    loss = ExpectedMetricLoss(metric)
+    found = torch.compile(loss, fullgraph=True, backend="aot_eager")(x, z)
+    assert float(found) == pytest.approx(float(loss(x, z)), abs=1e-12)

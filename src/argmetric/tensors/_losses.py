@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MCC, GMean, Metric, MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, both_p, namespace, require_torch
 from argmetric.tensors._best_rows import has_triton
-from argmetric.tensors._curves import PaddedRows, tilt, tilted_sets
+from argmetric.tensors._curves import PaddedRows, each_node, tilt, tilted_sets
 
 torch: Any = require_torch("a loss of argmetric.tensors")
+Operator: TypeAlias = Callable[..., tuple[Tensor, Tensor]]  # value and slope of rows
 
 
 def ratio_and_slope(
@@ -50,36 +52,21 @@ def ratio_and_slope(
     return value[:, 0], torch.where(some, scale * slope, -none * p)
 
 
-# As an operator of torch it is one step for torch.compile
-expected_ratio = torch.library.custom_op(
-    "argmetric::expected_ratio",
-    ratio_and_slope,
-    mutates_args=(),
-    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
-    " -> (Tensor, Tensor)",
-)
-expected_ratio.register_fake(
-    lambda x, *_: (x.new_empty(x.shape[0]), x.new_empty(x.shape))
-)
-expected_ratio.register_autograd(
-    lambda ctx, grad, _: (grad[:, None] * ctx.saved_tensors[0], *[None] * 4),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
-)
-
-
 def sum_and_slope(
-    x: Tensor, c: Tensor, counted: Tensor, s: list[float], w: list[float]
+    x: Tensor, c: Tensor, counted: Tensor, root: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return Σ_j w_j·E[e^(-s_j·K)·Σ c_i·y_i] of each row, and its gradient.
+    """Return E[f(K)·Σ c_i·y_i] of each row, and its gradient; f is Σ_j w_j·e^(-s_j·K).
 
     Labels are y ~ Bernoulli(sigmoid(x)), and K is the sum of those that are counted;
-    others have c_i = 0. With r = p·u/φ the sum is Σ w·Πφ·V, V = Σ c·r, and its slope
-    Σ w·Πφ·(c·r·(1-r) + V·(r-p)), as in `ratio_and_slope`.
+    others have c_i = 0. With `root` f(K) is K^(-1/2), else one half of that of
+    (K(n-K))^(-1/2) (`two_sided_sum`). With r = p·u/φ the sum is Σ w·Πφ·V, V = Σ c·r,
+    and its slope Σ w·Πφ·(c·r·(1-r) + V·(r-p)), as in `ratio_and_slope`.
     """
-    xp = namespace(x)
+    xp, n = namespace(x), max(x.shape[1], 2)
     p, q = both_p(xp, x, True)
     value, slope = torch.zeros_like(x[:, :1]), torch.zeros_like(x)
-    for node, weight in zip(s, w, strict=True):
+    rule = exponential_sum(0.5, 1.0, float(n)) if root else two_sided_sum(n)
+    for node, weight in each_node(rule):
         share, log = tilt(xp, p, q, node)
         lost = q * torch.expm1(-log)  # p - r, and 1 - r is q more
         hit, log, lost = c * share, counted * log, counted * lost
@@ -90,19 +77,28 @@ def sum_and_slope(
     return value[:, 0], slope
 
 
-expected_sum = torch.library.custom_op(
-    "argmetric::expected_sum",
-    sum_and_slope,
-    mutates_args=(),
-    schema="(Tensor x, Tensor c, Tensor counted, float[] s, float[] w)"
-    " -> (Tensor, Tensor)",
+def _operator(name: str, function: Operator, others: str) -> Operator:
+    """Return a function as an operator: torch.compile takes it as one step."""
+    none = [None] * len(others.split(","))
+    found: Any = torch.library.custom_op(
+        f"argmetric::{name}",
+        function,
+        mutates_args=(),
+        schema=f"(Tensor x, {others}) -> (Tensor, Tensor)",
+    )
+    found.register_fake(lambda x, *_: (x.new_empty(x.shape[0]), x.new_empty(x.shape)))
+    found.register_autograd(
+        lambda ctx, grad, _: (grad[:, None] * ctx.saved_tensors[0], *none),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
+    )
+    return cast("Operator", found)
+
+
+expected_ratio = _operator(
+    "expected_ratio", ratio_and_slope, "Tensor z, float[] d, float scale, float empty"
 )
-expected_sum.register_fake(
-    lambda x, *_: (x.new_empty(x.shape[0]), x.new_empty(x.shape))
-)
-expected_sum.register_autograd(
-    lambda ctx, grad, _: (grad[:, None] * ctx.saved_tensors[0], *[None] * 4),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1]),
+expected_sum = _operator(
+    "expected_sum", sum_and_slope, "Tensor c, Tensor counted, bool root"
 )
 
 
@@ -113,9 +109,8 @@ def expected_mcc(x: Tensor, z: Tensor) -> Tensor:
     e^(-s(n-k)). As Σ c = 0, the second is that of the labels 1 - y, with -c.
     """
     n, t = x.shape[1], z.sum(1, keepdim=True)
-    s, w = (one.tolist() for one in two_sided_sum(max(n, 2)))
     c, every = n * z - t, torch.ones_like(z)
-    both = expected_sum(x, c, every, s, w)[0] + expected_sum(-x, -c, every, s, w)[0]
+    both = expected_sum(x, c, every, False)[0] + expected_sum(-x, -c, every, False)[0]
     scale = (t * (n - t))[:, 0]
     return torch.where(scale > 0, both / scale.clamp(min=1.0).sqrt(), 0.0)
 
@@ -126,11 +121,10 @@ def expected_gmean(x: Tensor, z: Tensor, empty: float) -> Tensor:
     The hits and the rejections are independent, and √S = S·S^(-1/2) is a sum of
     S·e^(-s·S). A class without items has the rate `empty`.
     """
-    s, w = (one.tolist() for one in exponential_sum(0.5, 1.0, max(x.shape[1], 2.0)))
     out = torch.ones_like(x[:, 0])
     for logits, counted in ((x, z), (-x, 1.0 - z)):
         size = counted.sum(1)
-        root = expected_sum(logits, counted, counted, s, w)[0]
+        root = expected_sum(logits, counted, counted, True)[0]
         rate = root / size.clamp(min=1.0).sqrt()
         out = out * torch.where(size > 0, rate, empty**0.5)
     return out
