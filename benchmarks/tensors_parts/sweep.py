@@ -182,7 +182,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
 
 
 def agree(device: Any, say: Callable[..., None]) -> None:
-    """Labels and values of 100,000 rows of ten kinds beside those of arrays."""
+    """Labels and values of 99,000 rows of ten kinds beside those of arrays."""
     import argmetric as am
     from argmetric import tensors
 

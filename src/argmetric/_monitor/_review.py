@@ -92,7 +92,7 @@ class ReviewPeriod(Result):
 
     @property
     def alarm(self) -> str:
-        """What is wrong: the proportion decided, or a promise; "" for nothing."""
+        """Reasons of an alarm: the proportion decided, or a promise; "" for none."""
         found = [MOVED] if abs(self.z) > self.critical else []
         found += [f"{name}: {x.alarm}" for name, x in self.forecasts.items() if x.alarm]
         found += [f"{name}: audited labels contradict it" for name in self.broken]
@@ -291,7 +291,7 @@ class ReviewMonitoring(Saved["ReviewMonitoring"]):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What forecasts and verdicts rest on."""
+        """Conditions under which forecasts and verdicts are valid."""
         return next(iter(self.parts.values())).assumptions
 
     @property

@@ -1,4 +1,4 @@
-"""The interval of a mean over labels: rows are drawn, and a row has all its labels."""
+"""Interval of a mean over labels: rows are drawn, and a row has all its labels."""
 
 from __future__ import annotations
 

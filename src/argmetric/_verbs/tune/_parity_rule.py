@@ -114,12 +114,12 @@ class ParityRule(SavedRule):
 
     @property
     def metric(self) -> Metric:
-        """The metric that the thresholds were chosen for."""
+        """Metric that the thresholds were chosen for."""
         return self.rules[0].metric
 
     @property
     def thresholds(self) -> dict[Label, float]:
-        """The threshold of each group."""
+        """Threshold of each group."""
         cuts = (rule.threshold for rule in self.rules)
         return dict(zip(self.names, cuts, strict=True))
 
@@ -160,7 +160,7 @@ class ParityRule(SavedRule):
 
     @property
     def sentence(self) -> str:
-        """What holds, in one sentence."""
+        """Promise of the rule, in one sentence."""
         what = f"{RATES[self.rate]}s of the {len(self.names):,} groups"
         if self.confidence is None:
             return f"on these {self.n:,} rows the {what} differ by at most {self.gap:g}"
@@ -222,7 +222,7 @@ class ParityRule(SavedRule):
 
 
 class ParityTerms(NamedTuple):
-    """What `parity` asks for."""
+    """Checked terms of a limit on parity."""
 
     rate: str
     groups: Groups

@@ -255,7 +255,7 @@ class CutLimits(TypedDict, total=False):
 
 
 class TuneLimits(CutLimits, total=False):
-    """The keywords ``**limits`` of `tune`.
+    """Keywords ``**limits`` of `tune`.
 
     Attributes
     ----------

@@ -260,7 +260,7 @@ def confusion_matrix(tp: float, k: float, t: float, n: float) -> Floats:
 
 @dataclass(frozen=True)
 class Procedure:
-    """The steps repeated on every sample: the metric and its limits."""
+    """Steps repeated on every sample: the metric and its limits."""
 
     metric: Metric
     limits: RuleLimits

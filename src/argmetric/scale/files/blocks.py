@@ -55,7 +55,7 @@ class BadRowError(DataError):
 
 @dataclass(frozen=True)
 class StreamClasses:
-    """The positive and the negative class, None where it is not known yet.
+    """Positive and negative class, None where it is not known yet.
 
     Numbers are compared as numbers: "1", "+1" and "1.0" are one class. Where the user
     has `named` the positive one, the first other value is the negative one, or with
@@ -144,7 +144,7 @@ def _label_text(value: object) -> str:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What the columns of the matrix are, and where the labels are (None: nowhere)."""
+    """Columns of the matrix, and the place of the labels (None: nowhere)."""
 
     format: str
     names: tuple[str, ...]
