@@ -53,6 +53,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.importorskip("torch")
 
 
+def pytest_runtest_teardown() -> None:
+    """Close the figures of a test or a page: pyplot warns of more than twenty."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> object:
     if blocks(file_path):
         return ConsolePage.from_parent(parent, path=file_path)
