@@ -165,3 +165,61 @@ def test_normal_rows_alone_prove_a_limit_on_false_alarms(run, answer):
     both = ["--normal", "--no-label", *limits.split()]
     run("tune", "normal.csv", *both).failed(2, "exclude each other")
     run("tune", "normal.csv", "--normal").failed(1, "goes with --min-specificity")
+
+
+PARITY = ["tune", "val.csv", "--parity", "recall", "--group", "sex", "--gap", ".1"]
+
+
+def write_groups(name, n, seed, names="mf"):
+    """Write rows of two groups; return their labels, scores and groups."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice([*names], n, p=[0.6, 0.4])
+    p = rng.beta(1, np.where(group == names[0], 2, 3)).round(12)
+    y = (rng.random(n) < p).astype(int)
+    lines = [f"{a},{b},{c}" for a, b, c in zip(p, y, group, strict=True)]
+    Path(name).write_text("\n".join(["p,y,sex", *lines]) + "\n")
+    return y, p, group
+
+
+def test_each_group_has_a_threshold_in_files(run, answer):
+    y, p, group = write_groups("val.csv", 4000, 0)
+    new_y, new_p, new_group = write_groups("new.csv", 1000, 1)
+    for more, how in (([], {}), (["--confidence", ".9"], {"confidence": 0.9})):
+        said = run(*PARITY, *more, "-o", "r.json")
+        wanted = am.tune(y, p, parity=("recall", group, 0.1), **how)
+        found = am.ParityRule.load("r.json")
+        assert found.thresholds == wanted.thresholds
+        assert found.probability == pytest.approx(wanted.probability, nan_ok=True)
+        assert wanted.sentence in " ".join(said.out.split())
+    decide = "decide new.csv --rule r.json --group sex"
+    shown = run(*decide.split(), "-o", "out.csv")
+    chosen = wanted.apply(new_p, new_group)
+    written = [x.rsplit(",", 1)[1] for x in Path("out.csv").read_text().split()[1:]]
+    assert [*map(int, written)] == chosen.tolist()
+    for name in "mf":
+        k, n = chosen[new_group == name].sum(), (new_group == name).sum()
+        assert f"{k} of {n} ({k / n:.1%}) positive" in shown.err
+    rates = [chosen[(new_group == x) & (new_y == 1)].mean() for x in "mf"]
+    assert f"{np.ptp(rates):.3f} (90% interval" in shown.err
+    for verb in ("decide", "forecast"):
+        found = answer(f"{verb} new.csv --rule r.json --group sex")
+        assert found["actual"]["score"] == float(am.evaluate(new_y, chosen, "f1"))
+        assert found["forecast"]["mean"] == am.forecast(new_p, chosen, "f1").mean
+
+
+def test_groups_of_a_rule_are_those_of_the_file_as_text(run):
+    """Whole numbers of Python are text in a file; an unknown group is named."""
+    y, p, group = write_groups("val.csv", 800, 0, names="01")
+    write_groups("odd.csv", 40, 1, names="0x")
+    am.tune(y, p, parity=("recall", group.astype(int), 0.1)).save("r.json")
+    decide = "decide {} --rule r.json --group sex -o out.csv --force"
+    assert run(*decide.format("val.csv").split()).code == 0
+    lines = Path("odd.csv").read_text().split()
+    row = next(i for i, line in enumerate(lines) if line.endswith(",x"))
+    run(*decide.format("odd.csv").split()).failed(
+        1, f"odd.csv: column 'sex', row {row} is 'x', a group that r.json has no"
+    )
+    run("decide", "odd.csv", "--rule", "r.json").failed(2, "pass --group COLUMN")
+    rule = am.ParityRule.load("r.json")
+    am.ParityRule((1, "1"), rule.rules, "recall", 0.1).save("r.json")
+    run(*decide.format("val.csv").split()).failed(1, "written alike")

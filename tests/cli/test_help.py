@@ -188,7 +188,6 @@ UNGIVEN = {
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
         "ask": "decide writes accept, ask or reject",
-        "parity": "groups of rules are for Python",
     },
     "calibrate": {},
 }

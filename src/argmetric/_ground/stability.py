@@ -36,7 +36,9 @@ EXPERIMENTAL = frozenset(
         "argmetric.tune normal",
         "argmetric.tune parity",
         "argmetric.tune review",
+        "argmetric tune --gap",
         "argmetric tune --normal",
+        "argmetric tune --parity",
         "argmetric tune --review",
     }
 )

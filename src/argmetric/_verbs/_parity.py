@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 
 SPENT = {"recall": 0.1, "selection_rate": 0.25}  # of the certifying rows, to choose
 GRID = 401  # rates that are looked at
@@ -80,6 +80,45 @@ def gap_probability(ranks: Sequence[int], sizes: Sequence[int], gap: float) -> f
         within = [betainc(*one, top) - betainc(*one, x) for one in others]
         total += float(np.prod(within, axis=0) @ weights.ravel())
     return min(total, 1.0)
+
+
+def gap_interval(
+    hits: Integers, sizes: Integers, coverage: float
+) -> tuple[float, Interval]:
+    """Return the gap of observed rates, and an interval for that of their populations.
+
+    By Clopper-Pearson limits l < r < u of each rate, the difference of two is at least
+    r - s - √((r - l)² + (u' - s)²), and at most the same with the other limits (MOVER).
+    A gap is at least the largest such bound, each at its part of the risk, and at most
+    the largest upper bound. Groups without rows say nothing. By enumeration the lower end
+    is missed with half of the risk at most.
+
+    Parameters
+    ----------
+    hits, sizes : ndarray of shape (n_groups,)
+        Rows that are selected, and all rows that count, in each group.
+    coverage : float
+        Nominal coverage; each end is missed with half of the rest.
+    """
+    from scipy.special import betaincinv
+
+    k, n = hits[sizes > 0].astype(np.float64), sizes[sizes > 0].astype(np.float64)
+    if k.size < 2:
+        return math.nan, Interval(0.0, 1.0)
+    rates, tail = k / n, (1.0 - coverage) / 2.0
+
+    def widths(tail: float) -> tuple[Floats, Floats]:
+        """Return squares of the distances from the rates to their limits."""
+        low = np.where(k > 0.0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, tail), 0.0)
+        most = betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail)
+        return (rates - low) ** 2, (np.where(k < n, most, 1.0) - rates) ** 2
+
+    apart = rates[:, None] - rates
+    down, up = widths(tail / (k.size * (k.size - 1.0)))
+    least = (apart - np.sqrt(down[:, None] + up)).max()
+    down, up = widths(tail)
+    most = (apart + np.sqrt(up[:, None] + down)).max()
+    return float(np.ptp(rates)), Interval(max(float(least), 0.0), min(float(most), 1.0))
 
 
 def near_probability(rates: Floats, sizes: Sequence[int], gap: float) -> Floats:

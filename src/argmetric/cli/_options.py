@@ -260,6 +260,12 @@ class Limits(Options, group=LIMITS):
     review
         With --confidence: two thresholds. Rows are accepted, rejected, or left to a
         person. Experimental.
+    parity
+        With --group and --gap: a threshold for each group, so that recall or
+        selection_rate hardly differs between them. Experimental.
+    gap
+        With --parity: the largest difference between two groups, such as 0.05; on these
+        rows, or with --confidence on new ones. Experimental.
     """
 
     max_positives: Annotated[
@@ -274,6 +280,8 @@ class Limits(Options, group=LIMITS):
     confidence: Annotated[float | None, bound(gt=0, lt=1)]
     new_rows: Annotated[int | None, _WHOLE, bound(gte=1)]
     review: bool
+    parity: Annotated[str | None, shown("RATE")]
+    gap: Annotated[float | None, bound(gt=0, lt=1)]
 
 
 class Rules(Options, group=RULE):

@@ -103,6 +103,40 @@ def test_the_positives_needed_are_those_of_the_table():
         assert 50 * factor == pytest.approx(wanted, rel=0.03)
 
 
+@pytest.mark.parametrize("sizes", [(5, 9), (20, 20), (60, 1), (3, 4, 5)])
+@pytest.mark.parametrize("coverage", [0.9, 0.95])
+def test_the_interval_of_a_gap_holds_by_enumeration(sizes, coverage):
+    """All counts of rows, weighed by exact binomials.
+
+    The lower end, by which alarms are raised, is missed with half of the risk at most;
+    the upper end may be missed a little more where one rate is near 0, the other near 1.
+    """
+    counts = [*itertools.product(*(range(n + 1) for n in sizes))]
+    ends = [
+        engine.gap_interval(np.array(one), np.array(sizes), coverage)[1]
+        for one in counts
+    ]
+    low, high = np.array(ends).reshape(*(n + 1 for n in sizes), 2).T
+    for rates in itertools.product((0.0, 0.02, 0.3, 0.5, 0.9, 0.99), repeat=len(sizes)):
+        weight = np.ones(())
+        for n, rate in zip(sizes, rates, strict=True):
+            weight = np.multiply.outer(weight, stats.binom.pmf(range(n + 1), n, rate))
+        gap = np.ptp(rates)
+        above = weight[gap + 1e-12 < low.T].sum()
+        assert above <= (1 - coverage) / 2
+        below = weight[gap - 1e-12 > high.T].sum()
+        assert above + below <= 1 - coverage + 0.02 * (max(rates) - min(rates) > 0.9)
+
+
+def test_the_interval_of_a_gap_of_nothing_is_all():
+    assert engine.gap_interval(np.array([1, 0]), np.array([2, 0]), 0.9)[1] == (0, 1)
+    gap, ends = engine.gap_interval(np.array([2, 0, 0]), np.array([2, 3, 0]), 0.9)
+    assert gap == 1.0
+    assert ends.high == 1.0
+    gap, ends = engine.gap_interval(np.array([0, 0]), np.array([10**9, 10**9]), 0.9)
+    assert gap == ends.low == 0.0 < ends.high < 1e-8
+
+
 Y_ALL, P_ALL, G_ALL = drawn(200_000, 99)
 
 
@@ -325,8 +359,12 @@ def test_where_there_are_no_groups_of_rows_parity_is_refused_with_the_way(tmp_pa
 def test_ties_unknown_groups_and_exports_are_refused(rule):
     with pytest.raises(ValueError, match="scores tie within a group"):
         am.tune(Y, P.round(2), parity=("recall", G, 0.1), confidence=0.9)
-    with pytest.raises(ValueError, match="which the rule never saw"):
-        rule.apply([0.5], ["z"])
+    names = re.escape(", ".join(map(repr, rule.names)))
+    with pytest.raises(ValueError, match=f"'z' at row 1, which .* saw: it has {names}"):
+        rule.apply([0.5, 0.5], ["a", "z"])
+    for missing in (np.nan, None):
+        with pytest.raises(ValueError, match="groups has a missing value at row 1"):
+            rule.apply([0.5, 0.5], ["a", missing])
     with pytest.raises(ValueError, match="one column of scores, not of shape"):
         rule.apply([[0.5, 0.5], [0.5, 0.5]], list("abab"))
     with pytest.raises(ValueError, match="the group of each row"):
@@ -350,3 +388,49 @@ def test_a_rule_without_a_score_prints_after_it_was_loaded():
     rule = am.ParityRule(("a", "b"), (one, one), "recall", 0.1, rates=(0.5, 0.6), n=6)
     again = am.ParityRule.from_dict(rule.to_dict())
     assert repr(again) == repr(rule)
+
+
+def test_a_rule_by_hand_is_checked_and_prints():
+    one, two = am.Rule("f1", 0.3), am.Rule("f1", 0.6)
+    rule = am.ParityRule(("a", "b"), (one, two), "recall", 0.1)
+    assert "recalls of the 2 groups should differ by at most 0.1" in repr(rule)
+    assert repr(am.ParityRule.from_dict(rule.to_dict())) == repr(rule)
+    assert rule.apply([0.5, 0.5], ["a", "b"]).tolist() == [1, 0]
+    other = am.Rule("f1", 0.6, pos_label="yes", neg_label="no")
+    for names, rules, gap, message in (
+        (("a", "a"), (one, two), 0.1, "1 names that differ"),
+        (("a", "b"), (one,), 0.1, "1 rules"),
+        (("a", "b"), (one, two), 1.0, "gap must lie strictly between 0 and 1"),
+        (("a", "b"), (one, other), 0.1, "the same two labels"),
+        (("a", "b"), (one, am.Rule("f2", 0.1)), 0.1, "the same metric"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            am.ParityRule(names, rules, "recall", gap)
+
+
+@pytest.mark.parametrize(
+    "groups", [[0, 1], [True, False], [0.5, 1.5], [1, "1"], [("x", 1), ("x", 2)], "ab"]
+)
+def test_groups_of_any_kind_are_saved_and_met_again(groups, tmp_path):
+    rng = np.random.default_rng(0)
+    names = [groups[i] for i in rng.integers(2, size=400)]
+    p = rng.random(400)
+    rule = am.tune((rng.random(400) < p).astype(int), p, parity=("recall", names, 0.1))
+    rule.save(tmp_path / "rule.json")
+    again = am.ParityRule.load(tmp_path / "rule.json")
+    assert again == rule
+    assert (again.apply(p, names) == rule.apply(p, names)).all()
+    assert {*again.names} == {*groups}
+
+
+def test_a_group_of_one_row_is_named():
+    y, p, g = drawn(300, 2)
+    lone = g.astype(object)
+    lone[np.flatnonzero(y == 0)[0]] = "c"
+    with pytest.raises(ValueError, match="group 'c' has too few positive rows"):
+        am.tune(y, p, parity=("recall", lone, 0.1))
+    rule = am.tune(y, p, parity=("selection_rate", lone, 0.1))
+    assert set(rule.rates) & {0.0, 1.0}
+    assert np.ptp(rule.rates) <= 0.1
+    assert "group 'c' has 1 row" in rule.notes[0]
+    assert rule.notes[0] in am.ParityRule.from_dict(rule.to_dict()).notes

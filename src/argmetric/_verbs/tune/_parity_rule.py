@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 
 from argmetric._ground.arguments import check_items, check_share, shown
-from argmetric._ground.display import Field, Headline, documented, metric_title, number
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    between,
+    counted,
+    documented,
+    metric_title,
+    number,
+)
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import Labels, plain_label
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
@@ -20,6 +28,7 @@ from argmetric._ground.types import (
     Axes,
     Booleans,
     Floats,
+    Integers,
     Label,
     Series,
 )
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from argmetric._verbs.tune._other_rules import Ratio
 
 RATES = {"recall": "recall", "selection_rate": "selection rate"}
+SHOWN = 5  # names of groups in a message
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -103,14 +113,25 @@ class ParityRule(SavedRule):
 
     def __post_init__(self) -> None:
         check_choice(self.rate, "rate", tuple(RATES))
-        if not self.rules or len(self.rules) != len(self.names):
+        check_share(self.gap, "gap")
+        # a name that is a tuple comes back from a file as a list
+        names = [tuple(x) if isinstance(x, list) else x for x in self.names]
+        n = len(names)
+        if not n or {len(self.rules), len(self.rates or names), len({*names})} != {n}:
             raise ValueError(
-                f"{len(self.rules)} rules and {len(self.names)} names: one of each per "
-                "group is needed"
+                f"{len(self.rules)} rules, {len(self.rates)} rates and {len({*names})} "
+                "names that differ: one of each per group is needed"
             )
-        object.__setattr__(self, "versions", FrozenDict(self.versions))
-        for name in ("names", "rules", "rates", "sizes", "notes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        known: dict[str, Any] = {
+            "versions": FrozenDict(self.versions),
+            "names": tuple(names),
+            "rates": tuple(self.rates) or (math.nan,) * n,
+        }
+        known |= {x: tuple(getattr(self, x)) for x in ("rules", "sizes", "notes")}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+        if len({(x.metric, x.pos_label, x.neg_label) for x in self.rules}) > 1:
+            raise ValueError("rules must have the same metric and the same two labels")
 
     @property
     def metric(self) -> Metric:
@@ -138,6 +159,10 @@ class ParityRule(SavedRule):
         array-like
             0 and 1, or the labels that `y` had.
         """
+        return same_kind(p)(self.rules[0].named(self._selected(p, groups)))
+
+    def _selected(self, p: ArrayLike, groups: object) -> Booleans:
+        """Return which rows are positive, each by the threshold of its group."""
         if groups is None:
             raise ValueError(
                 "a ParityRule needs the group of each row: apply(p, groups)"
@@ -148,20 +173,63 @@ class ParityRule(SavedRule):
                 f"p must be one column of scores, not of shape {scores.shape}: pass "
                 "the column of the positive class, such as p[:, 1]"
             )
-        coded = code_groups(groups, scores.size)
-        known = dict(zip(self.names, self.rules, strict=True))
+        places = self._places(groups, scores.size)
         chosen = np.zeros(scores.size, dtype=bool)
-        for number_, name in enumerate(map(plain_label, coded.ids.tolist())):
-            if name not in known:
-                raise ValueError(f"groups has {shown(name)}, which the rule never saw")
-            here = coded.codes == number_
-            chosen[here] = known[name].applies(scores[here])
-        return same_kind(p)(self.rules[0].named(chosen))
+        for place, rule in enumerate(self.rules):
+            here = places == place
+            chosen[here] = rule.applies(scores[here])
+        return chosen
+
+    def _count_selected(
+        self, positive: Booleans, selected: Booleans, places: Integers
+    ) -> tuple[Integers, Integers]:
+        """Return rows that are selected, and all that the rate is of, in each group."""
+        base = positive if self.rate == "recall" else np.ones(places.size, dtype=bool)
+        n = len(self.names)
+        hits = np.bincount(places[base & selected], minlength=n)
+        return hits, np.bincount(places[base], minlength=n)
+
+    def _gap_text(
+        self, positive: Booleans, selected: Booleans, places: Integers, coverage: float
+    ) -> str:
+        """Return the rates of rows and their gap in words, with its interval."""
+        hits, sizes = self._count_selected(positive, selected, places)
+        gap, ends = engine.gap_interval(hits, sizes, coverage)
+        if math.isnan(gap):
+            return f"unknown: fewer than two groups have a {RATES[self.rate]} here"
+        rates = hits[sizes > 0] / sizes[sizes > 0]
+        return (
+            f"{number(gap)} ({coverage:.0%} interval {between(ends)}): "
+            f"{RATES[self.rate]} {number(rates.min())} to {number(rates.max())}"
+        )
+
+    def _places(self, groups: object, n: int, name: str = "groups") -> Integers:
+        """Return the place of the group of each row in `names`."""
+        coded = code_groups(groups, n, name=name)
+        known = {one: place for place, one in enumerate(self.names)}
+        ids = [*map(plain_label, coded.ids.tolist())]
+        places = np.array([known.get(one, -1) for one in ids], dtype=np.int64)
+        places = places[coded.codes]
+        for row in np.flatnonzero(places < 0)[:1].tolist():
+            raise ValueError(
+                f"{name} has {shown(ids[coded.codes[row]])} at row {row}, which the "
+                f"rule never saw: {self._known_names}"
+            )
+        return places
+
+    @property
+    def _known_names(self) -> str:
+        """Return the groups of the rule in words, the first few of many."""
+        named = ", ".join(map(shown, self.names[:SHOWN]))
+        rest = len(self.names) - SHOWN
+        return f"it has {named}" + f" and {rest:,} more" * (rest > 0)
 
     @property
     def sentence(self) -> str:
         """Promise of the rule, in one sentence."""
         what = f"{RATES[self.rate]}s of the {len(self.names):,} groups"
+        if not self.n:
+            return f"the {what} should differ by at most {self.gap:g}"
         if self.confidence is None:
             return f"on these {self.n:,} rows the {what} differ by at most {self.gap:g}"
         return (
@@ -177,10 +245,13 @@ class ParityRule(SavedRule):
         return Headline(RATES[self.rate], ends, more)
 
     def fields(self) -> list[Field]:
-        each = zip(self.names, self.rules, self.rates, strict=True)
+        each, what = zip(self.names, self.rules, self.rates, strict=True), self.rate
         lines = [
-            Field(None, None, str(name), f"{rule._title()[5:-1]}, {number(rate)}")
-            for name, rule, rate in each
+            Field(
+                words=str(name),
+                text=f"{one._headline().number}, {RATES[what]} {number(rate)}",
+            )
+            for name, one, rate in each
         ]
         kept = self._keys("names", "rules", "rate", "gap", "confidence", "probability")
         kept += self._keys("rates", "sizes", "score", "n", "notes", "versions")
@@ -314,15 +385,32 @@ def tune_parity(
         tuple(sizes),
         float(score),
         scores.size,
+        _notes_on(terms, sizes),
+    )
+
+
+def _notes_on(terms: ParityTerms, sizes: Sequence[int]) -> tuple[str, ...]:
+    """Return a note on the smallest group, if one row of it moves its rate too far."""
+    n = min(sizes)
+    if n * terms.gap >= 1.0:
+        return ()
+    what = "positive row" if terms.rate == "recall" else "row"
+    return (
+        f"group {_smallest(terms, sizes)} has {counted(n, what)}: its rate moves in "
+        f"steps of {1.0 / n:.3g}, more than the gap, and the other groups follow it",
     )
 
 
 def _refuse_few(
     terms: ParityTerms, sizes: Sequence[int], kind: type[ValueError]
 ) -> NoReturn:
-    name = shown(plain_label(terms.groups.ids[int(np.argmin(sizes))].item()))
+    name = _smallest(terms, sizes)
     what = "positive rows" if terms.rate == "recall" else "rows"
     raise kind(f"parity: group {name} has too few {what} to choose its threshold")
+
+
+def _smallest(terms: ParityTerms, sizes: Sequence[int]) -> str:
+    return shown(plain_label(terms.groups.ids.tolist()[int(np.argmin(sizes))]))
 
 
 def _cuts_of_these_rows(

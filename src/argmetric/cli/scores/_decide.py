@@ -22,7 +22,7 @@ from argmetric.scale import files
 
 _NO_REFERENCE = (
     "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
-    "pass --reference, or tune the rule anew"
+    "pass --reference"
 )
 
 
@@ -68,7 +68,7 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         )
     if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
-    rows, rule = _read(o, source, review=True)
+    rows, rule = _read(o, source, am.ReviewRule, am.ParityRule)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
     if isinstance(rule, am.ReviewRule):
@@ -97,9 +97,11 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     else:
         text = o.rule if rows.way == "wide" else f"{o.rule}, {lines.tuned_on(rule)}"
         if rows.way == "one":
-            text = f"{lines.rule_text(rule, rows.score)} ({text})"
+            text = f"{_cut_text(rows, rule)} ({text})"
         if results["forecast"] is None:
             facts = [lines.positives_line(int(chosen.sum()), chosen.size)]
+        if isinstance(rule, am.ParityRule):
+            facts += lines.parity_facts(rows, rule, chosen == 1, o.coverage)
         facts = [("rule", text), *facts, *lines.promise_lines(rule)]
     n_positives = None if rows.way == "classes" else int(chosen.sum())
     values = {"n_positives": n_positives, "output": out.target}
@@ -131,18 +133,28 @@ def _review(
     return Answer(rows, {"rule": rule}, facts, rows.notes, values, beside_rows=True)
 
 
-def _read(
-    o: Arguments, source: io.Input, *, review: bool = False
-) -> tuple[TableRows, Any]:
-    """Return the rows, and the rule if there is one; `review`: it may have two cuts."""
+def _read(o: Arguments, source: io.Input, *also: type) -> tuple[TableRows, Any]:
+    """Return the rows, and the rule if there is one; it may be of kinds `also`."""
     rule = None
     if o.rule is not None:
-        rule = io.load_rule(o.rule, layout.way_of(o), review=review)
-    return layout.read_table_rows(o, source, rule=rule), rule
+        rule = io.load_rule(o.rule, layout.way_of(o), *also)
+    if not isinstance(rule, am.ParityRule):
+        return layout.read_table_rows(o, source, rule=rule), rule
+    if o.group is None:
+        raise UsageError(
+            f"{o.rule} has a threshold for each group: pass --group COLUMN"
+        )
+    o = o.but(average=o.average or "pooled")
+    rows = layout.read_table_rows(o, source, rule=rule.rules[0])
+    rows.groups = io.groups_of_rule(rows.table, o, rows.groups, rule)
+    return rows, rule
 
 
 def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     """Return labels by a rule, in its own names, and as 0 and 1 or classes."""
+    if isinstance(rule, am.ParityRule):
+        chosen = rule._selected(rows.p, rows.groups)
+        return rule.rules[0].named(chosen), chosen.astype(np.int64)
     if rows.way == "one":
         chosen = rule.applies(rows.p)
         return rule.named(chosen), chosen.astype(np.int64)
@@ -150,11 +162,18 @@ def _labels_by_rule(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     return labels, labels
 
 
+def _cut_text(rows: TableRows, rule: Any) -> str:
+    """Return what decides rows of one column of scores."""
+    if isinstance(rule, am.ParityRule):
+        return f"a threshold for each {rows.used['group']}"
+    return lines.rule_text(rule, rows.score)
+
+
 def _has_forecast(rows: TableRows, rule: Any) -> bool:
     """Return whether a forecast can be made of these scores."""
     if rule is None or rows.way == "classes" or rows.logits:
         return True
-    one = rule.rules[0] if rows.way == "wide" else rule
+    one = getattr(rule, "rules", (rule,))[0]
     return rows.calibrator is not None or bool(one.probabilities)
 
 
@@ -172,7 +191,8 @@ def _forecast_and_score(
     elif decision is None:
         notes += map(with_flags, forecast.notes)
         if rule is not None and rows.way == "one" and rows.calibrator is None:
-            notes.append(_NO_REFERENCE)
+            again = ", or tune the rule anew" * isinstance(rule, am.Rule)
+            notes.append(_NO_REFERENCE + again)
     else:  # that scores were recalibrated is an assumption
         said = tuple(forecast.assumptions)
         told = (note for note in decision.notes if not note.startswith(said))
@@ -260,7 +280,7 @@ def forecast(o: Arguments, source: io.Input) -> Answer:
         where = f"column {named!r}" if named else f"optimal for {metric.name}"
         results["forecast"] = result
     else:
-        rows, rule = _read(o, source)
+        rows, rule = _read(o, source, am.ParityRule)
         known = pieces.read_known_labels(rows, o)
         with _report.progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
@@ -290,7 +310,7 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
     if rule is not None:
         where, way_out = f"the rule of {o.rule}", "there is no forecast"
         if rows.way == "one":
-            where = f"{lines.rule_text(rule, rows.score)} ({o.rule})"
+            where = f"{_cut_text(rows, rule)} ({o.rule})"
             way_out = "pass --reference to make them probabilities, or --logits"
         if not _has_forecast(rows, rule):
             raise files.DataError(

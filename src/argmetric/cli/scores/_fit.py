@@ -51,8 +51,8 @@ class _Tuning(opt.Options, group=opt.METRIC):
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
     "zero_division cost_fp cost_fn average max_positives min_precision "
-    "min_recall min_specificity min_npv confidence new_rows review prior "
-    f"coverage seed output report json {pieces.RUNNING}",
+    "min_recall min_specificity min_npv confidence new_rows review parity gap "
+    f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
     exclusive="no_label label normal",
 )
@@ -98,6 +98,11 @@ def tune(o: Arguments, source: io.Input) -> Answer:
     argmetric tune val.csv --cost-fp 1 --cost-fn 20
     """
     cost, way = _cost(o), layout.way_of(o)
+    if o.parity is not None and (o.group is None or o.gap is None):
+        raise UsageError(
+            f"--parity {o.parity} needs groups and the largest gap between them: pass "
+            "--group COLUMN and --gap NUMBER, such as 0.05"
+        )
     metrics = _metrics(o, way)
     if cost is not None:
         metrics = [cost]
@@ -145,6 +150,9 @@ def _tune_whole(
                 metrics[0] if len(metrics) == 1 else metrics,
                 o.average,
             )
+        if o.parity is not None:
+            how |= {"parity": (o.parity, rows.groups, o.gap), "groups": None}
+            how["average"], rows.average = o.average, None
         found = rows.call("tune", rows.y, rows.p, metrics, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
@@ -191,7 +199,7 @@ def _lines_of(rows: TableRows, rules: list[Any], o: Arguments) -> _report.Facts:
                 text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
             facts.append((str(rule.metric.name), text))
         return [*facts, *lines.promise_lines(*rules)]
-    if rows.way != "one" or isinstance(first, am.ReviewRule):
+    if rows.way != "one" or isinstance(first, am.ReviewRule | am.ParityRule):
         return lines.lines_of(first)
     facts = lines.rule_facts(first, rows.score, rows.p, rows=where)
     if o.cost_fp is not None:

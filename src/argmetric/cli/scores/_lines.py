@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
+import numpy as np
 from cyclopts import App
 
 import argmetric as am
 from argmetric._ground.display import Result, part_text
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Booleans, Floats
 from argmetric._verbs.guarantees import guarantee_sentence
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -153,6 +154,28 @@ def promise_lines(*results: Any) -> Facts:
         known = {name: getattr(one, "guarantee", None) for name, one in of.items()}
         found.append(guarantee_sentence(known))
     return [("guarantee", text) for text in dict.fromkeys(found) if text]
+
+
+def parity_facts(
+    rows: TableRows, rule: am.ParityRule, chosen: Booleans, coverage: float
+) -> Facts:
+    """Return the threshold and rows of each group, the gap, and what was promised.
+
+    Without labels nothing is said of recall.
+    """
+    places = rule._places(rows.groups, chosen.size)
+    whole = np.bincount(places, minlength=len(rule.names))
+    taken = np.bincount(places[chosen], minlength=len(rule.names))
+    each = zip(rule.names, rule.rules, taken.tolist(), whole.tolist(), strict=True)
+    facts = [
+        (str(name), f"{rule_text(one, rows.score)}, {part_text(k, n)} positive")
+        for name, one, k, n in each
+        if n
+    ]
+    if rows.y is not None or rule.rate == "selection_rate":
+        positive = chosen if rows.y is None else np.asarray(rows.y) == 1
+        facts.append(("gap", rule._gap_text(positive, chosen, places, coverage)))
+    return [*facts, ("guarantee", rule.sentence)]
 
 
 def positives_line(n: int, of: int) -> tuple[str, str]:

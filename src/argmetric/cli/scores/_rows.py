@@ -39,7 +39,7 @@ DEFAULTS = {
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
 _WAYS |= {"ParityRule": "groups"}
 _KINDS = {"wide": "several labels", "classes": "several classes"}
-_KINDS |= {"groups": "several groups, which its apply() takes in Python"}
+_KINDS |= {"groups": "several groups"}
 _LARGEST_SAVED = 1 << 26  # bytes of a map or a rule
 _SAVED_KEYS = {"calibrator", "file"}  # one of which is in every map or rule
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -210,6 +210,27 @@ def load_groups(table: files.Table, column: str | None) -> Groups | None:
     return Groups(codes, np.fromiter(ids, dtype=object, count=len(ids)))
 
 
+def groups_of_rule(
+    table: files.Table, o: Arguments, groups: Groups, rule: am.ParityRule
+) -> Groups:
+    """Return groups by their names in a rule; one that it has not is refused."""
+    named = {str(name): name for name in rule.names}
+    if len(named) < len(rule.names):
+        raise files.DataError(
+            f"{o.rule} has groups that are written alike in a file, such as 1 and '1': "
+            "apply it in Python"
+        )
+    for code, name in enumerate(map(str, groups.ids)):
+        if name not in named:
+            source, row = table.place_of(int(np.argmax(groups.codes == code)))
+            raise files.DataError(
+                f"{source}: column {o.group!r}, row {row + 1} is {name!r}, a group "
+                f"that {o.rule} has no threshold for: {rule._known_names}"
+            )
+    ids = [named[str(name)] for name in groups.ids]
+    return Groups(groups.codes, np.fromiter(ids, dtype=object, count=len(ids)))
+
+
 def load_weights(table: files.Table, name: str | None) -> Floats | None:
     """Return a column of weights, if one was named."""
     if name is None:
@@ -275,12 +296,12 @@ def load_saved(path: str, what: str) -> Any:
         ) from None
 
 
-def load_rule(path: str, way: str = "one", *, review: bool = False) -> Any:
-    """Read a rule for rows of a layout; one that leaves rows to a person if it may."""
+def load_rule(path: str, way: str = "one", *also: type) -> Any:
+    """Read a rule for rows of a layout; for one column `also` those of more kinds."""
     rule = load_saved(path, "rule")
+    if way == "one" and isinstance(rule, also):
+        return rule
     if isinstance(rule, am.ReviewRule) and way == "one":
-        if review:
-            return rule
         raise files.DataError(
             f"{path} leaves rows to a person, and here every row needs a label: "
             "argmetric decide FILE takes it, and argmetric.monitor in Python"
@@ -290,6 +311,8 @@ def load_rule(path: str, way: str = "one", *, review: bool = False) -> Any:
         raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
     if kind != way:
         hint = ": pass --scores" if kind == "wide" else ""
+        if kind == "groups":
+            hint = ": argmetric decide FILE --group COLUMN takes it, and forecast"
         what = _KINDS.get(kind, "something else")
         said = f"{path} is a rule for {what}; here there is one column of scores"
         raise files.DataError(said + hint)
@@ -381,8 +404,8 @@ def check_options(verb: str, o: Arguments) -> None:
         )
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
-    beside = "rule", "map", "reference", "scores", "report", "confidence", "joint"
-    ways |= {name for name in (*beside, "no_label", "normal") if o.has(name)}
+    beside = "rule map reference scores report confidence joint no_label normal parity"
+    ways |= {name for name in beside.split() if o.has(name)}
     ways |= {"saved-map"} if is_map else set()
     check(verb, ways, o)
     if o.one_label and o.prior not in (None, "estimate"):
