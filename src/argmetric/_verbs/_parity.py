@@ -90,8 +90,8 @@ def gap_interval(
     By Clopper-Pearson limits l < r < u of each rate, the difference of two is at least
     r - s - √((r - l)² + (u' - s)²), and at most the same with the other limits (MOVER).
     A gap is at least the largest such bound, each at its part of the risk, and at most
-    the largest upper bound. Groups without rows say nothing. By enumeration the lower end
-    is missed with half of the risk at most.
+    the largest upper bound. Groups without rows say nothing. By enumeration the lower
+    end is missed with half of the risk at most.
 
     Parameters
     ----------

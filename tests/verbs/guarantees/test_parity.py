@@ -109,7 +109,7 @@ def test_the_interval_of_a_gap_holds_by_enumeration(sizes, coverage):
     """All counts of rows, weighed by exact binomials.
 
     The lower end, by which alarms are raised, is missed with half of the risk at most;
-    the upper end may be missed a little more where one rate is near 0, the other near 1.
+    the upper end a little more where one rate is near 0 and the other near 1.
     """
     counts = [*itertools.product(*(range(n + 1) for n in sizes))]
     ends = [
