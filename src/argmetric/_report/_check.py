@@ -20,7 +20,7 @@ from argmetric._report._curves import candidates, choose_knots
 from argmetric._report._figures import Figure, Layer, axis, by_name, number, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck, reword
-from argmetric._verbs.tune import ReviewRule, Rule
+from argmetric._verbs.tune import RATES, ParityRule, ReviewRule, Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 from argmetric.metrics import ClassMetric
 
@@ -167,6 +167,82 @@ def report_review(rule: ReviewRule) -> Report:
         assumptions=rule.assumptions,
         values={"rule": rule.to_dict()},
     )
+
+
+def report_parity(rule: ParityRule) -> Report:
+    """Return a report of a threshold for each group: rates, their gap and intervals."""
+    title, lines = metric_title(rule.metric.name), dict(rule.lines())
+    rate, names = RATES[rule.rate], [str(name) for name in rule.names]
+    cards = [Card(rate.capitalize(), rule._headline().number, "of the groups")]
+    wanted = [name for name in ("gap", "probability") if name in lines]
+    cards += make_cards((name, lines[name]) for name in wanted)
+    cards.append(Card(title, number(rule.score), "on these rows"))
+    each = zip(names, rule.rules, rule.rates, rule._rate_intervals, strict=True)
+    rows = [
+        (
+            *(name, f"{one.threshold:.4g}", f"{one.n:,}"),
+            *(
+                draw.share(x) if one.n else ""
+                for x in (one.prevalence, one.positive_rate)
+            ),
+            *(number(own), draw.scores(*ends)),
+        )
+        for name, one, own, ends in each
+    ]
+    header = ("group", "threshold", "rows", "positive", "predicted positive", rate)
+    table = PageTable("The groups", (*header, "90 % interval"), rows[:SHOWN])
+    left = len(rows) - SHOWN
+    after = (f"{left:,} more groups are not shown.",) if left > 0 else ()
+    figures = tuple(_parity_figures(rule, names))
+    text = (f"{rule.sentence[0].upper()}{rule.sentence[1:]}.",)
+    return Report(
+        kind="parity",
+        title=f"The same {rate} for {len(names):,} groups",
+        subtitle=f"{counted(rule.n, 'row')}; metric: {title}",
+        cards=tuple(cards),
+        sections=(Section("groups", "Groups", text, (table,), figures, after),),
+        notes=rule.notes,
+        assumptions=rule.assumptions,
+        values={"rule": rule.to_dict()},
+    )
+
+
+def _parity_figures(rule: ParityRule, names: list[str]) -> Iterator[Figure]:
+    """Rates of the groups within the gap, and their thresholds."""
+    rate, ends = RATES[rule.rate], rule._rate_intervals
+    places, n = [i + 0.5 for i in range(len(names))], len(names)
+    step = -(-n // 6)
+    ticks = tuple((i + 0.5, short(names[i], 9)) for i in range(0, n, step))
+    by_group = draw.FigureAxis("group", 0.0, float(n), ticks)
+    lowest = min(rule.rates)
+    if math.isfinite(lowest):
+        low, high = zip(*ends, strict=True)
+        each = zip(names, rule.rates, ends, strict=True)
+        titles = [f"{x}: {number(own)}, {draw.scores(*two)}" for x, own, two in each]
+        more: Any = {"low": low, "high": high, "titles": titles}
+        top = min(lowest + rule.gap, 1.0)
+        yield Figure(
+            "All points lie between the lines. A long bar: few rows say what the rate "
+            "of this group is.",
+            by_group,
+            draw.axis(rate, min(*low, lowest), max(*high, top)),
+            (
+                draw.level(lowest, "same", f"a gap of {rule.gap:g}"),
+                draw.level(top, "same", ""),
+                draw.points(places, rule.rates, name=f"{rate}, 90 % interval", **more),
+            ),
+        )
+    pairs = [(x, one.threshold) for x, one in zip(places, rule.rules, strict=True)]
+    pairs = [pair for pair in pairs if math.isfinite(pair[1])]
+    if pairs:
+        x, cuts = zip(*pairs, strict=True)
+        layer = draw.points(x, cuts, name=f"{rule.rules[0]._scale} from here: positive")
+        yield Figure(
+            "Far apart: prevalences of the groups differ, or scores are wrong in one.",
+            by_group,
+            draw.axis("threshold", min(cuts), max(cuts)),
+            (layer,),
+        )
 
 
 def _review_bands(rule: ReviewRule) -> Iterator[Figure]:

@@ -18,6 +18,7 @@ from argmetric._report import _figures as draw
 from argmetric._report._check import (
     report_check,
     report_class_decision,
+    report_parity,
     report_review,
     report_rule,
 )
@@ -27,7 +28,7 @@ from argmetric._report._figures import share as in_percent
 from argmetric._report._report import Card, PageTable, Report, Section, make_cards
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision
-from argmetric._verbs.tune import ReviewRule, Rule
+from argmetric._verbs.tune import ParityRule, ReviewRule, Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, ClassMonitoring
 
 PeriodValues = dict[str, Any]
@@ -368,6 +369,7 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     ClassDecision: (report_class_decision, ("y", "coverage", "reference")),
     Rule: (report_rule, ()),
     ReviewRule: (report_review, ()),
+    ParityRule: (report_parity, ()),
     CalibrationCheck: (report_check, ()),
     ClassCalibrationCheck: (report_check, ()),
     Comparison: (report_comparison, ()),
@@ -390,7 +392,7 @@ def report(
 
     Parameters
     ----------
-    result : Decision, Rule, ReviewRule, CalibrationCheck, Comparison or Monitoring
+    result : Decision, rule, CalibrationCheck, Comparison or Monitoring
         What `decide`, `tune`, `calibration_check`, `compare` or `monitor` gave back, or
         `decide`, `check` or `monitor` of `argmetric.classes`.
     y : array-like, optional

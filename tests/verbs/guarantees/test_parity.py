@@ -380,6 +380,10 @@ def test_a_picture_has_a_bar_for_each_group(rule):
     pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")
     axes = rule.plot()
     assert len(axes.get_yticklabels()) == 2
+    for bar, (low, high) in zip(
+        axes.containers[1].lines[2][0].get_segments(), rule._rate_intervals, strict=True
+    ):
+        assert bar[:, 0] == pytest.approx([low, high])
     axes.figure.clear()
 
 
@@ -434,3 +438,31 @@ def test_a_group_of_one_row_is_named():
     assert np.ptp(rule.rates) <= 0.1
     assert "group 'c' has 1 row" in rule.notes[0]
     assert rule.notes[0] in am.ParityRule.from_dict(rule.to_dict()).notes
+
+
+def test_a_page_has_the_groups_with_their_rates_and_the_gap(rule):
+    page = am.report(rule)
+    chosen = rule.apply(P, G) == 1
+    rates, points = page.sections[0].figures
+    for place, name in enumerate(rule.names):
+        here = (name == G) & (Y == 1)
+        k, n = int((chosen & here).sum()), int(here.sum())
+        low, high = stats.binomtest(k, n).proportion_ci(0.9)  # Clopper-Pearson
+        layer = rates.layers[-1]
+        assert layer["y"][place] == k / n
+        assert layer["low"][place] == pytest.approx(low)
+        assert layer["high"][place] == pytest.approx(high)
+        assert points.layers[0]["y"][place] == rule.thresholds[name]
+        assert page.sections[0].tables[0].rows[place][0] == name
+    lines = [one["y"][0] for one in rates.layers[:2]]
+    assert lines == [min(rule.rates), min(rule.rates) + 0.08]
+    gap = f"on these rows {np.ptp(rule.rates):.3f} (90% interval"
+    assert gap in " ".join(repr(rule).split())
+    for form in ("text", "md", "html", "json"):
+        assert str(rule.rules[0].n)[0] in page.render(form)
+    assert gap in page.render("md")
+    by_hand = am.ParityRule(("a", "b"), (am.Rule("f1", 0.3),) * 2, "recall", 0.1)
+    assert "undefined" in am.report(by_hand).render("text")
+    assert "on these rows" not in repr(by_hand).replace(
+        "F1 undefined on these rows", ""
+    )

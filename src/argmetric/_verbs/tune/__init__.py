@@ -47,6 +47,7 @@ from argmetric._verbs.tune._other_rules import (
     check_terms,
     tune_population,
 )
+from argmetric._verbs.tune._parity_rule import RATES as RATES
 from argmetric._verbs.tune._parity_rule import ParityRule as ParityRule
 from argmetric._verbs.tune._parity_rule import read_parity, tune_parity
 from argmetric._verbs.tune._portable import LEAST_EXPONENT as LEAST_EXPONENT

@@ -21,7 +21,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import Labels, plain_label
-from argmetric._ground.pictures import bars_size, draw_bars, drawing
+from argmetric._ground.pictures import MOST_BARS, bars_size, draw_bars, drawing
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -29,6 +29,7 @@ from argmetric._ground.types import (
     Booleans,
     Floats,
     Integers,
+    Interval,
     Label,
     Series,
 )
@@ -36,6 +37,7 @@ from argmetric._ground.validation import check_choice, read_scores, same_kind
 from argmetric._verbs import _parity as engine
 from argmetric._verbs.decide import threshold_between
 from argmetric._verbs.guarantees import NotCertifiedError, percent
+from argmetric._verbs.tune._review import proportion_interval
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import FrozenDict, SavedRule, count, current_versions
 from argmetric.metrics import Metric
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from argmetric._verbs.tune._other_rules import Ratio
 
 RATES = {"recall": "recall", "selection_rate": "selection rate"}
+COVERAGE = 0.9  # of intervals of the rates and their gap on the labelled rows
 SHOWN = 5  # names of groups in a message
 
 
@@ -189,11 +192,8 @@ class ParityRule(SavedRule):
         hits = np.bincount(places[base & selected], minlength=n)
         return hits, np.bincount(places[base], minlength=n)
 
-    def _gap_text(
-        self, positive: Booleans, selected: Booleans, places: Integers, coverage: float
-    ) -> str:
-        """Return the rates of rows and their gap in words, with its interval."""
-        hits, sizes = self._count_selected(positive, selected, places)
+    def _gap_text(self, hits: Integers, sizes: Integers, coverage: float) -> str:
+        """Return the gap of counted rows in words, with its interval and the rates."""
         gap, ends = engine.gap_interval(hits, sizes, coverage)
         if math.isnan(gap):
             return f"unknown: fewer than two groups have a {RATES[self.rate]} here"
@@ -201,6 +201,23 @@ class ParityRule(SavedRule):
         return (
             f"{number(gap)} ({coverage:.0%} interval {between(ends)}): "
             f"{RATES[self.rate]} {number(rates.min())} to {number(rates.max())}"
+        )
+
+    @property
+    def _counts(self) -> tuple[Integers, Integers]:
+        """Selected rows, and all that the rate is of, in each group of these rows."""
+        recall, rates = self.rate == "recall", np.nan_to_num(self.rates)
+        each = [x.n * (x.prevalence if recall else 1.0) for x in self.rules]
+        sizes = np.rint(np.nan_to_num(each)).astype(np.int64)
+        return np.rint(sizes * rates).astype(np.int64), sizes
+
+    @property
+    def _rate_intervals(self) -> tuple[Interval, ...]:
+        """Interval of each of `rates` for such rows, at 90 % each."""
+        pairs = zip(*(x.tolist() for x in self._counts), strict=True)
+        return tuple(
+            proportion_interval(k / n, n, COVERAGE) if n else Interval(0.0, 1.0)
+            for k, n in pairs
         )
 
     def _places(self, groups: object, n: int, name: str = "groups") -> Integers:
@@ -253,10 +270,25 @@ class ParityRule(SavedRule):
             )
             for name, one, rate in each
         ]
-        kept = self._keys("names", "rules", "rate", "gap", "confidence", "probability")
+        kept = self._keys("names", "rules", "rate", "confidence")
         kept += self._keys("rates", "sizes", "score", "n", "notes", "versions")
-        told = Field("sentence", self.sentence, "guarantee", self.sentence)
-        return [*self._header(), *lines, told, *kept]
+        gap = f"at most {self.gap:g}"
+        if self.n:
+            gap = f"{gap}; on these rows {self._gap_text(*self._counts, COVERAGE)}"
+        sure = f"{self.probability:.3f} that the gap holds on new rows"
+        return [
+            *self._header(),
+            *lines,
+            Field("gap", self.gap, "gap", gap),
+            Field("sentence", self.sentence, "guarantee", self.sentence),
+            Field(
+                "probability",
+                self.probability,
+                "probability",
+                None if math.isnan(self.probability) else sure,
+            ),
+            *kept,
+        ]
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ParityRule:
@@ -279,14 +311,19 @@ class ParityRule(SavedRule):
 
     @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the rate of each group on the labelled rows."""
-        low, high = min(self.rates), min(self.rates) + self.gap
+        """Draw the rate of each group on the labelled rows, with its interval."""
+        rates = np.array(self.rates)
+        low, high = rates.min(), rates.min() + self.gap
         names = [
             f"{name} ({x.threshold:.3g})"
             for name, x in zip(self.names, self.rules, strict=True)
         ]
         with drawing(ax, bars_size(len(names)), xlabel=RATES[self.rate]) as ax:
-            draw_bars(ax, names, np.array(self.rates))
+            draw_bars(ax, names, rates)
+            if self.n and rates.size <= MOST_BARS:
+                ends = np.abs(np.array(self._rate_intervals).T - rates)
+                how: Any = {"fmt": "none", "ecolor": "k"}
+                ax.errorbar(rates, np.arange(rates.size), xerr=ends, **how)
             label = f"a gap of {self.gap:g}"
             ax.axvspan(low, high, color="C1", alpha=0.3, lw=0, label=label)
         return ax

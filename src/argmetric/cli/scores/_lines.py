@@ -174,7 +174,8 @@ def parity_facts(
     ]
     if rows.y is not None or rule.rate == "selection_rate":
         positive = chosen if rows.y is None else np.asarray(rows.y) == 1
-        facts.append(("gap", rule._gap_text(positive, chosen, places, coverage)))
+        counts = rule._count_selected(positive, chosen, places)
+        facts.append(("gap", rule._gap_text(*counts, coverage)))
     return [*facts, ("guarantee", rule.sentence)]
 
 
