@@ -110,6 +110,7 @@ RESULTS = {
     "argmetric.ReviewMonitoring",
     "argmetric.ReviewPeriod",
     "argmetric.ReviewRule",
+    "argmetric.classes.ClassReviewRule",
     "argmetric.classes.MultiClassRule",
 }
 

@@ -97,6 +97,15 @@ def matrix_rules():
     }
 
 
+def class_review_rules():
+    thresholds = np.array([0.5, 0.1 + 0.2, INF])
+    kinds = {"class review": (3, 1, 2), "class review, words": ("x", "it's", "z")}
+    return {
+        name: am.classes.ClassReviewRule(classes, thresholds)
+        for name, classes in kinds.items()
+    } | {"class review, always": am.classes.ClassReviewRule((0, 1), np.zeros(2))}
+
+
 def labelled_classes(n=400, seed=1):
     """Votes of 12 trees: many zeros, and classes that tie."""
     rng = np.random.default_rng(seed)
@@ -139,6 +148,7 @@ def mapped_rules():
 
 
 RULES = cut_rules() | review_rules() | matrix_rules() | mapped_rules()
+RULES |= class_review_rules()
 
 
 def near(value):
@@ -180,7 +190,8 @@ def scores_for(rule, seed=0):
     portable = rule._portable()
     if portable.logits is not None:
         return shares_for(seed)
-    cuts = [x for cut in portable.cuts for x in near(cut.cut) if not math.isnan(x)]
+    cuts = [cut.cut for cut in portable.cuts] + list(portable.least)
+    cuts = [x for cut in cuts for x in near(cut) if not math.isnan(x)]
     edges = EDGES + cuts
     columns = len(portable.columns)
     random = rng.random((N_RANDOM, columns))
@@ -248,7 +259,10 @@ def by_json(rule, rows):
         else:
             parts = zip(row, form["weights"], form["offsets"], strict=True)
             values = [x * w + b for x, w, b in parts]
-        return form["labels"][values.index(max(values))]
+        best = values.index(max(values))
+        if form["least"] and values[best] < float(form["least"][best]):
+            best = -1
+        return form["labels"][best]
 
     def mapped(row, temperature, floor, lump, matrix, biases):
         x = [math.log(max(one / sum(row), 2**-53)) / temperature for one in row]

@@ -37,6 +37,9 @@ PARITY_RULE = am.ParityRule(
 )
 MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
 MULTI_CLASS = am.classes.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
+CLASS_REVIEW = am.classes.ClassReviewRule(
+    ("a", "b", "c"), [0.5, 0.4, 0.0], n=4, automated=0.5, counts=((2, 1, 1),) * 3
+)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
 FORECAST = am.forecast(P, Y)
 
@@ -216,6 +219,10 @@ ParityRule.from_dict: am.ParityRule.from_dict(values=PARITY_RULE.to_dict())
     -> OF_SAVED
 MultiLabelRule.apply: MULTI_LABEL.apply(p=PAIR)
 MultiClassRule.apply: MULTI_CLASS.apply(p=THREE)
+ClassReviewRule.apply: CLASS_REVIEW.apply(p=THREE)
+ClassReviewRule.from_dict: am.classes.ClassReviewRule.from_dict(
+    values=CLASS_REVIEW.to_dict())
+    -> OF_SAVED
 Decision.curve_of: DECISION.curve_of(group="a")
 Decision.to_frame: DECISION.to_frame(backend="pandas")
 Report.render: am.report(RULE).render(format="md")

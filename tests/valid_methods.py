@@ -149,6 +149,12 @@ MultiClassRule.from_dict: am.classes.MultiClassRule.from_dict(
     values=MULTI_CLASS.to_dict())
     -> OF_SAVED
 MultiClassRule.predicts: MULTI_CLASS.predicts(p=THREE)
+ClassReviewRule.predicts: CLASS_REVIEW.predicts(p=THREE)
+ClassReviewRule.predict: CLASS_REVIEW.predict(p=THREE)
+ClassReviewRule.plot: drawn(CLASS_REVIEW.plot)(ax=None)
+ClassReviewRule.save: CLASS_REVIEW.save(**SAVED) -> A_FILE
+ClassReviewRule.load: loaded(am.classes.ClassReviewRule, lambda: CLASS_REVIEW)(**SAVED)
+    -> A_FILE
 Decision.plot: drawn(DECISION.plot)(ax=None)
 Decision.forecast: DECISION.forecast(coverage=0.9, known=None, prior=None,
     overdispersion=0.0)

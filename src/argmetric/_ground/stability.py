@@ -29,9 +29,15 @@ STABLE = {
 # Options and attributes of stable names that are not promised themselves
 EXPERIMENTAL = frozenset(
     {
+        "argmetric.Guarantee classes",
         "argmetric.Guarantee low",
+        "argmetric.Guarantee.classes",
         "argmetric.Guarantee.low",
         "argmetric.MetricClassifier review",
+        "argmetric.classes.tune ask",
+        "argmetric.classes.tune confidence",
+        "argmetric.classes.tune min_precision",
+        "argmetric.classes.tune review",
         "argmetric.tune ask",
         "argmetric.tune normal",
         "argmetric.tune parity",

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class LabelledRows:
     probabilities: bool  # whether scores may be read as such
     unlabelled: Floats | None = None  # scores of other rows, where the test begins
     labels: int | None = None  # labels that were given, where one of a group counts
+    of: int | None = None  # all labelled rows, where these are those given one class
 
     @property
     def start_is_known(self) -> bool:
@@ -126,6 +127,7 @@ class Test:
     name: str
     bound: float
     delta: float
+    first: float  # the risk at which the climb decides where the test begins
 
 
 def certify(rows: LabelledRows, terms: Terms, metric: Metric) -> Guarantee:
@@ -190,15 +192,25 @@ def population_words(rows: LabelledRows, terms: Terms) -> str:
 
 
 def certify_limit(
-    rows: LabelledRows, thresholds: Floats, name: str, terms: Terms, delta: float
+    rows: LabelledRows,
+    thresholds: Floats,
+    name: str,
+    terms: Terms,
+    delta: float,
+    *,
+    first: float | None = None,
 ) -> Promise:
-    """Return the promise that one limit proves."""
+    """Return the promise that one limit proves.
+
+    With `first`, the test begins where one at this risk begins: then what is proven at
+    one risk is proven at all larger ones.
+    """
     bound = terms.limits[name]
     floor = bound
     if terms.new_rows is not None:  # the next rows come at the new prevalence
         floor = _for_new_rows(name, floor, terms.new_rows, delta)
     floor = _shifted_floor(name, floor, float(rows.positive.mean()), terms.prior)
-    test = Test(name, floor, delta)
+    test = Test(name, floor, delta, delta if first is None else first)
     if name in CHAINS:
         low, high, counts = _chain(rows, thresholds, test, terms)
     else:
@@ -285,7 +297,8 @@ def _chain(rows: LabelledRows, thresholds: Floats, test: Test, terms: Terms) -> 
         cut = tests.most_powerful_cut(other, scores.size, floor, delta)
         start = int(np.count_nonzero(scores >= cut))
     else:
-        start = tests.climbed_start(cuts, probabilities=rows.probabilities)
+        begun = replace(cuts, delta=test.first)
+        start = tests.climbed_start(begun, probabilities=rows.probabilities)
     below = np.searchsorted(np.sort(rows.scores), thresholds)
     taken = below if turned else rows.scores.size - below
     passed = tests.passed_chain(cuts, start)
@@ -331,6 +344,8 @@ def _labels_words(rows: LabelledRows, needed: int | None) -> tuple[str, int | No
             "; by the scores these rows should do, so the scores are too high for the "
             "labels, or the draw was unlucky: calibrate them, or lower the limit"
         ), None
+    if rows.of is not None:
+        needed = math.ceil(needed * rows.of / rows.scores.size)
     if rows.labels is None:
         return f"; about {needed:,} labelled rows may do (a forecast)", needed
     labels = math.ceil(needed * rows.labels / rows.scores.size)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._ground.arguments import shown
 from argmetric._ground.display import (
     Field,
     Headline,
     Result,
     counted,
     documented,
-    only_shown,
+    first_lines,
 )
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import restore_values, with_intervals
@@ -36,6 +37,8 @@ REVIEW_WORDS = {
     "min_recall": "positive rows are not rejected (p ≥ {low:.4g})",
     "min_specificity": "negative rows are not accepted (p < {high:.4g})",
 }
+
+MOST_NAMES = 8  # classes that a sentence names
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,9 @@ class Guarantee(Result):
     low : float or None
         Of a `ReviewRule`, experimental: scores below it are rejected, and those from
         here to `threshold` are for a person.
+    classes : tuple
+        Of an `argmetric.classes.ClassReviewRule`, experimental: the class that each
+        promise is about; `threshold` is the lowest one.
 
     Examples
     --------
@@ -150,19 +156,29 @@ class Guarantee(Result):
     metric: str
     assumptions: tuple[str, ...] = ()
     low: float | None = None
+    classes: tuple[Label, ...] = ()
 
     @property
     def certified_interval(self) -> Interval:
-        """Thresholds of which all promises are proven; of two cuts the cuts."""
+        """Thresholds of which all promises are proven; of two cuts the cuts.
+
+        Of classes it reaches from the lowest to the highest of any.
+        """
         if self.low is not None:
             return Interval(self.low, self.threshold)
         lows, highs = zip(*(one.interval for one in self.promises), strict=True)
+        if self.classes:
+            return Interval(min(lows), max(highs))
         return Interval(max(lows), min(highs))
 
     @property
     def sentence(self) -> str:
         """All of it in one sentence."""
         return self._sentence(f"p ≥ {self.threshold:.4g}", self.confidence)
+
+    @property
+    def _names(self) -> list[str]:
+        return [one.name for one in self.promises]
 
     @property
     def _limits(self) -> tuple[object, ...]:
@@ -174,10 +190,29 @@ class Guarantee(Result):
         """Return the promises of a cut in one sentence, with their confidence."""
         band = None if self.low is None else self.certified_interval
         promised = " and ".join(
-            one.sentence(cut, self.new_rows, self.metric, band) for one in self.promises
+            self._of_classes()
+            or [
+                one.sentence(cut, self.new_rows, self.metric, band)
+                for one in self.promises
+            ]
         )
         sure = f"with {percent(confidence)} confidence{at_once}"
         return f"{sure} {promised}, if {self.assumptions[0]}"
+
+    def _of_classes(self) -> list[str]:
+        """Return the promises of classes in words, those with one floor together."""
+        names: dict[float, list[str]] = {}
+        for name, one in zip(self.classes, self.promises, strict=False):
+            names.setdefault(one.bound, []).append(shown(name))
+        words = []
+        for bound, some in names.items():
+            given = some[0] if len(some) == 1 else f"each of {', '.join(some)}"
+            if len(some) > MOST_NAMES:
+                given = f"each of {len(some):,} classes"
+            words.append(
+                f"at least {percent(bound)} of the rows given {given} belong to it"
+            )
+        return words
 
     _told = ("promise",)
 
@@ -199,9 +234,12 @@ class Guarantee(Result):
             ),
             Field("assumptions", self.assumptions),
             *(() if self.low is None else self._keys("low")),
+            *(self._keys("classes") if self.classes else ()),
         ]
-        counts = [(one.name, one.counts) for one in self.promises]
-        return [*found, *only_shown(counts)]
+        names = map(str, self.classes) if self.classes else self._names
+        pairs = zip(names, self.promises, strict=True)
+        counts = [(name, one.counts) for name, one in pairs]
+        return [*found, *first_lines(counts, len(counts), MOST_NAMES, "classes")]
 
     def _columns(self) -> dict[str, object]:
         names = Promise.__dataclass_fields__
@@ -220,16 +258,20 @@ class Guarantee(Result):
                 ax.barh(place, high - low, 0.5, low, color="C0", alpha=0.5)
             at = at_prevalence(self.prior)
             names = [f"{one.name}={one.bound:.3g}{at}" for one in self.promises]
+            if self.classes:
+                names = [shown(one) for one in self.classes]
             ax.set_yticks(range(len(names)), names)
             label = f"chosen: {self.threshold:.3g}"
-            ax.axvline(self.threshold, color="C3", label=label)
+            if not self.classes:  # each has its own: the lower end
+                ax.axvline(self.threshold, color="C3", label=label)
         return ax
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Guarantee:
         """Return the guarantee that `to_dict` described."""
-        names = cls.__dataclass_fields__.keys() - {"low"}
+        names = cls.__dataclass_fields__.keys() - {"low", "classes"}
         known = {name: values[name] for name in names}
+        known["classes"] = tuple(values.get("classes", ()))
         known |= {"low": restore_values(values.get("low"))}
         known["threshold"] = restore_values(values["threshold"])
         known["promises"] = tuple(

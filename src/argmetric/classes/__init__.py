@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from argmetric.classes._monitor import monitor as monitor
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
     from argmetric.classes._result import ClassDecision as ClassDecision
+    from argmetric.classes._review import ClassReviewRule as ClassReviewRule
     from argmetric.classes._tune import tune as tune
     from argmetric.classes._weights import MultiClassRule as MultiClassRule
 
@@ -60,6 +61,7 @@ if not TYPE_CHECKING:  # a misspelt name is an error for type checkers
             "_monitor": ("ClassMonitoring", "monitor"),
             "_monitor_period": ("ClassPeriod",),
             "_result": ("ClassDecision",),
+            "_review": ("ClassReviewRule",),
             "_tune": ("tune",),
             "_weights": ("MultiClassRule",),
         },

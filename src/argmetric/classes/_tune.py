@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_choice, refuses
+from argmetric._ground.arguments import check_choice, check_flag, refuses
 from argmetric._ground.types import (
     ArrayLike,
     ClassNames,
     Floats,
     Integers,
+    Label,
     ReferenceLike,
     SharesLike,
 )
@@ -30,6 +31,12 @@ from argmetric._verbs.tune import (
 )
 from argmetric.classes._calibrate import resolve_calibrator
 from argmetric.classes._input import class_codes, refuse_column
+from argmetric.classes._review import (
+    ClassReviewRule,
+    check_class_review,
+    class_floors,
+    tune_review,
+)
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
@@ -63,7 +70,11 @@ def tune(
     coverage: float = 0.9,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
-) -> MultiClassRule | dict[str, MultiClassRule]:
+    min_precision: SharesLike | None = None,
+    confidence: float | None = None,
+    review: bool = False,
+    ask: Label | None = None,
+) -> MultiClassRule | ClassReviewRule | dict[str, MultiClassRule]:
     """Find weights of the classes: the largest weight·p has the best score on y.
 
     Parameters
@@ -105,10 +116,15 @@ def tune(
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
         Seed of the search, the interval and the folds.
+    min_precision, confidence, review, ask : optional
+        With ``review=True`` a row is given its most probable class or left to a person:
+        `ClassReviewRule`, experimental. `min_precision`, given as `max_per_class` is,
+        holds for new rows with this confidence; classes without it are never given.
+        `ask` is what rows for a person are called.
 
     Returns
     -------
-    MultiClassRule or dict
+    MultiClassRule, ClassReviewRule or dict
         The rule, or a dict of rules by name of the metric.
 
     See Also
@@ -126,6 +142,12 @@ def tune(
     """
     if cost is not None and metric is not None:
         raise ValueError("pass either cost or metric, not both")
+    own: dict[str, object] = {"metric": metric, "average": average, "cost": cost}
+    own |= {"zero_division": zero_division, "max_per_class": max_per_class}
+    own |= {"min_recall": min_recall, "sample_weight": sample_weight}
+    own |= {"min_precision": min_precision, "confidence": confidence}
+    review = check_flag(review, "review")
+    check_class_review(own, review=review, ask=ask)
     metrics = _metrics_of(metric, average, zero_division)
     settings = check_settings(
         RuleLimits(), n_bootstrap, coverage, cv=cv, random_state=random_state
@@ -144,6 +166,11 @@ def tune(
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if calibrator is not None:
         scores = mapped_scores(calibrator, scores)
+    if review:
+        floors = class_floors(min_precision, names)
+        how: Any = {"confidence": confidence, "ask": ask, "coverage": settings.coverage}
+        found = tune_review(scores, true, names, floors, **how)
+        return replace(found, calibrator=calibrator)
     goals = _goals_of(metrics, cost, len(names), absent_count=zero_division is not None)
     options: Any = {"by_support": average == "weighted", "settings": settings}
     options |= {"max_per_class": max_per_class, "min_recall": min_recall}

@@ -158,6 +158,20 @@ def exported_logits(calibrator: object, weights: Floats) -> ClassLogits | None:
     return logits
 
 
+def class_scores(p: ArrayLike, classes: ClassTuple, calibrator: Any = None) -> Floats:
+    """Return checked and calibrated scores for a rule of classes."""
+    scores = to_floats(p, "p")
+    if scores.ndim != 2 or scores.shape[1] != len(classes):
+        raise ValueError(
+            f"p must have {len(classes)} columns, one per class, not shape "
+            f"{scores.shape}"
+        )
+    scores = check_scores(scores, "p", logits=False)
+    if calibrator is None:
+        return scores
+    return to_floats(files.apply_calibrator(calibrator, scores), "calibrated p")
+
+
 SHOWN = 8  # classes in the printed form
 
 
@@ -257,22 +271,14 @@ class MultiClassRule(SavedRule):
         ndarray of shape (n,)
             Numbers of columns.
         """
-        scores = to_floats(p, "p")
-        if scores.ndim != 2 or scores.shape[1] != len(self.classes):
-            raise ValueError(
-                f"p must have {len(self.classes)} columns, one per class, not shape "
-                f"{scores.shape}"
-            )
-        scores = check_scores(scores, "p", logits=False)
+        scores = class_scores(p, self.classes)
         assert self.offsets is not None
         if self.calibrator is not None:
             logits = class_logits(self.calibrator, self.weights)
             if logits is not None:
                 values = class_values(logits, scores, self.weights, self.offsets)
                 return np.asarray(np.argmax(values, axis=1))
-            scores = to_floats(
-                files.apply_calibrator(self.calibrator, scores), "calibrated p"
-            )
+            scores = class_scores(scores, self.classes, self.calibrator)
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
     def apply(self, p: ArrayLike) -> AnyArray:

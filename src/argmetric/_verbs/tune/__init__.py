@@ -33,6 +33,13 @@ from argmetric._ground.validation import (
     warn_of_scale,
 )
 from argmetric._verbs._binomial import binomial_cdf as binomial_cdf
+from argmetric._verbs._binomial import fewest_rows as fewest_rows
+from argmetric._verbs._certify import NOT_FITTED as NOT_FITTED
+from argmetric._verbs._certify import ONE_CROSSING as ONE_CROSSING
+from argmetric._verbs._certify import LabelledRows as LabelledRows
+from argmetric._verbs._certify import Terms as Terms
+from argmetric._verbs._certify import certify_limit as certify_limit
+from argmetric._verbs._certify import population_words as population_words
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings
@@ -47,6 +54,7 @@ from argmetric._verbs.tune._other_rules import (
     check_terms,
     tune_population,
 )
+from argmetric._verbs.tune._other_rules import check_rows as check_rows
 from argmetric._verbs.tune._parity_rule import RATES as RATES
 from argmetric._verbs.tune._parity_rule import ParityRule as ParityRule
 from argmetric._verbs.tune._parity_rule import read_parity, tune_parity
@@ -55,7 +63,8 @@ from argmetric._verbs.tune._portable import STEP as STEP
 from argmetric._verbs.tune._portable import ClassLogits as ClassLogits
 from argmetric._verbs.tune._portable import PortableRule as PortableRule
 from argmetric._verbs.tune._review import ReviewRule as ReviewRule
-from argmetric._verbs.tune._review import check_ask, check_review
+from argmetric._verbs.tune._review import check_ask as check_ask
+from argmetric._verbs.tune._review import check_review
 from argmetric._verbs.tune._review import proportion_interval as proportion_interval
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import CutLimits as CutLimits

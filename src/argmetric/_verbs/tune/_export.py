@@ -133,9 +133,13 @@ class ExportMixin(Result):
             else:
                 body = _of_logits(rule, rule.logits)
             low, high = UNIT
-            return head + _CLASSES.format(
-                body=body, labels=rule.labels, low=low, high=high
-            )
+            choice = f"{rule.labels}[value.index(max(value))]"
+            if rule.least:
+                least = ", ".join(map(_float_text, rule.least))
+                choice = _ASKING.format(
+                    labels=rule.labels[:-1], least=least, ask=repr(rule.labels[-1])
+                )
+            return head + _CLASSES.format(body=body, choice=choice, low=low, high=high)
         parts = [
             _python_cut(rule, (cut,), f"_{name}_{i}", f"Column {i}")
             for i, cut in enumerate(rule.cuts)
@@ -163,6 +167,7 @@ class ExportMixin(Result):
             "cuts": [cut._asdict() for cut in rule.cuts],
             "weights": rule.weights,
             "offsets": rule.offsets,
+            "least": rule.least,
             "map": None if rule.logits is None else vars(rule.logits),
             "rule": self.to_dict(),
         }
@@ -199,8 +204,14 @@ _CLASSES = """\
         return None
     p = [min(max(float(x), 0.0), 1.0) for x in p]
 {body}
-    return {labels}[value.index(max(value))]
+    return {choice}
 """
+_ASKING = """\
+next(
+        label if x >= least else {ask}
+        for x, label, least in zip(value, {labels}, ({least},))
+        if x == max(value)
+    )"""
 _WEIGHTED = """\
     value = [x * w + b for x, w, b in zip(p, {weights}, {offsets})]"""
 _SUM = """\

@@ -140,8 +140,9 @@ _LISTS = {  # a list of one row, the next one, a row, its columns, the first row
 def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> str:
     """Return the expression of a rule, or those of its labels by name."""
     rule.labels_of(f"a column of {dialect.name}", int, float, str, bool)
+    promise = f"\n  /* {rule.promise} */" if rule.promise else ""
     if rule.weights:
-        return _of_classes(rule, dialect, columns)
+        return _of_classes(rule, dialect, columns) + promise
     cuts = [rule.cuts] if rule.single else [(cut,) for cut in rule.cuts]
     cases = [
         _of_cuts(rule, some, dialect, name)
@@ -150,7 +151,7 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
     if not rule.single:
         named = zip(cases, rule.columns, strict=True)
         cases = [f"{case} AS {dialect.column(name)}" for case, name in named]
-    return ",\n".join(cases) + (f"\n  /* {rule.promise} */" if rule.promise else "")
+    return ",\n".join(cases) + promise
 
 
 def _of_cuts(
@@ -194,9 +195,15 @@ def _first_greatest(rule: PortableRule, dialect: Dialect, values: list[str]) -> 
     top = values[0]
     if len(values) > 1:
         top = f"{dialect.greatest}({', '.join(values)})"
+    names = [dialect.label(label) for label in rule.labels]
+    if rule.least:
+        *names, ask = names
+        names = [
+            f"CASE WHEN {value} >= {dialect.number(least)} THEN {name} ELSE {ask} END"
+            for value, least, name in zip(values, rule.least, names, strict=True)
+        ]
     cases = "\n".join(
-        f"  WHEN {value} THEN {dialect.label(label)}"
-        for value, label in zip(values, rule.labels, strict=True)
+        f"  WHEN {value} THEN {name}" for value, name in zip(values, names, strict=True)
     )
     return f"CASE {top}\n{cases} END"
 
@@ -372,7 +379,13 @@ class _Nodes:
                 total = self.add("Max", total, self.constant(LEAST_SUM))
                 p = self.add("Div", p, total)
                 value = self.values(rule, rule.logits, p)
-            place = self.add("ArgMax", value, axis=1, keepdims=0)
+            place = self.add("ArgMax", value, axis=1, keepdims=int(bool(rule.least)))
+            if rule.least:
+                top = self.add("GatherElements", value, place, axis=1)
+                least = self.add("Gather", self.constant(rule.least), place)
+                ask = self.constant(len(rule.columns))
+                place = self.add("Where", self.add("Less", top, least), ask, place)
+                place = self.sum(place, keepdims=0)
             counts = self.sum(self.add("Cast", valid, to=types.INT64), keepdims=0)
             count = self.constant(len(rule.columns))
             valid = self.add("Equal", counts, count, name="valid")

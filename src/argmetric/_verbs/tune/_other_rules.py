@@ -109,19 +109,13 @@ class TuneProblem:
         self, terms: Terms, scores: Floats, positive: Booleans, group: Group | None
     ) -> tuple[LabelledRows, Terms]:
         """Return independent rows, one of each group, and terms with all limits."""
-        if scores.size < FEWEST_ROWS:
-            raise ValueError(
-                f"{scores.size} rows prove nothing: confidence needs {FEWEST_ROWS} at "
-                "the least, and mostly hundreds"
-            )
+        check_rows(scores, grouped=group is not None)
         settings = self.settings
         kept: Integers | slice = slice(None)
         if group is not None:  # rows of a group are not independent: one of each
             rng = np.random.default_rng(settings.seeds().samples)
             mixed = rng.permutation(scores.size)
             kept = mixed[np.unique(group.code[mixed], return_index=True)[1]]
-        else:
-            _warn_of_repeated(scores)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
         if terms.unlabelled is not None and not inside:
             raise ValueError(
@@ -244,16 +238,27 @@ def check_terms(
     )
 
 
-def _warn_of_repeated(scores: Floats) -> None:
-    """Warn of repeated rows, which prove less than they seem to.
+def check_rows(scores: Floats, *, grouped: bool = False) -> None:
+    """Refuse too few rows; warn of repeated ones, which prove less than they seem to.
 
     Rounded scores are no repeated rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
+    grouped : bool, default=False
+        Whether one row of each group is taken, so that others may repeat it.
     """
-    if np.array_equal(scores, np.round(scores, DIGITS)):
+    if len(scores) < FEWEST_ROWS:
+        raise ValueError(
+            f"{len(scores)} rows prove nothing: confidence needs {FEWEST_ROWS} at "
+            "the least, and mostly hundreds"
+        )
+    if grouped or np.array_equal(scores, np.round(scores, DIGITS)):
         return
-    _, counts = np.unique(scores, return_counts=True)
+    _, counts = np.unique(scores, axis=0, return_counts=True)
     often = int(np.gcd.reduce(counts)) if counts.size > 1 else 1
-    share = 1.0 - counts.size / scores.size
+    share = 1.0 - counts.size / len(scores)
     if often > 1 or REPEATED <= share <= 0.5:
         told = (
             f"every score occurs {often} times"
@@ -262,7 +267,7 @@ def _warn_of_repeated(scores: Floats) -> None:
         )
         warn_user(
             f"{told}: a guarantee counts every row as a draw of its own; leave "
-            "duplicates out, or pass groups"
+            f"duplicates out{', or pass groups' if scores.ndim == 1 else ''}"
         )
 
 

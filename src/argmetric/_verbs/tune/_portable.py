@@ -65,6 +65,8 @@ class PortableRule:
     offsets: tuple[float, ...] = ()
     # from p to weighted logits of the classes, where the rule has a calibrator
     logits: ClassLogits | None = None
+    # least p of each class; below it the row has the label after those of the classes
+    least: tuple[float, ...] = ()
     single: bool = False  # whether scores are one vector and not a matrix
     promise: str = ""  # what is guaranteed for new rows
 

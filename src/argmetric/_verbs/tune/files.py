@@ -200,7 +200,8 @@ class SavedRule(ExportMixin, Saved[Any]):
 
     _what: ClassVar[str] = "rule"
     _elsewhere: ClassVar[dict[str, str]] = {
-        "multiclass": "argmetric.classes.MultiClassRule"
+        "multiclass": "argmetric.classes.MultiClassRule",
+        "class_review": "argmetric.classes.ClassReviewRule",
     }
 
     def apply(self, p: ArrayLike) -> AnyArray | Series | Frame:
