@@ -152,7 +152,8 @@ Metric.ranking_principle: am.GMean().ranking_principle(n=5)
 Metric.with_zero_division: am.MCC().with_zero_division(zero_division=1)
 argmetric.decide: am.decide(p=P, metric="f1", groups=list("aabbcc"), average="groups",
     min_positives=1, max_positives=2, logits=False, reference=CALIBRATOR, n_jobs=1,
-    **LIMITS) -> {"p": r"\bp\b|no number of positives"}
+    **LIMITS) -> {"p": r"\bp\b|no number of positives",
+    "reference": r"reference|\bp\b|\by\b"}
 decide, one vector: am.decide(p=P, metric="gmean", average=None, min_positives=0,
     max_positives=None, **LIMITS) -> {"p": r"\bp\b|meets all limits"}
 decide, a matrix: am.decide(p=PAIR, metric="jaccard", average="macro", reference=(Y, P))

@@ -15,6 +15,7 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Any, ClassVar
 
+from argmetric._ground.arguments import check_choice
 from argmetric._ground.display import (
     Field,
     Headline,
@@ -111,6 +112,7 @@ class ReviewPeriod(Result):
         tuple of float and Interval, or None
             None where no decided row has a known label.
         """
+        check_choice(name, "name", tuple(DECIDED))
         n, errors = self.audited.get(name, (0, 0))
         if not n:
             return None
@@ -127,7 +129,7 @@ class ReviewPeriod(Result):
         """
         told = [f"{self.n:>7,} rows", f"automated {self.automated:.1%}"]
         for name, one in self.forecasts.items():
-            seen = self.actual(name)
+            seen = self.actual(name) if name in DECIDED else None
             what = name.removeprefix("min_")
             told.append(f"{what} {number(one.mean)} ({between(one.interval)})")
             if seen is not None:

@@ -249,6 +249,7 @@ class ClassReviewRule(SavedRule):
 
     @property
     def _floors(self) -> str:
+        assert self.min_precision is not None
         floors = np.unique(self.min_precision)  # nan once
         if floors.size == 1:
             return "" if math.isnan(floors[0]) else f"{FLOOR}={floors[0]:g}"
