@@ -323,47 +323,26 @@ def test_what_it_shows() -> None:
     assert FOUND.plot(ax) is ax
 
 
-UP, DOWN = ("F1", True, False), ("loss", False, True)
+FIRST_LINES = """
+F1 0.015 -0.074 0.101 0.6 Cannot tell yet: a ahead by 0.015 F1 (-0.074 to +0.101)
+F1 -0.015 -0.101 0.074 0.4 Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.101)
+F1 -0.05 -0.08 -0.02 0.002 b is better by 0.050 F1 (+0.020 to +0.080), probability .998
+F1 0.05 0.0 0.1 0.95 a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950
+F1 0.05 0.05 0.05 1 a is better by 0.050 F1, probability over .999
+F1 0 0 0 0.5 a and b make the same decisions
+loss -0.05 -0.08 -0.02 0.998 a is better than b by 0.050 loss (+0.020 to +0.080), prob
+loss 0.01 -0.02 0.04 0.4 Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)
+"""
 
 
-@pytest.mark.parametrize(
-    ("how", "one", "answer"),
-    [
-        (
-            UP,
-            (0.015, -0.074, 0.101, 0.6),
-            "Cannot tell yet: a ahead by 0.015 F1 (-0.074",
-        ),
-        (
-            UP,
-            (-0.015, -0.101, 0.074, 0.4),
-            "Cannot tell yet: b ahead by 0.015 F1 (-0.0",
-        ),
-        (
-            UP,
-            (-0.05, -0.08, -0.02, 0.002),
-            "b is better by 0.050 F1 (+0.020 to +0.080), probability .998",
-        ),
-        (UP, (0.05, 0.0, 0.1, 0.95), "a is likely better by 0.050 F1 (+0.000 to +0.1"),
-        (UP, (0.05, 0.05, 0.05, 1), "a is better by 0.050 F1, probability over .999"),
-        (UP, (0, 0, 0, 0.5), "a and b make the same decisions"),
-        (
-            DOWN,
-            (-0.05, -0.08, -0.02, 0.998),
-            "a is better than b by 0.050 loss (+0.020 to +0.080), probability .998",
-        ),
-        (
-            DOWN,
-            (0.01, -0.02, 0.04, 0.4),
-            "Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)",
-        ),
-    ],
-)
-def test_the_first_line_says_one_thing(how: Any, one: Any, answer: str) -> None:
-    mean, low, high, probability = one
+@pytest.mark.parametrize("case", FIRST_LINES.strip().splitlines())
+def test_the_first_line_says_one_thing(case: str) -> None:
+    """Of a loss less is better; there it is one of several pairs."""
+    title, *numbers, answer = case.split(maxsplit=5)
+    mean, low, high, probability = map(float, numbers)
     gap = am.Difference("a", "b", mean, (low, high), 0.9, probability)
-    title, greater, several = how
-    text = gap._answer(title, greater_is_better=greater, several=several)
+    up = title == "F1"
+    text = gap._answer(title, greater_is_better=up, several=not up)
     assert text.startswith(answer)
 
 
@@ -388,15 +367,9 @@ def test_notebooks_show_both_posteriors_and_their_difference() -> None:
         ({"labels": []}, "labels is empty: there is no model"),
         ({"p": {}}, "p is empty: there is no model"),
         ({"labels": {"a": 0.4, "b": 0.4}, "p": {"a": P[0], "c": P[1]}}, "names must"),
-        (
-            {"reference": (Y[OLD], REFERENCE[1][:1])},
-            "the scores of 1 models, but p of 2",
-        ),
+        ({"reference": (Y[OLD], REFERENCE[1][:1])}, "scores of 1 models, but p of 2"),
         ({"reference": (Y[OLD][:9], REFERENCE[1])}, "p of A in the reference has 600"),
-        (
-            {"reference": (np.zeros(600), REFERENCE[1])},
-            "no positive among its 600 rows",
-        ),
+        ({"reference": (np.zeros(600), REFERENCE[1])}, "no positive among its 600"),
         ({"reference": (np.ones(600), REFERENCE[1])}, "no negative among its 600 rows"),
         ({"reference": (Y[OLD], [np.full(600, 0.5)] * 2)}, "reference are equal"),
         ({"reference": 3}, "reference must be labelled rows here, a pair"),

@@ -88,7 +88,7 @@ def odds_by_hand(model: Any, found: dict[str, Any]) -> Any:
     bins, weight = model.bins, model.bins.rows / model.bins.rows.sum()
     x = np.clip(bins.odds[0], -8, 8) if model.prior.system != POINT else bins.odds[0]
     called = np.where(bins.pattern == 1, 1, -1)
-    d, u = effect_constants(model.prior), np.array(found["u"])[bins.pattern]
+    d, u = effect_constants(model.prior.pattern), np.array(found["u"])[bins.pattern]
     if found["silent"]:
         eta = found["level"] + logit(weight @ expit(x)) / 2
         eta = np.clip(eta + (found["e"] + SILENT_EFFECT) * called, -35, 35)
@@ -141,7 +141,6 @@ def test_the_posterior_is_that_of_importance_sampling(prior: Any) -> None:
 
 @pytest.mark.parametrize("prior", [OWN, JUDGED])
 def test_quantiles_are_those_of_the_mixtures(prior: Any) -> None:
-    table = quantiles(prior)
     at = np.array([-1.5, -0.4, -0.05, 0.05, 0.4, 1.5])
     level, pattern = (
         sum(w * (norm.cdf(at / s) if s else at > 0) for s, w in part)
@@ -155,7 +154,8 @@ def test_quantiles_are_those_of_the_mixtures(prior: Any) -> None:
     for name, wanted in (("level", level), ("pattern", pattern), ("system", system)):
         if name == "system" and prior.system == POINT:
             continue
-        found = norm.cdf([NORMAL[getattr(table, name) <= x].max() for x in at])
+        table = quantiles(getattr(prior, name), half=name == "system")
+        found = norm.cdf([NORMAL[table <= x].max() for x in at])
         np.testing.assert_allclose(found, wanted, atol=0.011)  # a step of NORMAL
 
 
@@ -213,7 +213,8 @@ def test_the_mean_is_kept(odds: list[float], prior: Any) -> None:
     count = 1 << 12
     normal = rng.standard_normal((count, model.n_shared + model.n_patterns))
     shared, _ = model.shared_odds(normal, np.zeros(count, dtype=np.int64))
-    d = np.interp(shared, np.arange(-35, 35.1, 0.25), effect_constants(prior))
+    constants = effect_constants(prior.pattern)
+    d = np.interp(shared, np.arange(-35, 35.1, 0.25), constants)
     p = expit(shared + d + model.pattern_effects(normal)[:, model.bins.pattern])
     wanted = expit(np.sort(odds))
     error = p.std(axis=0) / np.sqrt(count)
@@ -228,7 +229,7 @@ def test_a_judge_stays_calibrated_over_all_patterns() -> None:
     normal[:, 4] = np.linspace(-2.5, 2.5, 400)  # the effect of the system
     which = np.zeros(400, dtype=np.int64)
     moved, _ = model.shared_odds(normal, which)
-    normal[:, 4] = NORMAL[quantiles(JUDGED).system == 0.0].mean()
+    normal[:, 4] = NORMAL[quantiles(JUDGED.system, half=True) == 0.0].mean()
     base, _ = model.shared_odds(normal, which)
     assert np.abs(moved - base).max() > 2
     means = expit(moved) @ model.weight, expit(base) @ model.weight
@@ -238,17 +239,15 @@ def test_a_judge_stays_calibrated_over_all_patterns() -> None:
 def test_systems_share_an_effect() -> None:
     bins = bins_of(ODDS)
     two = LabelledBins(**(vars(bins) | {"decisions": np.array([[0, 1], [1, 1]]) > 0}))
-    speaks = JUDGED._replace(silent=0.0)
-    one, both = (EffectsModel(x, speaks) for x in (bins, two))
+    one, both = (EffectsModel(x, JUDGED) for x in (bins, two))
     assert (one.n_shared, both.n_shared) == (5, 7)
     normal = np.random.default_rng(0).standard_normal((4000, both.n_shared))
-    table = quantiles(speaks)
     alone, effects = (
-        model._parameters(normal[:, : model.n_shared], table)[1]
+        model._parameters(normal[:, : model.n_shared], silent=0.0)[1]
         for model in (one, both)
     )
-    added = effects - alone
-    np.testing.assert_allclose(added, np.interp(normal[:, 5:], NORMAL, table.apart))
+    added, table = effects - alone, quantiles(JUDGED.apart)
+    np.testing.assert_allclose(added, np.interp(normal[:, 5:], NORMAL, table))
     assert (added == 0.0).mean() == pytest.approx(0.3, abs=0.03)
 
 

@@ -252,11 +252,9 @@ def test_what_a_review_shows() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            {"budget": "5"},
-            "budget must be a number of rows or a percentage such as '5%'",
-        ),
-        ({"budget": "200%"}, "budget must be a number of rows or a percentage"),
+        ({"budget": "5"}, """a share from "0%" to "100%" of the rows, not '5'"""),
+        ({"budget": "200%"}, "budget must be a whole number ≥ 0, or a share from"),
+        ({"budget": "0%"}, "budget must be a whole number ≥ 1, not '0%'"),
         ({"budget": 0.05}, "budget must be a whole number ≥ 1, not 0.05"),
         ({"budget": 0}, "budget must be a whole number ≥ 1"),
         ({"budget": 8, "leave_out": True}, "budget=8 leaves none of the 8 rows"),
@@ -268,5 +266,5 @@ def test_what_a_review_shows() -> None:
 )
 def test_what_is_refused(given: dict[str, Any], message: str) -> None:
     usual = {"p": P, "labels": P > 0.4, "metric": "f1", "budget": 2}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         am.review_rows(**(usual | given))

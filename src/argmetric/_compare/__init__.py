@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,6 @@ from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
 from argmetric._compare.table import PatternTable, ScoredGroups
 from argmetric._forecast.batch import Batch
-from argmetric._forecast.distributions import ScorePMF
 from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import binary_labels, read_together, refuse_swapped
@@ -151,12 +152,7 @@ def compare(
         source = "probabilities are calibrated, but for what labels tell"
         for layout in layouts:
             warn_of_scale(layout.scores, logits=logits)
-    scored = None
-    if not first.single:
-        code = np.empty(first.scores.size, dtype=np.int64)
-        place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
-        code[first.segment_rows(0, first.sizes.size)] = place
-        scored = ScoredGroups(code, first.sizes.astype(np.float64))
+    scored = None if first.single else ScoredGroups.of(first)
     table = PatternTable.of(decisions, scores, calibrators, y, metric, groups=scored)
     forecasts: tuple[ForecastScore, ...] = ()
     if table.raw and not table.is_labelled.any():
@@ -190,23 +186,17 @@ def _forecasts(
     """
     coverage, logits = how
     unknown = np.full(scores.shape[1], np.nan)
-    joint = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
-
-    def pmf_of(
-        layout: Layout, called: Booleans, both: tuple[Floats, Floats]
-    ) -> ScorePMF:
-        batch = Batch(metric, layout, *both, unknown, called, 0.0, None, logits)
-        return batch.score_pmf()[0]
-
+    p, q = from_log_odds(fixed_calibrator(None, len(scores))[0].odds(scores, None))
     forecasts = dict[bytes, ForecastScore]()  # equal labels have one score
     for i, called in enumerate(decisions):
         if called.tobytes() in forecasts:
             continue
         layout, x = layouts[i % len(layouts)], layouts[i % len(layouts)].scores
-        pmf = pmf_of(layout, called, from_log_odds(x) if logits else (x, 1.0 - x))
-        moved, ends = 0.0, (np.nan, np.nan)
+        own = from_log_odds(x) if logits else (x, 1.0 - x)
+        batch = Batch(metric, layout, *own, unknown, called, 0.0, None, logits)
+        pmf, moved, ends = batch.score_pmf()[0], 0.0, (np.nan, np.nan)
         if len(layouts) > 1:
-            moved = pmf.mean - pmf_of(layout, called, joint).mean
+            moved = pmf.mean - replace(batch, p=p, q=q).score_pmf()[0].mean
         if pmf.values.size:
             ends = central_interval(pmf.values, pmf.probabilities, coverage)
         forecasts[called.tobytes()] = ForecastScore(pmf.mean, ends, moved)
@@ -247,10 +237,9 @@ def _models(p: Any, labels: Any) -> _Models:
                 f"{', '.join(own)}: names must agree"
             )
         scores = [scores[own.index(name)] for name in named]
-    usual = [
-        chr(ord("A") + i) if i < 26 else f"model {i + 1}" for i in range(len(decided))
-    ]
-    names = tuple(named or (own if len(scores) == len(decided) else None) or usual)
+    usual = [*ascii_uppercase, *(f"model {i}" for i in range(27, len(decided) + 1))]
+    own = own if len(scores) == len(decided) else None
+    names = tuple(named or own or usual[: len(decided)])
     of = ["p"] if len(scores) == 1 else [f"p of {name}" for name in names]
     return _Models(names, decided, dict(zip(of, scores, strict=True)))
 
@@ -259,19 +248,16 @@ def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
     """Return the part of each model, and the names of the models, None without."""
     if is_sparse(values):  # some are dicts of their entries
         raise TypeError(f"{name} must be dense: a list, a dict or a frame")
+    if isinstance(values, Mapping | list | tuple) and not values:
+        raise ValueError(f"{name} is empty: there is no model")
     if isinstance(values, Mapping):
-        if not values:
-            raise ValueError(f"{name} is empty: there is no model")
         return list(values.values()), [str(key) for key in values]
     if isinstance(values, Rule | Decision) or _is_number(values):
         return [values], None
     names = column_names(values)
     if names is None and isinstance(values, list | tuple):
-        if not values:
-            raise ValueError(f"{name} is empty: there is no model")
-        if name == "p" and all(map(_is_number, values)):
-            return [values], None
-        return list(values), None
+        column = name == "p" and all(map(_is_number, values))
+        return [values] if column else list(values), None
     array = to_numpy(values, name)
     if array.ndim == 1:
         return [values], None
@@ -288,11 +274,9 @@ def _decisions(
 ) -> tuple[Booleans, Floats]:
     """Return (models, rows) predictions, and known labels, nan for the others."""
     first, given = layouts[0], {}
-    for i, (name, one) in enumerate(zip(models.names, models.labels, strict=True)):
-        scores = layouts[i % len(layouts)]
-        given[f"labels of {name}"] = decided_by(
-            one, scores, f"labels of {name}", logits=logits
-        )
+    for i, one in enumerate(models.labels):
+        name, layout = f"labels of {models.names[i]}", layouts[i % len(layouts)]
+        given[name] = decided_by(one, layout, name, logits=logits)
     if known is not None:
         given["known"] = known
     read = read_together(pos_label, shape=first.shape, missing="known", **given)

@@ -131,43 +131,8 @@ RAW = JUDGED._replace(
 AS_REFERENCE = OWN._replace(level=POINT, log_slope=POINT, bend=POINT)
 
 
-class Quantiles(NamedTuple):
-    """Parameters as functions of a standard normal variable, at NORMAL."""
-
-    level: Floats
-    slope: Floats
-    bend: Floats
-    spread: Floats
-    pattern: Floats
-    system: Floats
-    apart: Floats
-
-
 @lru_cache
-def quantiles(prior: Prior) -> Quantiles:
-    """Return the quantile functions of the parameters."""
-    return Quantiles(
-        level=_mixture_quantiles(prior.level),
-        slope=_slope_quantiles(prior),
-        bend=_mixture_quantiles(prior.bend),
-        spread=prior.spread * np.exp(_mixture_quantiles(prior.log_spread)),
-        pattern=_mixture_quantiles(prior.pattern),
-        system=_mixture_quantiles(prior.system, half=True),
-        apart=_mixture_quantiles(prior.apart),
-    )
-
-
-def _slope_quantiles(prior: Prior) -> Floats:
-    """Return the quantile function of the slope at NORMAL; 0 for a silent judge."""
-    from scipy.special import ndtr, ndtri
-
-    speaks = (ndtr(NORMAL) - prior.silent) / (1.0 - prior.silent)
-    normal = np.clip(ndtri(np.maximum(speaks, 0.0)), NORMAL[0], NORMAL[-1])
-    slope = np.exp(np.interp(normal, NORMAL, _mixture_quantiles(prior.log_slope)))
-    return np.where(speaks < 0.0, 0.0, slope)
-
-
-def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
+def quantiles(parts: Mixture, *, half: bool = False) -> Floats:
     """Return the quantile function of a mixture of scales, tabulated at NORMAL."""
     from scipy.special import ndtr
 
@@ -182,11 +147,22 @@ def _mixture_quantiles(parts: Mixture, *, half: bool = False) -> Floats:
 
 
 @lru_cache
-def effect_constants(prior: Prior) -> Floats:
+def slope_quantiles(parts: Mixture, silent: float) -> Floats:
+    """Return the quantile function of the slope at NORMAL; 0 for a silent judge."""
+    from scipy.special import ndtr, ndtri
+
+    speaks = (ndtr(NORMAL) - silent) / (1.0 - silent)
+    normal = np.clip(ndtri(np.maximum(speaks, 0.0)), NORMAL[0], NORMAL[-1])
+    slope = np.exp(np.interp(normal, NORMAL, quantiles(parts)))
+    return np.where(speaks < 0.0, 0.0, slope)
+
+
+@lru_cache
+def effect_constants(pattern: Mixture) -> Floats:
     """Return d at GRID: E[expit(x + u + d)] over the prior of u is expit(x)."""
     normal = np.linspace(-5.0, 5.0, EFFECTS)
     weight = np.exp(-(normal**2) / 2.0)
-    u = np.interp(normal, NORMAL, quantiles(prior).pattern)[:, None]
+    u = np.interp(normal, NORMAL, quantiles(pattern))[:, None]
     effects = np.broadcast_to(u, (EFFECTS, GRID.size))
     return mean_constants(effects, GRID, weight / weight.sum())
 
@@ -279,8 +255,7 @@ class EffectsModel:
         x = columns[:-4].mean(axis=0)
         one = np.vstack([x, columns[-4:]])
         odds = np.empty((CURVES, x.size))
-        speaks = self.prior._replace(silent=0.0)
-        curve, system, _ = self._parameters(normal, quantiles(speaks))
+        curve, system, _ = self._parameters(normal, silent=0.0)
         which = np.zeros(CURVES, dtype=np.int64)
         mean = np.clip(from_log_odds(x)[0] @ self.weight, 1e-12, 1.0 - 1e-12)
         fixed = self.bins.pattern, self.sign, np.array([mean]), np.inf
@@ -288,26 +263,32 @@ class EffectsModel:
         return mean_constants(odds - x, x, weight / weight.sum())
 
     def _parameters(
-        self, normal: Floats, table: Quantiles
+        self, normal: Floats, silent: float
     ) -> tuple[Floats, Floats, Floats]:
         """Return level, slope and bend; effects of systems; and spreads of rates."""
-        tables = table.level, table.slope, table.bend, table.spread
+        prior = self.prior
+        tables = (
+            quantiles(prior.level),
+            slope_quantiles(prior.log_slope, silent),
+            quantiles(prior.bend),
+            prior.spread * np.exp(quantiles(prior.log_spread)),
+        )
         level, slope, bend, spread = (
             np.interp(normal[:, i], NORMAL, one) for i, one in enumerate(tables)
         )
         curve = np.stack([level, slope, bend], axis=1)
         shared, own = np.split(normal[:, CURVE : self.n_shared], [1], axis=1)
-        system = np.interp(shared, NORMAL, table.system)
+        system = np.interp(shared, NORMAL, quantiles(prior.system, half=True))
         if own.shape[1]:
-            system = system + np.interp(own, NORMAL, table.apart)
-        if self.prior.silent:
+            system = system + np.interp(own, NORMAL, quantiles(prior.apart))
+        if silent:
             added = SILENT_EFFECT / system.shape[1]
             system = system + np.where(curve[:, 1:2] == 0.0, added, 0.0)
         return curve, system, spread
 
     def shared_odds(self, normal: Floats, which: Integers) -> tuple[Floats, Floats]:
         """Return log-odds of bins without effects of patterns, and spreads of rates."""
-        curve, system, spread = self._parameters(normal, quantiles(self.prior))
+        curve, system, spread = self._parameters(normal, self.prior.silent)
         out = np.empty((len(normal), self.x.shape[1]))
         fixed = self.bins.pattern, self.sign, self.prevalence, self.prior.held
         kernels.bin_odds(curve, system, which, self.bin_columns, *fixed, out)
@@ -315,13 +296,17 @@ class EffectsModel:
 
     def pattern_effects(self, normal: Floats) -> Floats:
         """Return the effects of patterns."""
-        table = quantiles(self.prior).pattern
+        table = quantiles(self.prior.pattern)
         return np.interp(normal[:, self.n_shared :], NORMAL, table)
 
     def likelihood(self, normal: Floats, odds: Floats, spread: Floats) -> Floats:
         """Return the log-likelihood of the labels of every pattern, by particles."""
         out = np.empty((len(normal), self.n_patterns))
-        given = self.pattern_effects(normal), spread, effect_constants(self.prior)
+        given = (
+            self.pattern_effects(normal),
+            spread,
+            effect_constants(self.prior.pattern),
+        )
         kernels.label_likelihood(
             odds, *given, self.places, self.share, self.labels, out
         )
@@ -352,7 +337,7 @@ class EffectsModel:
         shape = len(found.normal), self.x.shape[1]
         p, rates = np.empty(shape), np.empty((3, shape[0], labels.size))
         effects = self.pattern_effects(found.normal)
-        given = effects, found.spread, effect_constants(self.prior)
+        given = effects, found.spread, effect_constants(self.prior.pattern)
         kernels.rates_of_strata(found.odds, *given, self.places, self.share, p, rates)
         mean, rest, variance = rates
         up, down = 1.0 / (variance * rest), 1.0 / (variance * mean)

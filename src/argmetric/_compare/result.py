@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +26,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing, small_densities, small_difference
-from argmetric._ground.saving import Saved, check_version
+from argmetric._ground.saving import Saved, check_version, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -267,8 +268,7 @@ class Comparison(Saved["Comparison"]):
     @cached_property
     def _ranking(self) -> list[int]:
         """Models, the most likely best first."""
-        order = np.lexsort((-self._ahead.mean(axis=1), -self._p_best))
-        return [int(one) for one in order]
+        return np.lexsort((-self._ahead.mean(axis=1), -self._p_best)).tolist()
 
     def scores(self) -> dict[str, ModelScore]:
         """Return the score of every model on these rows.
@@ -278,11 +278,11 @@ class Comparison(Saved["Comparison"]):
         dict
             By the name of the model, `mean` and `interval`.
         """
-        if self.forecasts:
-            known = [ModelScore(one.mean, one.interval) for one in self.forecasts]
-            return dict(zip(self.names, known, strict=True))
-        known = [draws_summary(one, self.coverage) for one in self._draws]
-        return dict(zip(self.names, known, strict=True))
+        known = self.forecasts or [draws_summary(x, self.coverage) for x in self._draws]
+        return {
+            name: ModelScore(*one[:2])
+            for name, one in zip(self.names, known, strict=True)
+        }
 
     def best(self) -> Best:
         """Return the model that is most likely the best.
@@ -463,12 +463,12 @@ class Comparison(Saved["Comparison"]):
         reach = ndtri((1 + self.coverage) / 2) + ndtri(power)
         a, b = self._pair(None, None)
         contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
-        low, high = 0, max(self.n - self.n_labels, 1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = SAFETY * reach * self.table.expected_sd(middle, contrast) <= gap
-            low, high = (low, middle) if enough else (middle, high)
-        return high
+
+        def is_enough(m: int) -> bool:
+            return SAFETY * reach * self.table.expected_sd(m, contrast) <= gap
+
+        fewer = range(1, self.n - self.n_labels)
+        return 1 + bisect_left(fewer, True, key=is_enough)
 
     def estimates(self) -> tuple[PastEstimate, ...]:
         """Return what was known after fewer labels, and what is known now.
@@ -575,13 +575,10 @@ class Comparison(Saved["Comparison"]):
         table = PatternTable(decisions, pattern, bin_, odds, y, *how)
         saved = [[float(x) for x in one.values()] for one in values["history"]]
         history = tuple(PastEstimate(int(first), *rest) for first, *rest in saved)
-        old, words = values["reference"], (values["notes"], values["assumptions"])
-        forecasts = (
-            ForecastScore(one["mean"], Interval(*one["interval"]), one["moved"])
-            for one in values["forecasts"]
-        )
-        last = (*map(tuple, words), tuple(forecasts))
-        return cls(names, coverage, table, tuple(old), history, *last)
+        forecasts = (ForecastScore(**with_intervals(x)) for x in values["forecasts"])
+        old = map(tuple, (values[key] for key in ("reference", "notes", "assumptions")))
+        reference, *words = old
+        return cls(names, coverage, table, reference, history, *words, tuple(forecasts))
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:

@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._compare.row_search import RowSearch
 from argmetric._forecast.distributions import ScorePMF
-from argmetric._forecast.draws import COUNTS, Posterior, ScoreBins, draw_counts, sums
+from argmetric._forecast.draws import COUNTS, draw_counts, sums
 from argmetric._forecast.forecast import forecast, refuse_undefined
-from argmetric._ground.arguments import check_count, check_flag, check_share, shown
+from argmetric._forecast.rivals import SharedDraws
+from argmetric._ground.arguments import (
+    as_flags,
+    check_count,
+    check_share,
+    read_share,
+    shown,
+)
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     Field,
@@ -220,7 +226,7 @@ def review_rows(
     """
     metric = get_metric(scoring_metric(metric, labels))
     refuse_swapped([p], [labels], "review_rows(p, labels, metric)")
-    logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
+    logits, leave = as_flags(logits=logits, leave_out=leave_out)
     coverage = check_share(coverage, "coverage")
     seed = check_count(random_state, "random_state", low=0)
     layout = lay_out(p, logits=logits)
@@ -253,7 +259,8 @@ def review_rows(
         left = chosen[rest].astype(np.int64)
         after: Any = forecast(layout.scores[rest], left, metric, **how)
     elif calibrator is not None and calibrator._uncertain:
-        after, rise = _posterior_score(search, x, calibrator, (chosen, rows), seed)
+        draws = SharedDraws(layout, chosen, reference=calibrator, logits=logits)
+        after, rise = _posterior_score(search, draws, (chosen, rows), seed)
     else:
         after = search.distribution(chosen, rows)
     refuse_undefined(after.values, metric)
@@ -275,17 +282,7 @@ def review_rows(
 
 def _budget(budget: Any, n: int) -> int:
     """Return a number of rows from a count, or from a percentage such as "5%"."""
-    if isinstance(budget, str):
-        text = budget.strip()
-        try:
-            part = float(text.removesuffix("%")) / 100.0
-        except ValueError:
-            part = -1.0
-        if not text.endswith("%") or not 0.0 < part <= 1.0:
-            raise ValueError(
-                f"budget must be a number of rows or a percentage such as '5%', not "
-                f"{shown(budget)}"
-            )
+    if isinstance(budget, str) and (part := read_share(budget, "budget")):
         return max(1, round(part * n))
     return min(check_count(budget, "budget", low=1), n)
 
@@ -300,8 +297,7 @@ def _portions(worth: Floats, total: float) -> Floats:
 
 def _posterior_score(
     search: RowSearch,
-    x: Floats,
-    calibrator: Calibrator,
+    draws: SharedDraws,
     chosen: tuple[Booleans, Integers],
     seed: int,
 ) -> tuple[ScorePMF, float]:
@@ -312,15 +308,13 @@ def _posterior_score(
     m_d the metric of the counts that are expected in draw d, it is the rise of
     S + mean over d of m_d - m of the fitted calibrator.
     """
-    metric, n = search.metric, float(x.size)
-    bins = ScoreBins.of(x, chosen[0], np.full(x.size, np.nan), calibrator)
-    p = Posterior(calibrator).probabilities(bins)
-    fitted = from_log_odds(calibrator._map(bins.x))[0][:, None]
+    metric, n, p = search.metric, float(search.p.size), draws.p
 
     def sets(labels: Booleans, rows: Integers) -> Floats:
         kind = np.where(labels, 0, 1)
         kind[rows] = 2
-        counts = np.bincount(kind * len(p) + bins.place, minlength=3 * len(p))
+        place = draws.bins.place
+        counts = np.bincount(kind * len(p) + place, minlength=3 * len(p))
         return counts.reshape(3, -1).astype(np.float64)
 
     def scores(some: Floats, hits: Floats, misses: Floats, seen: Floats) -> Floats:
@@ -329,7 +323,7 @@ def _posterior_score(
 
     def about(labels: Booleans, rows: Integers) -> float:
         some = sets(labels, rows)
-        of_draws, own = (scores(some, *sums(some, one)) for one in (p, fitted))
+        of_draws, own = (scores(some, *sums(some, x)) for x in (p, draws.fitted))
         gap = float(np.nan_to_num(of_draws.mean() - own.mean()))
         return gap + search.sign * search.expected(labels, rows)
 

@@ -27,6 +27,7 @@ from argmetric._compare.effects import (
 from argmetric._compare.joint import JointCalibrator, bins_along
 from argmetric._compare.strata import allocation, drawn_rows, moves_of, strata_of
 from argmetric._forecast.draws import COUNTS, DRAWS, draw_counts
+from argmetric._ground.layout import Layout
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -62,6 +63,14 @@ class ScoredGroups:
 
     code: Integers  # of every row
     size: Floats  # rows of each
+
+    @classmethod
+    def of(cls, layout: Layout) -> ScoredGroups:
+        """Return the segments of a layout."""
+        code = np.empty(layout.scores.size, dtype=np.int64)
+        place = np.repeat(np.arange(layout.sizes.size), np.diff(layout.indptr))
+        code[layout.segment_rows(0, layout.sizes.size)] = place
+        return cls(code, layout.sizes.astype(np.float64))
 
 
 @dataclass(frozen=True)
