@@ -83,6 +83,15 @@ def test_a_judge_and_labels_of_people(run):
     assert values["difference"]["mean"] == found.mean
 
 
+def test_a_column_of_labels_that_is_not_there_is_refused(run):
+    known = [str(y) if i % 9 == 0 else "" for i, y in enumerate(Y[NEW])]
+    called = {f"p_{name}": p[NEW] for name, p in P.items()}
+    write_columns("some.csv", {"label": known, **called})
+    given = ("compare", "some.csv", "--scores", "p_*", "--threshold", "0.5")
+    assert "100 of 900 rows" in run(*given, "--label", "label").out
+    assert "no column 'lable'" in run(*given, "--label", "lable").err
+
+
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc", "jaccard"])
 def test_one_system_and_a_judge(run, metric):
     seen = np.arange(0, 900, 9)

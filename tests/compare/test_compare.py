@@ -328,7 +328,7 @@ F1 0.015 -0.074 0.101 0.6 Cannot tell yet: a ahead by 0.015 F1 (-0.074 to +0.101
 F1 -0.015 -0.101 0.074 0.4 Cannot tell yet: b ahead by 0.015 F1 (-0.074 to +0.101)
 F1 -0.05 -0.08 -0.02 0.002 b is better by 0.050 F1 (+0.020 to +0.080), probability .998
 F1 0.05 0.0 0.1 0.95 a is likely better by 0.050 F1 (+0.000 to +0.100), probability .950
-F1 0.05 0.05 0.05 1 a is better by 0.050 F1, probability over .999
+F1 0.05 0.04 0.06 1 a is better by 0.050 F1 (+0.040 to +0.060), probability over .999
 F1 0 0 0 0.5 a and b make the same decisions
 loss -0.05 -0.08 -0.02 0.998 a is better than b by 0.050 loss (+0.020 to +0.080), prob
 loss 0.01 -0.02 0.04 0.4 Cannot tell yet: b ahead of a by 0.010 loss (-0.020 to +0.040)
@@ -436,3 +436,33 @@ def test_labels_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="y has shape"):
         FOUND.add([1, 2], [1])
     assert FOUND.add([7, 7], [1, 1]).n_labels == 1
+
+
+def test_labels_of_all_rows_say_nothing_of_others() -> None:
+    rng = np.random.default_rng(0)
+    y, p = models(1, 50)
+    found = am.compare(p, [0.5, 0.5], "f1", known=y)
+    a, b = true_scores(y, [one >= 0.5 for one in p])
+    gap = found.difference()
+    assert gap.mean == pytest.approx(a - b, abs=1e-12)
+    assert gap.verdict == "counted"
+    ahead = "A" if a > b else "B"
+    answer = f"{ahead} is better by {abs(a - b):.3f} F1 on these rows, whose labels "
+    assert repr(found).startswith(answer + "are all known; others may differ")
+    some = am.compare(
+        p, [0.5, 0.5], "f1", known=np.where(rng.random(50) < 0.5, y, np.nan)
+    )
+    assert some.difference().verdict != "counted"
+    assert am.report(found).values["comparison"]["mean"] == found.mean
+
+
+def test_true_labels_in_the_place_of_scores_are_refused() -> None:
+    called = {"a": P[0] >= 0.5, "b": P[1] >= 0.5}
+    with pytest.raises(ValueError, match=r"all of them 0 or 1.* true labels as known="):
+        am.compare(Y * 1, called)
+    with pytest.raises(ValueError, match="all of them 0 or 1"):
+        am.compare({"a": Y * 1, "b": called["b"] * 1}, called)
+    known = np.where(np.arange(Y.size) < 60, Y, np.nan)
+    judge = called["b"] * 1.0
+    with pytest.warns(UserWarning, match="all of them 0 or 1"):
+        assert am.compare(judge, called, known=known).n_labels == 60

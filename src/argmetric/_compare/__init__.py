@@ -39,7 +39,13 @@ from argmetric._ground.types import (
     LabelsLike,
     ReferenceLike,
 )
-from argmetric._ground.validation import is_sparse, read_scores, to_numpy, warn_of_scale
+from argmetric._ground.validation import (
+    VALUES_TO_JUDGE_BY,
+    is_sparse,
+    read_scores,
+    to_numpy,
+    warn_of_scale,
+)
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
@@ -150,6 +156,8 @@ def compare(
     source = "new rows are like the reference, but for what their labels tell"
     if rows is None:
         source = "probabilities are calibrated, but for what labels tell"
+        if not logits:
+            _refuse_labels(layouts, known)
         for layout in layouts:
             warn_of_scale(layout.scores, logits=logits)
     scored = None if first.single else ScoredGroups.of(first)
@@ -284,6 +292,22 @@ def _decisions(
     if known is not None:
         arrived = np.asarray(first.select(read.pop()), dtype=np.float64)
     return np.stack([first.select(one) == 1.0 for one in read]), arrived
+
+
+def _refuse_labels(layouts: list[Layout], known: Any) -> None:
+    """Refuse labels in the place of all scores, where nothing tells how good they are.
+
+    They would be certain. A few rows may well be.
+    """
+    n = layouts[0].scores.size
+    if known is not None or n < VALUES_TO_JUDGE_BY:
+        return
+    if all(np.isin(one.scores, (0.0, 1.0)).all() for one in layouts):
+        raise ValueError(
+            f"p has {n:,} values, all of them 0 or 1: labels, not scores. Pass true "
+            "labels as known=; a judge's verdicts are no scores until people label "
+            "some rows: known=, or reference=(y, verdicts)"
+        )
 
 
 def _decision_notes(names: tuple[str, ...], decisions: Booleans) -> list[str]:

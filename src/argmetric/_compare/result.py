@@ -43,7 +43,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 FORMAT = 2  # of the saved form; 1 had an effect of patterns
 NAME = "argmetric comparison"
 SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
-VERDICTS = ("sure", "likely", "cannot tell", "same decisions")
+VERDICTS = ("sure", "likely", "cannot tell", "same decisions", "counted")
 STILL_BEST = 0.02  # added to the probability to be best of a model that hardly is
 
 
@@ -120,9 +120,9 @@ class Difference(Result):
 
     @property
     def verdict(self) -> str:
-        """How sure it is which model is better: one of four words."""
-        if self.mean == 0.0 and self.interval == (0.0, 0.0):
-            return VERDICTS[3]
+        """How sure it is which model is better, or that nothing is estimated."""
+        if self.interval[0] == self.interval[1]:
+            return VERDICTS[4 if self.mean else 3]
         most = max(self.probability, 1.0 - self.probability)
         return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
 
@@ -140,14 +140,16 @@ class Difference(Result):
         if gap < 0.0 if open_ else surety < 0.5:
             names, gap, ends = names[::-1], -gap, [-ends[1], -ends[0]]
             surety = 1.0 - surety
-        by = f"by {gap:.3f} {title}"
-        if low < high:
-            by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+        by, than = f"by {gap:.3f} {title}", f" than {names[1]}" if several else ""
+        if self.verdict == VERDICTS[4]:
+            better = f"{names[0]} is better{than} {by} on these rows"
+            return f"{better}, whose labels are all known; others may differ"
+        by = f"{by} ({ends[0]:+.3f} to {ends[1]:+.3f})"
         if open_:
             ahead = f"ahead of {names[1]}" if several else "ahead"
             return f"Cannot tell yet: {names[0]} {ahead} {by}"
         how = "better" if self.verdict == VERDICTS[0] else "likely better"
-        how = f"{how} than {names[1]}" if several else how
+        how += than
         likely = f"{surety:.3f}".removeprefix("0").replace("1.000", "over .999")
         return f"{names[0]} is {how} {by}, probability {likely}"
 

@@ -187,7 +187,9 @@ def _read(
         )
     there = bool(files.default_columns(table, files.LABEL_NAMES))
     if label is not None:
-        there = new is not None or label in table.names
+        # the reference, or the file of --known, may have it instead of the rows
+        other = o.known is not None or (o.reference and o.reference_label is None)
+        there = new is not None or not other or label in table.names
     if there:
         name = io.find_label(table, label, taken=[rows.used.get("score")])
         how: Any = {"pos_label": o.pos_label, "missing": new is None}
