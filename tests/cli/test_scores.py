@@ -274,3 +274,25 @@ def test_demo_gains_more_than_luck(run):
     assert len(out.splitlines()) < 45
     refused = run("demo", "--report", "demo.pdf")
     assert (refused.code, refused.out) == (2, "")
+
+
+def test_expected_scores_of_groups_go_to_a_file_of_their_own(run):
+    write_csv(order=ORDER)
+    given = ("decide", "scores.csv", "--group", "order", "-o", "out.csv", "--by-group")
+    assert run(*given, "groups.parquet").code == 0
+    found = pq.read_table("groups.parquet").to_pydict()
+    d = am.decide(P, "f1", groups=[str(one) for one in ORDER])
+    assert list(found) == ["group", "n_positives", "expected"]
+    assert dict(zip(found["group"], found["expected"], strict=True)) == dict(
+        zip(d.group_ids, d.group_expected, strict=True)
+    )
+    Path("out.csv").unlink()
+    for bad, message in {
+        ("groups.xyz",): "unknown extension",
+        ("none/groups.csv",): "there is no folder",
+        ("groups.csv", "--average", "pooled"): "--average pooled has no score by group",
+    }.items():
+        assert message in run(*given, *bad).err
+    assert not Path("out.csv").exists()
+    alone = run("decide", "scores.csv", "-o", "out.csv", "--by-group", "groups.csv")
+    assert "pass --group COLUMN" in alone.err

@@ -403,6 +403,8 @@ class Writing(Options, group=OUTPUT):
         The format of the output, if its name does not show it.
     new_decisions
         The name of the column of decisions that is added.
+    by_group
+        Also write a row for each group, with its positives and its expected score.
     report
         Also write a report: a page (.html), Markdown (.md), JSON (.json) or text
         (.txt).
@@ -422,6 +424,7 @@ class Writing(Options, group=OUTPUT):
         "decision"
     )
     calibrated_column: ColumnName = "calibrated"
+    by_group: WrittenPath | None
     report: WrittenPath | None
     fail_under: Finite
     fail_on: Literal["mean", "interval"] = "mean"

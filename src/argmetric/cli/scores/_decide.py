@@ -29,7 +29,7 @@ _NO_REFERENCE = (
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
     "rule max_positives min_positives per_row min_precision min_recall confidence "
-    "coverage output output_format new_decisions report json jobs "
+    "coverage output output_format new_decisions by_group report json jobs "
     f"{pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
@@ -71,6 +71,10 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     rows, rule = _read(o, source, am.ReviewRule, am.ParityRule)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
+    if o.by_group is not None:
+        if o.average == "pooled":
+            raise UsageError("--average pooled has no score by group for --by-group")
+        files.output_format(rows.table, o.by_group)  # refused before rows are written
     if isinstance(rule, am.ReviewRule):
         return _review(o, rows, rule, out, names[0])
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
@@ -88,6 +92,9 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(rows.table, added, rows.columns.values())
     lines.save_report(rows, o, decision, chosen)
+    if o.by_group is not None and decision is not None:
+        frame = files.Table(decision.to_frame("pyarrow"), "csv", o.by_group)
+        files.write_table(frame, o.by_group)
     facts = lines.forecast_facts(results["forecast"], *(["labels"] if decision else []))
     if decision is not None:
         kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
