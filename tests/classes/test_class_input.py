@@ -93,3 +93,29 @@ def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
 )
 def test_rows_that_are_no_probabilities_of_classes(p, options, message):
     refuses(ValueError, message, am.classes.decide, p, **options)
+
+
+@pytest.mark.parametrize("prefix", ["p_", "", "score of "])
+def test_columns_that_begin_alike_are_named_by_the_rest(prefix):
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([1, 1, 1], 90)
+    names = np.array(["car", "cat", "dog"])
+    y = names[[rng.choice(3, p=row) for row in p]]
+    frame = pd.DataFrame(p, columns=[prefix + name for name in names])
+    straight = am.classes.tune(y, p, "f1", n_bootstrap=0, cv=0)
+    turned = am.classes.tune(
+        y,
+        frame[[prefix + name for name in ("dog", "car", "cat")]],
+        "f1",
+        n_bootstrap=0,
+        cv=0,
+    )
+    assert turned.score == straight.score
+    other = pd.DataFrame(p, columns=["x", "y", "z"])  # in the order of the classes
+    assert am.classes.tune(y, other, "f1", n_bootstrap=0, cv=0).score == straight.score
+
+
+def test_labels_of_other_names_are_said_and_score_0():
+    y = np.tile(["A", "B"], 10)
+    with pytest.warns(UserWarning, match="no class in common: y has .*'A'.* 'p_A'"):
+        assert am.classes.evaluate(y, np.tile(["p_A", "p_B"], 10), "f1") == 0.0

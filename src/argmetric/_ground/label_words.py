@@ -131,7 +131,10 @@ def _holds(name: str) -> str:
 
 def _if_swapped(found: Sequence[Any]) -> str:
     if any(isinstance(label, float) for label in found):  # whole ones are int by now
-        return "these look like scores: are scores and labels in their places? If so, "
+        return (
+            "these look like scores: are scores and labels in their places, as in "
+            "(y, p)? If these are labels, "
+        )
     return ""
 
 

@@ -136,7 +136,7 @@ def _whole(size: int) -> tuple[Integers, Integers]:
     return np.array([0, size]), np.array([size])
 
 
-def check_matrix_average(groups: object, average: str | None) -> None:
+def check_matrix_average(groups: object, average: str | None, p: object = None) -> None:
     """Refuse groups beside a matrix, and an average that a matrix cannot have."""
     if groups is not None:
         raise ValueError(
@@ -144,8 +144,10 @@ def check_matrix_average(groups: object, average: str | None) -> None:
             "average='samples', 'macro' or 'micro'"
         )
     if average is None:
+        names = column_names(p)
         raise ValueError(
-            "a matrix needs average='samples' (mean over rows), "
+            ("" if names is None else f"pass one column, such as p[{names[0]!r}]; ")
+            + "a matrix needs average='samples' (mean over rows), "
             "'macro' (mean over columns) or 'micro' (all cells together); for one of "
             "several classes per row call argmetric.classes.decide or "
             "argmetric.classes.forecast"
@@ -155,7 +157,7 @@ def check_matrix_average(groups: object, average: str | None) -> None:
 
 def _matrix(array: Floats, p: object, groups: object, average: str | None) -> Layout:
     """Return the layout of a matrix: rows, columns or all cells as segments."""
-    check_matrix_average(groups, average)
+    check_matrix_average(groups, average, p)
     shape, kind = array.shape, same_kind(p)
     if average == "micro":
         return _one(

@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     only_shown,
 )
 from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.label_words import list_labels
 from argmetric._ground.labels import (
     distinct,
     label_array,
@@ -27,6 +28,7 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
+    AnyArray,
     ArrayLike,
     Axes,
     ClassNames,
@@ -37,7 +39,12 @@ from argmetric._ground.types import (
     LabelRule,
     WithLabels,
 )
-from argmetric._ground.validation import check_length, check_weight
+from argmetric._ground.validation import (
+    VALUES_TO_JUDGE_BY,
+    check_length,
+    check_weight,
+    warn_user,
+)
 from argmetric._verbs.decide import Actual, cell_scales, warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
@@ -253,8 +260,7 @@ def evaluate(
     if classes is None:
         refuse_missing(actual, "y")
         refuse_missing(predicted, "labels")
-        both = {plain_label(x) for one in (actual, predicted) for x in distinct(one)}
-        names = sorted_classes(both, "y and labels")
+        names = _classes_of(actual, predicted)
     else:
         names = given_classes(classes)
     count = len(names)
@@ -280,6 +286,18 @@ def evaluate(
     )
     warn_of_surprise(forecast, float(score), weighted=weight is not None)
     return score
+
+
+def _classes_of(actual: AnyArray, predicted: AnyArray) -> ClassTuple:
+    """Return the classes of both; warn where they have none in common."""
+    both = ({plain_label(x) for x in distinct(one)} for one in (actual, predicted))
+    true, other = both
+    if actual.size >= VALUES_TO_JUDGE_BY and not true & other:
+        warn_user(
+            f"y and labels have no class in common: y has {list_labels([*true])}, "
+            f"labels have {list_labels([*other])}; pass decide its classes="
+        )
+    return sorted_classes(true | other, "y and labels")
 
 
 def sorted_classes(labels: set[Any], name: str) -> ClassTuple:

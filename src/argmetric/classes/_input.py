@@ -87,6 +87,8 @@ def class_codes(
     count = scores.shape[1]
     names = column_names(p) if given is None else given_classes(given, count)
     columns = {} if names is None else {plain_label(x): i for i, x in enumerate(names)}
+    if given is None:
+        columns = _without_prefix(columns, classes)
     if set(classes) <= set(columns) and len(columns) == count:
         if given is not None:
             _refuse_other_order(tuple(columns), column_names(p))
@@ -109,6 +111,19 @@ def class_codes(
         "where a class does not occur in y, pass classes=, the class of each column, "
         "or a frame whose columns are named like the classes"
     )
+
+
+def _without_prefix(columns: dict[Any, int], classes: ClassTuple) -> dict[Any, int]:
+    """Return columns such as p_A under the names of the classes, if all begin alike."""
+    if len(classes) != len(columns) or not all(isinstance(x, str) for x in columns):
+        return columns
+    first = next(iter(columns))
+    for one in classes:
+        prefix = first.removesuffix(str(one))
+        named = {f"{prefix}{name}": name for name in classes}
+        if prefix != first and set(named) == set(columns):
+            return {named[name]: place for name, place in columns.items()}
+    return columns
 
 
 def class_names(p: ArrayLike, count: int, given: ClassNames | None) -> ClassTuple:

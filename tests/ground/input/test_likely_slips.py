@@ -46,6 +46,14 @@ def test_both_columns_of_predict_proba(verb, average, kind):
         VERBS[verb](kind(BOTH), BOTH_Y, average=average)
 
 
+def test_a_table_in_the_place_of_its_column():
+    table = pd.DataFrame({"probability": COLUMN, "label": Y})
+    for whole in (table, table[["probability"]]):
+        refuses(
+            ValueError, r"pass one column, such as p\['probability'\]", am.decide, whole
+        )
+
+
 def test_both_columns_to_calibrate():
     refuses(ValueError, TWO, am.calibrate, BOTH_Y, BOTH)
     # One label per row and a column per class: that is what a temperature takes.
@@ -91,6 +99,19 @@ def test_the_list_of_a_model_with_several_outputs():
     assert am.decide(eval(way_out), average="macro").n == 180
     with pytest.raises(ValueError, match=r"p is a list of 2 matrices, .*: pass one"):
         am.decide([np.ones((2, 3)), np.ones((2, 3))], average="macro")
+
+
+def test_the_column_of_the_other_class():
+    y, p = np.tile(Y, 8), np.tile(COLUMN, 8)
+    from sklearn.metrics import roc_auc_score
+
+    (note,) = am.tune(y, 1 - p, "f1").notes[-1:]
+    area = roc_auc_score(y, 1 - p)
+    assert f"positives have the lower scores (AUC {area:.2f})" in note
+    weighed = am.tune(y, 1 - p, "f1", sample_weight=np.full(y.size, 1e6)).notes
+    assert note in weighed
+    for fine in (p, RNG.random(y.size)):
+        assert not any("AUC" in one for one in am.tune(y, fine, "f1").notes)
 
 
 # -------------------------------------------------------------- labels in place of p

@@ -221,8 +221,9 @@ def test_labels_that_have_not_arrived(values):
          "column with two of them first; commands take several classes with "
          "`one_label`"),
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
-         "2 more values; labels have two values; make a column with two of them first; "
-         "commands take several classes with `one_label`"),
+         "2 more values; labels have two values; are the columns of scores and labels "
+         "swapped? If not, make a column with two of them first; commands take several "
+         "classes with `one_label`"),
     ],
 )  # fmt: skip
 def test_no_labels(values, pos_label, problem):

@@ -340,3 +340,16 @@ def test_unlabelled_scores_are_calibrated_as_the_others():
     found = am.tune(y, p**3, reference=known, new_rows=new, **options)
     scores = {"p": known.apply(p**3), "new_rows": known.apply(new)}
     assert found.guarantee == am.tune(y, **scores, **options).guarantee
+
+
+def test_the_threshold_of_a_decision_is_the_one_that_is_proven():
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.3, 0.6, 600)
+    y = (rng.random(600) < p) * 1
+    new = rng.beta(0.3, 0.6, 30)
+    how = {"min_precision": 0.9, "confidence": 0.95, "reference": (y, p)}
+    d = am.decide(new, "f1", **how)
+    assert d.guarantee.threshold == d.threshold_raw
+    np.testing.assert_array_equal(d.labels, new >= d.threshold_raw)
+    below = new[new < d.threshold_raw].max()
+    assert below < d.threshold_raw  # not midway to the next row

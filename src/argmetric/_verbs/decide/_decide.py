@@ -284,10 +284,21 @@ def decide_by(
         decision = replace(decision, notes=notes, prevalence=prevalence, _moved=moved)
         remember_decision(decision)
     if guarantee is not None:
-        decision = replace(decision, guarantee=guarantee)
+        decision = _at_guarantee(decision, guarantee, raw=raw is not None)
     if undefined:
         raise NeverDefinedError(metric, decision)
     return decision
+
+
+def _at_guarantee(decision: Decision, proven: Guarantee, *, raw: bool) -> Decision:
+    """Return the decision with its guarantee, and the cut that is proven.
+
+    It selects the same rows here, but not always among others.
+    """
+    cut = "threshold_raw" if raw else "threshold"
+    if getattr(decision, cut) is None:
+        return replace(decision, guarantee=proven)
+    return replace(decision, guarantee=proven, **{cut: proven.threshold})
 
 
 def _name_positives(reference: object, pos_label: Label) -> ReferenceLike:

@@ -41,6 +41,7 @@ from argmetric.metrics import Metric
 
 N_GROUP_DRAWS = 1000
 CELLS_AT_ONCE = 2**15  # cells of samples that are held at once, near the processor
+MOST_ERRORS = 4  # by which an AUC below 1/2 may be due to few rows
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 
 
@@ -339,6 +340,16 @@ def _notes(search: Search, cut: int) -> tuple[str, ...]:
         notes.append("the best cut predicts no positive at all")
     elif cut == search.cuts.size - 1:
         notes.append("the best cut predicts every row positive")
+    cuts, (tp, fp) = search.cuts, (search.cuts.tp, search.cuts.fp)
+    parts = tp[-1] / cuts.n * (fp[-1] / cuts.n)
+    if parts > 0.0:
+        area = (np.diff(fp / cuts.n) * (tp[1:] + tp[:-1]) / cuts.n).sum() / (2 * parts)
+        error = np.sqrt((n + 1) / (12 * parts)) / n  # of scores that say nothing
+        if area < 0.5 - MOST_ERRORS * error:
+            notes.append(
+                f"positives have the lower scores (AUC {area:.2f}): is p the "
+                "probability of the other class?"
+            )
     return tuple(notes)
 
 

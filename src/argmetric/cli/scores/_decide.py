@@ -71,10 +71,7 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     rows, rule = _read(o, source, am.ReviewRule, am.ParityRule)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
-    if o.by_group is not None:
-        if o.average == "pooled":
-            raise UsageError("--average pooled has no score by group for --by-group")
-        files.output_format(rows.table, o.by_group)  # refused before rows are written
+    _refuse_by_group(o, rows.table)
     if isinstance(rule, am.ReviewRule):
         return _review(o, rows, rule, out, names[0])
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
@@ -92,9 +89,7 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(rows.table, added, rows.columns.values())
     lines.save_report(rows, o, decision, chosen)
-    if o.by_group is not None and decision is not None:
-        frame = files.Table(decision.to_frame("pyarrow"), "csv", o.by_group)
-        files.write_table(frame, o.by_group)
+    _write_by_group(o, decision)
     facts = lines.forecast_facts(results["forecast"], *(["labels"] if decision else []))
     if decision is not None:
         kind = "optimal" if o.per_row is None else f"{o.per_row} a row"
@@ -115,6 +110,21 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     results = {"decision": decision, "rule": rule, **results}
     facts += lines.actual_lines(results["actual"])
     return Answer(rows, results, facts, notes, values, beside_rows=True)
+
+
+def _refuse_by_group(o: Arguments, table: files.Table) -> None:
+    """Refuse a file of groups that cannot be written, before the rows are."""
+    if o.by_group is not None:
+        if o.average == "pooled":
+            raise UsageError("--average pooled has no score by group for --by-group")
+        files.output_format(table, o.by_group)
+
+
+def _write_by_group(o: Arguments, decision: am.Decision | None) -> None:
+    """Write a row for each group to the file of --by-group."""
+    if o.by_group is not None and decision is not None:
+        frame = files.Table(decision.to_frame("pyarrow"), "csv", o.by_group)
+        files.write_table(frame, o.by_group)
 
 
 def _review(

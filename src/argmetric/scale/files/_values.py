@@ -207,6 +207,8 @@ _TWO_OF_THEM = (
     f"{marked('one_label')}"
 )
 
+_SWAPPED = "are the columns of scores and labels swapped? If not, "
+
 
 def labels(
     table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
@@ -304,6 +306,8 @@ def read_values(
         known = classes_of(found, place, positive, both=both, naming=_naming)
     except LabelError as error:
         way_out = _TWO_OF_THEM if error.kind == "many" else error.way_out
+        if error.kind == "many" and any(isinstance(one, float) for one in found):
+            way_out = f"{_SWAPPED}{way_out}"
         raise DataError(f"{error.problem}; {way_out}") from None
     return meant, known
 
