@@ -1,12 +1,15 @@
 """Files whose rows have one of several classes: ``--one-label``."""
 
+import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pc
+import pytest
 
 import argmetric as am
+from cli_files import write_columns
 from command import plain, words
 
 NAMES = "cat", "dog", "bird"
@@ -156,3 +159,32 @@ def test_several_metrics_make_several_rules_of_classes(run):
     rules = am.classes.tune(Y, P, ["f1", "jaccard"], **how)
     found = json.loads(ended.out)
     assert found["rules"] == [plain(one.to_dict()) for one in rules.values()]
+
+
+def test_limits_by_class(run):
+    p = np.random.default_rng(4).dirichlet([2, 1, 1], 60)
+    names = ["cat", "dog", "owl"]
+    columns = {f"p_{name}": one for name, one in zip(names, p.T, strict=True)}
+    write_columns("p.csv", columns)
+    given = ("decide", "p.csv", "--scores", "p_*", "--one-label", "-o", "out.csv")
+    assert (
+        run(*given, "--max-per-class", "cat=10", "--max-per-class", "dog=20%").code == 0
+    )
+    with open("out.csv") as file:
+        found = [row["decision"] for row in csv.DictReader(file)]
+    most = {"cat": 10, "dog": "20%"}
+    wanted = am.classes.decide(p, "f1", classes=names, max_per_class=most)
+    assert found == wanted.labels.tolist()
+    assert found.count("cat") == 10
+    for bad, message in {
+        ("cow=1",): "--max-per-class names the class 'cow'",
+        ("cat",): "--max-per-class cat: one CLASS=COUNT",
+        ("cat=few",): "--max-per-class cat=few: A whole number",
+        ("cat=1", "--max-per-class", "cat=2"): "one CLASS=COUNT for each class",
+        ("cat=1", "--max-positives", "2"): "pass --max-per-class CLASS=COUNT",
+    }.items():
+        assert message in run(*given, "--max-per-class", *bad).err
+    alone = run("decide", "p.csv", "--score", "p_cat", "--max-per-class", "cat=1")
+    assert "--max-per-class goes with --one-label" in alone.err
+    with pytest.raises(ValueError, match="max_per_class has 0.1: .* 10% as text"):
+        am.classes.decide(p, "f1", classes=names, max_per_class={"cat": 0.1})

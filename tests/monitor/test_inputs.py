@@ -49,6 +49,22 @@ def test_periods_begin_where_people_expect(every: str, starts: list[str]) -> Non
     assert found.notes == ()
 
 
+def test_weeks_and_months_begin_with_their_first_day() -> None:
+    weeks = ["2020-W53", "2026-W01", "2026-W53", "2026-W01", "2025-W30"]
+    days = ["2020-12-28", "2025-12-29", "2026-12-28", "2025-12-29", "2025-07-21"]
+    for texts, first in (
+        (weeks, days),
+        (["2026-01", "2026-02"], ["2026-01-01", "2026-02-01"]),
+    ):
+        some = NEW[: len(texts)]
+        found, wanted = (watch(some, time=x, every="1d") for x in (texts, first))
+        assert [one.start for one in found.periods] == sorted(set(first))
+        assert found.to_dict() == wanted.to_dict()
+    for bad in (["2025-W53"], ["2026-W00"], ["2026-01-05", "2026-W02"], ["2026-13"]):
+        with pytest.raises(ValueError, match=r"time is .* at row .: ISO text"):
+            watch(NEW[: len(bad)], time=bad)
+
+
 def test_all_kinds_of_times_are_the_same() -> None:
     texts = [f"2026-03-{day:02}" for day in range(1, 29)] * 3
     objects = [dt.date.fromisoformat(one) for one in texts]

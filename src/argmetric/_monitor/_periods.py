@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _WORDS = {
     "quarter": "1q",
     "year": "1y",
 }
+WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})"), re.compile(r"\d{4}-\d{2}")
 MONDAY = 3  # days from the first Monday before 1970 to 1970-01-01
 USUAL_YEAR = 52  # periods, where their length in time is not known
 EXAMPLES = "'1d', '1w', '1mo' or a number of rows"
@@ -142,8 +144,8 @@ def read_times(
     else:
         raise TypeError(
             "time must hold dates, times or ISO text such as '2026-01-31', not "
-            f"{values.dtype}: make times of numbers first, such as by "
-            "pandas.to_datetime(time, unit='s')"
+            f"{values.dtype}: make times of numbers first, of seconds by "
+            "pandas.to_datetime(time, unit='s'), of weeks as text such as '2026-W05'"
         )
     missing = np.flatnonzero(np.isnat(times))
     if missing.size:
@@ -174,7 +176,7 @@ def _parse_times(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
         raise TypeError(
             f"time is no date, time or text at row {row + first}: {values[row]!r}"
         )
-    texts = pa.array([str(one).strip() for one in values])
+    texts = pa.array(_first_days([str(one).strip() for one in values]))
     plain, zoned = (_cast(texts, pa.timestamp("us", tz=zone)) for zone in (None, "UTC"))
     if plain is not None:
         return plain, False
@@ -185,11 +187,28 @@ def _parse_times(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
         if all(_cast(texts.slice(row, 1), kind) is None for kind in both):
             raise ValueError(
                 f"time is {one.as_py()!r} at row {row + first}: ISO text such as "
-                "'2026-01-31' or '2026-01-31T12:00' is needed"
+                "'2026-01-31', '2026-01-31T12:00', '2026-W05' or '2026-01' is needed"
             )
     raise ValueError(
         "some times have a time zone and some have none: give all of them the same"
     )
+
+
+def _first_days(texts: list[str]) -> list[str]:
+    """Return weeks such as 2026-W05, and months, as the first day of each."""
+    days = {}
+    for one in set(texts):
+        week = WEEK.fullmatch(one)
+        if week is not None:
+            year, number = map(int, week.groups())
+            if not 0 < number <= date(year, 12, 28).isocalendar()[1]:
+                return texts
+            days[one] = str(date.fromisocalendar(year, number, 1))
+        elif MONTH.fullmatch(one):
+            days[one] = f"{one}-01"
+        else:
+            return texts
+    return [days[one] for one in texts]
 
 
 def _cast(texts: Any, kind: object) -> AnyArray | None:

@@ -294,7 +294,13 @@ def one_per_class(
 def _number(value: object, name: str, n: int | None) -> float:
     if n is not None and isinstance(value, str):
         return float(count_or_share(value, name, n))
-    return check_number(value, name, low=0.0, infinite=True)
+    number = check_number(value, name, low=0.0, infinite=True)
+    if n is not None and 0.0 < number < 1.0:
+        raise ValueError(
+            f"{name} has {number:g}: pass a number of rows, or {100 * number:g}% as "
+            "text for a fraction of them"
+        )
+    return number
 
 
 def check_prevalences(value: SharesLike, classes: ClassTuple, name: str) -> Floats:

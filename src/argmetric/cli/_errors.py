@@ -39,7 +39,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 _awaited: set[int] = set()
 _FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
 _FLAGS["output"] = "-o"
-_LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv)"
+_LIMITS = r"(?:min|max)_(?:positives|precision|recall|specificity|npv|per_class)"
 # Arguments as Python has them, in messages of the package
 _ARGUMENT = re.compile(
     rf"""(?<![\w'-])(?:({_LIMITS}|zero_division|average|prior|route|confidence)=(["']?)([\w.%]+)\2

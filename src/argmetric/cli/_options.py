@@ -235,6 +235,9 @@ class Limits(Options, group=LIMITS):
     max_positives
         Choose at most this many (500), or this share of the rows (5%, rounded down);
         with --group, in each group.
+    max_per_class
+        With --one-label: give a class to at most this many rows, such as cat=10 or
+        cat=5%; for each class of its own.
     min_positives
         Choose at least this many; with --group, in each group.
     per_row
@@ -270,6 +273,9 @@ class Limits(Options, group=LIMITS):
 
     max_positives: Annotated[
         int | str | None, shown("COUNT|PERCENT", converter=values.count_or_percent)
+    ]
+    max_per_class: Annotated[
+        list[str] | None, shown("CLASS=COUNT|PERCENT", negative="")
     ]
     min_positives: Annotated[int, _WHOLE, bound(gte=0, lte=2**53)] = 0
     per_row: Count

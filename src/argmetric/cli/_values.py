@@ -177,9 +177,30 @@ def whole(type_: object, tokens: Sequence[cyclopts.Token]) -> int:
 
 def count_or_percent(type_: object, tokens: Sequence[cyclopts.Token]) -> int | str:
     """Read 500 as a count, and 5% as the verbs do."""
+    return read_count(tokens[0].value)
+
+
+def counts_by_class(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, Any]:
+    """Read cat=10 and cat=5% as limits of classes."""
+    names, counts = {str(one): one for one in classes}, {}
+    for text in given:
+        name, equal, count = text.rpartition("=")
+        if not equal or names.get(name, name) in counts:
+            raise UsageError(
+                f"--max-per-class {text}: one CLASS=COUNT for each class, such as "
+                "cat=10 or cat=5%, is needed"
+            )
+        try:
+            counts[names.get(name, name)] = read_count(count)
+        except ValueError as error:
+            raise UsageError(f"--max-per-class {text}: {error}") from None
+    return counts
+
+
+def read_count(text: str) -> int | str:
+    """Return a count, or a percentage as text."""
     from argmetric._ground.arguments import read_share
 
-    text = tokens[0].value
     if re.fullmatch(r"\+?\d{1,15}", text, re.ASCII):
         return int(text)
     try:

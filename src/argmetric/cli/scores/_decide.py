@@ -11,6 +11,7 @@ from argmetric._ground.display import part_text
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._values import counts_by_class
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -28,8 +29,8 @@ _NO_REFERENCE = (
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule max_positives min_positives per_row min_precision min_recall confidence "
-    "coverage output output_format new_decisions by_group report json jobs "
+    "rule max_positives max_per_class min_positives per_row min_precision min_recall "
+    "confidence coverage output output_format new_decisions by_group report json jobs "
     f"{pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
@@ -78,6 +79,9 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         rows.recalibrate(o)
         if rule is None:
             limits = o.with_value("min_recall", "prior")
+            if o.max_per_class is not None:
+                most = counts_by_class(o.max_per_class, rows.classes)
+                limits["max_per_class"] = most
             if rows.way != "classes":  # the others are refused
                 limits |= o.with_value(*LIMITS.split(), "confidence", "per_row")
             decision = rows.decide(**limits, n_jobs=o.jobs)

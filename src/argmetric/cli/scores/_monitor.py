@@ -138,7 +138,10 @@ def monitor(o: Arguments) -> int:
     check_options("monitor", o)
     every = _length(o.every, o.time)
     if o.reference is None and o.append is None:
-        raise UsageError("pass --reference FILE: labelled rows to compare with")
+        raise UsageError(
+            "pass --reference FILE: labelled rows to compare with; without any, "
+            "argmetric forecast takes the rows of each period"
+        )
     work = _of_classes if o.one_label else _in_blocks
     return _answer(o, source, work(o, source, every))
 
