@@ -186,5 +186,5 @@ def test_limits_by_class(run):
         assert message in run(*given, "--max-per-class", *bad).err
     alone = run("decide", "p.csv", "--score", "p_cat", "--max-per-class", "cat=1")
     assert "--max-per-class goes with --one-label" in alone.err
-    with pytest.raises(ValueError, match="max_per_class has 0.1: .* 10% as text"):
+    with pytest.raises(ValueError, match=r"max_per_class has 0\.1: .* 10% as text"):
         am.classes.decide(p, "f1", classes=names, max_per_class={"cat": 0.1})
