@@ -78,13 +78,7 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
-            limits = o.with_value("min_recall", "prior")
-            if o.max_per_class is not None:
-                most = counts_by_class(o.max_per_class, rows.classes)
-                limits["max_per_class"] = most
-            if rows.way != "classes":  # the others are refused
-                limits |= o.with_value(*LIMITS.split(), "confidence", "per_row")
-            decision = rows.decide(**limits, n_jobs=o.jobs)
+            decision = rows.decide(**_limits(o, rows), n_jobs=o.jobs)
             labels = chosen = decision.labels
         else:
             labels, chosen = _labels_by_rule(rows, rule)
@@ -114,6 +108,16 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     results = {"decision": decision, "rule": rule, **results}
     facts += lines.actual_lines(results["actual"])
     return Answer(rows, results, facts, notes, values, beside_rows=True)
+
+
+def _limits(o: Arguments, rows: TableRows) -> dict[str, Any]:
+    """Return the limits that were given, as `decide` takes them."""
+    limits: dict[str, Any] = o.with_value("min_recall", "prior")
+    if rows.way != "classes":  # the others are refused
+        return limits | o.with_value(*LIMITS.split(), "confidence", "per_row")
+    if o.max_per_class is not None:
+        limits["max_per_class"] = counts_by_class(o.max_per_class, rows.classes)
+    return limits
 
 
 def _refuse_by_group(o: Arguments, table: files.Table) -> None:
