@@ -371,7 +371,7 @@ def test_copies():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_notebooks_show_threshold_score_and_picture(classes):
     X, y = make_classification(300, n_informative=4, n_classes=classes, random_state=0)
-    unfitted = am.MetricClassifier(random_state=0)
+    unfitted = am.MetricClassifier(LogisticRegression(), random_state=0)
     fitted = clone(unfitted).fit(X, y)
     rule = fitted.rule_
     for page in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
