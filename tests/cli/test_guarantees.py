@@ -135,6 +135,53 @@ def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
     )
 
 
+def test_rows_are_given_a_class_or_left_to_a_person(run, answer):
+    rng = np.random.default_rng(0)
+    whole = rng.dirichlet([0.2, 0.2, 0.2], 2500)
+    p = np.round(whole, 6)
+    names = np.array(["ant", "bee", "cat"])
+    y = names[(p.cumsum(axis=1) < rng.random((2500, 1))).sum(axis=1).clip(0, 2)]
+    for name, part in (("val", slice(0, 2000)), ("new", slice(2000, 2500))):
+        rows = zip(p[part].tolist(), y[part], strict=True)
+        lines = [f"{','.join(map(str, row))},{one}" for row, one in rows]
+        head = "p_ant,p_bee,p_cat,kind"
+        Path(f"{name}.csv").write_text("\n".join([head, *lines, ""]))
+    ask = ["--scores", "p_*", "--one-label", "--label", "kind"]
+    how = ["tune", "val.csv", *ask, "--min-precision", ".9", "--review"]
+    said = run(*how, "--confidence", ".9", "-o", "r.json").out
+    rule = am.classes.ClassReviewRule.load("r.json")
+    alone = am.classes.tune(
+        y[:2000], p[:2000], min_precision=0.9, confidence=0.9, review=True
+    )
+    assert rule.thresholds.tolist() == alone.thresholds.tolist()
+    assert alone.guarantee.sentence in " ".join(said.split())
+    (found,) = answer(*how, "--confidence", ".9")["rules"]
+    assert found["automated"] == alone.automated
+    decide = ["decide", "new.csv", *ask, "--rule", "r.json"]
+    values = json.loads(run(*decide, "-o", "out.csv", "--json").out)
+    labels = [x.rsplit(",", 1)[1] for x in Path("out.csv").read_text().split()[1:]]
+    assert labels == rule.apply(p[2000:]).tolist()
+    assert values["for_a_person"] == labels.count("ask") > 0
+    assert values["given_a_class"] == 500 - labels.count("ask")
+    shown = run(*decide, "-o", "again.csv").err
+    right = (np.array(labels) == y[2000:]).sum()
+    told = " ".join(shown.split())
+    assert f"given a class, right {right:,} of {values['given_a_class']:,}" in told
+    run("forecast", "new.csv", *ask, "--rule", "r.json").failed(
+        1, "leaves rows to a person"
+    )
+    run("decide", "new.csv", "--score", "p_ant", "--rule", "r.json").failed(
+        1, "is a rule for several classes"
+    )
+    run(*how).failed(2, "--review goes with --confidence")
+    run(*how, "--confidence", ".9", "-m", "f1").failed(
+        1, "--review goes without metric"
+    )
+    run("tune", "val.csv", *ask, "--min-precision", ".9").failed(
+        1, "--min-precision is promised where a person sees unsure rows: pass --review"
+    )
+
+
 def test_of_groups_one_row_each_counts_for_rows_that_are_asked_about(run, answer):
     rng = np.random.default_rng(0)
     p = rng.random(1500).round(6)

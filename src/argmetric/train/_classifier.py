@@ -40,6 +40,7 @@ from argmetric._ground.types import (
     Folds,
     Label,
     RandomState,
+    SharesLike,
 )
 from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
@@ -142,15 +143,18 @@ class MetricClassifier(
         Folds of the out-of-fold scores. A number means stratified folds that keep
         groups whole.
     min_precision, min_recall, min_specificity, min_npv : float, optional
-        Minima of these scores on the out-of-fold scores.
+        Minima of these scores on the out-of-fold scores. With `review` of several
+        classes `min_precision` may be a dict by class.
     max_positives : int or str, optional
         Most rows predicted positive on the out-of-fold scores: a count, or "5%".
     confidence : float, optional
         The limits hold for new rows with this probability: see `tune`. Exact for a
         frozen estimator, an approximation for out-of-fold scores.
     review : bool, default=False
-        Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`.
-        `predict` gives -1 for rows that a person should see.
+        Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`; of
+        several classes a class or ask, see `argmetric.classes.ClassReviewRule`.
+        `predict` gives -1 for rows that a person should see, or "ask" among several
+        classes that are text.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
@@ -170,8 +174,9 @@ class MetricClassifier(
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
         Calibrator of its scores.
-    rule_ : Rule, ReviewRule or MultiClassRule
-        The rule on the estimator's own scores; of several classes, on calibrated ones.
+    rule_ : Rule, ReviewRule, MultiClassRule or ClassReviewRule
+        The rule on the estimator's own scores; that of several classes without `review`
+        on calibrated ones.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
@@ -220,7 +225,7 @@ class MetricClassifier(
         calibration: Method | None = "spline",
         route: Literal["tune", "decide", "half", "auto"] = "tune",
         cv: Folds = 5,
-        min_precision: float | None = None,
+        min_precision: SharesLike | None = None,
         min_recall: float | None = None,
         min_specificity: float | None = None,
         min_npv: float | None = None,
@@ -328,13 +333,13 @@ class MetricClassifier(
         Returns
         -------
         ndarray of shape (n_samples,)
-            The classes, as in `classes_`; with `review` also -1.
+            The classes, as in `classes_`; with `review` also ``rule_.ask``.
         """
         check_is_fitted(self)
+        if self.review:
+            return np.asarray(self.rule_.apply(self._scores(X)[0]))
         if self._positive is None:
             number = self.rule_.predicts(self._probabilities(X))
-        elif self.review:
-            return np.asarray(self.rule_.apply(self._scores(X)[0]))
         else:
             scores, _ = self._scores(X)
             chosen = self.rule_.applies(scores)

@@ -93,6 +93,7 @@ def calibrate_held_out(
 
 ROUTES = ("tune", "decide", "half", "auto")
 _FLOORS = ("min_precision", "min_recall", "min_specificity", "min_npv")
+REVIEWED = ("min_precision", "confidence")  # what several classes take with review
 LIMITS = (*_FLOORS, "max_positives", "confidence")
 
 
@@ -157,13 +158,13 @@ def read_problem(
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
         supported = {
-            "review": (False,),
             "route": ("tune", "auto"),
             "calibration": (None, DEFAULT, "auto", "temperature"),
         }
+        promised = REVIEWED if classifier.review else ()
         for name in (*LIMITS, "average", *supported):
             value = getattr(classifier, name)
-            if value in supported.get(name, (None, "macro")):
+            if name in promised or value in supported.get(name, (None, "macro")):
                 continue
             what = f"{name}={value!r}" if name in supported else name
             instead = ": use 'temperature'" if name == "calibration" else ""
@@ -328,6 +329,32 @@ def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
     )
 
 
+def _class_review(
+    classifier: MetricClassifier, problem: Problem, held_out: HeldOut
+) -> Any:
+    """Certify a threshold for each class; rows below it are left to a person."""
+    if held_out.margins:
+        raise ValueError(
+            "review=True with several classes needs predict_proba, and the estimator "
+            "has margins only"
+        )
+    if problem.groups is not None:
+        raise ValueError(
+            "review=True with several classes promises what holds for independent "
+            "rows: leave groups out, and fit on one row of each group"
+        )
+    how: dict[str, Any] = {name: getattr(classifier, name) for name in REVIEWED}
+    return tune_classes(
+        problem.y[held_out.rows],
+        held_out.scores,
+        classes=problem.classes,
+        average=classifier.average,
+        sample_weight=problem.part(held_out.rows)["sample_weight"],
+        review=True,
+        **how,
+    )
+
+
 def _fit_classes(
     classifier: MetricClassifier,
     metric: Metric,
@@ -363,6 +390,14 @@ def _fit_classes(
             "calibration='temperature'"
         )
     y = problem.y[held_out.rows]
+    if classifier.review:  # of raw probabilities: the calibrator was fitted to y
+        return FitResult(
+            calibrator,
+            _class_review(classifier, problem, held_out),
+            "tune",
+            None,
+            batch,
+        )
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     how = {"sample_weight": weight, "random_state": seed}
     rule = tune_classes(y, checked, metric, **how)

@@ -8,6 +8,7 @@ import numpy as np
 
 import argmetric as am
 from argmetric._ground.display import part_text
+from argmetric._ground.types import AnyArray, Booleans
 from argmetric.cli import _report
 from argmetric.cli._command import Arguments
 from argmetric.cli._errors import UsageError, with_flags
@@ -68,10 +69,11 @@ def decide(o: Arguments, source: io.Input) -> Answer:
         )
     if pieces.works_in_pieces("decide", o, source):
         return _decide_pieces(o, source)
-    rows, rule = _read(o, source, am.ReviewRule, am.ParityRule)
+    review = am.ReviewRule, am.classes.ClassReviewRule
+    rows, rule = _read(o, source, am.ParityRule, *review)
     names, decision = rows.column_names(o.new_decisions), None
     out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
-    if isinstance(rule, am.ReviewRule):
+    if isinstance(rule, review):
         return _review(o, rows, rule, out, names[0])
     with _report.progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
@@ -110,23 +112,39 @@ def decide(o: Arguments, source: io.Input) -> Answer:
     return Answer(rows, results, facts, notes, values, beside_rows=True)
 
 
+_Part = tuple[Booleans, Booleans | None]  # its rows, and those whose label is right
+
+
+def _review_parts(rows: TableRows, rule: Any) -> tuple[AnyArray, dict[str, _Part]]:
+    """Return what is written beside each row, and the rows of each part by its name."""
+    known = rows.y is not None
+    if isinstance(rule, am.ReviewRule):
+        actions = rule.actions(rows.p)
+        accepted = actions == "accept", rows.y == 1 if known else None
+        rejected = actions == "reject", rows.y == 0 if known else None
+        asked: _Part = actions == "ask", None
+        parts = {"accepted": accepted, "for a person": asked, "rejected": rejected}
+        return actions, parts
+    labels, given = rule.apply(rows.p), rule.predicts(rows.p) >= 0
+    parts = {"given a class": (given, labels == rows.y if known else None)}
+    return labels, {**parts, "for a person": (~given, None)}
+
+
 def _review(
-    o: Arguments, rows: TableRows, rule: am.ReviewRule, out: io.RowsOut, name: str
+    o: Arguments, rows: TableRows, rule: Any, out: io.RowsOut, name: str
 ) -> Answer:
-    """Write "accept", "ask" or "reject" beside each row."""
-    actions = rule.actions(rows.p)
-    out.write(rows.table, {name: actions}, rows.columns.values())
+    """Write beside each row what to do: accept, ask or reject, or a class or ask."""
+    labels, parts = _review_parts(rows, rule)
+    out.write(rows.table, {name: labels}, rows.columns.values())
     lines.save(rule, o.report)
-    words = {"accepted": "accept", "for a person": "ask", "rejected": "reject"}
-    counts = {key: int((actions == word).sum()) for key, word in words.items()}
+    counts = {key: int(mask.sum()) for key, (mask, _) in parts.items()}
     facts = [("rule", f"{rule._bands} ({o.rule})")]
-    facts += [(key, part_text(n, len(actions))) for key, n in counts.items()]
+    facts += [(key, part_text(n, len(labels))) for key, n in counts.items()]
     facts += lines.promise_lines(rule)
-    if rows.y is not None:
-        for key, right in (("accepted", rows.y == 1), ("rejected", rows.y == 0)):
-            if counts[key]:
-                hits = int(right[actions == words[key]].sum())
-                facts.append((f"{key}, right", part_text(hits, counts[key])))
+    for key, (mask, right) in parts.items():
+        if right is not None and counts[key]:
+            hits = int(right[mask].sum())
+            facts.append((f"{key}, right", part_text(hits, counts[key])))
     rows.metric = None
     values: dict[str, Any] = {key.replace(" ", "_"): n for key, n in counts.items()}
     values["output"] = out.target

@@ -30,7 +30,8 @@ _METHOD = (
 )
 _METRICS = f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
 _PLACEHOLDER = "{metric}"
-_CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
+_CLASS_OPTIONS = ("coverage", "min_recall", "random_state", "min_precision")
+_CLASS_OPTIONS += ("confidence", "review")
 _LIMITS = (
     "max_positives min_precision min_recall min_specificity min_npv confidence "
     "new_rows prior coverage"
@@ -140,12 +141,16 @@ def _tune_whole(
         if o.normal:
             return rows, [am.tune(normal=rows.p, **how)], []
         if o.one_label:  # the others are refused
-            how = {name: how[name] for name in _CLASS_OPTIONS} | _average_options(o)
-            metrics = o.metric or ["f1"]
+            metrics = o.metric or (None if o.review else ["f1"])
+            how = {name: how[name] for name in _CLASS_OPTIONS if name in how}
+            if not o.review or o.average or o.zero_division is not None:
+                how |= _average_options(o)
         else:
             how |= {"pos_label": rows.positive}
         how["sample_weight"] = io.load_weights(rows.table, o.weight)
-        if o.review:  # one metric; of groups one row each counts, and no mean
+        if (
+            o.review and not o.one_label
+        ):  # one metric; of groups one row each counts, and no mean
             metrics, rows.average = (
                 metrics[0] if len(metrics) == 1 else metrics,
                 o.average,
