@@ -437,7 +437,7 @@ def tune_review(
     counts = [
         np.bincount(best[rows], minlength=len(classes)).tolist() for rows in of_class
     ]
-    automated, interval = _automated(counts, thresholds, coverage)
+    automated, interval = _proportion(counts, thresholds, coverage)
     guarantee = Guarantee(
         float(thresholds.min()),
         round(1.0 - terms.risk, 15),
@@ -514,7 +514,7 @@ def _certify(
     return dict(sorted(promises.items())), tuple(notes)
 
 
-def _automated(
+def _proportion(
     counts: list[list[int]], thresholds: Floats, coverage: float
 ) -> tuple[float, Interval]:
     """Return the proportion of rows that are given a class, with an interval.
@@ -557,7 +557,8 @@ def _able(floors: Floats, sizes: Integers, risk: float) -> tuple[list[int], list
     """
     asked = np.flatnonzero(np.isfinite(floors)).tolist()
     for m in range(len(asked), 0, -1):
-        spare = {c: sizes[c] - (fewest_rows(floors[c], risk / m) or 0) for c in asked}
+        fewest = {x: fewest_rows(x, risk / m) or 0 for x in {*floors[asked].tolist()}}
+        spare = {c: sizes[c] - fewest[floors[c]] for c in asked}
         able = sorted((c for c in asked if spare[c] >= 0), key=lambda c: -spare[c])
         if len(able) >= m:
             return sorted(able[:m]), sorted({*asked} - {*able[:m]})
