@@ -124,11 +124,24 @@ def test_rows_are_accepted_asked_about_or_rejected(run, tmp_path):
     shown = run("decide", "new.csv", "--rule", "r.json", "-o", "again.csv").err
     right = y[1000:][np.array(actions) == "accept"].sum()
     assert f"accepted, right  {right:,} of {values['accepted']:,}" in shown
-    for command in (
-        ["forecast", "new.csv"],
-        ["monitor", "new.csv", "--reference", "val.csv", "--every", "100"],
-    ):
-        run(*command, "--rule", "r.json").failed(1, "leaves rows to a person")
+    run("forecast", "new.csv", "--rule", "r.json").failed(1, "leaves rows to a person")
+    watch = [
+        "monitor",
+        "new.csv",
+        "--reference",
+        "val.csv",
+        "--every",
+        "100",
+        "--rule",
+        "r.json",
+    ]
+    watched = json.loads(run(*watch, "--json").out)
+    known = {"reference": (y[:1000], p[:1000]), "known": y[1000:]}
+    found = am.monitor(p[1000:], rule, every=100, **known)
+    assert watched["alarms"] == len(found.alarms)
+    wanted = [one.automated for one in found.periods]
+    assert [one["automated"] for one in watched["periods"]] == wanted
+    run(*watch, "--group", "y").failed(2, "--group has no meaning with r.json")
     run(*REVIEW).failed(2, "--review goes with --confidence")
     run("tune", "val.csv", "--confidence", ".9", "--review").failed(
         1, "--review needs a promise: --min-precision"
@@ -270,3 +283,38 @@ def test_groups_of_a_rule_are_those_of_the_file_as_text(run):
     rule = am.ParityRule.load("r.json")
     am.ParityRule((1, "1"), rule.rules, "recall", 0.1).save("r.json")
     run(*decide.format("val.csv").split()).failed(1, "written alike")
+
+
+def test_the_gap_between_groups_is_monitored_in_files(run, tmp_path):
+    y, p, group = write_groups("val.csv", 4000, 0)
+    new_y, new_p, new_group = write_groups("new.csv", 2000, 1)
+    rule = am.tune(y, p, parity=("recall", group, 0.1), confidence=0.9)
+    rule.save("r.json")
+    watch = [
+        "monitor",
+        "new.csv",
+        "--reference",
+        "val.csv",
+        "--every",
+        "1000",
+        "--rule",
+        "r.json",
+    ]
+    how = {"groups": new_group, "reference": (y, p, group), "every": 1000}
+    found = am.monitor(new_p, rule, known=new_y, **how)
+    ended = run(*watch, "--group", "sex", "--json", "-o", "m.json")
+    periods = json.loads(ended.out)["periods"]
+    assert [one["gap"] for one in periods] == [one.gap for one in found.periods]
+    assert repr(am.ParityMonitoring.load("m.json")) == repr(found)
+    assert ended.code == 3 * bool(found.alarms)
+    text = Path("new.csv").read_text()
+    Path("new.csv").write_text(text.replace("p,y,sex", "p,later,sex"))
+    assert run(*watch, "--group", "sex", "-o", "m.csv").code == 0
+    found = am.monitor(new_p, rule, **how)
+    first = Path("m.csv").read_text().splitlines()[1].split(",")
+    assert float(first[6]) == found.periods[0].forecast > 0.0
+    run(*watch).failed(2, "r.json has a threshold for each group: pass --group COLUMN")
+    run(*watch, "--group", "sex", "--floor", ".5").failed(2, "--floor has no meaning")
+    Path("new.csv").write_text(text.replace(",m\n", ",x\n", 1))
+    row = text.splitlines().index(next(x for x in text.splitlines() if x[-2:] == ",m"))
+    run(*watch, "--group", "sex").failed(1, f"column 'sex', row {row} is 'x'")

@@ -40,6 +40,8 @@ from argmetric._verbs._certify import LabelledRows as LabelledRows
 from argmetric._verbs._certify import Terms as Terms
 from argmetric._verbs._certify import certify_limit as certify_limit
 from argmetric._verbs._certify import population_words as population_words
+from argmetric._verbs._parity import gap_interval as gap_interval
+from argmetric._verbs._parity import gap_within as gap_within
 from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
 from argmetric._verbs.tune._binary import Group as Group
 from argmetric._verbs.tune._binary import Settings as Settings

@@ -306,14 +306,16 @@ def load_rule(path: str, way: str = "one", *also: type) -> Any:
     if isinstance(rule, review) and way == (kind or "one"):
         raise files.DataError(
             f"{path} leaves rows to a person, and here every row needs a label: "
-            "argmetric decide FILE takes it, and argmetric.monitor in Python"
+            "argmetric decide FILE takes it, and monitor"
         )
     if kind != way and way != "one":
         raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
     if kind != way:
         hint = ": pass --scores" if kind == "wide" else ""
         if kind == "groups":
-            hint = ": argmetric decide FILE --group COLUMN takes it, and forecast"
+            hint = (
+                ": argmetric decide FILE --group COLUMN takes it, forecast and monitor"
+            )
         what = _KINDS.get(kind, "something else")
         said = f"{path} is a rule for {what}; here there is one column of scores"
         raise files.DataError(said + hint)
