@@ -259,6 +259,11 @@ def test_each_group_has_a_threshold_in_files(run, answer):
     for name in "mf":
         k, n = chosen[new_group == name].sum(), (new_group == name).sum()
         assert f"{k} of {n} ({k / n:.1%}) positive" in shown.err
+    said = run(*["export", "r.json", "--to", "sql", "--column", "p", "--column", "sex"])
+    assert said.out.strip() == wanted.to_sql(column=["p", "sex"])
+    run(*["export", "r.json", "--to", "onnx", "-o", "r.onnx"]).failed(
+        1, "rules one by one"
+    )
     rates = [chosen[(new_group == x) & (new_y == 1)].mean() for x in "mf"]
     assert f"{np.ptp(rates):.3f} (90% interval" in shown.err
     for verb in ("decide", "forecast"):

@@ -33,6 +33,7 @@ EXPERIMENTAL = frozenset(
         "argmetric.Guarantee low",
         "argmetric.Guarantee.classes",
         "argmetric.Guarantee.low",
+        "argmetric.MetricClassifier ask",
         "argmetric.MetricClassifier review",
         "argmetric.classes.tune ask",
         "argmetric.classes.tune confidence",

@@ -190,8 +190,7 @@ def monitor(
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of each row: the metric is averaged over the groups of a period, or the
-        gap between them is monitored, where `labels` is a `ParityRule`.
+        Group of each row: the metric is averaged over them; of a `ParityRule` its own.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows or columns, or all cells together. All have one calibrator and shift.
@@ -216,8 +215,8 @@ def monitor(
     Returns
     -------
     Monitoring, ReviewMonitoring or ParityMonitoring
-        The `periods` with verdicts; with a `ReviewRule` on rows decided and promises,
-        with a `ParityRule` on the gap between groups.
+        The `periods` with verdicts; those of a `ReviewRule` or `ParityRule` with what
+        it promises.
 
     Raises
     ------

@@ -153,8 +153,9 @@ class MetricClassifier(
     review : bool, default=False
         Experimental. With `confidence`: accept, reject or ask, see `ReviewRule`; of
         several classes a class or ask, see `argmetric.classes.ClassReviewRule`.
-        `predict` gives -1 for rows that a person should see, or "ask" among several
-        classes that are text.
+    ask : object, optional
+        Experimental. With `review`: the label that `predict` gives to rows that a
+        person should see; by default -1, or "ask" among several classes of text.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean over the groups given to `fit`, or for all rows pooled, which
         is the default; "macro" is for more than two classes.
@@ -232,6 +233,7 @@ class MetricClassifier(
         max_positives: int | str | None = None,
         confidence: float | None = None,
         review: bool = False,
+        ask: Label | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Label | None = None,
         zero_division: float | None = None,
@@ -250,6 +252,7 @@ class MetricClassifier(
         self.max_positives = max_positives
         self.confidence = confidence
         self.review = review
+        self.ask = ask
         self.average = average
         self.pos_label = pos_label
         self.zero_division = zero_division

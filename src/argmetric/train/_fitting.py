@@ -27,7 +27,7 @@ from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
 from argmetric._verbs.decide import decide
-from argmetric._verbs.tune import tune
+from argmetric._verbs.tune import check_ask, tune
 from argmetric.classes import (
     check_class_probabilities,
     fit_class_matrix,
@@ -108,7 +108,10 @@ def check_options(classifier: MetricClassifier) -> Metric:
             "make: pass route='tune' or 'decide' with average='groups'"
         )
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
-    given += ["review"] * check_flag(classifier.review, "review")
+    review = check_flag(classifier.review, "review")
+    if classifier.ask is not None:
+        check_ask(classifier.ask, review=review)
+    given += ["review"] * review
     if classifier.route != "tune" and given:  # there is no tuned threshold
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
@@ -233,7 +236,9 @@ def calibrate_and_tune(
     options["pos_label"] = problem.classes.tolist()[problem.positive]
     options |= {name: getattr(classifier, name) for name in LIMITS}
     if classifier.review:  # promises hold for rows: of groups one row each counts
-        options["review"], rows["average"] = True, classifier.average
+        ask = classifier.ask
+        options |= {"review": True, "ask": -1 if ask is None else ask}
+        rows["average"] = classifier.average
     elif problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
     y = problem.y[held_out.rows]
@@ -351,6 +356,7 @@ def _class_review(
         average=classifier.average,
         sample_weight=problem.part(held_out.rows)["sample_weight"],
         review=True,
+        ask=classifier.ask,
         **how,
     )
 

@@ -419,6 +419,14 @@ def test_a_classifier_leaves_rows_to_a_person():
     assert asking.decide(X).n_positives > 0
     asking.fit(X[500:], names[500:], groups=np.arange(1000) // 2)
     assert asking.rule_.guarantee.n == 500
+    named = am.MetricClassifier(frozen, **limits, review=True, ask="look")
+    looked = named.fit(X[500:], names[500:]).predict(X)
+    assert looked.tolist() == [wanted[x] if x >= 0 else "look" for x in by_rule]
+    for ask, message in (("spam", "all must differ"), ([1], "ask must be one label")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            named.set_params(ask=ask).fit(X[500:], names[500:])
+    with pytest.raises(ValueError, match="goes with review=True"):
+        am.MetricClassifier(ask=5).fit(X, y)
     with pytest.raises(ValueError, match="review goes with route='tune'"):
         am.MetricClassifier(review=True, route="half").fit(X, y)
 
