@@ -215,8 +215,7 @@ def monitor(
     Returns
     -------
     Monitoring, ReviewMonitoring or ParityMonitoring
-        The `periods` with verdicts; those of a `ReviewRule` or `ParityRule` with what
-        it promises.
+        The `periods` with verdicts; of the two rules with what these promise.
 
     Raises
     ------
