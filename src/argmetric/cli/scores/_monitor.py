@@ -286,16 +286,17 @@ def _of_promise(
     facts = [("rows", f"{reader.rows:,} of {count} ({used})"), *found.lines()]
     facts += [(x.start, "  ".join(x.cells())) for x in found.periods[-_SHOWN_PERIODS:]]
     _write(o, found)
-    values = {
+    remarks = [*dict.fromkeys([*reader.notes, *found.notes])]
+    values: _report.Values = {
         "file": io.shown_input(source),
         "rows": reader.rows,
         "columns": dict(reader.names),
         "rule": rule.to_dict(),
         "alarms": len(found.alarms),
         "periods": [x.to_dict() for x in found.periods],
-        "notes": [*dict.fromkeys([*reader.notes, *found.notes])],
+        "notes": remarks,
     }
-    notes = [("note", one) for one in values["notes"]]
+    notes = [("note", one) for one in remarks]
     _report.print_answer("monitor", values, facts, json=o.json, notes=notes)
     return _say_alarms(_alarms(found, None))
 
