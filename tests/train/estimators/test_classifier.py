@@ -445,6 +445,10 @@ def test_review_of_several_classes_gives_a_class_or_asks():
     assert model.rule_ == rule
     assert model.predict(X).tolist() == rule.apply(frozen.predict_proba(X)).tolist()
     assert set(model.predict(X)) == {"ant", "bee", "ask"}
+    looked = am.MetricClassifier(frozen, **limits, review=True, ask="look")
+    looked = looked.fit(X[500:], names[500:]).predict(X)
+    assert (looked == np.where(model.predict(X) == "ask", "look", looked)).all()
+    assert "look" in looked
     assert model.predict_proba(X).shape == (1500, 3)
     assert model.decide(X).labels.size == 1500
     for call in (
