@@ -10,7 +10,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +24,6 @@ from argmetric._ground.arguments import (
 from argmetric._ground.features import (
     check_features,
     estimator_labels,
-    is_second,
     response_method,
     scores_of,
 )
@@ -43,15 +41,15 @@ from argmetric._ground.types import (
     SharesLike,
 )
 from argmetric._ground.validation import to_numpy, warn_of_common_class
-from argmetric._verbs.decide import evaluate
-from argmetric.classes import evaluate as evaluate_classes
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import MetricLike
 from argmetric.train._fitting import (
+    RoutesMetadata,
     base_estimator,
     calibrate_and_tune,
     check_options,
     read_problem,
     route_params,
+    score_labels,
 )
 from argmetric.train._folds import BatchDecisions, out_of_fold, score_rows, split_rows
 
@@ -111,6 +109,7 @@ def _has_probabilities(classifier: MetricClassifier) -> bool:
 
 
 class MetricClassifier(
+    RoutesMetadata,
     BatchDecisions,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -212,10 +211,6 @@ class MetricClassifier(
     >>> bool(((model.decision_function(X) > 0) == model.predict(X)).all())
     True
     """
-
-    # Splitters request groups by default, and so does what passes groups to one.
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
 
     @refuses("parity")
     def __init__(
@@ -429,30 +424,8 @@ class MetricClassifier(
                 raise ValueError("average='groups' needs score(X, y, groups=...)")
             how["groups"] = groups
         if self._positive is None:
-            how |= {"classes": self.classes_.tolist(), "average": self.average}
-            value: float = evaluate_classes(truth, labels, self.metric, **how)
-        else:
-            positive = self.classes_[self._positive]
-            known = is_second(truth, self.classes_, "y") == (self._positive == 1)
-            value = evaluate(known, labels == positive, self.metric, **how)
-        return get_metric(self.metric)._gain(value)
-
-    def get_metadata_routing(self) -> object:
-        """Return where parameters of `fit` go: estimator, splitter or this object.
-
-        Returns
-        -------
-        MetadataRouter
-            As scikit-learn asks for it.
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
-            .add(splitter=self.cv, method_mapping=to_split)
-        )
+            how["average"] = self.average
+        return score_labels(self, truth, labels, how)
 
     def _html_repr(self) -> str:
         """Return the notebook view: the tuned rule, and scikit-learn's diagram."""

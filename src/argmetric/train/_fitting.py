@@ -12,7 +12,11 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
@@ -21,18 +25,19 @@ from argmetric._calibrate.fit import METHODS, Method, fit_calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import check_flag, shown
-from argmetric._ground.features import class_number
+from argmetric._ground.features import class_number, is_second
 from argmetric._ground.groups import check_groups
 from argmetric._ground.types import AnyArray, ArrayLike, Features, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check
-from argmetric._verbs.decide import decide
+from argmetric._verbs.decide import decide, evaluate
 from argmetric._verbs.tune import check_ask, tune
 from argmetric.classes import (
     check_class_probabilities,
     fit_class_matrix,
     fit_class_temperature,
 )
+from argmetric.classes import evaluate as evaluate_classes
 from argmetric.classes import tune as tune_classes
 from argmetric.metrics import Metric, get_metric
 from argmetric.train._folds import (
@@ -131,6 +136,51 @@ def base_estimator(estimator: Any) -> Any:
     return default
 
 
+class RoutesMetadata:
+    """Metadata routing of a classifier that fits an estimator on folds."""
+
+    estimator: Any
+    cv: Any
+    # Splitters request groups by default, and so does what passes groups to one.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+
+    def get_metadata_routing(self) -> object:
+        """Return where parameters of `fit` go: estimator, splitter or this object.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn asks for it.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
+            .add(splitter=self.cv, method_mapping=to_split)
+        )
+
+
+def score_labels(
+    classifier: Any, y: AnyArray, labels: AnyArray, how: dict[str, Any]
+) -> float:
+    """Return the metric of predicted labels, negated if smaller is better.
+
+    `how` has further options of `evaluate`, or with several classes of
+    `classes.evaluate`.
+    """
+    classes, positive = classifier.classes_, classifier._positive
+    if positive is None:
+        how = {"classes": classes.tolist(), **how}
+        value: float = evaluate_classes(y, labels, classifier.metric, **how)
+    else:
+        known = is_second(y, classes, "y") == (positive == 1)
+        value = evaluate(known, labels == classes[positive], classifier.metric, **how)
+    return get_metric(classifier.metric)._gain(value)
+
+
 def read_problem(
     classifier: MetricClassifier,
     X: Features,
@@ -179,7 +229,7 @@ def read_problem(
 
 
 def route_params(
-    classifier: MetricClassifier,
+    classifier: Any,
     estimator: Any,
     problem: Problem,
     params: dict[str, object],
