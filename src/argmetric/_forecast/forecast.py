@@ -47,7 +47,15 @@ from argmetric._ground.types import (
     ReferenceLike,
 )
 from argmetric._ground.validation import is_sparse, warn_of_scale
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    MissedLike,
+    get_metric,
+    require_defined,
+    require_one_batch,
+    with_missed,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -67,6 +75,7 @@ def forecast(
     prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
+    missed: MissedLike | None = None,
     logits: bool = False,
     reference: ReferenceLike | None = None,
     pos_label: Label | None = None,
@@ -102,6 +111,8 @@ def forecast(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.
+    missed : int, float or pair, optional
+        Positives that are no rows, as for `decide`; experimental.
     logits : bool, default=False
         Whether `p` holds log-odds.
     reference : pair (y, p) or Calibrator, optional
@@ -132,6 +143,7 @@ def forecast(
             known=known is not None,
             prior=prior is not None,
             overdispersion=overdispersion != 0.0,
+            missed=missed is not None,
             reference=reference is not None,
             pos_label=pos_label is not None,
         )
@@ -155,6 +167,8 @@ def forecast(
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
     logits = check_flag(logits, "logits")
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    metric = with_missed(metric, missed)
+    require_one_batch(metric, layout.sizes.size)
     reference = with_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
     prior = check_prior(prior, with_rows=fitted.rows is not None)

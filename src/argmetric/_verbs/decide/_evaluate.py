@@ -63,8 +63,13 @@ from argmetric.metrics import (
     ClassMetric,
     Metric,
     MetricLike,
+    MissedLike,
+    MissedPositives,
     get_metric,
+    listed_wrongly,
     require_defined,
+    require_one_batch,
+    with_missed,
 )
 
 if TYPE_CHECKING:
@@ -140,6 +145,7 @@ class ActualScore(Actual):
     _tables: LabelTables | None  # of the mean over several labels
     _rows: int
     _squares: Floats | None
+    _missed: int  # of the false negatives of `counts`, those that are no rows
 
     @property
     def score(self) -> float:
@@ -177,7 +183,8 @@ class ActualScore(Actual):
         scale = 1.0 if self._squares is None else cell_scales(cells, self._squares)
         drawn = rng.standard_gamma(cells / scale + 0.5, (DRAWS, 4)) * scale
         tp, fp, fn, _ = (drawn / drawn.sum(axis=1, keepdims=True)).T * n
-        values = np.asarray(self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, n)))
+        size = np.full(DRAWS, n)
+        values = self.metric._expected_value(tp, tp + fp, tp + fn, size, rng)
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
@@ -191,8 +198,10 @@ class ActualScore(Actual):
 
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
+        missed = [Field("missed", self._missed, "missed", f"{self._missed:,}")]
         return [
             *metric_fields(self.metric, words=None),
+            *(missed if self._missed else ()),
             *self._keys("average", "score"),
             self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
@@ -217,6 +226,7 @@ def evaluate(
     groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
+    missed: MissedLike | list[int] | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
     forecast: Forecast | None = None,
@@ -241,6 +251,9 @@ def evaluate(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such segments are left out
         of the mean.
+    missed : int, float, pair or list, optional
+        Positives that are no rows, as for `decide`; a count is among the false
+        negatives of `counts`. For "macro" also a list, one count a label.
     sample_weight : array-like, optional
         Weight of each row, as in scikit-learn: counts become sums of weights, and with
         ``average="samples"`` rows are averaged by weight. A group whose rows all weigh
@@ -294,9 +307,42 @@ def evaluate(
         if flags and pos_label is not None:  # labels have names, a decision has none
             y, pos_label = binary_labels(y, pos_label).positive, None
         counted = _count(y, labels, pos_label, groups, by, sample_weight=sample_weight)
+    counted, metric = _with_missed(counted, metric, missed, average, sample_weight)
     score = score_counts(counted, metric, average)
     warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)
     return score
+
+
+def _with_missed(
+    counted: SegmentCounts,
+    metric: Metric,
+    missed: object,
+    average: Average | None,
+    sample_weight: object,
+) -> tuple[SegmentCounts, Metric]:
+    """Return counts with counted missed positives, or the metric with a rate."""
+    if isinstance(missed, list | np.ndarray):
+        if average != "macro" or len(missed) != counted.actual.size:
+            raise listed_wrongly(len(missed), counted.actual.size)
+        metrics = [with_missed(metric, one) for one in missed]
+    else:
+        metrics = [with_missed(metric, missed)]
+        require_one_batch(metrics[0], counted.actual.size)
+    known = [getattr(one, "missed", None) for one in metrics]
+    if not all(isinstance(one, int) for one in known):
+        if len(known) > 1:
+            raise TypeError("missed, a list, must have one count a label")
+        return counted, metrics[0]
+    if sample_weight is not None:
+        raise ValueError(
+            "missed as a count has no weights: pass a rate per found positive, or "
+            "leave sample_weight out"
+        )
+    more, base = np.array(known, dtype=np.float64), metric
+    if isinstance(metric, MissedPositives):  # of a decision
+        base = metric.metric
+    rows = counted._replace(actual=counted.actual + more, sizes=counted.sizes + more)
+    return rows._replace(missed=int(more.sum())), base
 
 
 def score_counts(
@@ -338,8 +384,10 @@ def score_counts(
         n_groups=n_groups,
         _of_means=of_means,
         _tables=tables,
-        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows),
+        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows)
+        - counted.missed,
         _squares=counted.squares,
+        _missed=counted.missed,
     )
 
 
@@ -390,6 +438,7 @@ class SegmentCounts(NamedTuple):
     squares: Floats | None = None
     rows: int | None = None
     matrix: MatrixRows | None = None
+    missed: int = 0  # positives of `actual` and `sizes` that are no rows
 
     def tables_and_scales(self) -> tuple[Floats, Floats]:
         """Return tp, fp, fn and tn of every segment, and the Σw²/Σw of each."""

@@ -39,7 +39,7 @@ from argmetric._verbs.tune._uncertainty import (
     mean_worth,
     quantiles,
 )
-from argmetric.metrics import MeanForm, Metric
+from argmetric.metrics import MeanForm, Metric, listed_wrongly, require_one_batch
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -58,9 +58,12 @@ class TuneProblem:
     weight: Floats | None
     calibrator: Calibrator | None
     terms: Terms | None = None  # of a guarantee
+    by_label: list[list[Metric]] | None = None  # metrics of each, with missed positives
 
-    def of_label(self, name: str, count: int) -> TuneProblem:
+    def of_label(self, name: str, place: int, count: int) -> TuneProblem:
         """Return the problem of one of several labels: all promises hold at once."""
+        if self.by_label is not None:
+            return replace(self, metrics=self.by_label[place])
         if self.terms is None:
             return self
         if self.terms.unlabelled is not None:
@@ -69,6 +72,13 @@ class TuneProblem:
                 "pass a number of rows"
             )
         return replace(self, terms=replace(self.terms, label=name, n_labels=count))
+
+    def check_missed(self, n_labels: int, average: str) -> None:
+        """Refuse missed positives of other labels, or one count for several."""
+        if self.by_label is None:
+            require_one_batch(self.metrics[0], n_labels if average == "macro" else 1)
+        elif len(self.by_label) != n_labels or average != "macro":
+            raise listed_wrongly(len(self.by_label), n_labels)
 
     def rules(
         self,

@@ -29,8 +29,8 @@ _NO_REFERENCE = (
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule max_positives min_positives per_row min_precision min_recall confidence "
-    "coverage output output_format new_decisions report json jobs "
+    "missed rule max_positives min_positives per_row min_precision min_recall "
+    "confidence coverage output output_format new_decisions report json jobs "
     f"{pieces.GROUPED} resume"
 )
 def decide(o: Arguments, source: io.Input) -> Answer:
@@ -262,8 +262,8 @@ def _decide_pieces(o: Arguments, source: io.Input) -> Answer:
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule decision_column threshold coverage known overdispersion fail_under fail_on "
-    f"report json jobs {pieces.GROUPED}",
+    "missed rule decision_column threshold coverage known overdispersion fail_under "
+    f"fail_on report json jobs {pieces.GROUPED}",
     exclusive="decision_column threshold rule",
 )
 def forecast(o: Arguments, source: io.Input) -> Answer:
@@ -350,7 +350,7 @@ def _decision_source(rows: TableRows, rule: Any, o: Arguments) -> tuple[str, Any
 
 
 @verb(
-    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} decision_column "
+    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} missed decision_column "
     f"score threshold fail_under json {pieces.GROUPED}",
     exclusive="threshold decision_column",
 )

@@ -21,6 +21,7 @@ from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._lines import Answer, save, verb
+from argmetric.metrics import with_missed
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -51,7 +52,7 @@ class _Tuning(opt.Options, group=opt.METRIC):
 
 @verb(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label normal metric "
-    "zero_division cost_fp cost_fn average max_positives min_precision "
+    "zero_division missed cost_fp cost_fn average max_positives min_precision "
     "min_recall min_specificity min_npv confidence new_rows review parity gap "
     f"prior coverage seed output report json {pieces.RUNNING}",
     _Tuning,
@@ -106,7 +107,7 @@ def tune(o: Arguments, source: io.Input) -> Answer:
         )
     metrics = _metrics(o, way)
     if cost is not None:
-        metrics = [cost]
+        metrics = [with_missed(cost, o.missed)]
     names = ["cost"] if cost else [one.name for one in metrics]
     targets, reports = (_targets(path, names) for path in (o.output, o.report))
     written = [*(("-o", x) for x in targets), *(("--report", x) for x in reports)]
