@@ -207,6 +207,22 @@ am.search.Tagger("label").fit_matrix([[1.0]], [0.5], [1]) -> ValueError: y must 
 am.decide([0.9, 0.5, 0.2], "f1", min_precision=0.99, min_positives=1) -> ValueError: 0.9
 am.decide([0.9, 0.5, 0.2], "f1", min_recall=0.99, max_positives=1) -> ValueError: recall
 am.decide([0.9, 0.5, 0.2], "f1", min_positives=4) -> ValueError: min_positives
+am.Utility(tp=[1.0, math.nan]) -> ValueError: tp .* row 1
+am.Utility(fp=[[1.0]]) -> ValueError: fp must be a number or have one value a row
+am.Utility(fn="many") -> TypeError: fn must be
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2, 3])) -> ValueError: tp of Utility has 3 val
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), groups=[0, 1]) -> ValueError: groups does n
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), min_recall=0.5) -> ValueError: min_recall d
+am.decide([0.9, 0.5], am.Utility(tp=[1, 2]), missed=2) -> ValueError: no function of co
+am.forecast([0.9, 0.5], [1, 0], am.Utility(tp=[1, 2]), overdispersion=0.5)
+    -> ValueError: overdispersion does not go with a Utility of one value a row
+am.evaluate([1, 0], [1, 0], am.Utility(tp=[1, 2]), sample_weight=[1, 2])
+    -> ValueError: sample_weight does not go with a Utility
+am.tune([1, 0], [0.9, 0.5], am.Utility(tp=[1, 2])) -> ValueError: every row gains
+am.tune([1, 0], [0.9, 0.5], am.Utility(tp=[1, 2], fp=-1), max_positives=1)
+    -> ValueError: max_positives does not go with a Utility
+am.calibration_check([1, 0] * 2, [0.9, 0.5] * 2, am.Utility(tp=[1] * 4))
+    -> ValueError: no function of counts
 am.decide([0.9, 0.5], "mcc", missed=3) -> ValueError: mcc counts true neg
 am.decide([0.9, 0.5], am.Utility(tn=1.0), missed=3) -> ValueError: counts true negat
 am.decide([0.9, 0.5], missed="3")

@@ -69,6 +69,7 @@ from argmetric.metrics._rates import (
     Utility,
     Youden,
 )
+from argmetric.metrics._rates import refuse_for_amounts as refuse_for_amounts
 
 __all__ = [
     "MCC",

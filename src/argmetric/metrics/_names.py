@@ -307,7 +307,8 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
         missed = metric.missed
         head |= {"missed": list(missed) if isinstance(missed, tuple) else missed}
         return head | {"metric": metric_to_dict(metric.metric)}
-    if CLASSES.get(type(metric).__name__) is not type(metric):
+    rows = getattr(metric, "_by_rows", False)  # of these rows: a file has the name
+    if rows or CLASSES.get(type(metric).__name__) is not type(metric):
         return {
             "class": "CustomMetric",
             "name": metric.name,

@@ -325,6 +325,8 @@ def _require_decidable(metric: Metric, layout: Layout, *, check: bool) -> None:
 
     The latter only with `check`.
     """
+    if getattr(metric, "_by_rows", False):
+        return
     if not check:
         require_defined(metric, layout.largest)
         return
@@ -337,6 +339,10 @@ def _choose_labels(
     question: Question, n_threads: int, *, per_row: int | None, budget: object
 ) -> Decision:
     """Return the decision on one vector, on groups, or with k labels per row."""
+    if getattr(question.metric, "_by_rows", False):
+        from argmetric._verbs._amounts import decide_amounts
+
+        return decide_amounts(question, budget, per_row)
     if per_row is not None:
         from argmetric._verbs.decide._per_row import check_per_row, decide_rows
 

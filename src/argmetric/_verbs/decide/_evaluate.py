@@ -65,8 +65,10 @@ from argmetric.metrics import (
     MetricLike,
     MissedLike,
     MissedPositives,
+    Utility,
     get_metric,
     listed_wrongly,
+    refuse_for_amounts,
     require_defined,
     require_one_batch,
     with_missed,
@@ -175,7 +177,8 @@ class ActualScore(Actual):
         """
         if self._tables is not None:
             return macro_interval(self.metric, self._tables, self.coverage, float(self))
-        if self.n_groups is not None and self.average != "macro":
+        means = self.n_groups is not None and self.average != "macro"
+        if means or getattr(self.metric, "_by_rows", False):
             return self._of_means
         rng = np.random.default_rng(0)
         cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
@@ -291,6 +294,10 @@ def evaluate(
         average = "groups"
     by: Any = average  # checked with the layout
     labels, flags = predicted_labels(labels)
+    if isinstance(metric, Utility) and metric._by_rows:
+        alone = {"groups": groups, "average": average, "missed": missed}
+        refuse_for_amounts(alone | {"sample_weight": sample_weight})
+        return _score_amounts(y, labels, metric, pos_label, forecast)
     if type(y) is not np.ndarray and is_tensor(y):
         weighted = sample_weight is not None
         refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
@@ -310,6 +317,35 @@ def evaluate(
     counted, metric = _with_missed(counted, metric, missed, average, sample_weight)
     score = score_counts(counted, metric, average)
     warn_of_surprise(forecast, float(score), weighted=sample_weight is not None)
+    return score
+
+
+def _score_amounts(
+    y: object, labels: object, metric: Utility, pos_label: object, forecast: object
+) -> ActualScore:
+    """Return the worth of labels, of which each row has its own."""
+    from argmetric._verbs._amounts import evaluate_amounts
+
+    true, pred = (x == 1.0 for x in read_together(pos_label, y=y, labels=labels))
+    if true.ndim != 1 or not true.size:
+        raise ValueError(
+            "a Utility with one value a row goes with vectors y and labels"
+        )
+    total, counts, interval = evaluate_amounts(true, pred, metric, COVERAGE)
+    score = ActualScore(
+        total,
+        metric=metric,
+        average=None,
+        coverage=COVERAGE,
+        counts=counts,
+        n_groups=None,
+        _of_means=interval,
+        _tables=None,
+        _rows=true.size,
+        _squares=None,
+        _missed=0,
+    )
+    warn_of_surprise(forecast, total, weighted=False)
     return score
 
 

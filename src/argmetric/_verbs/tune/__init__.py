@@ -435,7 +435,8 @@ def tune(
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
-        require_defined(one, scores.shape[0])
+        if not getattr(one, "_by_rows", False):
+            require_defined(one, scores.shape[0])
     if budget is not None:
         _refuse_budget(y, scores, confidence)
         paid = settings.limits.paid_for(budget, scores, weight)

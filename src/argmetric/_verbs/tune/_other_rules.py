@@ -39,7 +39,14 @@ from argmetric._verbs.tune._uncertainty import (
     mean_worth,
     quantiles,
 )
-from argmetric.metrics import MeanForm, Metric, listed_wrongly, require_one_batch
+from argmetric.metrics import (
+    MeanForm,
+    Metric,
+    Utility,
+    listed_wrongly,
+    refuse_for_amounts,
+    require_one_batch,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -88,7 +95,10 @@ class TuneProblem:
         known: dict[str, Any],
     ) -> list[Rule]:
         """Return a rule for each metric, of a column of scores (n_rows,)."""
-        if self.terms is None:
+        amounts = self.metrics[0]
+        if isinstance(amounts, Utility) and amounts._by_rows:
+            found = [self._amounts_rule(scores, labels.positive, amounts, group)]
+        elif self.terms is None:
             positive = labels.positive
             search = prepare_search(scores, positive, self.weight, group, self.settings)
             found = tune_metrics(search, self.metrics)
@@ -96,6 +106,29 @@ class TuneProblem:
             _check_classes(self.terms, labels, self.settings.limits)
             found = self._certified_rules(self.terms, scores, labels.positive, group)
         return [replace(rule, calibrator=self.calibrator, **known) for rule in found]
+
+    def _amounts_rule(
+        self,
+        scores: Floats,
+        positive: Booleans,
+        metric: Utility,
+        group: Group | None,
+    ) -> Rule:
+        """Return the rule of a column for a worth of each row's own."""
+        from argmetric._verbs._amounts import tune_amounts
+
+        alone: dict[str, object] = {"groups": group, "confidence": self.terms}
+        alone |= {"sample_weight": self.weight} | self.settings.limits.named_limits
+        alone["metric, a list,"] = len(self.metrics) > 1
+        refuse_for_amounts(alone)
+
+        def tune_rows(gains: Booleans, weight: Floats, plain: Metric) -> Rule:
+            search = prepare_search(scores, gains, weight, None, self.settings)
+            rule = tune_metrics(search, [plain])[0]
+            chosen = float((scores >= rule.threshold).mean())
+            return replace(rule, positive_rate=chosen, n=scores.size)
+
+        return tune_amounts(positive, metric, tune_rows)
 
     def review_rule(
         self,
