@@ -142,7 +142,7 @@ def decide(
         Lower limits for the expected precision and recall, in each segment.
     missed : int, float or pair, optional
         Positives that are no rows: a count, a rate per positive row (0.4), or
-        counts (found, missed) of a reference; experimental: :doc:`/detectors`.
+        counts (found, missed) of a reference; experimental.
     budget : pair (cost, most), optional
         Cost of each row, and the most that the predicted positives may cost, in
         each segment of at most 2,000 rows (500 if not linear in tp): see `gap`.
